@@ -1,10 +1,9 @@
 //! The only source of time.
 //!
-//! In the server backends it is the machine's monotonic clock; inside a tokio runtime whose clock is
-//! paused it is virtual time. Nothing else in the workspace reads a clock (`clippy.toml` forbids
-//! it).
+//! In the server backends it is the machine's monotonic clock. In a tokio runtime whose clock is paused it is virtual
+//! time. Nothing else in the workspace reads a clock; `clippy.toml` forbids it.
 
-#![expect(clippy::disallowed_methods, reason = "this is the module that may")]
+#![expect(clippy::disallowed_methods, reason = "the only module that may")]
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,18 +12,18 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The run's monotonic clock: nanoseconds since the buyers began. Copies read the same clock.
+/// The run's monotonic clock, in nanoseconds since the clients started. Clones share the same zero.
 #[derive(Debug, Clone)]
 pub struct Clock {
     origin: Instant,
-    /// The same in numbers: see [`number_of`].
+    /// `origin` as a number, as [`number_of`] returns it.
     origin_ns: i64,
-    /// The reading at which it was set to zero. Everything before reads as zero.
+    /// Raw reading at which the clock was set to zero. Earlier times read as zero.
     zero_ns: Arc<AtomicU64>,
 }
 
 impl Clock {
-    /// A clock that starts now.
+    /// Starts a clock at zero.
     pub fn start() -> Self {
         let origin = now();
         Clock {
@@ -34,24 +33,24 @@ impl Clock {
         }
     }
 
-    /// Sets the clock, and all copies, to zero. Times in reports count from when the buyers began,
-    /// not from the start of the first server.
+    /// Sets the clock and all its clones to zero. Times in reports count from the start of the clients, not from the
+    /// start of the first server.
     pub fn set_to_zero(&self) {
         self.zero_ns.store(self.raw_ns(), Ordering::Release);
     }
 
-    /// Nanoseconds since the clock was last at zero.
+    /// Returns the nanoseconds since the clock was last set to zero.
     pub fn now_ns(&self) -> u64 {
         self.raw_ns()
             .saturating_sub(self.zero_ns.load(Ordering::Acquire))
     }
 
-    /// Time since the clock was last at zero.
+    /// Returns the time since the clock was last set to zero.
     pub fn elapsed(&self) -> Duration {
         Duration::from_nanos(self.now_ns())
     }
 
-    /// The instant, for tokio's timers, at which the clock shows `at_ns`.
+    /// Returns the instant at which the clock shows `at_ns`, for tokio's timers.
     pub fn instant(&self, at_ns: u64) -> Instant {
         self.origin
             + Duration::from_nanos(self.zero_ns.load(Ordering::Acquire).saturating_add(at_ns))
@@ -66,7 +65,7 @@ impl Clock {
 }
 
 thread_local! {
-    /// What all clocks of this thread show while they are stopped, also as a number.
+    /// The time that all clocks of this thread show while they are stopped, as an instant and as a number.
     static HELD: Cell<Option<(Instant, i64)>> = const { Cell::new(None) };
 }
 
@@ -74,14 +73,13 @@ fn now() -> Instant {
     HELD.get().map_or_else(Instant::now, |held| held.0)
 }
 
-/// An instant in nanoseconds since a common origin. Stopped clocks are read so often that even
-/// subtracting two instants would show in a profile.
+/// Converts an instant to nanoseconds since a common origin. Stopped clocks are read so often that even the subtraction
+/// of two instants would show in a profile.
 fn number_of(instant: Instant) -> i64 {
     static FIRST: OnceLock<Instant> = OnceLock::new();
     let first = *FIRST.get_or_init(|| instant);
     let number = |span: Duration| i64::try_from(span.as_nanos()).unwrap_or(i64::MAX);
-    // The result may be negative: the origin is the instant that was converted first, in any
-    // thread.
+    // The result can be negative: the origin is the first instant that any thread converted.
     match instant.checked_duration_since(first) {
         Some(later) => number(later),
         None => -number(first - instant),
@@ -90,10 +88,10 @@ fn number_of(instant: Instant) -> i64 {
 
 /// Runs `work` while all clocks of this thread are stopped.
 ///
-/// Virtual time moves only while nothing runs, and asking tokio for it takes a lock each time; so a
-/// simulation asks once for each turn.
+/// Virtual time advances only while no task runs, and each read of tokio's clock takes a lock. The simulation therefore
+/// reads it once per turn.
 pub(crate) fn holding<T>(work: impl FnOnce() -> T) -> T {
-    /// Starts the clocks again, even if the work panics.
+    /// Restarts the clocks, even if `work` panics.
     struct Held;
 
     impl Drop for Held {
@@ -108,24 +106,24 @@ pub(crate) fn holding<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// The machine's wall clock, time since the Unix epoch.
+/// Returns the machine's wall clock as the time since the Unix epoch.
 pub fn wall_clock() -> Duration {
     std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .unwrap_or_default()
 }
 
-/// Blocks this thread, as a call does that does not yield: for workers that were asked to.
+/// Blocks this thread, for workers that were asked to block their event loop or thread.
 pub(crate) fn block_thread(duration: Duration) {
     std::thread::sleep(duration);
 }
 
-/// Nanoseconds of a duration.
+/// Returns a duration in nanoseconds.
 pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Whole milliseconds of a duration.
+/// Returns a duration in whole milliseconds.
 pub fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

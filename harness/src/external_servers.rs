@@ -1,7 +1,8 @@
-//! Servers that somebody else has started, by their URLs: plain data, checked before anything is reached.
+//! Servers that were started by someone else, given by their URLs. This is plain data, validated before any connection
+//! is made.
 //!
-//! A password is given in a URL, or by an environment variable that the URL names. Either way it has a
-//! variable: that is what files, reports and the command that repeats a run show in its place.
+//! A URL contains a password or names an environment variable that contains it. In both cases the password has a
+//! variable, and files, reports and the command that repeats a run show the variable in place of the password.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,56 +11,56 @@ use redis::{ConnectionAddr, IntoConnectionInfo};
 
 use crate::record::ServersTable;
 
-/// The variable of a password that was typed in a URL.
+/// The environment variable for a password that was typed into a URL.
 const TYPED_PASSWORD: &str = "PICKLOCK_REDIS_PASSWORD";
 
-/// What names of keys begin with, where the user says nothing.
+/// Default prefix of key names.
 pub const DEFAULT_PREFIX: &str = "picklock:";
 
-/// Why nothing that strikes the servers themselves can be done to them.
+/// Reason why faults that affect the servers themselves are not available.
 pub const NOT_OURS: &str =
-    "Picklock does not stop, restart or change servers that it has not started";
+    "Picklock does not stop, restart or change servers that it did not start";
 
-/// Servers that somebody else has started.
+/// Servers that were started by someone else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExternalServers {
-    /// They, one for each node; at least one, and none twice.
+    /// The servers, one for each node. There is at least one, and no duplicates.
     pub servers: Vec<ExternalServer>,
-    /// What the names of all keys begin with, as the user wants it.
+    /// Prefix of all key names, if the user sets one.
     pub prefix: Option<String>,
-    /// What tells the keys of this run from those of others, where the user gives no prefix.
+    /// Token in key names that distinguishes this run from others. Used if the user sets no prefix.
     pub token: String,
-    /// The file with the certificates of the authorities to trust.
+    /// File with the certificates of the trusted authorities.
     pub ca: Option<PathBuf>,
-    /// The files with the client's certificate and its key.
+    /// Files with the client's certificate and its private key.
     pub identity: Option<(PathBuf, PathBuf)>,
-    /// They are the masters of one Redis Cluster, and count as one node.
+    /// True if the servers are the masters of one Redis Cluster. They then count as one node.
     pub is_cluster: bool,
-    /// The user has agreed that they are written to, wherever they are.
+    /// True if the user has agreed to writes to these servers, wherever they are.
     pub agreed: bool,
 }
 
-/// Where one of them is, and as whom it is asked. Shown as its URL, with the name of a variable for the password.
+/// Address and credentials of one server. Displayed as its URL, with the name of a variable in place of the password.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExternalServer {
-    /// Its name or address.
+    /// Host name or IP address.
     pub host: String,
-    /// Its port.
+    /// Port number.
     pub port: u16,
-    /// It is spoken to in TLS.
+    /// True if connections use TLS.
     pub tls: bool,
-    /// The user of its access control list; `None`: the default user.
+    /// User of the server's access control list, or `None` for the default user.
     pub user: Option<String>,
-    /// The password.
+    /// The password, if the server requires one.
     pub password: Option<Secret>,
 }
 
-/// A password, and the environment variable that has it in a child process. Shown as the variable.
+/// A password, and the environment variable that passes it to a child process. `Debug` shows only the variable.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret {
-    /// The variable.
+    /// Name of the variable.
     pub variable: String,
-    /// The password itself. Keep it out of messages.
+    /// The password itself, which must not appear in messages.
     pub text: String,
 }
 
@@ -69,42 +70,42 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Why servers cannot be used as they were named. A URL is shown without its password.
+/// Error in the description of external servers. URLs are shown without their passwords.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(
     missing_docs,
-    reason = "the messages say what each is, and the names what is in it"
+    reason = "the messages describe the variants, and the field names their contents"
 )]
 pub enum ExternalServersError {
-    #[error("it names no server")]
+    #[error("no server URL given")]
     None,
     #[error(
         "{0}: expected redis://HOST:PORT, or rediss://HOST:PORT for TLS, with USER:PASSWORD@ before the host if the \
-         server wants it (write `%40` for an `@` in a password)"
+         server requires it (write `%40` for an `@` in a password)"
     )]
-    NoUrl(String),
+    InvalidUrl(String),
     #[error("{0}: only database 0 can be used")]
     Database(String),
-    #[error("{0} is named twice; each node must be a server of its own")]
+    #[error("{0} is given twice; each node must be a separate server")]
     Twice(String),
     #[error("{url}: the environment variable {variable} is not set")]
     NoVariable { url: String, variable: String },
     #[error(
-        "prefix {0:?}: expected 1 to 64 printable characters of ASCII, without blanks, quotes, backslashes and the \
-         signs of patterns (`*?[]{{}}`)"
+        "prefix {0:?}: expected 1 to 64 printable ASCII characters, without spaces, quotes, backslashes and the \
+         wildcards `*?[]{{}}`"
     )]
     Prefix(String),
-    #[error("a client's certificate and its key belong together: name both files")]
+    #[error("a client certificate and its private key are required together: pass both files")]
     HalfIdentity,
-    #[error("certificates are for servers with TLS, and none of the URLs begins with rediss://")]
+    #[error("certificates require TLS, but no URL begins with rediss://")]
     NoTls,
 }
 
 impl ExternalServers {
-    /// The servers of this table. `variable` gives the value of an environment variable.
+    /// Parses the servers of a table. `variable` returns the value of an environment variable.
     ///
     /// # Errors
-    /// See [`ExternalServersError`].
+    /// Returns an error if the table is invalid; see [`ExternalServersError`].
     pub fn new(
         table: &ServersTable,
         variable: impl Fn(&str) -> Option<String>,
@@ -112,13 +113,12 @@ impl ExternalServers {
         let mut servers: Vec<ExternalServer> = Vec::new();
         for url in &table.redis {
             let mut server = ExternalServer::parse(url)?;
-            server.password = match server.password.take() {
-                Some(typed) => Some(named(&server, typed, &servers, &variable)?),
-                None => None,
-            };
-            let is_there =
-                |one: &ExternalServer| (&one.host, one.port) == (&server.host, server.port);
-            if servers.iter().any(is_there) {
+            if let Some(typed) = server.password.take() {
+                server.password = Some(resolve_password(&server, typed, &servers, &variable)?);
+            }
+            let is_same =
+                |other: &ExternalServer| (&other.host, other.port) == (&server.host, server.port);
+            if servers.iter().any(is_same) {
                 return Err(ExternalServersError::Twice(server.to_string()));
             }
             servers.push(server);
@@ -148,7 +148,7 @@ impl ExternalServers {
         })
     }
 
-    /// The same as text, without passwords.
+    /// Converts the servers back to a table, without passwords.
     pub fn table(&self) -> ServersTable {
         let (cert, key) = self.identity.clone().unzip();
         ServersTable {
@@ -160,7 +160,7 @@ impl ExternalServers {
         }
     }
 
-    /// What the names of this run's keys begin with.
+    /// Returns the prefix of this run's key names.
     pub fn key_prefix(&self) -> String {
         match &self.prefix {
             Some(prefix) => prefix.clone(),
@@ -168,37 +168,40 @@ impl ExternalServers {
         }
     }
 
-    /// How many nodes they are to a lock.
+    /// Returns the number of nodes that these servers form for a lock.
     pub fn nodes(&self) -> usize {
-        match self.is_cluster {
-            true => 1,
-            false => self.servers.len(),
+        if self.is_cluster {
+            1
+        } else {
+            self.servers.len()
         }
     }
 
-    /// The passwords, with the variables that have them in a child process.
+    /// Returns the passwords, with the variables that pass them to a child process.
     pub fn passwords(&self) -> impl Iterator<Item = &Secret> {
         let servers = self.servers.iter();
         servers.filter_map(|server| server.password.as_ref())
     }
 }
 
-/// The password that was typed, or that the environment variable holds whose name was typed after a `$`.
-fn named(
+/// Resolves a password as typed: `$NAME` refers to an environment variable, anything else is the password itself.
+fn resolve_password(
     server: &ExternalServer,
     typed: Secret,
     others: &[ExternalServer],
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Secret, ExternalServersError> {
     if let Some(name) = typed.text.strip_prefix('$') {
-        let (found, variable) = (variable(name), name.to_owned());
-        return match found {
-            Some(text) => Ok(Secret { variable, text }),
-            None => Err(ExternalServersError::NoVariable {
+        let Some(text) = variable(name) else {
+            return Err(ExternalServersError::NoVariable {
                 url: server.to_string(),
-                variable,
-            }),
+                variable: name.to_owned(),
+            });
         };
+        return Ok(Secret {
+            variable: name.to_owned(),
+            text,
+        });
     }
     let known = others.iter().filter_map(|other| other.password.as_ref());
     let same = known.clone().find(|known| known.text == typed.text);
@@ -217,23 +220,24 @@ fn is_prefix(text: &str) -> bool {
 }
 
 impl ExternalServer {
-    /// A URL; its password is what was typed there.
+    /// Parses a URL. The password is returned as typed, without a variable.
     fn parse(url: &str) -> Result<ExternalServer, ExternalServersError> {
         let shown = without_password(url);
-        let no_url = || ExternalServersError::NoUrl(shown.clone());
-        let (scheme, rest) = url.split_once("://").ok_or_else(no_url)?;
+        let invalid = || ExternalServersError::InvalidUrl(shown.clone());
+        let (scheme, rest) = url.split_once("://").ok_or_else(invalid)?;
         let tls = match scheme {
             "redis" | "valkey" => false,
             "rediss" | "valkeys" => true,
-            _ => return Err(no_url()),
+            _ => return Err(invalid()),
         };
         if rest.contains(['?', '#']) {
-            return Err(no_url());
+            return Err(invalid());
         }
-        let plain = format!("redis://{rest}").into_connection_info();
-        let info = plain.map_err(|_| no_url())?;
+        let info = format!("redis://{rest}")
+            .into_connection_info()
+            .map_err(|_| invalid())?;
         let ConnectionAddr::Tcp(host, port) = info.addr() else {
-            return Err(no_url());
+            return Err(invalid());
         };
         let settings = info.redis_settings();
         if settings.db() != 0 {
@@ -252,17 +256,18 @@ impl ExternalServer {
         })
     }
 
-    /// Its host and port, as an address is written.
+    /// Returns the host and port in the usual notation, with brackets around an IPv6 address.
     pub fn place(&self) -> String {
         let (host, port) = (&self.host, self.port);
-        match host.contains(':') {
-            true => format!("[{host}]:{port}"),
-            false => format!("{host}:{port}"),
+        if host.contains(':') {
+            format!("[{host}]:{port}")
+        } else {
+            format!("{host}:{port}")
         }
     }
 }
 
-/// A URL as it can be shown although it may be none.
+/// Removes the password from a URL, which may be malformed.
 fn without_password(url: &str) -> String {
     match (url.split_once("://"), url.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, place))) => format!("{scheme}://...@{place}"),
@@ -284,37 +289,41 @@ impl fmt::Display for ExternalServer {
     }
 }
 
-/// The name of a user as a URL holds it.
+/// Percent-encodes a user name for a URL.
 fn encoded(user: &str) -> String {
-    let encode = |byte: u8| match byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-        true => char::from(byte).to_string(),
-        false => format!("%{byte:02X}"),
+    let encode = |byte: u8| {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            char::from(byte).to_string()
+        } else {
+            format!("%{byte:02X}")
+        }
     };
     user.bytes().map(encode).collect()
 }
 
-/// How a run is told from others that use the same servers.
+/// Data that distinguishes a run from others on the same servers.
 #[derive(Debug)]
 pub struct SharedServers {
-    /// What no other run has in the words with which it introduces itself.
+    /// Token that this run's connections include in their names and that no other run uses.
     pub token: String,
-    /// What the names of its keys begin with.
+    /// Prefix of the run's key names.
     pub prefix: String,
-    /// The masters of a Redis Cluster as they name each other; empty: there is none.
+    /// Addresses of the Redis Cluster's masters, as they announce each other. Empty if there is no Cluster.
     pub cluster: Vec<String>,
-    /// The environment variables that hold passwords of the servers: no worker gets them.
+    /// The environment variables that contain the servers' passwords. They are removed from the workers' environments.
     pub secrets: Vec<String>,
 }
 
 impl SharedServers {
-    /// Of a run on these servers.
+    /// Creates the data of a run on these servers.
     pub fn from_servers(servers: &ExternalServers) -> SharedServers {
         SharedServers {
             token: format!("{}-", servers.token),
             prefix: servers.key_prefix(),
-            cluster: match servers.is_cluster {
-                true => servers.servers.iter().map(ExternalServer::place).collect(),
-                false => Vec::new(),
+            cluster: if servers.is_cluster {
+                servers.servers.iter().map(ExternalServer::place).collect()
+            } else {
+                Vec::new()
             },
             secrets: servers.passwords().map(|it| it.variable.clone()).collect(),
         }
@@ -336,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn url_reads_back_with_a_variable_in_place_of_its_password() {
+    fn url_is_displayed_with_a_variable_instead_of_its_password() {
         let table = [
             ("redis://localhost", "redis://localhost:6379"),
             ("redis://[::1]:7000/0", "redis://[::1]:7000"),
@@ -364,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn passwords_that_differ_have_variables_of_their_own() {
+    fn different_passwords_have_different_variables() {
         let urls = [
             "redis://:a@h:1",
             "redis://:b@h:2",
@@ -378,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_server_is_refused_without_its_password() {
+    fn invalid_url_is_rejected_without_showing_its_password() {
         for url in [
             "localhost:6379",
             "http://h",
@@ -387,12 +396,12 @@ mod tests {
             "redis://u:geheim@h:x",
             "redis://h?protocol=3",
         ] {
-            let refused = servers(&[url]).unwrap_err();
+            let error = servers(&[url]).unwrap_err();
             assert!(
-                matches!(refused, ExternalServersError::NoUrl(_)),
-                "{url}: {refused}"
+                matches!(error, ExternalServersError::InvalidUrl(_)),
+                "{url}: {error}"
             );
-            assert!(!refused.to_string().contains("geheim"), "{refused}");
+            assert!(!error.to_string().contains("geheim"), "{error}");
         }
         let error = |urls: &[&str]| servers(urls).unwrap_err().to_string();
         assert_eq!(
@@ -401,11 +410,11 @@ mod tests {
         );
         assert!(error(&["redis://h", "rediss://h:6379"]).contains("twice"));
         assert!(error(&["redis://:$NONE@h"]).contains("NONE is not set"));
-        assert_eq!(error(&[]), "it names no server");
+        assert_eq!(error(&[]), "no server URL given");
     }
 
     #[test]
-    fn prefix_is_the_user_s_or_has_the_token_of_the_run() {
+    fn default_prefix_contains_the_token_of_the_run() {
         let table = |prefix: &str| ServersTable {
             redis: vec!["redis://h".into()],
             prefix: Some(prefix.to_owned()),
@@ -427,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn half_an_identity_is_refused() {
+    fn certificate_without_key_or_tls_is_rejected() {
         let table = ServersTable {
             redis: vec!["rediss://h".into()],
             cert: Some("c.pem".into()),

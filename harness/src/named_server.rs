@@ -1,15 +1,15 @@
-//! The servers that can be chosen by name: the same name means the same server in every backend.
+//! Servers that users choose by name. The same name selects the same server in every backend.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::model::ServerVersion;
 
-/// The image that is used by default.
+/// The default image.
 pub const OFFICIAL_IMAGE: &str = "redis:8";
 
-/// The image that `scripts/redis-image` builds from the machine's own server, for machines without
-/// access to a registry.
+/// The image that `scripts/redis-image` builds from the machine's own server, for machines without access to a
+/// registry.
 pub const LOCAL_IMAGE: &str = "picklock-redis:local";
 
 /// A server that can be chosen by name, such as `redis:8.0`.
@@ -20,7 +20,7 @@ pub struct NamedServer {
     version: ServerVersion,
 }
 
-/// All of them. `scripts/servers` brings their programs.
+/// All named servers. `scripts/servers` installs their programs.
 const ALL: [NamedServer; 5] = [
     named("redis:6.2", "picklock-redis:6.2", ServerVersion::Redis62),
     named("redis:7.0", "picklock-redis:7.0", ServerVersion::Redis70),
@@ -38,28 +38,27 @@ const fn named(name: &'static str, image: &'static str, version: ServerVersion) 
 }
 
 impl NamedServer {
-    /// All names, from old to new.
+    /// Returns all names, oldest server first.
     pub fn names() -> impl Iterator<Item = &'static str> {
         ALL.iter().map(|server| server.name)
     }
 
-    /// The name, such as `redis:8.0`.
+    /// Returns the name, such as `redis:8.0`.
     pub fn name(self) -> &'static str {
         self.name
     }
 
-    /// The image of the container backend, which `scripts/redis-image` builds.
+    /// Returns the image for the container backend. `scripts/redis-image` builds it.
     pub fn image(self) -> &'static str {
         self.image
     }
 
-    /// The version that the simulation models.
+    /// Returns the version that the simulation models.
     pub fn version(self) -> ServerVersion {
         self.version
     }
 
-    /// The program of the process backend, below the directory of all servers: a folder for each
-    /// server, and in it the program.
+    /// Returns the program for the process backend, relative to the directory that has one folder per server.
     pub fn program(self) -> String {
         let family = self.version.server();
         format!("{}/{family}-server", self.name.replace(':', "-"))
@@ -72,7 +71,7 @@ impl fmt::Display for NamedServer {
     }
 }
 
-/// No server has this name.
+/// Error for an unknown server name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown server `{name}`; expected one of {}", NamedServer::names().collect::<Vec<_>>().join(", "))]
 pub struct UnknownServer {
@@ -95,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_leads_to_its_program_and_an_unknown_one_to_the_list() {
+    fn known_name_has_a_program_and_unknown_name_gets_the_list() {
         for name in NamedServer::names() {
             assert_eq!(name.parse::<NamedServer>().unwrap().to_string(), name);
         }

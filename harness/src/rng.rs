@@ -3,31 +3,31 @@
 use rand::rngs::{StdRng, SysRng};
 use rand::{SeedableRng, TryRng};
 
-/// A seed from the operating system, for a run without one. It can be zero.
+/// Returns a seed from the operating system, for a run without a given seed. The seed can be zero.
 ///
 /// # Errors
-/// The operating system cannot provide entropy.
+/// Returns an error if the operating system cannot provide entropy.
 pub fn fresh_seed() -> Result<u64, rand::rngs::SysError> {
-    // Seeds are typed by hand when a run is repeated: 32 bits are easier to read aloud.
+    // Users type seeds by hand to repeat a run: 32 bits are easier to read aloud.
     Ok(u64::from(SysRng.try_next_u32()?))
 }
 
-/// Random bytes that no seed leads to: for a password, which a reader of a run's record must not know.
+/// Returns random bytes that cannot be derived from any seed, for a password that the run's record must not reveal.
 ///
 /// # Errors
-/// The operating system cannot provide entropy.
+/// Returns an error if the operating system cannot provide entropy.
 pub fn fresh_secret() -> Result<[u8; 16], rand::rngs::SysError> {
     let mut bytes = [0; 16];
     SysRng.try_fill_bytes(&mut bytes)?;
     Ok(bytes)
 }
 
-/// A generator for one purpose of one run. Different purposes never share a stream.
+/// Returns a generator for one purpose of a run. Different purposes never share a stream.
 pub fn stream(seed: u64, purpose: &str, index: u64) -> StdRng {
     StdRng::seed_from_u64(derive(seed, purpose, index))
 }
 
-/// A seed for one purpose, derived from the run's (FNV-1a over the parts).
+/// Derives a seed for one purpose from the run's seed (FNV-1a over the arguments).
 pub fn derive(seed: u64, purpose: &str, index: u64) -> u64 {
     let bytes = seed.to_le_bytes().into_iter().chain(purpose.bytes());
     let bytes = bytes.chain(index.to_le_bytes());

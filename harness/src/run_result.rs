@@ -1,4 +1,4 @@
-//! What came out of a run, the same for every backend.
+//! The result of a run, which has the same form for every backend.
 
 use crate::context::SeenEvent;
 use crate::history::History;
@@ -7,30 +7,31 @@ use crate::record::{Phases, Redis};
 #[cfg(feature = "servers")]
 use crate::servers::RunDir;
 
-/// What came out of a run: what the driver saw, completed by what only the backend knows.
+/// The result of a run: the driver's observations, completed with the information that only the backend has.
 #[derive(Debug)]
 pub struct RunResult {
-    /// What happened.
+    /// The events of the run.
     pub history: History,
     /// The servers.
     pub redis: Redis,
-    /// How long the phases took.
+    /// Durations of the run's phases.
     pub phases: Phases,
     /// The version that the lock reported, if it did.
     pub lock_version: Option<String>,
-    /// The command log. A simulation has one only on demand.
+    /// The command log. A simulation records it only on request.
     pub command_log: Option<CommandLog>,
-    /// Every event that a fault could have waited for, in order. Only of a simulation that logs its commands.
+    /// All events that a fault could have used as its trigger, in order. Only a simulation that logs its commands
+    /// records them.
     pub seen_events: Vec<SeenEvent>,
-    /// What workers and servers wrote; removed when dropped. `None` for a simulation.
+    /// Directory with the logs of workers and servers, which is removed on drop. `None` for a simulation.
     #[cfg(feature = "servers")]
     pub logs: Option<RunDir>,
-    /// What the run could not remove from servers that somebody else has started, in words.
+    /// Description of what the run could not remove from external servers.
     pub left_behind: Option<String>,
 }
 
 impl RunResult {
-    /// What the history alone says.
+    /// Creates a result that contains only a history.
     pub fn from_history(history: History) -> RunResult {
         RunResult {
             history,

@@ -1,4 +1,4 @@
-//! What a backend can do, declared before the buyers begin, and why it did not do what it was asked to do.
+//! Capabilities of a backend, which it declares before the clients start, and the reasons why it refuses an operation.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,16 @@ use picklock_scenarios::{BackendName, Capability, FaultPlan, Scenario};
 
 use crate::external_servers::NOT_OURS;
 
-/// What a backend can do.
+/// The set of operations that a backend supports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capabilities {
     backend: BackendName,
-    /// What it cannot do, and why not.
+    /// The unsupported capabilities, each with the reason.
     lacking: BTreeMap<Capability, String>,
 }
 
 impl Capabilities {
-    /// What a backend of this name can do at best.
+    /// Returns everything that the backend called `backend` can offer at best.
     pub fn for_backend(backend: BackendName) -> Self {
         let mut capabilities = Capabilities {
             backend,
@@ -25,7 +25,7 @@ impl Capabilities {
             capabilities.lacks(Capability::Sentinels, "the simulation has no Sentinels");
         }
         if backend == BackendName::External {
-            let of_servers = [
+            let server_capabilities = [
                 Capability::PauseNodes,
                 Capability::CrashNodes,
                 Capability::Replication,
@@ -33,22 +33,22 @@ impl Capabilities {
                 Capability::Data,
                 Capability::NodeClocks,
             ];
-            for capability in of_servers {
+            for capability in server_capabilities {
                 capabilities.lacks(capability, NOT_OURS);
             }
         }
         capabilities
     }
 
-    /// The backend cannot do this. The first reason counts.
+    /// Marks a capability as unsupported. The first reason is kept.
     pub fn lacks(&mut self, capability: Capability, why: impl Into<String>) {
         self.lacking.entry(capability).or_insert(why.into());
     }
 
-    /// Whether the backend can apply a fault.
+    /// Checks that the backend can apply a fault.
     ///
     /// # Errors
-    /// [`Refusal::Unable`] names the first thing that it lacks.
+    /// Returns [`Refusal::Unable`] with the first unsupported capability that the fault needs.
     pub fn offer(&self, fault: &FaultPlan) -> Result<(), Refusal> {
         let lacking = |need| self.lacking.get(&need);
         match fault.needs().into_iter().find_map(lacking) {
@@ -60,39 +60,39 @@ impl Capabilities {
         }
     }
 
-    /// Why a scenario asks for something that the backend cannot do, and that is not optional there.
+    /// Checks that the backend can apply every fault of a scenario that is not optional.
     ///
     /// # Errors
-    /// The first such fault is refused.
+    /// Returns an error for the first fault that the backend cannot apply.
     pub fn offer_all(&self, scenario: &Scenario) -> Result<(), Refusal> {
         let mut faults = scenario.faults.iter().filter(|fault| !fault.optional);
         faults.try_for_each(|fault| self.offer(fault))
     }
 
-    /// True in a backend whose machine may stop everything for a while. Virtual time cannot.
+    /// Returns true if the backend's machine can stall. Virtual time cannot.
     pub fn can_stall(&self) -> bool {
         self.backend != BackendName::Sim
     }
 }
 
-/// Why a backend did not do what it was asked to do.
+/// The reason why a backend did not carry out an operation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// This backend lacks the capability. The run cannot be judged, unless the fault is optional.
+    /// The backend lacks the capability. The run is inconclusive unless the fault is optional.
     #[error("the {backend} backend cannot do this: {what}")]
     Unable {
-        /// The backend.
+        /// Name of the backend.
         backend: BackendName,
-        /// What it lacks.
+        /// The missing capability.
         what: String,
     },
-    /// It should have worked, and did not.
+    /// An operation that the backend supports has failed.
     #[error("{0}")]
     Failed(String),
-    /// The lock does not begin with Sentinels in place of its nodes, in its own words.
-    #[error("it knows no Sentinels: {0}")]
+    /// The lock does not accept Sentinel addresses; contains its own error message.
+    #[error("the lock does not accept Sentinel addresses: {0}")]
     NoSentinels(String),
-    /// The Sentinels were to fail a node over, and did not in time.
+    /// The Sentinels did not fail a node over in time.
     #[error("{0}")]
     NoFailover(String),
 }

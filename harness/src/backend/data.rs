@@ -1,5 +1,5 @@
-//! The data and the settings of nodes, changed as an administrator could; and the Redis server that keeps the stock, in
-//! runs whose scenario keeps it in Redis.
+//! Changes to the data and the settings of nodes, as an administrator could make them, and access to the Redis server
+//! that holds the stock if the scenario keeps it in Redis.
 
 use picklock_scenarios::Resource;
 
@@ -8,20 +8,20 @@ use super::Refusal;
 /// A change of a node's data or settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DataChange {
-    /// Deletes the keys of these locks, as eviction does: those of their names, and those that the
-    /// lock has written under a longer name.
+    /// Deletes the keys of these locks, as eviction does: the keys with the locks' own names, and those that a lock
+    /// wrote under a longer name.
     Evict(Vec<String>),
     /// Deletes all keys.
     FlushAll,
     /// Deletes all scripts.
     FlushScripts,
-    /// Takes away memory, or room for new connections. Done twice, it must be undone twice.
+    /// Exhausts memory or connection slots. Two calls must be undone by two calls of `Replenish`.
     Exhaust(Resource),
-    /// Gives back what `Exhaust` has taken. A node that was restarted since has it already.
+    /// Undoes `Exhaust`. A node that restarted in the meantime already has its initial settings.
     Replenish(Resource),
 }
 
-/// The keys of these locks. `held`: the keys that hold a lock now.
+/// Returns the keys of these locks without duplicates. `held` returns the keys that currently hold a lock.
 pub(crate) fn keys_to_evict(locks: &[String], held: impl Fn(&str) -> Vec<String>) -> Vec<String> {
     let mut keys = Vec::new();
     for lock in locks {
@@ -34,15 +34,14 @@ pub(crate) fn keys_to_evict(locks: &[String], held: impl Fn(&str) -> Vec<String>
     keys
 }
 
-/// Changing the data and the settings of nodes.
+/// Changes to the data and the settings of nodes.
 pub trait Data {
-    /// Changes a node's data or settings; returns when it is done, with the number of keys that
-    /// an eviction removed (otherwise 0).
+    /// Changes a node's data or settings. Returns the number of keys that an eviction removed, or 0 for other changes.
     async fn change_data(&self, node: usize, change: &DataChange) -> Result<u64, Refusal>;
 }
 
-/// A Redis server beside the nodes. No worker reaches it, and no fault strikes it.
+/// A Redis server separate from the nodes. Workers cannot reach it, and no fault affects it.
 pub trait StockServer {
-    /// Sends it a command. Returns its answer as a number; `None`: nil.
+    /// Sends a command. Returns the reply as a number, or `None` if the reply is nil.
     async fn ask_stock_server(&self, command: &[&str]) -> Result<Option<i64>, Refusal>;
 }

@@ -1,33 +1,33 @@
-//! What is seen of the nodes' keys, past the links: who wrote which value, how it went away, and what is left after the
-//! run.
+//! Observations of the nodes' keys that bypass the links: who wrote which value, how it went away, and what remains
+//! after the run.
 
 use crate::history::{Event, KeyHistoryCheck};
 
-/// What the servers saw.
+/// The key history, as the servers reported it.
 pub trait KeyHistory {
-    /// Every change of the nodes' keys so far, as events in the order of time.
+    /// Returns all changes of the nodes' keys so far, as events ordered by time.
     ///
     /// # Errors
-    /// There is no key history in this run, or it is not complete: why, in words.
+    /// Returns an error with the reason if the run has no key history or the history is incomplete.
     async fn key_changes(&self) -> Result<Vec<Event>, String>;
 
-    /// What a look at the servers' keys has confirmed of the changes that [`KeyHistory::key_changes`] has
-    /// given; `None`: nobody has looked.
+    /// Returns how much of the result of [`KeyHistory::key_changes`] was confirmed by reading the servers' keys, or
+    /// `None` if the keys were not read.
     async fn key_history_check(&self) -> Option<KeyHistoryCheck>;
 
-    /// For each of these locks, the names of the keys that hold it on a node now: its own, and those
-    /// that it has written under other names. Without key history none.
+    /// Returns, for each of these locks, the keys that currently hold it on a node, including keys that the lock wrote
+    /// under other names. The result is empty if the run has no key history.
     async fn keys_of(&self, node: usize, locks: &[String]) -> Vec<Vec<String>>;
 }
 
-/// Looking at nodes, past the links.
+/// Queries to nodes that bypass the links.
 pub trait Probe {
-    /// Remaining life of a key on a node, milliseconds; −1 without expiry; `None`: no such key, or
-    /// the node does not answer.
+    /// Returns the remaining lifetime of a key on a node in milliseconds, or −1 if the key does not expire. Returns
+    /// `None` if the key does not exist or the node does not answer.
     async fn key_ttl_ms(&self, node: usize, key: &str) -> Option<i64>;
 
-    /// Why a node does not answer, although no fault is on; `None`: it does. A backend whose nodes
-    /// cannot die by themselves need not look.
+    /// Returns why a node does not answer although no fault is active, or `None` if it answers. The default is for
+    /// backends whose nodes never die without a fault.
     async fn why_lost(&self, _node: usize) -> Option<String> {
         None
     }

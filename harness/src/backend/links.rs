@@ -4,46 +4,46 @@ use picklock_scenarios::Phase;
 
 use crate::proxy::{CommandsSent, FreezeBreach, IdleWait, ImposedId, LinkFault};
 
-/// Faults of links, and what links have seen.
+/// Faults on links, and observations of the traffic on links.
 pub trait Links {
-    /// Puts a fault on links.
+    /// Imposes a fault on links.
     fn impose(&self, fault: LinkFault) -> ImposedId;
-    /// Takes it off again.
+    /// Lifts an imposed fault.
     fn lift(&self, id: ImposedId);
-    /// How many frames it has struck so far.
-    fn struck(&self, id: ImposedId) -> u64;
-    /// Resets the open connections of links, and returns how many there were.
+    /// Returns the number of frames that the fault has affected so far.
+    fn frames_affected(&self, id: ImposedId) -> u64;
+    /// Resets the open connections of links. Returns their number.
     fn cut(&self, workers: Option<&[usize]>, nodes: Option<&[usize]>) -> usize;
 
-    /// Tells the links which operation the worker carries out.
+    /// Sets the operation that the worker carries out, for all of its links.
     fn set_phase(&self, worker: usize, op: u64, phase: Phase);
-    /// An attempt to take the lock with this key begins: what it writes shows the lock's keys, whatever
-    /// their names.
+    /// Announces an attempt to take the lock with this key. The attempt's writes identify the lock's keys, whatever
+    /// their names are.
     fn begin_attempt(&self, op: u64, key: u32);
-    /// When the worker's last command of this operation that names the lock's key was forwarded to
-    /// a node; `None`: none was. With several nodes, the node whose last command was the earliest
-    /// counts: a quorum may have let the lock go while the command to another node still waited.
+    /// Returns when the worker's last command of this operation that names the lock's key was forwarded to a node, in
+    /// nanoseconds, or `None` if there was no such command. With several nodes, returns the earliest of the nodes'
+    /// times, because a quorum may have released the lock while the command to another node was still waiting.
     fn last_command_ns(&self, worker: usize, op: u64, phase: Phase, key: u32) -> Option<u64>;
-    /// The longest time in which the worker, which is asked to acquire, has sent nothing that could take a
-    /// lock; `None`: it is not asked to.
-    fn silence(&self, worker: usize) -> Option<IdleWait>;
-    /// From when until when the worker was asked for a lock for the first time and had sent nothing; `None`: it was not
-    /// asked.
-    fn first_silence(&self, worker: usize) -> Option<(u64, u64)>;
-    /// How many commands all workers have sent.
+    /// Returns the longest period in which the worker sent no command that could take a lock during its current acquire
+    /// request, or `None` if it has no acquire request.
+    fn idle_wait(&self, worker: usize) -> Option<IdleWait>;
+    /// Returns the start and the end, in nanoseconds, of the period before the worker's first command of its first
+    /// acquire request, or `None` if it had no acquire request.
+    fn first_idle_wait(&self, worker: usize) -> Option<(u64, u64)>;
+    /// Returns the number of commands that all workers have sent.
     fn commands_sent(&self) -> CommandsSent;
-    /// The buyers begin, and the clock was set to zero: so are the times of what was sent before.
+    /// Resets the times of earlier commands to zero, because the clients start now and the clock was set to zero.
     fn begin(&self) {}
-    /// True when anything has come from the worker on a link to a node.
+    /// Returns true if the worker has sent any data on a link to a node.
     fn has_sent_data(&self, worker: usize) -> bool;
 
-    /// From now on nothing may come from this worker: it was frozen or killed. A backend in which a
-    /// worker is frozen and killed by definition need not look.
+    /// Starts to watch a worker that was frozen or killed: it must not send data from now on. The default is for
+    /// backends in which a frozen or dead worker cannot send.
     async fn expect_no_traffic(&self, _worker: usize) {}
-    /// What has come from the worker since its silence began; `None`: nothing.
+    /// Returns the data that the worker has sent since [`Links::expect_no_traffic`], or `None` if it sent nothing.
     fn freeze_breach(&self, _worker: usize) -> Option<FreezeBreach> {
         None
     }
-    /// The worker may speak again.
+    /// Ends the watch that [`Links::expect_no_traffic`] started.
     fn allow_traffic(&self, _worker: usize) {}
 }

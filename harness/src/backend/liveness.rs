@@ -1,28 +1,28 @@
-//! Whether servers and workers live and move, although no fault has stopped them.
+//! Detection of servers and workers that stall or die although no fault affects them.
 
 use std::time::Duration;
 
 use crate::history::EventKind;
 
-/// Watching servers and workers. A backend in which nobody dies or stands still by itself need not look.
+/// Watches servers and workers. The defaults are for backends in which nothing dies or stalls without a fault.
 pub trait Liveness {
-    /// Watches them for as long as it is polled. What lasts shorter than this is not told.
+    /// Watches for as long as the future is polled. Stalls shorter than `shortest` are not reported.
     async fn monitor_liveness(&self, _shortest: Duration) {
         std::future::pending().await
     }
 
-    /// What was seen since this was last asked: who stood still, was delayed or is lost. `at_end`: what lasts counts
-    /// until now.
+    /// Returns the stalls, delays and losses since the last call. With `at_end`, an ongoing stall is reported up to
+    /// now.
     fn take_liveness_events(&self, _at_end: bool) -> Vec<EventKind> {
         Vec::new()
     }
 
-    /// True if a signal has ended this worker, and no fault: somebody else did.
+    /// Returns true if a signal that no fault sent has ended this worker.
     fn was_killed(&self, _worker: usize) -> bool {
         false
     }
 
-    /// True while this worker or a server stands still: then nobody can expect its answer.
+    /// Returns true while this worker or any server is stalled, so that the worker may be unable to answer.
     fn is_kept_from_answering(&self, _worker: usize) -> bool {
         false
     }

@@ -1,12 +1,12 @@
-//! What a backend can do. Driver and nemesis know a backend only through these traits, so they are
-//! the same in every backend.
+//! The interface of a backend. Driver and nemesis use a backend only through these traits, so they are the same for
+//! every backend.
 //!
-//! One trait for each thing that a backend is made of, with the faults that it offers. What a backend
-//! lacks is in its [`Capabilities`], which it declares before the buyers begin.
+//! There is one trait for each part of a backend, with the faults that this part offers. A backend lists the
+//! capabilities that it lacks in its [`Capabilities`], which it declares before the clients start.
 
 #![expect(
     async_fn_in_trait,
-    reason = "driver, nemesis and backend are on one thread"
+    reason = "driver, nemesis and backend run on one thread"
 )]
 
 mod capabilities;
@@ -45,15 +45,15 @@ pub trait Backend:
     + Liveness
     + 'static
 {
-    /// Which backend it is.
+    /// Returns the name of the backend.
     fn name(&self) -> BackendName;
 
-    /// What it can do in this run. It is asked when the workers have been started, and before the
-    /// first of them takes the lock: it may try things out that leave no trace.
+    /// Returns the capabilities of the backend in this run. Called after the workers have been started and before the
+    /// first of them takes the lock. It may run trials that leave no trace.
     async fn capabilities(&self) -> Capabilities;
 
-    /// What the harness itself could not do since this was last asked. A simulation does not run out of
-    /// anything.
+    /// Returns the operations that the harness itself could not carry out since the last call. The default is for the
+    /// simulation, which cannot run out of resources.
     fn take_incidents(&self) -> Vec<ProxyIncident> {
         Vec::new()
     }

@@ -4,43 +4,42 @@ use super::Refusal;
 
 /// Pausing and crashing nodes.
 pub trait Nodes {
-    /// Freezes a node; returns when it has stopped.
+    /// Freezes a node. Returns once it has stopped.
     async fn pause_node(&self, node: usize) -> Result<(), Refusal>;
-    /// Lets a paused node continue. One that was killed meanwhile is no error.
+    /// Resumes a paused node. A node that was killed in the meantime is not an error.
     async fn resume_node(&self, node: usize) -> Result<(), Refusal>;
     /// Kills a node.
     async fn crash_node(&self, node: usize) -> Result<(), Refusal>;
-    /// Starts a crashed node again, with what its persistence kept.
+    /// Starts a crashed node again, with the data that its persistence saved.
     async fn restart_node(&self, node: usize) -> Result<(), Refusal>;
 }
 
-/// Cutting replication, and promoting a replica.
+/// Replication faults.
 pub trait Replication {
-    /// Cuts the replication link of a node for good.
+    /// Cuts the replication link of a node permanently.
     async fn cut_replication(&self, node: usize) -> Result<(), Refusal>;
-    /// Promotes the node's first replica, removes the old master, and leads the links to the new
-    /// one.
+    /// Promotes the node's first replica, removes the old master, and redirects the links to the new one.
     async fn fail_over(&self, node: usize) -> Result<(), Refusal>;
 }
 
-/// Waiting for what the Sentinels do.
+/// Failovers by Sentinels.
 pub trait Sentinels {
-    /// Waits until the Sentinels have promoted a replica of the node, whose master is frozen, and
-    /// says in words which server is the master now.
+    /// Waits until the Sentinels have promoted a replica of the node, whose master is frozen. Returns a description of
+    /// the promotion.
     async fn promoted_by_sentinels(&self, node: usize) -> Result<String, Refusal>;
-    /// Waits until the node's old master has been made a replica: then it is no longer stale.
+    /// Waits until the Sentinels have turned the node's stale master into a replica.
     async fn demoted_by_sentinels(&self, node: usize);
-    /// True if the Sentinels have made another server the node's master since the run began, beside the promotions
-    /// that were waited for.
+    /// Returns true if the Sentinels have promoted a server of the node since the run began, apart from the promotions
+    /// that [`Sentinels::promoted_by_sentinels`] waited for.
     async fn failed_over_unasked(&self, node: usize) -> bool;
 }
 
-/// Setting wall clocks.
+/// Offsets of wall clocks.
 pub trait Clocks {
-    /// Sets the wall clock of the node's master ahead by this many nanoseconds (negative: behind).
-    /// Everything that the node does afterwards sees it. If it is refused, the clock may be off
-    /// all the same: a node that is down or paused cannot be asked.
+    /// Sets the wall clock of the node's master to `off_ns` nanoseconds ahead of the machine's (negative: behind). The
+    /// offset applies to everything that the node does afterwards. The clock may be off even after an error, because a
+    /// node that is down or paused cannot confirm the change.
     async fn set_node_clock(&self, node: usize, off_ns: i64) -> Result<(), Refusal>;
-    /// The same for the worker's wall clock. It stays off when the worker is started again.
+    /// Sets the worker's wall clock in the same way. The offset persists when the worker is restarted.
     async fn set_worker_clock(&self, worker: usize, off_ns: i64) -> Result<(), Refusal>;
 }

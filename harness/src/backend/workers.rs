@@ -1,5 +1,5 @@
-//! Workers: the clients of the lock. Each is a process of its own, unless the scenario lets several share one: then
-//! what is done to one of them is done to the whole process.
+//! Workers: the clients of the lock. Each worker has its own process, unless the scenario lets several workers share
+//! one. A fault on a worker affects its whole process.
 
 use std::time::Duration;
 
@@ -11,51 +11,51 @@ use crate::adapter::process::WorkerOutput;
 
 /// The driver's connection to one worker.
 pub trait Session {
-    /// Sends a request. An error means that the worker is gone; `next` says how.
+    /// Sends a request. Returns an error if the worker is gone; `next` then returns the reason.
     async fn send(&mut self, request: Request) -> Result<(), Refusal>;
 
-    /// The next thing that the worker says or does. After [`WorkerOutput::Exited`] there is nothing more.
+    /// Returns the worker's next message or the end of its process. Nothing follows [`WorkerOutput::Exited`].
     /// Cancel-safe.
     async fn next(&mut self) -> WorkerOutput;
 
-    /// Nobody will ask for [`Session::next`] any more: what it says need not be kept.
+    /// Declares that [`Session::next`] will not be called again, so that output need not be buffered.
     fn stop_listening(&mut self) {}
 }
 
-/// Starting, freezing and killing workers.
+/// Starts, freezes and kills workers.
 pub trait Workers {
     /// The driver's connection to a worker.
     type Session: Session + 'static;
 
-    /// Starts a worker that is not running, and returns the connection to it and the URLs under
-    /// which it reaches the nodes. `incarnation` counts its starts.
+    /// Starts a worker that is not running. Returns the connection to it and the URLs under which it reaches the nodes.
+    /// `incarnation` counts the starts of this worker.
     async fn start_worker(
         &self,
         worker: usize,
         incarnation: u32,
     ) -> Result<(Self::Session, Vec<String>), Refusal>;
 
-    /// Freezes the worker's whole process; returns when it has stopped.
+    /// Freezes the worker's whole process. Returns once it has stopped.
     async fn freeze_worker(&self, worker: usize) -> Result<(), Refusal>;
-    /// Lets a frozen process continue. One that has ended meanwhile is no error.
+    /// Thaws a frozen process. A process that has exited in the meantime is not an error.
     async fn thaw_worker(&self, worker: usize) -> Result<(), Refusal>;
     /// Kills the worker's whole process.
     async fn kill_worker(&self, worker: usize) -> Result<(), Refusal>;
-    /// Makes the worker block its event loop, or its thread, for so long; returns when it was told to.
+    /// Asks the worker to block its event loop or its thread for `lasts`. Returns once the request was sent.
     async fn block_worker(
         &self,
         worker: usize,
         scope: TaskScope,
         lasts: Duration,
     ) -> Result<(), Refusal>;
-    /// Waits until it is not blocked any more. Returns when that was, nanoseconds since the run began; `None`: now.
-    /// Cancel-safe.
+    /// Waits until the worker is no longer blocked. Returns the time of the end in nanoseconds since the run began, or
+    /// `None` if the worker was not blocked or has died. Cancel-safe.
     async fn unblock_worker(&self, worker: usize, scope: TaskScope)
     -> Result<Option<u64>, Refusal>;
-    /// True if the clients of a process share its connections, so that a command may be any of theirs.
+    /// Returns true if the clients of a process share its connections, so that a command may belong to any of them.
     fn shares_connections(&self) -> bool {
         false
     }
-    /// Kills all workers that still run.
+    /// Kills all running workers.
     async fn kill_all_workers(&self);
 }

@@ -314,7 +314,7 @@ pub(super) async fn happened<B>(
 /// Writes down for how long a worker that is asking for a lock has sent nothing that could take it, if it was
 /// for longer than a lease: it slept.
 pub(super) fn record_idle_wait<B: Backend>(context: &RunContext<B>, worker: usize) {
-    let silence = context.backend.silence(worker);
+    let silence = context.backend.idle_wait(worker);
     let ttl_ns = context.spec.ttl_ms().saturating_mul(1_000_000);
     if let Some(silence) = silence
         && silence.until_ns.saturating_sub(silence.from_ns) > ttl_ns

@@ -135,7 +135,8 @@ impl<B: Backend> Nemesis<B> {
     /// the others end: a fault that is told as missed right after its end could not be applied.
     pub fn settle(&self) {
         for (id, (index, imposed)) in self.counted.borrow().iter() {
-            if self.active_faults.steps(*id).is_none() && self.context.backend.struck(*imposed) == 0
+            if self.active_faults.steps(*id).is_none()
+                && self.context.backend.frames_affected(*imposed) == 0
             {
                 self.missed(*index, NOTHING_PASSED.into(), None);
             }
@@ -254,7 +255,7 @@ impl<B: Backend> Nemesis<B> {
         let Some(imposed) = self.imposed(id) else {
             return;
         };
-        while self.context.backend.struck(imposed) < u64::from(frames) {
+        while self.context.backend.frames_affected(imposed) < u64::from(frames) {
             tokio::time::sleep(LOOK).await;
         }
     }
@@ -271,7 +272,7 @@ impl<B: Backend> Nemesis<B> {
     /// The place in the plan of a fault that strikes so many frames and ends now, if it has struck none.
     fn unfired(&self, id: u32) -> Option<usize> {
         let (index, imposed) = self.counted.borrow_mut().remove(&id)?;
-        (self.context.backend.struck(imposed) == 0).then_some(index)
+        (self.context.backend.frames_affected(imposed) == 0).then_some(index)
     }
 
     /// Writes that a fault begins, and lists it. Returns its number.

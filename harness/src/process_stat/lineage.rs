@@ -1,5 +1,5 @@
-//! The descendants of one process, wherever they went: into a process group or a session of their
-//! own, or to another parent because theirs has ended.
+//! The descendants of one process, even those that moved to another process group or session, and those that got
+//! another parent because theirs exited.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -9,23 +9,22 @@ use super::stat::ProcessStat;
 #[cfg(target_os = "linux")]
 use super::stat::threads_of;
 
-/// One process: its number and when it started, in clock ticks since boot. A number alone may be
-/// that of an earlier process.
+/// PID and start time of a process, in clock ticks since boot. The PID alone may have belonged to an earlier process.
 pub(crate) type Member = (u32, u64);
 
 /// The descendants of one process, and that process itself.
 #[derive(Debug)]
 pub(crate) struct Lineage {
-    /// The mark that they inherited. No other process has the same one.
+    /// The mark that all descendants inherited. It is unique.
     mark: String,
-    /// The members that were seen. One that was seen once stays a member, even where its
-    /// environment is cleared and its parent has ended.
+    /// The members seen so far. A process that was seen once remains a member, even if its environment is cleared and
+    /// its parent has exited.
     known: BTreeMap<u32, u64>,
     since_ticks: u64,
 }
 
 impl Lineage {
-    /// The lineage that carries this mark. No member is older than `since_ticks`.
+    /// Creates the lineage of the processes with this mark. All members started at or after `since_ticks`.
     pub(crate) fn marked(mark: String, since_ticks: u64) -> Self {
         Lineage {
             mark,
@@ -34,24 +33,23 @@ impl Lineage {
         }
     }
 
-    /// The process with which the lineage begins. It must not have been reaped, so that its number
-    /// is still its own.
+    /// Adds the first process of the lineage. The process must not have been reaped yet; otherwise the kernel may have
+    /// reused its PID.
     pub(crate) fn begins_with(&mut self, pid: u32, started_ticks: u64) {
         self.known.insert(pid, started_ticks);
     }
 
-    /// The mark of all members.
+    /// Returns the mark of all members.
     pub(crate) fn mark(&self) -> &str {
         &self.mark
     }
 
-    /// No member is older than this, in clock ticks since boot.
+    /// Returns the earliest possible start time of a member, in clock ticks since boot.
     pub(crate) fn since_ticks(&self) -> u64 {
         self.since_ticks
     }
 
-    /// The members that live in this table: those that were known, those that carry the mark, and
-    /// what these have started.
+    /// Returns the members that are alive in this table: known ones, those with the mark, and the descendants of both.
     pub(crate) fn members(&mut self, table: &ProcessTable) -> BTreeSet<Member> {
         let is_known = |pid: u32, started: u64| self.known.get(&pid) == Some(&started);
         let mut found: BTreeMap<u32, u64> = table
@@ -62,11 +60,11 @@ impl Lineage {
             })
             .map(|(pid, entry)| (pid, entry.stat.started_ticks))
             .collect();
-        // Children of children: repeated until a pass finds no more.
+        // Repeated until a pass finds no more descendants.
         loop {
             let before = found.len();
             for (pid, entry) in table.iter() {
-                // A parent that is younger has the number of another process.
+                // A parent that is younger than its child has reused the PID of the real parent.
                 let parent = found.get(&entry.stat.parent);
                 if parent.is_some_and(|started| *started <= entry.stat.started_ticks) {
                     found.insert(pid, entry.stat.started_ticks);
@@ -85,15 +83,19 @@ impl Lineage {
     }
 }
 
-/// True when no thread of the process runs: all are stopped, or it has ended.
-/// `Err`: `/proc` cannot be read.
+/// Returns true if no thread of the process runs, because all are stopped or the process has exited.
+///
+/// # Errors
+/// Returns an error if `/proc` cannot be read.
 pub(crate) fn is_stopped(member: Member) -> io::Result<bool> {
     every_thread(member, ProcessStat::is_stopped)
 }
 
-/// True when no thread of the process, to which a stop was sent, can start another process before it
-/// continues: see [`ProcessStat::is_held`].
-/// `Err`: `/proc` cannot be read.
+/// Returns true if no thread of a process that was sent a stop signal can start another process before it is continued:
+/// see [`ProcessStat::is_held`].
+///
+/// # Errors
+/// Returns an error if `/proc` cannot be read.
 pub(crate) fn is_held(member: Member) -> io::Result<bool> {
     every_thread(member, ProcessStat::is_held)
 }
@@ -101,31 +103,31 @@ pub(crate) fn is_held(member: Member) -> io::Result<bool> {
 #[cfg(target_os = "linux")]
 fn every_thread(
     (pid, started_ticks): Member,
-    is_so: impl Fn(&ProcessStat) -> bool,
+    condition: impl Fn(&ProcessStat) -> bool,
 ) -> io::Result<bool> {
-    let process = if_there(ProcessStat::for_process(pid))?;
+    let process = if_exists(ProcessStat::for_process(pid))?;
     if process.is_none_or(|stat| stat.started_ticks != started_ticks) {
         return Ok(true);
     }
-    for thread in if_there(threads_of(pid))?.unwrap_or_default() {
-        let thread = if_there(ProcessStat::of_thread(pid, thread))?;
-        if thread.is_some_and(|stat| !is_so(&stat)) {
+    for thread in if_exists(threads_of(pid))?.unwrap_or_default() {
+        let stat = if_exists(ProcessStat::for_thread(pid, thread))?;
+        if stat.is_some_and(|stat| !condition(&stat)) {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-/// `None`: it has ended.
+/// Converts `NotFound` to `None`, because the process or thread has exited.
 #[cfg(target_os = "linux")]
-fn if_there<T>(looked: io::Result<T>) -> io::Result<Option<T>> {
-    match looked {
+fn if_exists<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        looked => looked.map(Some),
+        result => result.map(Some),
     }
 }
 
-/// On other systems no member is known, so none is asked for.
+/// Always true: on other systems no members are known, so this is not called.
 #[cfg(not(target_os = "linux"))]
 fn every_thread(_: Member, _: impl Fn(&ProcessStat) -> bool) -> io::Result<bool> {
     Ok(true)
@@ -155,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn children_marked_orphans_and_their_children_are_members() {
+    fn children_and_marked_orphans_with_children_are_members() {
         let mut lineage = Lineage::marked(MARK.into(), 5);
         lineage.begins_with(10, 5);
         let table = ProcessTable::from_entries([
@@ -171,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_seen_once_stays_a_member_until_its_number_is_another_s() {
+    fn known_process_remains_a_member_until_its_pid_is_reused() {
         let mut lineage = Lineage::marked(MARK.into(), 5);
         lineage.begins_with(10, 5);
         let family = ProcessTable::from_entries([entry(10, 1, 5, None), entry(11, 10, 6, None)]);
@@ -180,18 +182,23 @@ mod tests {
         assert_eq!(pids(lineage.members(&orphan)), [11]);
         let others = ProcessTable::from_entries([entry(10, 1, 99, None), entry(11, 1, 98, None)]);
         assert_eq!(pids(lineage.members(&others)), [0; 0]);
-        assert_eq!(pids(lineage.members(&orphan)), [0; 0], "it was forgotten");
+        assert_eq!(
+            pids(lineage.members(&orphan)),
+            [0; 0],
+            "a reused PID was removed"
+        );
     }
 
     #[test]
-    fn a_parent_that_is_younger_is_no_parent() {
+    fn process_with_a_younger_parent_is_not_a_member() {
         let mut lineage = Lineage::marked(MARK.into(), 5);
         lineage.begins_with(10, 50);
         let table = ProcessTable::from_entries([entry(10, 1, 50, None), entry(11, 10, 6, None)]);
         assert_eq!(pids(lineage.members(&table)), [10]);
     }
 
-    /// A shell starts programs by `vfork`: it waits, and no stop reaches it, until its child is that program.
+    /// A parent in `vfork`, as a shell is when it starts a program. It waits, and cannot be stopped, until its child
+    /// has started the program.
     #[cfg(target_os = "linux")]
     const IN_VFORK: &str = "
 import ctypes, os, platform, time
@@ -204,7 +211,7 @@ time.sleep(3600)
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_parent_in_vfork_does_not_stop_and_starts_nothing() {
+    fn parent_in_vfork_is_held_but_not_stopped() {
         use std::io::BufRead;
         use std::process::{Command, Stdio};
 

@@ -1,10 +1,10 @@
-//! What the kernel says about processes and threads in `/proc`.
+//! Information about processes and threads from `/proc`.
 //!
 //! - [`stat`]: one process or thread
 //! - [`process_table`]: all processes at one time, with the marks that they inherited
-//! - [`peers`]: whom processes are connected to
-//! - [`stall`]: whether a process stands still
-//! - [`lineage`]: which of them descend from one process that was started here
+//! - [`peers`]: the addresses that processes are connected to
+//! - [`stall`]: detects a process that does not run although it could
+//! - [`lineage`]: the descendants of one process
 
 mod lineage;
 #[cfg(feature = "servers")]

@@ -1,10 +1,10 @@
-//! Whom processes are connected to over TCP, from `/proc/PID/fd` and `/proc/net/tcp`.
+//! The TCP addresses that processes are connected to, from `/proc/PID/fd` and `/proc/net/tcp`.
 
 use std::collections::BTreeSet;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// States of a socket in which it has a peer, or is on the way to one.
+/// Socket states with a peer: established, and connecting.
 const CONNECTED: [&str; 2] = ["01", "02"];
 
 /// One connected socket of this machine.
@@ -15,9 +15,11 @@ struct Socket {
     inode: u64,
 }
 
-/// The addresses that these processes are connected to, or are connecting to. Connections among
-/// themselves are left out.
-/// `Err`: `/proc` cannot be read. A process that has ended is no error.
+/// Returns the addresses to which these processes are connected or connecting, except connections among themselves.
+/// Processes that have exited are skipped.
+///
+/// # Errors
+/// Returns an error if `/proc` cannot be read.
 pub(crate) fn peers_of(pids: &[u32]) -> io::Result<BTreeSet<SocketAddr>> {
     let mut inodes = BTreeSet::new();
     for pid in pids {
@@ -39,11 +41,11 @@ fn socket_inodes(pid: u32) -> Vec<u64> {
         return Vec::new();
     };
     let links = entries.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
-    let inode_of = |link: std::path::PathBuf| {
+    let parse_inode = |link: std::path::PathBuf| {
         let text = link.to_str()?.strip_prefix("socket:[")?;
         text.strip_suffix(']')?.parse().ok()
     };
-    links.filter_map(inode_of).collect()
+    links.filter_map(parse_inode).collect()
 }
 
 fn parse(table: &str) -> Vec<Socket> {
@@ -60,7 +62,7 @@ fn parse_line(line: &str) -> Option<Socket> {
     })
 }
 
-/// `0100007F:1F90`: words of four bytes in the order of this machine, then the port.
+/// Parses an address such as `0100007F:1F90`: four-byte words in this machine's byte order, then the port.
 fn address(text: &str) -> Option<SocketAddr> {
     let (host, port) = text.split_once(':')?;
     let port = u16::from_str_radix(port, 16).ok()?;
@@ -83,7 +85,7 @@ mod tests {
 
     #[test]
     #[cfg(target_endian = "little")]
-    fn addresses_are_read_as_the_kernel_writes_them() {
+    fn addresses_of_proc_net_tcp_are_parsed() {
         let address = |text| address(text).map(|address| address.to_string());
         assert_eq!(address("0100007F:1F90").unwrap(), "127.0.0.1:8080");
         let mapped = "0000000000000000FFFF00000100007F:18EB";
@@ -94,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_to_another_process_is_seen_and_one_to_oneself_is_not() {
+    fn connection_within_a_process_is_omitted() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let there = listener.local_addr().unwrap();
         let _ours = std::net::TcpStream::connect(there).unwrap();

@@ -3,12 +3,11 @@ use std::io;
 
 use super::stat::{ProcessStat, all_processes};
 
-/// Environment variable that marks a process and all its descendants. They inherit it also where
-/// they leave their process group and their session, and where the process that started them has
-/// ended.
+/// Environment variable that marks a process and all its descendants. They inherit it even if they leave their process
+/// group and session, and after the process that started them has exited.
 pub(crate) const MARK_VARIABLE: &str = "PICKLOCK_WORKER";
 
-/// All processes that could be seen at one time, with the marks that they inherited.
+/// All visible processes at one time, with the marks that they inherited.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessTable {
     processes: BTreeMap<u32, Entry>,
@@ -18,26 +17,27 @@ pub(crate) struct ProcessTable {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
     pub stat: ProcessStat,
-    /// The value of [`MARK_VARIABLE`] in its environment.
+    /// Value of [`MARK_VARIABLE`] in the process's environment.
     pub mark: Option<String>,
 }
 
 impl ProcessTable {
-    /// Reads the table on a thread of its own: with many processes it takes a while, and the harness
-    /// must not stand still meanwhile. See [`ProcessTable::read`].
+    /// Reads the table on another thread, because it takes a while on a machine with many processes and must not stall
+    /// the harness. See [`ProcessTable::read`].
     pub(crate) async fn look(since_ticks: u64) -> io::Result<ProcessTable> {
         let reading = tokio::task::spawn_blocking(move || ProcessTable::read(since_ticks));
         reading.await.map_err(io::Error::other)?
     }
 
-    /// Reads the table. A process that started before `since_ticks` cannot carry a mark that was
-    /// given later, so its environment is not read.
-    /// `Err`: `/proc` cannot be read, for example because there are no file descriptors left. A process
-    /// that ends meanwhile is no error.
+    /// Reads the table. A process that started before `since_ticks` cannot have a mark that was created later, so its
+    /// environment is not read. Processes that exit in the meantime are skipped.
+    ///
+    /// # Errors
+    /// Returns an error if `/proc` cannot be read, for example because no file descriptors are left.
     pub(crate) fn read(since_ticks: u64) -> io::Result<ProcessTable> {
         let mut processes = BTreeMap::new();
         if cfg!(not(target_os = "linux")) {
-            // There is no `/proc`. Only the process group is known.
+            // Without `/proc`, only the process group is known.
             return Ok(ProcessTable { processes });
         }
         for pid in all_processes()? {
@@ -47,9 +47,10 @@ impl ProcessTable {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(error),
             };
-            let mark = match stat.started_ticks >= since_ticks {
-                true => variable_of(pid, MARK_VARIABLE)?,
-                false => None,
+            let mark = if stat.started_ticks >= since_ticks {
+                variable_of(pid, MARK_VARIABLE)?
+            } else {
+                None
             };
             processes.insert(pid, Entry { stat, mark });
         }
@@ -72,11 +73,11 @@ impl ProcessTable {
     }
 }
 
-/// A variable in the environment of a process, as it was when its program started. `None`: it has none,
-/// or is hidden from us.
+/// Returns a variable from the environment with which a process's program was started. Returns `None` if the variable
+/// is not set or the environment is not accessible.
 ///
 /// # Errors
-/// `/proc` cannot be read.
+/// Returns an error if `/proc` cannot be read.
 pub(crate) fn variable_of(pid: u32, variable: &str) -> io::Result<Option<String>> {
     let text = match std::fs::read(format!("/proc/{pid}/environ")) {
         Ok(text) => text,
@@ -87,11 +88,11 @@ pub(crate) fn variable_of(pid: u32, variable: &str) -> io::Result<Option<String>
         let (name, value) = std::str::from_utf8(entry).ok()?.split_once('=')?;
         (name == variable).then(|| value.to_owned())
     });
-    // Where a variable stands twice, the programs read the first one.
+    // If a variable occurs twice, programs use the first one.
     Ok(values.next())
 }
 
-/// True where the process has ended, or belongs to another user.
+/// Returns true if the process has exited or belongs to another user.
 fn is_hidden(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
         || matches!(

@@ -1,17 +1,17 @@
-//! Whether a process stands still: it was stopped, or is ready to run and does not get the processor.
+//! Detection of a stalled process: one that was stopped, or is ready to run and gets no CPU time.
 //!
-//! A process that sleeps because it has nothing to do does not stand still. So its state must be one in which it
-//! cannot do what it wants to, and it must not have run between two looks.
+//! A process that sleeps because it has nothing to do is not stalled. A stalled process is in a state in which it
+//! cannot proceed, and has not run between two observations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::stat::{ProcessStat, all_processes, ran_ns, text_of};
 
-/// Where a process waits that a paused cgroup holds, by the kernel's names of its functions. Its
-/// state is that of a sleeper.
+/// Kernel functions in which a process waits while its cgroup is paused. Its state is then the same as during a normal
+/// sleep.
 const FREEZERS: [&str; 3] = ["do_freezer_trap", "get_signal", "__refrigerator"];
 
-/// What was seen of a process at one time.
+/// One observation of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Motion {
     started_ticks: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Motion {
 }
 
 impl Motion {
-    /// Looks at a process. `None`: it has ended, or the kernel does not say enough.
+    /// Observes a process. Returns `None` if it has exited or the kernel does not report enough.
     pub(crate) fn look(pid: u32) -> Option<Motion> {
         let ran_ns = ran_ns(pid)?;
         let stat = ProcessStat::for_process(pid).ok()?;
@@ -31,8 +31,8 @@ impl Motion {
         })
     }
 
-    /// True if this process stood still from the look before until this one, which was just now.
-    pub(crate) fn stood_still_since(self, pid: u32, before: Motion) -> bool {
+    /// Returns true if the process was stalled between the observation `before` and this one, which must be recent.
+    pub(crate) fn is_stalled_since(self, pid: u32, before: Motion) -> bool {
         self.started_ticks == before.started_ticks
             && self.ran_ns == before.ran_ns
             && match self.state {
@@ -44,12 +44,12 @@ impl Motion {
 }
 
 fn is_in_freezer(pid: u32) -> bool {
-    let place = text_of(format!("/proc/{pid}/wchan"));
-    place.is_ok_and(|place| FREEZERS.contains(&place.as_str()))
+    let function = text_of(format!("/proc/{pid}/wchan"));
+    function.is_ok_and(|function| FREEZERS.contains(&function.as_str()))
 }
 
-/// These processes, each with what it and its descendants have started, as far as their parents live. Reads no
-/// environment, so that it is cheaper than a table of all processes.
+/// Returns each of these processes with its descendants, as far as their parents are alive. Reads no environments, so
+/// it is cheaper than a [`ProcessTable`](super::ProcessTable).
 pub(crate) fn families(leaders: &[u32]) -> BTreeMap<u32, BTreeSet<u32>> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for pid in all_processes().unwrap_or_default() {
@@ -81,7 +81,7 @@ mod tests {
 
     use super::*;
 
-    /// A shell with a child, which has said that it is there.
+    /// Starts a shell with a child, and waits until the child is running.
     fn shell_with_child() -> Child {
         let mut shell = Command::new("sh");
         shell.args(["-c", "sleep 600 & echo begun; wait"]);
@@ -99,30 +99,34 @@ mod tests {
         shell
     }
 
-    /// Waits until two looks in a row show this of a process.
-    fn until(pid: u32, stands: bool) {
-        let looks = std::iter::repeat_with(|| {
+    /// Waits until two consecutive observations show that a process is stalled, or that it is not.
+    fn wait_until(pid: u32, is_stalled: bool) {
+        let observations = std::iter::repeat_with(|| {
             let before = Motion::look(pid).unwrap();
             std::thread::yield_now();
-            Motion::look(pid).unwrap().stood_still_since(pid, before)
+            Motion::look(pid).unwrap().is_stalled_since(pid, before)
         });
         // A process that has just been started runs first.
-        assert!(looks.take(1_000_000).any(|stood| stood == stands));
+        assert!(
+            observations
+                .take(1_000_000)
+                .any(|stalled| stalled == is_stalled)
+        );
     }
 
     #[test]
-    fn stopped_child_stands_still_and_its_sleeping_parent_does_not() {
+    fn stopped_child_is_stalled_and_its_sleeping_parent_is_not() {
         let mut shell = shell_with_child();
         let family = &families(&[shell.id()])[&shell.id()];
         let child = *family.iter().find(|pid| **pid != shell.id()).unwrap();
         assert_eq!(family.len(), 2, "{family:?}");
-        until(child, false);
+        wait_until(child, false);
         let pid = Pid::from_raw(child.cast_signed()).unwrap();
         kill_process(pid, Signal::STOP).unwrap();
-        until(child, true);
-        until(shell.id(), false);
+        wait_until(child, true);
+        wait_until(shell.id(), false);
         kill_process(pid, Signal::CONT).unwrap();
-        until(child, false);
+        wait_until(child, false);
         kill_process_group(Pid::from_child(&shell), Signal::KILL).unwrap();
         shell.wait().unwrap();
         assert_eq!(Motion::look(shell.id()), None);

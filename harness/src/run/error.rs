@@ -3,32 +3,32 @@ use crate::driver::RunError;
 use crate::servers::{BackendError, ReaperError};
 use crate::sim::SimError;
 
-/// Why a run left no history.
+/// The reason why a run left no history.
 #[derive(Debug, thiserror::Error)]
 pub enum RunFailure {
-    /// The simulation gave none.
+    /// The simulation failed.
     #[error(transparent)]
     Simulation(#[from] SimError),
     /// A worker could not be started on real servers.
     #[error("{error}{}", indented(log))]
     Worker {
-        /// Which worker, and why.
+        /// The worker, and the reason.
         error: RunError,
         /// The last lines that it wrote to its standard error.
         log: Vec<String>,
     },
-    /// The interrupt came before the workload began, or during a simulation.
+    /// The interrupt came before the clients started, or during a simulation.
     #[error("interrupted before there was anything to report")]
     Interrupted,
     /// The clean-up helper could not be started.
     #[cfg(feature = "servers")]
     #[error(transparent)]
     Reaper(#[from] ReaperError),
-    /// The run did not begin because this process ran out of something.
+    /// The run did not begin because this process ran out of a resource.
     #[cfg(feature = "servers")]
-    #[error("the harness itself ran short while the workers were started: {0}")]
+    #[error("the harness ran out of resources while it started the workers: {0}")]
     ResourceExhausted(String),
-    /// The servers could not be started, or not be ended.
+    /// The servers could not be started or stopped.
     #[cfg(feature = "servers")]
     #[error(transparent)]
     Servers(#[from] BackendError),

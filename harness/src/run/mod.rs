@@ -1,7 +1,7 @@
-//! The one entry for runs: a specification and a backend in, what the run leaves out.
+//! The single entry point for runs: takes a specification and a backend, and returns the result.
 //!
-//! A [`BackendSetup`] holds what data cannot: the code of a lock, or the servers that were found and the
-//! programs to start. Simulation and servers leave the same [`RunResult`].
+//! A [`BackendSetup`] holds the parts that a specification cannot contain: the code of a lock, or the servers that were
+//! found and the programs to start. Simulation and servers return the same [`RunResult`].
 
 mod error;
 mod observer;
@@ -22,29 +22,28 @@ pub use crate::run_result::RunResult;
 use crate::sim::{SimError, Simulation, run as simulate};
 use crate::spec::RunSpec;
 
-/// How a run happens.
+/// The backend of a run, with its resources.
 pub enum BackendSetup {
-    /// In virtual time, in this process.
+    /// Virtual time, in this process.
     Simulation {
-        /// Makes the clients of the lock.
+        /// Creates the clients of the lock.
         lock: LockFactory,
-        /// True to log the commands; without a log a simulation is faster.
+        /// True to log the commands. Without a log the simulation is faster.
         logs_commands: bool,
     },
-    /// On real servers, with a process for each worker.
+    /// Real servers, with worker processes.
     #[cfg(feature = "servers")]
     Servers(ServerSetup),
 }
 
-/// Runs what the specification says. Where `interrupt` is ready before the run ends, the run ends
-/// in order and its history says so. An interrupted simulation leaves nothing: it is
-/// [`RunFailure::Interrupted`].
+/// Runs a specification. If `interrupt` completes before the run ends, the run ends in an orderly way and its history
+/// records the interrupt. An interrupted simulation returns [`RunFailure::Interrupted`] instead.
 ///
-/// Must be called on a `tokio::task::LocalSet`, and on a thread that outlives the run: worker
-/// processes and servers die with it.
+/// Must be called on a `tokio::task::LocalSet`, and on a thread that outlives the run, because worker processes and
+/// servers die with the thread that started them.
 ///
 /// # Errors
-/// See [`RunFailure`]. A violated property is no error.
+/// See [`RunFailure`]. A violated property is not an error.
 pub fn run<'a>(
     spec: &'a RunSpec,
     backend: BackendSetup,
@@ -54,11 +53,11 @@ pub fn run<'a>(
     run_boxed(spec, backend, observer, Box::pin(interrupt))
 }
 
-/// The future is made and boxed here, in a function without type parameters: so the driver is compiled once,
-/// and not again for each caller and the kind of its interrupt.
+/// Creates and boxes the future in a function without type parameters, so that the driver is compiled once and not
+/// again for each caller's type of interrupt.
 #[cfg_attr(
     not(feature = "servers"),
-    expect(unused_variables, reason = "a simulation is not watched")
+    expect(unused_variables, reason = "a simulation has no observer")
 )]
 fn run_boxed<'a>(
     spec: &'a RunSpec,
@@ -85,15 +84,15 @@ fn run_boxed<'a>(
     }
 }
 
-/// Simulates the run beside the caller's thread, so that an interrupt is noticed at once. The thread of
-/// an interrupted simulation cannot be ended; it is left behind until the process ends.
+/// Simulates the run on another thread, so that an interrupt takes effect at once. The thread of an interrupted
+/// simulation cannot be stopped; it is left behind until the process exits.
 async fn simulated(
     simulation: Simulation,
     interrupt: LocalBoxFuture<'_, ()>,
 ) -> Result<RunResult, RunFailure> {
     let run = tokio::task::spawn_blocking(move || simulate(simulation));
     tokio::select! {
-        ran = run => Ok(ran.unwrap_or_else(|error| Err(SimError::RequestAborted(error.to_string())))?),
+        result = run => Ok(result.unwrap_or_else(|error| Err(SimError::RequestAborted(error.to_string())))?),
         () = interrupt => Err(RunFailure::Interrupted),
     }
 }

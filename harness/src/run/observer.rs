@@ -5,22 +5,22 @@ use crate::history::Event;
 /// A phase of a run on real servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunPhase {
-    /// Servers and workers are started.
+    /// Servers and workers are being started.
     Setup,
-    /// Servers and workers are ended.
+    /// Servers and workers are being stopped.
     Teardown,
 }
 
-/// Watches a run on real servers while it goes on. A simulation takes too little time to watch.
+/// Watches a run on real servers. A simulation is too short to watch.
 pub trait Observer {
-    /// A phase begins. The workload begins with the first event.
+    /// Called when a phase begins. The workload begins with the first event.
     fn phase(&self, phase: RunPhase);
 
-    /// Something happened.
+    /// Called for every event of the history.
     fn event(&self, event: &Event);
 }
 
-/// Watches nothing.
+/// Ignores everything.
 impl Observer for () {
     fn phase(&self, _: RunPhase) {}
 

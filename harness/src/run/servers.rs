@@ -28,30 +28,29 @@ use crate::servers::{
 };
 use crate::spec::RunSpec;
 
-/// This many of the last lines of a worker's log explain why it did not start.
+/// Number of lines at the end of a worker's log to show if the worker did not start.
 const LAST_LINES: usize = 8;
 
-/// How long an interrupted setup waits for its clean-up. Its user wants an answer within a second.
-const ANSWER: Duration = Duration::from_millis(500);
+/// How long an interrupted setup waits for its clean-up. The user expects a response within a second.
+const CLEAN_UP_PATIENCE: Duration = Duration::from_millis(500);
 
-/// What a run on real servers starts.
+/// The programs and servers that a run on real servers uses.
 #[derive(Debug, Clone)]
 pub struct ServerSetup {
-    /// The servers: an image or a binary.
+    /// An image, a binary or external servers.
     pub servers: ServerKind,
-    /// What starts a worker process. It speaks the adapter protocol.
+    /// The command that starts a worker process. It speaks the adapter protocol.
     pub worker: WorkerCommand,
-    /// The program of the clean-up helper, which calls
-    /// [`run_reaper`](crate::servers::run_reaper).
+    /// The program of the clean-up helper, which calls [`run_reaper`](crate::servers::run_reaper).
     pub reaper: PathBuf,
     /// The helper's arguments.
     pub reaper_args: Vec<OsString>,
-    /// True in a process that starts nothing but runs, one at a time: every child that it has after one was
-    /// started by a worker, and is ended with it.
+    /// True if this process runs only one run at a time and starts nothing else. Every child process that it then has
+    /// after a run was started by a worker, and is killed with it.
     pub starts_only_runs: bool,
 }
 
-/// Starts servers and workers, runs the scenario, and takes everything down again.
+/// Starts servers and workers, runs the scenario, and shuts everything down.
 pub(super) async fn run(
     spec: &RunSpec,
     backend: ServerSetup,
@@ -64,13 +63,12 @@ pub(super) async fn run(
     let triggers = Arc::new(triggers);
     let proxy = Proxy::new(clock.clone(), spec.keys(), spec.seed, triggers.clone());
     observer.phase(RunPhase::Setup);
-    let adoption = adopt_orphans();
-    let adoption = backend.starts_only_runs.then_some(adoption);
+    let adoption = Some(adopt_orphans()).filter(|_| backend.starts_only_runs);
     let reaper = Reaper::spawn(&backend.reaper, &backend.reaper_args)?;
     let (backend, redis, dir) = tokio::select! {
         () = &mut interrupt => {
-            // What had begun to start is dropped by now. An engine may take seconds to remove it.
-            reaper.finish_within(ANSWER).await;
+            // The servers that had begun to start are dropped by now. An engine may take seconds to remove them.
+            reaper.finish_within(CLEAN_UP_PATIENCE).await;
             return Err(RunFailure::Interrupted);
         }
         prepared = prepare(spec, backend, &reaper, (&proxy, &clock)) => prepared?,
@@ -84,18 +82,18 @@ pub(super) async fn run(
         triggers,
         Box::new(move |event| listener.event(event)),
     );
-    let ran = driver::run(context, due, interrupt.as_mut()).await;
+    let outcome = driver::run(context, due, interrupt.as_mut()).await;
     observer.phase(RunPhase::Teardown);
     let before = clock.elapsed();
     let end = Shutdown::begin(interrupt);
     let down = take_down(spec, &backend, &reaper, adoption, end).await;
-    let mut result = ran.map_err(|error| {
-        let shortages = proxy.take_incidents();
-        if shortages.is_empty() {
+    let mut result = outcome.map_err(|error| {
+        let incidents = proxy.take_incidents();
+        if incidents.is_empty() {
             return with_log(error, dir.path());
         }
-        let words: Vec<String> = shortages.iter().map(ToString::to_string).collect();
-        RunFailure::ResourceExhausted(words.join("; "))
+        let messages: Vec<String> = incidents.iter().map(ToString::to_string).collect();
+        RunFailure::ResourceExhausted(messages.join("; "))
     })?;
     let left_behind = down?;
     result.phases.teardown_ms = millis(clock.elapsed().saturating_sub(before));
@@ -108,8 +106,8 @@ pub(super) async fn run(
     })
 }
 
-/// Ends what the run has started. What takes too long after an interrupt is left to the reaper. Returns in words
-/// what is still on servers that somebody else has started.
+/// Stops everything that the run has started. After an interrupt, steps that take too long are left to the reaper.
+/// Returns a description of what remains on external servers, if anything does.
 async fn take_down(
     spec: &RunSpec,
     backend: &ServerBackend,
@@ -117,7 +115,7 @@ async fn take_down(
     adoption: Option<Adoption>,
     mut end: Shutdown<'_, impl FusedFuture<Output = ()>>,
 ) -> Result<Option<String>, BackendError> {
-    let mut taking = std::pin::pin!(async {
+    let mut shutdown = std::pin::pin!(async {
         let stray = backend.stray_keys().await;
         let down = backend.take_down().await;
         if let Some(adoption) = adoption {
@@ -125,11 +123,10 @@ async fn take_down(
         }
         match down {
             Err(error @ BackendError::External { .. }) => Ok(Some(error.to_string())),
-            down => down.map(|()| written_beside(&stray)),
+            down => down.map(|()| describe_stray_keys(&stray)),
         }
     });
-    let down = end.step(taking.as_mut()).await;
-    down.unwrap_or_else(|| {
+    end.step(shutdown.as_mut()).await.unwrap_or_else(|| {
         reaper.leave();
         let prefix = spec.key_prefix();
         let left = || format!("keys with {prefix} in their names may still be on the servers");
@@ -137,12 +134,11 @@ async fn take_down(
     })
 }
 
-/// Keys that a lock has written under names of its own.
-fn written_beside(stray: &[String]) -> Option<String> {
+/// Describes the keys that a lock has written without the run's prefix in their names.
+fn describe_stray_keys(stray: &[String]) -> Option<String> {
     let first = stray.first()?;
     Some(format!(
-        "the lock changed {} keys whose names do not contain the one that it was given, such as {}: they are still on \
-         the server",
+        "the lock changed {} keys whose names do not contain the run's prefix, such as {}; they are still on the server",
         stray.len(),
         first.escape_debug()
     ))
@@ -155,12 +151,17 @@ async fn prepare(
     (proxy, clock): (&Proxy, &Clock),
 ) -> Result<(ServerBackend, Redis, RunDir), RunFailure> {
     let nodes = spec.nodes();
-    // Removes what an earlier run left behind.
+    // Removes leftovers of earlier runs.
     sweep().await;
     let dir = RunDir::create(reaper)?;
     let scenario = &spec.scenario;
-    let needs = |one| (scenario.faults.iter()).any(|fault| fault.needs().contains(&one));
-    // The stock has a server of its own, to which no link leads.
+    let needs = |capability| {
+        scenario
+            .faults
+            .iter()
+            .any(|fault| fault.needs().contains(&capability))
+    };
+    // The stock is kept on a separate server without links.
     let has_store = scenario.workload.stock_in == StockPlace::Redis;
     let external = spec.servers.external.as_ref();
     let cluster = external.filter(|external| external.is_cluster);
@@ -179,8 +180,8 @@ async fn prepare(
         0 => 1,
         _ => 1 + layout.replicas,
     };
-    // A connection to a server that is not ours has more ends.
-    let ends = match (external, cluster) {
+    // A connection to an external server passes through more sockets.
+    let sockets_per_link = match (external, cluster) {
         (_, Some(_)) => 3,
         (Some(_), _) => 2,
         _ => 1,
@@ -189,15 +190,16 @@ async fn prepare(
         workers: scenario.workload.workers,
         nodes,
         servers: layout.nodes * (1 + layout.replicas) + layout.sentinels,
-        links: ends * (nodes * servers_of_a_node + layout.sentinels),
+        links: sockets_per_link * (nodes * servers_of_a_node + layout.sentinels),
     }
     .ensure()?;
     let name = backend.servers.backend();
     let servers = Servers::start(&backend.servers, layout, dir.path(), reaper).await?;
     let redis = servers.server().clone();
-    let clock_shim = match needs(Capability::WorkerClocks) {
-        true => WallClockShim::install(dir.path())?,
-        false => None,
+    let clock_shim = if needs(Capability::WorkerClocks) {
+        WallClockShim::install(dir.path())?
+    } else {
+        None
     };
     let (image, environment) = (&backend.worker.image, &backend.worker.environment);
     let containers = WorkerContainers::prepare(image.as_deref(), environment, reaper).await?;
@@ -221,7 +223,7 @@ async fn prepare(
     Ok((backend, redis, dir))
 }
 
-/// Adds the last words of the worker, which often say more than the error does.
+/// Adds the last lines of the worker's log, which often explain more than the error does.
 fn with_log(error: RunError, dir: &Path) -> RunFailure {
     let RunError::Worker { worker, .. } = &error else {
         return RunFailure::Interrupted;

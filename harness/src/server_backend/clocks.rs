@@ -4,8 +4,8 @@ use super::{ServerBackend, failed};
 use crate::backend::{Clocks, Refusal};
 use crate::servers::BackendError;
 
-/// A trial shift, in nanoseconds: large enough that a slow answer cannot hide it, and small enough
-/// that no replica considers its master dead.
+/// Offset of a trial shift, in nanoseconds: large enough to stand out from a slow answer, and small enough that no
+/// replica considers its master dead.
 const TRIAL_NS: i64 = 10_000_000_000;
 
 impl Clocks for ServerBackend {
@@ -21,17 +21,15 @@ impl Clocks for ServerBackend {
         if let Some(wall_clock) = self.wall_clock(worker)? {
             wall_clock.set_off(off_ns).map_err(failed)?;
         }
-        // A restarted worker may be another program.
-        match self.why_fixed(worker) {
-            Some(why) => Err(Refusal::Failed(why)),
-            None => Ok(()),
-        }
+        // A restarted worker may run another program.
+        self.why_fixed(worker)
+            .map_or(Ok(()), |reason| Err(Refusal::Failed(reason)))
     }
 }
 
 impl ServerBackend {
-    /// Why the nodes' clocks cannot be shifted; `None`: they can. Each is shifted for a moment,
-    /// unless the servers were started without the means for it.
+    /// Returns why the nodes' clocks cannot be shifted, or `None` if they can. Shifts each clock briefly, unless the
+    /// servers were started without support for it.
     pub(super) async fn why_node_clocks_are_fixed(&self) -> Option<String> {
         let servers = self.servers().ok()?;
         for node in 0..self.parts.nodes {
@@ -44,13 +42,13 @@ impl ServerBackend {
         None
     }
 
-    /// Why the workers' clocks cannot be shifted; `None`: they can.
+    /// Returns why the workers' clocks cannot be shifted, or `None` if they can.
     pub(super) fn why_worker_clocks_are_fixed(&self) -> Option<String> {
         let all: Vec<usize> = self.workers.borrow().keys().copied().collect();
         all.into_iter().find_map(|worker| self.why_fixed(worker))
     }
 
-    /// Why the worker's clock cannot be shifted; `None`: it can.
+    /// Returns why this worker's clock cannot be shifted, or `None` if it can.
     fn why_fixed(&self, worker: usize) -> Option<String> {
         if self.parts.command.image.is_some() {
             return Some(format!(
@@ -67,7 +65,8 @@ impl ServerBackend {
         let leader = self.workers.borrow().get(&worker)?.control.pid();
         (!wall_clock.is_loaded_by(leader)).then(|| {
             format!(
-                "the wall clock of worker {worker} cannot be shifted: its program has not loaded the library that would do it, as static programs do not"
+                "the wall clock of worker {worker} cannot be shifted: its program did not load the library that shifts \
+                 it; statically linked programs never do"
             )
         })
     }

@@ -1,7 +1,7 @@
-//! The heartbeat of a node's server: it is asked again and again, on a connection that no fault touches.
+//! Heartbeat of a node's server: sends PING repeatedly, on a connection that no fault affects.
 //!
-//! A server that does not answer stands still, unless it was busy meanwhile: then a command keeps it, which is the
-//! lock's doing. One whose connection breaks, and whose port nobody listens on, has died.
+//! A server that does not answer has stalled, unless it was busy in the meantime: then a command occupies it, which is
+//! the lock's responsibility. A server whose connection breaks and whose port refuses connections has died.
 
 use std::io;
 use std::pin::pin;
@@ -16,140 +16,142 @@ use crate::clock::{Clock, nanos};
 use crate::process_stat::ran_ns;
 use crate::servers::ServerAddress;
 
-/// Pause between an answer and the next question.
+/// Pause between an answer and the next PING.
 const BEAT: Duration = Duration::from_millis(20);
 
-/// Pause between two looks while no answer has come.
+/// Pause between two checks while no answer has arrived.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// More than this of the time between two looks does not count: the harness was late, and may not have seen the
-/// answer.
+/// Maximum time between two checks that counts as a certain stall. During anything beyond it the harness was late, and
+/// may have missed the answer.
 const LATE: Duration = Duration::from_millis(20);
 
-/// Where a port is published for a container, a connection is accepted and closed as long as the container takes to
-/// come or to go. It is dead when it has done nothing else for so many beats.
+/// Number of broken connections in a row after which a server counts as dead. The published port of a container accepts
+/// and closes connections while the container starts or stops.
 const BEATS_OF_DEATH: u32 = 50;
 
 /// A connection to a node's server.
-type Line = Option<(ServerAddress, TcpStream)>;
+type Connection = Option<(ServerAddress, TcpStream)>;
 
-/// What a question has shown.
+/// Result of one PING.
 enum Beat {
-    /// The server lives.
+    /// The server is alive.
     Answered,
-    /// Nobody listens on its port.
+    /// The port refuses connections.
     Gone,
     /// The connection broke.
     Broke,
-    /// A fault has stopped the server meanwhile.
+    /// A fault has stopped the server in the meantime.
     Stopped,
 }
 
-/// The heartbeat of one node.
+/// Heartbeat of one node.
 pub(super) struct Heartbeat<'a> {
     pub(super) node: usize,
-    pub(super) life: &'a LivenessMonitor,
+    pub(super) liveness: &'a LivenessMonitor,
     pub(super) clock: &'a Clock,
-    /// Where its server listens now. `None`: the servers are taken down.
+    /// Returns the current address of the node's server, or `None` once the servers have been stopped.
     pub(super) address: &'a dyn Fn() -> Option<ServerAddress>,
-    /// The process of a server, where it is one of this machine.
+    /// Returns the PID of a server if it is a process of this machine.
     pub(super) process: &'a dyn Fn(ServerAddress) -> Option<u32>,
 }
 
 impl Heartbeat<'_> {
-    /// Watches the node for as long as it is polled, or until its server has died.
+    /// Watches the node for as long as the future is polled, or until the server has died.
     pub(super) async fn run(&self) {
-        let who = Watched::Node(self.node);
-        let (mut line, mut broken) = (None, 0);
+        let node = Watched::Node(self.node);
+        let (mut connection, mut broken) = (None, 0);
         let mut answered_ns = self.clock.now_ns();
         loop {
-            let beat = match self.life.is_stopped(who) {
-                true => Beat::Stopped,
-                false => self.beat(&mut line, answered_ns).await,
+            let beat = if self.liveness.is_stopped(node) {
+                Beat::Stopped
+            } else {
+                self.beat(&mut connection, answered_ns).await
             };
-            self.life.moves(who);
+            self.liveness.end_stall(node);
             answered_ns = self.clock.now_ns();
             broken = match beat {
                 Beat::Answered => 0,
                 Beat::Stopped => {
-                    line = None;
+                    connection = None;
                     0
                 }
                 Beat::Broke => {
-                    // A connection that the server had closed before is no sign of its death.
-                    line = None;
+                    // If the server had closed the connection earlier, this is not a sign of its death.
+                    connection = None;
                     broken + 1
                 }
                 Beat::Gone => BEATS_OF_DEATH,
             };
-            if broken >= BEATS_OF_DEATH && !self.life.is_stopped(who) {
-                return self.life.died(self.node);
+            if broken >= BEATS_OF_DEATH && !self.liveness.is_stopped(node) {
+                return self.liveness.record_death(self.node);
             }
             sleep(BEAT).await;
         }
     }
 
-    /// One question, from sending it to its answer. The server has answered the last one at `since_ns`.
-    async fn beat(&self, line: &mut Line, mut since_ns: u64) -> Beat {
+    /// Sends one PING and waits for its answer. The server answered the previous PING at `since_ns`.
+    async fn beat(&self, connection: &mut Connection, mut since_ns: u64) -> Beat {
         let Some(address) = (self.address)() else {
             return Beat::Stopped;
         };
-        let (who, clock) = (Watched::Node(self.node), self.clock);
-        let mut looked = (clock.now_ns(), None);
-        let mut asking = pin!(ask(address, line));
+        let (node, clock) = (Watched::Node(self.node), self.clock);
+        let mut last_look = (clock.now_ns(), None);
+        let mut pong = pin!(ping(address, connection));
         loop {
             tokio::select! {
                 biased;
-                beat = &mut asking => return beat,
+                beat = &mut pong => return beat,
                 () = sleep(LOOK) => {}
             }
-            if self.life.is_stopped(who) {
+            if self.liveness.is_stopped(node) {
                 return Beat::Stopped;
             }
             let now_ns = clock.now_ns();
-            let ran = (self.process)(address).and_then(ran_ns);
-            let past_ns = now_ns - looked.0;
-            let was_busy = match (looked.1, ran) {
+            let run_ns = (self.process)(address).and_then(ran_ns);
+            let past_ns = now_ns - last_look.0;
+            let was_busy = match (last_look.1, run_ns) {
                 (Some(before), Some(now)) => now - before > past_ns / 2,
                 _ => false,
             };
-            looked = (now_ns, ran);
+            last_look = (now_ns, run_ns);
             if was_busy {
-                self.life.moves(who);
+                self.liveness.end_stall(node);
                 since_ns = now_ns;
             } else {
                 let certain_ns = past_ns.min(nanos(LATE));
-                self.life.stands_still(who, since_ns, now_ns, certain_ns);
+                self.liveness
+                    .record_stall(node, since_ns, now_ns, certain_ns);
             }
         }
     }
 }
 
-async fn ask(address: ServerAddress, line: &mut Line) -> Beat {
-    if line.as_ref().is_some_and(|(to, _)| *to != address) {
-        *line = None;
+async fn ping(address: ServerAddress, connection: &mut Connection) -> Beat {
+    if connection.as_ref().is_some_and(|(to, _)| *to != address) {
+        *connection = None;
     }
-    let asked = async {
-        let stream = match line {
+    let exchange = async {
+        let stream = match connection {
             Some((_, stream)) => stream,
-            None => &mut line.insert((address, address.connect().await?)).1,
+            None => &mut connection.insert((address, address.connect().await?)).1,
         };
         stream.write_all(b"PING\r\n").await?;
-        // Whatever it says, it lives.
+        // Any reply shows that the server is alive.
         while stream.read_u8().await? != b'\n' {}
         Ok::<(), io::Error>(())
     };
-    let Err(error) = asked.await else {
+    let Err(error) = exchange.await else {
         return Beat::Answered;
     };
-    *line = None;
+    *connection = None;
     match error.kind() {
         io::ErrorKind::ConnectionRefused => Beat::Gone,
         io::ErrorKind::UnexpectedEof
         | io::ErrorKind::ConnectionReset
         | io::ErrorKind::ConnectionAborted
         | io::ErrorKind::BrokenPipe => Beat::Broke,
-        // It takes no more connections, or this process has run out of something.
+        // The server accepts no more connections, or this process has run out of a resource.
         _ => Beat::Answered,
     }
 }

@@ -1,5 +1,5 @@
-//! The key history of the keys on real servers: one observer for each node. It also answers the proxy's
-//! questions what a command did to the locks' keys.
+//! The key history on real servers, with one observer for each node. It also answers the proxy's questions about the
+//! effect of commands on the locks' keys.
 
 use std::rc::Rc;
 
@@ -16,19 +16,19 @@ use crate::monitor_replay::MonitorReplay;
 use crate::proxy::AcquireQuestion;
 use crate::servers::{BackendError, KeyReport, ServerAddress};
 
-/// So many keys of a node are looked for that may have been left on a server of somebody else.
+/// Maximum number of keys per node to check for leftovers on an external server.
 const MAX_STRAY: usize = 16;
 
 impl KeyHistory for ServerBackend {
     async fn key_changes(&self) -> Result<Vec<Event>, String> {
-        let observed = self.observed.borrow().clone();
-        if observed.is_empty() {
-            let unobserved = self.unobserved.borrow().clone();
-            return Err(unobserved.unwrap_or_else(|| "the servers are not observed".into()));
+        let observers = self.observers.borrow().clone();
+        if observers.is_empty() {
+            let reason = self.unobserved_reason.borrow().clone();
+            return Err(reason.unwrap_or_else(|| "the servers are not observed".into()));
         }
         let mut events = Vec::new();
-        let mut look = KeyHistoryCheck::default();
-        for (number, node) in observed.iter().enumerate() {
+        let mut check = KeyHistoryCheck::default();
+        for (number, node) in observers.iter().enumerate() {
             let is_confirmed = node.compare().await;
             let (records, gap) = node.take();
             if let Some(gap) = gap {
@@ -41,17 +41,17 @@ impl KeyHistory for ServerBackend {
             }));
             let ends = ended_values(&events[first..]);
             events.extend(node.take_undeclared());
-            look.ends += ends;
-            look.confirmed += if is_confirmed { ends } else { 0 };
+            check.ends += ends;
+            check.confirmed += if is_confirmed { ends } else { 0 };
         }
-        // Stable: what happens to one node at one time stays in its order.
+        // The sort is stable: simultaneous events of one node keep their order.
         events.sort_by_key(|event| event.at_ns);
-        self.look.set(Some(look));
+        self.key_history_check.set(Some(check));
         Ok(events)
     }
 
     async fn key_history_check(&self) -> Option<KeyHistoryCheck> {
-        self.look.get()
+        self.key_history_check.get()
     }
 
     async fn keys_of(&self, node: usize, locks: &[String]) -> Vec<Vec<String>> {
@@ -64,10 +64,10 @@ impl KeyHistory for ServerBackend {
 }
 
 impl ServerBackend {
-    /// Listens to the nodes' servers from now on. Call it before the first worker starts.
+    /// Starts to observe the nodes' servers. Must be called before the first worker starts.
     ///
     /// # Errors
-    /// A server does not answer, or does not report what it executes.
+    /// Returns an error if a server does not answer, or does not report the commands that it executes.
     pub async fn observe(
         &self,
         replicas: usize,
@@ -79,13 +79,13 @@ impl ServerBackend {
         };
         if !self.cluster().unwrap_or_default().is_empty() {
             let reason = "the servers of a Redis Cluster are not observed";
-            *self.unobserved.borrow_mut() = Some(reason.into());
+            *self.unobserved_reason.borrow_mut() = Some(reason.into());
             return Ok(());
         }
         for node in 0..self.parts.nodes {
             if let KeyReport::Nothing(why) = servers.report(node) {
                 let reason = format!("the server of node {node} does not allow MONITOR: {why}");
-                *self.unobserved.borrow_mut() = Some(reason);
+                *self.unobserved_reason.borrow_mut() = Some(reason);
                 return Ok(());
             }
         }
@@ -93,22 +93,22 @@ impl ServerBackend {
         let token = shared.as_ref().map_or("", |shared| &shared.token);
         self.parts.proxy.keep_requests(token);
         let locks: Rc<[String]> = Rc::from(locks);
-        let told = servers.server();
-        let version = ServerVersion::nearest(&told.server, &told.version);
-        let mut observed = Vec::new();
+        let redis = servers.server();
+        let version = ServerVersion::nearest(&redis.server, &redis.version);
+        let mut observers = Vec::new();
         for node in 0..self.parts.nodes {
             let master = servers.address(node);
-            let all = (0..replicas).map(|replica| servers.replica_address(node, replica));
+            let replicas_of_node =
+                (0..replicas).map(|replica| servers.replica_address(node, replica));
             let (locks, proxy) = (Rc::clone(&locks), self.parts.proxy.clone());
             let mut replay = MonitorReplay::new(version, 1 + replicas, locks);
             if servers.report(node) == KeyReport::Commands {
                 replay.expire_by_clock();
             }
-            let all = std::iter::once(master).chain(all).collect();
+            let addresses = std::iter::once(master).chain(replicas_of_node).collect();
             let (shared, clock) = (shared.clone(), clock.clone());
-            let begun = ObservedNode::begin(node, all, shared, replay, proxy, clock).await;
-            match begun {
-                Ok(begun) => observed.push(begun),
+            match ObservedNode::begin(node, addresses, shared, replay, proxy, clock).await {
+                Ok(observer) => observers.push(observer),
                 Err(source) => {
                     return Err(BackendError::NotReporting {
                         address: master,
@@ -119,25 +119,25 @@ impl ServerBackend {
             }
         }
         let questions = self.parts.proxy.acquire_questions();
-        tokio::task::spawn_local(answer(questions, observed.clone()));
-        *self.observed.borrow_mut() = observed;
+        tokio::task::spawn_local(answer(questions, observers.clone()));
+        *self.observers.borrow_mut() = observers;
         Ok(())
     }
 
-    /// The observer of a node, if it has one.
+    /// Returns the observer of a node, if it has one.
     pub(super) fn observer(&self, node: usize) -> Option<Rc<ObservedNode>> {
-        self.observed.borrow().get(node).cloned()
+        self.observers.borrow().get(node).cloned()
     }
 
-    /// Keys that the lock has changed, that have other names than those of the run, and that are still there: on
-    /// servers that somebody else has started nobody removes them. Not all where there are many.
+    /// Returns keys that the lock has changed, that do not contain the run's prefix, and that still exist. Nothing
+    /// removes them from external servers. Returns at most [`MAX_STRAY`] keys per node.
     pub async fn stray_keys(&self) -> Vec<String> {
         let Some(shared) = &self.parts.shared else {
             return Vec::new();
         };
         let mut stray = Vec::new();
-        let observed = self.observed.borrow().clone();
-        for (node, observer) in observed.iter().enumerate() {
+        let observers = self.observers.borrow().clone();
+        for (node, observer) in observers.iter().enumerate() {
             let names = observer.names_without(&shared.prefix).into_iter();
             for name in names.take(MAX_STRAY) {
                 if self.key_ttl_ms(node, &name).await.is_some() {
@@ -148,8 +148,10 @@ impl ServerBackend {
         stray
     }
 
-    /// A node's first server has started again.
-    /// `Err`: it does not answer.
+    /// Resumes the observation of a node's first server after a restart.
+    ///
+    /// # Errors
+    /// Returns an error if the server does not answer.
     pub(super) async fn observe_again(
         &self,
         node: usize,
@@ -158,26 +160,26 @@ impl ServerBackend {
         let Some(observer) = self.observer(node) else {
             return Ok(());
         };
-        let listening = observer.restarted(0, address).await;
-        listening.map_err(|error| {
+        let result = observer.restarted(0, address).await;
+        result.map_err(|error| {
             Refusal::Failed(format!("the restarted server of node {node}: {error}"))
         })
     }
 }
 
-/// Answers until the proxy is gone. Questions of several connections do not wait for each other.
+/// Answers questions until the proxy is closed. Questions of different connections do not wait for each other.
 async fn answer(
     mut questions: mpsc::UnboundedReceiver<AcquireQuestion>,
-    observed: Vec<Rc<ObservedNode>>,
+    observers: Vec<Rc<ObservedNode>>,
 ) {
-    while let Some(asked) = questions.recv().await {
-        let Some(node) = observed.get(asked.node).cloned() else {
+    while let Some(question) = questions.recv().await {
+        let Some(node) = observers.get(question.node).cloned() else {
             continue;
         };
         tokio::task::spawn_local(async move {
-            // Who has asked may have stopped waiting.
-            if let Some(effect) = node.effect_of(asked.conn, asked.number).await {
-                asked.answer.send(effect).unwrap_or_default();
+            // The proxy may have stopped waiting.
+            if let Some(effect) = node.effect_of(question.conn, question.number).await {
+                question.answer.send(effect).unwrap_or_default();
             }
         });
     }

@@ -1,8 +1,8 @@
-//! Listens to what the servers execute, and replays it for the key history of their keys.
+//! Reads the commands that the servers execute, and replays them to build the key history of their keys.
 //!
-//! Each server is told on a connection of its own, which no fault touches, to report what it executes
-//! (MONITOR) and which keys expire (keyspace notifications). A second connection sends marks: when
-//! a mark comes back in the report, everything before it has been read.
+//! Each server has a separate connection, which no fault affects, on which it reports the commands that it executes
+//! (MONITOR) and the keys that expire (keyspace notifications). A second connection sends marks: once a mark appears in
+//! the report, everything before it has been read.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -25,37 +25,37 @@ use crate::monitor_replay::{MonitorReplay, MonitorStream, ServerReport, Told};
 use crate::proxy::{CommandEffect, Proxy};
 use crate::servers::ServerAddress;
 
-/// A server that is about to be killed is asked for so long to tell everything first.
+/// How long to wait for a server's outstanding MONITOR output before killing the server.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
-/// What a mark begins with.
+/// Beginning of every mark.
 const MARK: &str = "picklock-mark-";
 
-/// The keys of one node.
+/// Observer of one node's keys.
 pub(super) struct ObservedNode {
     node: usize,
     replay: RefCell<MonitorReplay>,
     servers: Vec<ObservedServer>,
-    /// How the run is told from others at the same servers; `None`: there are no others.
+    /// Data that distinguishes the run from others on the same servers, or `None` if the servers belong to this run.
     shared: Option<Rc<SharedServers>>,
-    /// What the words of its marks begin with.
+    /// Beginning of this run's marks.
     mark: String,
     proxy: Proxy,
     clock: Clock,
 }
 
-/// One of a node's servers.
+/// Observation of one of a node's servers.
 struct ObservedServer {
     address: Cell<ServerAddress>,
-    /// The highest mark that has come back.
+    /// The marks sent to this server.
     marked: Rc<Marks>,
-    /// The connection that sends marks; `None` while the server is down.
+    /// The connection that sends marks, or `None` while the server is down.
     marker: tokio::sync::Mutex<Option<OwnedWriteHalf>>,
     /// The task that reads the report.
     reader: RefCell<Option<JoinHandle<()>>>,
-    /// Why the report is not complete, if it is not.
+    /// Reason why the report is incomplete, if it is.
     gap: RefCell<Option<String>>,
-    /// How many keys it had evicted at first, where it is not ours and says so.
+    /// Number of keys that an external server had evicted at the start, if it reports evictions.
     evicted: Cell<Option<u64>>,
 }
 
@@ -67,8 +67,10 @@ struct Marks {
 }
 
 impl ObservedNode {
-    /// Begins to listen to the servers of a node, of which the first is its master; its replay is empty.
-    /// `shared`: how the run is told from others at the same servers. `Err`: a server does not answer, or refuses.
+    /// Starts to observe the servers of a node. The first server is the node's master; `replay` must be empty.
+    ///
+    /// # Errors
+    /// Returns an error if a server does not answer, or refuses.
     pub(super) async fn begin(
         node: usize,
         servers: Vec<ServerAddress>,
@@ -108,14 +110,16 @@ impl ObservedNode {
         Ok(node)
     }
 
-    /// A server has started again, perhaps at another address, and no client can reach it yet.
-    /// `Err`: it does not answer, or refuses.
+    /// Resumes the observation after a restart. The server may have another address, and no client can reach it yet.
+    ///
+    /// # Errors
+    /// Returns an error if the server does not answer, or refuses.
     pub(super) async fn restarted(
         self: &Rc<Self>,
         server: usize,
         address: ServerAddress,
     ) -> io::Result<()> {
-        self.ended(server).await;
+        self.finish_report(server).await;
         self.servers[server].address.set(address);
         self.listen(server).await?;
         let Stored { keys, wall_us } = stored_keys::read(address, &[]).await?;
@@ -125,42 +129,44 @@ impl ObservedNode {
         Ok(())
     }
 
-    /// The node's master is about to be killed, and is sent nothing more. A server answers a client before
-    /// it tells us of the command, and one that dies in between leaves the command untold.
-    pub(super) async fn master_dies(self: &Rc<Self>) {
+    /// Reads the outstanding report of the node's master before it is killed. The master must not receive further
+    /// requests. A server answers a client before it reports the command, so a server that dies in between leaves the
+    /// command unreported.
+    pub(super) async fn drain_master(self: &Rc<Self>) {
         let master = self.replay.borrow().master();
-        let told = async {
-            // Of what a server reads in one turn, the mark may come first.
+        let drained = async {
+            // Among the commands that a server reads in one turn, the mark may come first.
             self.catch_up(master).await;
             self.catch_up(master).await;
         };
-        let _ = timeout(LAST_WORDS, told).await;
+        let _ = timeout(LAST_WORDS, drained).await;
     }
 
-    /// The node's master is gone: what it has said before is read to the end. A promotion that came first
-    /// would take what is still unread for that of a server that is no master.
-    pub(super) async fn master_died(self: &Rc<Self>) {
+    /// Reads the report of the node's dead master to its end. This must precede a promotion; otherwise the replay would
+    /// attribute the unread part to a server that is not the master.
+    pub(super) async fn finish_master_report(self: &Rc<Self>) {
         let master = self.replay.borrow().master();
-        self.ended(master).await;
+        self.finish_report(master).await;
     }
 
-    /// A server has been promoted, and no client has reached it since.
+    /// Records that a server has been promoted. No client may have reached it since.
     pub(super) async fn promoted(self: &Rc<Self>, server: usize) {
         self.catch_up(server).await;
         let at_ns = self.clock.now_ns();
         self.replay.borrow_mut().promote(server, at_ns);
     }
 
-    /// Waits until everything that the node's servers have executed by now is replayed. A server
-    /// that is frozen or gone is not waited for long.
+    /// Waits until the replay contains all commands that the node's servers have executed so far. For a server that is
+    /// frozen or gone, the wait times out.
     pub(super) async fn settle(self: &Rc<Self>) {
         for server in 0..self.servers.len() {
             self.catch_up(server).await;
         }
     }
 
-    /// What a command of this connection did, given by its number; without one, nothing. The proxy knows
-    /// the names of all keys then that were written before. `None`: it is not known.
+    /// Returns the effect of a command, given by its number on this connection, or no effect if `number` is `None`.
+    /// Returns `None` if the effect is unknown. Afterwards the proxy knows the names of all keys that were written so
+    /// far.
     pub(super) async fn effect_of(
         self: &Rc<Self>,
         conn: u64,
@@ -170,8 +176,8 @@ impl ObservedNode {
         let mut replay = self.replay.borrow_mut();
         let observed = &self.servers[replay.master()];
         let ended = (observed.reader.borrow().as_ref()).is_none_or(JoinHandle::is_finished);
-        let knows = !ended && observed.gap.borrow().is_none();
-        let effect = knows.then(|| match number {
+        let is_known = !ended && observed.gap.borrow().is_none();
+        let effect = is_known.then(|| match number {
             Some(number) => replay.effect_of(conn, number),
             None => CommandEffect::default(),
         });
@@ -179,33 +185,33 @@ impl ObservedNode {
         effect
     }
 
-    /// An attempt to take this lock begins.
+    /// Records the start of an attempt to take this lock.
     pub(super) fn begin_attempt(&self, op: u64, lock: u32) {
         self.replay.borrow_mut().begin_attempt(op, lock);
     }
 
-    /// Tells the proxy which keys hold locks under names of another kind, if there are new ones.
+    /// Passes new keys that hold locks under derived names to the proxy.
     fn name_keys(&self, replay: &mut MonitorReplay) {
         if let Some(derived) = replay.new_derived_keys() {
             self.proxy.derive_keys(self.node, &derived);
         }
     }
 
-    /// Compares the replay with what the node's master has. True: it has answered, and they are the same.
+    /// Compares the replay with the keys of the node's master. Returns true if the master has answered and they match.
     pub(super) async fn compare(self: &Rc<Self>) -> bool {
         self.settle().await;
         for server in 0..self.servers.len() {
-            self.must_not_have_broken_off(server).await;
+            self.check_report_is_open(server).await;
         }
-        self.must_not_have_evicted().await;
-        // A replay that has a gap is not compared: what it lacks may be too long to be read.
+        self.check_evictions().await;
+        // A replay with a gap is not compared, because the missing part may be too long to read.
         let has_gap = |server: &ObservedServer| server.gap.borrow().is_some();
         if self.servers.iter().any(has_gap) {
             return false;
         }
         let master = self.replay.borrow().master();
         let address = self.servers[master].address.get();
-        // Of strangers' keys there may be any number.
+        // Other users may own any number of keys, so only the run's keys are read.
         let own: Vec<Vec<u8>> = match self.shared {
             Some(_) => self.replay.borrow().watch().names().collect(),
             None => Vec::new(),
@@ -217,17 +223,17 @@ impl ObservedNode {
             KeyInspection::Keys(stored) => stored,
             KeyInspection::Gone | KeyInspection::Frozen | KeyInspection::Failed(_) => return false,
         };
-        // What was executed before the look.
+        // Replay everything that was executed before the keys were read.
         self.settle().await;
-        let differing = self.replay.borrow_mut().difference(&keys, wall_us);
-        if let Some(difference) = &differing {
-            self.gap(master, difference);
+        let difference = self.replay.borrow_mut().difference(&keys, wall_us);
+        if let Some(difference) = &difference {
+            self.record_gap(master, difference);
         }
-        differing.is_none()
+        difference.is_none()
     }
 
-    /// A server that is not ours may not tell of evictions.
-    async fn must_not_have_evicted(&self) {
+    /// Records a gap if an external server may have evicted keys, because it need not report evictions.
+    async fn check_evictions(&self) {
         if !self.replay.borrow().is_by_clock() {
             return;
         }
@@ -235,12 +241,12 @@ impl ObservedNode {
         let observed = &self.servers[server];
         let now = stored_keys::evicted(observed.address.get()).await;
         if now.is_none() || now != observed.evicted.get() {
-            let reason = "it is not known whether the server has evicted keys (`INFO stats`), and it tells nothing of them";
-            self.gap(server, reason);
+            let reason = "the server may have evicted keys (see `INFO stats`), and it does not report evictions";
+            self.record_gap(server, reason);
         }
     }
 
-    /// The changes of the node's keys, and why they are not complete, if they are not.
+    /// Takes the changes of the node's keys, and the reason why they are incomplete, if they are.
     pub(super) fn take(&self) -> (Vec<KeyRecord>, Option<String>) {
         let mut gaps = self.servers.iter().map(|it| it.gap.borrow().clone());
         let mut replay = self.replay.borrow_mut();
@@ -248,17 +254,17 @@ impl ObservedNode {
         (replay.take(), gap)
     }
 
-    /// The keys that scripts changed and had not declared.
+    /// Takes the keys that scripts changed without declaring them.
     pub(super) fn take_undeclared(&self) -> Vec<Event> {
         self.replay.borrow_mut().take_undeclared(self.node)
     }
 
-    /// The names of the keys that hold this lock.
+    /// Returns the names of the keys that hold this lock.
     pub(super) fn keys_of(&self, lock: &str) -> Vec<String> {
         self.replay.borrow().watch().keys_of(lock)
     }
 
-    /// The names of changed keys that do not contain this.
+    /// Returns the names of changed keys that do not contain `prefix`.
     pub(super) fn names_without(&self, prefix: &str) -> Vec<String> {
         let replay = self.replay.borrow();
         let names = replay.watch().names().map(String::from_utf8);
@@ -266,23 +272,25 @@ impl ObservedNode {
         names.filter(|name| !name.contains(prefix)).collect()
     }
 
-    /// A server that answers, and whose report has ended, has closed the connection: Sentinels make the
-    /// servers do that in a failover. What it has executed since is not known.
-    async fn must_not_have_broken_off(&self, server: usize) {
+    /// Records a gap if a live server has closed its report, as Sentinels make servers do in a failover. The commands
+    /// that it has executed since are unknown.
+    async fn check_report_is_open(&self, server: usize) {
         let observed = &self.servers[server];
         let ended = (observed.reader.borrow().as_ref()).is_none_or(JoinHandle::is_finished);
         if !ended {
             return;
         }
-        let asked = [self.mark.clone().into_bytes()];
-        match stored_keys::look(observed.address.get(), &asked).await {
-            KeyInspection::Gone => self.must_have_told_all(server),
+        let keys = [self.mark.clone().into_bytes()];
+        match stored_keys::look(observed.address.get(), &keys).await {
+            KeyInspection::Gone => self.check_report_is_complete(server),
             KeyInspection::Keys(_) | KeyInspection::Frozen => {
-                self.gap(server, "a server has ended its report")
+                self.record_gap(server, "a server closed its MONITOR connection")
             }
-            KeyInspection::Failed(why) => {
-                let reason = format!("a server has ended its report, and its keys: {why}");
-                self.gap(server, &reason);
+            KeyInspection::Failed(reason) => {
+                let reason = format!(
+                    "a server closed its MONITOR connection, and its keys cannot be read: {reason}"
+                );
+                self.record_gap(server, &reason);
             }
         }
     }
@@ -291,19 +299,18 @@ impl ObservedNode {
         let observed = &self.servers[server];
         let address = observed.address.get();
         let is_notified = !self.replay.borrow().is_by_clock();
-        let reporting = told_to_report(address, self.shared.is_none(), is_notified);
-        let (reader, writer) = reporting.await?;
+        let (reader, writer) = open_report(address, self.shared.is_none(), is_notified).await?;
         let marks = &observed.marked;
         marks.seen.set(marks.sent.get());
         let node = Rc::clone(self);
         let reading = tokio::task::spawn_local(async move {
-            // The server hears nothing more, but a closed half would end the connection.
+            // Nothing more is sent, but closing this half would end the connection.
             let _writer = writer;
             node.read(server, reader).await;
         });
         *observed.reader.borrow_mut() = Some(reading);
         let (mut answers, writer) = connected(address).await?.into_split();
-        // The answers are of no interest, and must be read all the same.
+        // The replies are ignored, but they must be read.
         tokio::task::spawn_local(async move {
             let _ = tokio::io::copy(&mut answers, &mut tokio::io::sink()).await;
         });
@@ -311,36 +318,37 @@ impl ObservedNode {
         Ok(())
     }
 
-    /// The server is gone: what it has said before is read to the end.
-    async fn ended(self: &Rc<Self>, server: usize) {
+    /// Reads the report of a dead server to its end.
+    async fn finish_report(self: &Rc<Self>, server: usize) {
         let observed = &self.servers[server];
         observed.marker.lock().await.take();
         let reader = observed.reader.borrow_mut().take();
         if let Some(reader) = reader
             && timeout(ANSWER, reader).await.is_err()
         {
-            self.gap(server, "the report of a server that is gone does not end");
+            self.record_gap(server, "the MONITOR output of a dead server did not end");
         }
-        self.must_have_told_all(server);
+        self.check_report_is_complete(server);
     }
 
-    /// A server has died. The proxy has seen its replies, so it knows what the server has not told.
-    fn must_have_told_all(&self, server: usize) {
+    /// Records a gap if a dead server has not reported all commands. The proxy has seen its replies, so it knows which
+    /// ones are missing.
+    fn check_report_is_complete(&self, server: usize) {
         let sent = self.proxy.sent_requests();
-        let is_untold = sent.is_some_and(|sent| sent.has_untold(self.node));
-        if server == self.replay.borrow().master() && is_untold {
-            let reason = "a server died before it had told all that it had executed";
-            self.gap(server, reason);
+        let is_incomplete = sent.is_some_and(|sent| sent.has_untold(self.node));
+        if server == self.replay.borrow().master() && is_incomplete {
+            let reason = "a server died before it had reported all commands that it had executed";
+            self.record_gap(server, reason);
         }
     }
 
-    /// Sends a mark, and waits until it comes back.
+    /// Sends a mark, and waits until it appears in the report.
     async fn catch_up(self: &Rc<Self>, server: usize) {
         let observed = &self.servers[server];
         let marks = Rc::clone(&observed.marked);
         let mark = marks.sent.get() + 1;
         marks.sent.set(mark);
-        let sent = async {
+        let send_mark = async {
             let mut marker = observed.marker.lock().await;
             let Some(marker) = marker.as_mut() else {
                 return false;
@@ -349,7 +357,7 @@ impl ObservedNode {
             echo.arg(format!("{}{mark}", self.mark));
             marker.write_all(&echo.get_packed_command()).await.is_ok()
         };
-        if !sent.await {
+        if !send_mark.await {
             return;
         }
         let seen = async {
@@ -365,7 +373,7 @@ impl ObservedNode {
         let _ = timeout(ANSWER, seen).await;
     }
 
-    fn gap(&self, server: usize, reason: &str) {
+    fn record_gap(&self, server: usize, reason: &str) {
         let mut gap = self.servers[server].gap.borrow_mut();
         gap.get_or_insert_with(|| reason.to_owned());
     }
@@ -376,7 +384,7 @@ impl ObservedNode {
             report.skip_strangers(shared.prefix.clone());
         }
         let mut chunk = vec![0; 1 << 16];
-        // They are kept since before the first connection.
+        // The proxy has recorded requests since before the first connection.
         while let Some(sent) = self.proxy.sent_requests() {
             let count = reader.read(&mut chunk).await.unwrap_or(0);
             if count == 0 {
@@ -386,21 +394,24 @@ impl ObservedNode {
             let replay = &mut self.replay.borrow_mut();
             let (chunk, at_ns) = (&chunk[..count], self.clock.now_ns());
             let echoed = |word: &[u8]| marks.echoed(word, &self.mark);
-            let told = report.read(chunk, at_ns, replay, sent, echoed);
+            let result = report.read(chunk, at_ns, replay, sent, echoed);
             self.name_keys(replay);
-            if let Err(line) = told {
-                self.gap(server, &format!("a line of MONITOR that is none: {line}"));
+            if let Err(line) = result {
+                self.record_gap(
+                    server,
+                    &format!("invalid line in the MONITOR output: {line}"),
+                );
                 break;
             }
         }
-        // Nobody has to wait for what will not be read.
+        // Release everything that waits for marks, because nothing more will be read.
         self.servers[server].marked.seen.set(u64::MAX);
         self.servers[server].marked.changed.notify_waiters();
     }
 }
 
 impl Marks {
-    /// A word has come back in the report, of which those of marks begin like this.
+    /// Handles a word echoed in the MONITOR output; words that start with `beginning` are our marks.
     fn echoed(&self, word: &[u8], beginning: &str) {
         let mark = std::str::from_utf8(word).ok();
         let mark = mark.and_then(|word| word.strip_prefix(beginning)?.parse().ok());
@@ -411,29 +422,30 @@ impl Marks {
     }
 }
 
-/// A connection to a server that answers.
+/// Connects to a server.
 async fn connected(address: ServerAddress) -> io::Result<TcpStream> {
-    let connected = timeout(ANSWER, address.connect()).await;
-    connected.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
+    timeout(ANSWER, address.connect())
+        .await
+        .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
 }
 
-/// RESP3, because a connection may report and be notified only there.
+/// Switches to RESP3, the only protocol in which one connection can both MONITOR and receive notifications.
 const HELLO: &str = "*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n";
 
-/// From now on the server notifies of keys that it removes by itself.
+/// Enables notifications for keys that the server removes.
 const NOTIFY: &str =
     "*4\r\n$6\r\nCONFIG\r\n$3\r\nSET\r\n$22\r\nnotify-keyspace-events\r\n$3\r\nExe\r\n";
 
-/// The notifications come here.
+/// Subscribes to these notifications.
 const SUBSCRIBE: &str =
     "*3\r\n$10\r\nPSUBSCRIBE\r\n$22\r\n__keyevent@*__:expired\r\n$22\r\n__keyevent@*__:evicted\r\n";
 
-/// The commands come here.
+/// Subscribes to the executed commands.
 const MONITOR: &str = "*1\r\n$7\r\nMONITOR\r\n";
 
-/// A connection on which the server reports from now on. `is_ours`: its settings may be changed. `is_notified`: it
-/// tells which keys it removes by itself.
-async fn told_to_report(
+/// Opens a connection on which the server reports from now on. `is_ours` states that the server's settings may be
+/// changed, and `is_notified` that it reports the keys that it removes.
+async fn open_report(
     address: ServerAddress,
     is_ours: bool,
     is_notified: bool,
@@ -446,14 +458,14 @@ async fn told_to_report(
     let mut stream = MonitorStream::default();
     let mut answers = Vec::new();
     let set_up = async {
-        // CONFIG SET and MONITOR are answered in lines; the others in frames.
+        // CONFIG SET and MONITOR are answered with lines, the others with frames.
         while answers.len() < 1 + usize::from(is_ours) {
-            // One byte at a time: what follows belongs to the report.
+            // One byte at a time, because everything that follows belongs to the report.
             let mut byte = [0];
             reader.read_exact(&mut byte).await?;
             stream.feed(&byte);
-            while let Some(told) = stream.next_told().map_err(io::Error::other)? {
-                answers.push(told);
+            while let Some(answer) = stream.next_told().map_err(io::Error::other)? {
+                answers.push(answer);
             }
         }
         Ok::<(), io::Error>(())
@@ -462,10 +474,10 @@ async fn told_to_report(
         .await
         .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
     let ok = Told::Answer("OK".into());
-    match answers.iter().all(|told| *told == ok) {
-        true => Ok((reader, writer)),
-        false => Err(io::Error::other(format!(
+    if answers.iter().any(|answer| *answer != ok) {
+        return Err(io::Error::other(format!(
             "the server at {address} does not report what it executes: {answers:?}"
-        ))),
+        )));
     }
+    Ok((reader, writer))
 }

@@ -1,5 +1,5 @@
-//! Links: the proxy. Where the clients of a process share its connections, all that they send is on the link of the
-//! first of them.
+//! Links, which the proxy implements. If the clients of a process share its connections, all their traffic is on the
+//! link of the first client.
 
 use std::collections::BTreeSet;
 
@@ -10,29 +10,30 @@ use crate::backend::Links;
 use crate::proxy::{CommandsSent, FreezeBreach, IdleWait, ImposedId, LinkFault};
 
 impl ServerBackend {
-    /// The worker on whose link this one's commands are.
-    fn on_link_of(&self, worker: usize) -> usize {
+    /// Returns the worker whose link carries the commands of this worker.
+    fn link_owner(&self, worker: usize) -> usize {
         let number = self.process_of(worker);
-        match number == worker || !self.shares_link(number) {
-            true => worker,
-            false => number,
+        if self.shares_link(number) {
+            number
+        } else {
+            worker
         }
     }
 
-    /// True if this process has one link for all of its clients.
+    /// Returns true if this process has a single link for all of its clients.
     fn shares_link(&self, number: usize) -> bool {
         let processes = self.shared_processes.borrow();
         let process = processes.get(&number);
         process.is_some_and(|process| process.shares_connections())
     }
 
-    fn on_links_of(&self, workers: &[usize]) -> Vec<usize> {
-        let links: BTreeSet<usize> = workers.iter().map(|one| self.on_link_of(*one)).collect();
-        links.into_iter().collect()
+    fn link_owners(&self, workers: &[usize]) -> Vec<usize> {
+        let owners = workers.iter().map(|it| self.link_owner(*it));
+        owners.collect::<BTreeSet<usize>>().into_iter().collect()
     }
 
-    /// What is asked of a process with one link: of what its clients were asked for, that which matters most. Whose
-    /// command it is says the key history.
+    /// Returns the phase of a process with a single link: the most significant phase among its clients. The key history
+    /// identifies the client behind each command.
     fn phase_of_process(&self, worker: usize, op: u64, phase: Phase) -> (u64, Phase) {
         let mut phases = self.phases.borrow_mut();
         let clients = phases.entry(self.process_of(worker)).or_default();
@@ -43,15 +44,14 @@ impl ServerBackend {
             Phase::Extend => 2,
             Phase::Acquire => 3,
         };
-        let asked = clients.values();
-        let asked = asked.max_by_key(|(op, phase)| (rank(phase), *op));
-        asked.copied().unwrap_or((op, phase))
+        let most_significant = clients.values().max_by_key(|(op, it)| (rank(it), *op));
+        most_significant.copied().unwrap_or((op, phase))
     }
 }
 
 impl Links for ServerBackend {
     fn impose(&self, mut fault: LinkFault) -> ImposedId {
-        fault.workers = fault.workers.map(|workers| self.on_links_of(&workers));
+        fault.workers = fault.workers.map(|workers| self.link_owners(&workers));
         self.parts.proxy.impose(fault)
     }
 
@@ -59,32 +59,33 @@ impl Links for ServerBackend {
         self.parts.proxy.lift(id);
     }
 
-    fn struck(&self, id: ImposedId) -> u64 {
+    fn frames_affected(&self, id: ImposedId) -> u64 {
         self.parts.proxy.struck(id)
     }
 
     fn cut(&self, workers: Option<&[usize]>, nodes: Option<&[usize]>) -> usize {
-        let workers = workers.map(|workers| self.on_links_of(workers));
+        let workers = workers.map(|workers| self.link_owners(workers));
         self.parts.proxy.cut(workers.as_deref(), nodes)
     }
 
     fn set_phase(&self, worker: usize, op: u64, phase: Phase) {
         let number = self.process_of(worker);
-        let (worker, (op, phase)) = match self.shares_link(number) {
-            true => (number, self.phase_of_process(worker, op, phase)),
-            false => (worker, (op, phase)),
-        };
-        self.parts.proxy.set_phase(worker, op, phase);
+        if self.shares_link(number) {
+            let (op, phase) = self.phase_of_process(worker, op, phase);
+            self.parts.proxy.set_phase(number, op, phase);
+        } else {
+            self.parts.proxy.set_phase(worker, op, phase);
+        }
     }
 
     fn begin_attempt(&self, op: u64, key: u32) {
-        for node in self.observed.borrow().iter() {
+        for node in self.observers.borrow().iter() {
             node.begin_attempt(op, key);
         }
     }
 
     fn last_command_ns(&self, worker: usize, op: u64, phase: Phase, key: u32) -> Option<u64> {
-        // On a link of several the log does not know whose command it was.
+        // The log of a shared link does not record which client sent a command.
         if self.shares_link(self.process_of(worker)) {
             return None;
         }
@@ -92,18 +93,18 @@ impl Links for ServerBackend {
         log.last_request_naming(worker, op, phase, key)
     }
 
-    fn silence(&self, worker: usize) -> Option<IdleWait> {
-        match self.shares_link(self.process_of(worker)) {
-            true => None,
-            false => self.parts.proxy.silence(worker),
+    fn idle_wait(&self, worker: usize) -> Option<IdleWait> {
+        if self.shares_link(self.process_of(worker)) {
+            return None;
         }
+        self.parts.proxy.silence(worker)
     }
 
-    fn first_silence(&self, worker: usize) -> Option<(u64, u64)> {
-        match self.shares_link(self.process_of(worker)) {
-            true => None,
-            false => self.parts.proxy.first_silence(worker),
+    fn first_idle_wait(&self, worker: usize) -> Option<(u64, u64)> {
+        if self.shares_link(self.process_of(worker)) {
+            return None;
         }
+        self.parts.proxy.first_silence(worker)
     }
 
     fn commands_sent(&self) -> CommandsSent {
@@ -115,17 +116,18 @@ impl Links for ServerBackend {
     }
 
     fn has_sent_data(&self, worker: usize) -> bool {
-        let worker = self.on_link_of(worker);
+        let worker = self.link_owner(worker);
         self.parts.proxy.freeze_monitor().has_sent_data(worker)
     }
 
     async fn expect_no_traffic(&self, worker: usize) {
-        if self.on_link_of(worker) != worker {
+        if self.link_owner(worker) != worker {
             return;
         }
         if let Err(error) = self.parts.proxy.freeze_monitor().begin(worker).await {
             self.parts.proxy.record_incident(format!(
-                "it is not known whether a fault of worker {worker} has struck, because the kernel's table of connections cannot be read: {error}"
+                "cannot check that a fault stopped worker {worker}, because the kernel's table of connections cannot be \
+                 read: {error}"
             ));
         }
     }

@@ -1,4 +1,4 @@
-//! Servers and workers that stand still or die although no fault asked for it.
+//! Detects servers and workers that stall or die although no fault affects them.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use crate::history::EventKind;
 
 impl Liveness for ServerBackend {
     async fn monitor_liveness(&self, shortest: Duration) {
-        self.life.describe_from(shortest);
+        self.liveness.set_shortest(shortest);
         let clock = &self.parts.clock;
-        let nodes = (0..self.watched()).map(|node| async move {
+        let nodes = (0..self.watched_servers()).map(|node| async move {
             let address = || self.address(node).ok();
             let process = |address| self.servers().ok()?.process_at(address);
             let heartbeat = Heartbeat {
                 node,
-                life: &self.life,
+                liveness: &self.liveness,
                 clock,
                 address: &address,
                 process: &process,
@@ -32,13 +32,15 @@ impl Liveness for ServerBackend {
             };
             workers.iter().map(leader).collect()
         };
-        let workers = worker_watch::watch(&self.life, clock, leaders);
+        let workers = worker_watch::watch(&self.liveness, clock, leaders);
         tokio::join!(join_all(nodes), workers);
     }
 
     fn take_liveness_events(&self, at_end: bool) -> Vec<EventKind> {
-        let signs = self.life.take(at_end).into_iter();
-        signs.flat_map(|sign| self.of_each_client(sign)).collect()
+        let events = self.liveness.take(at_end).into_iter();
+        events
+            .flat_map(|event| self.for_each_client(event))
+            .collect()
     }
 
     fn was_killed(&self, worker: usize) -> bool {
@@ -48,20 +50,20 @@ impl Liveness for ServerBackend {
     }
 
     fn is_kept_from_answering(&self, worker: usize) -> bool {
-        self.life.keeps_from_answering(self.process_of(worker))
+        self.liveness.may_block_answer(self.process_of(worker))
     }
 }
 
 impl ServerBackend {
-    /// What was seen of a process is so of each client in it.
-    fn of_each_client(&self, sign: EventKind) -> Vec<EventKind> {
+    /// Repeats the stall of a process for each client in it.
+    fn for_each_client(&self, event: EventKind) -> Vec<EventKind> {
         let EventKind::WorkerStalled {
             worker,
             since_ns,
             stalled_ms,
-        } = sign
+        } = event
         else {
-            return vec![sign];
+            return vec![event];
         };
         let peers = self.parts.workload.process_peers(worker);
         let each = peers.map(|worker| EventKind::WorkerStalled {

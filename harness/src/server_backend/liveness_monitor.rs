@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::history::EventKind;
 
-/// Who is watched.
+/// A server or a worker that is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Watched {
     /// The server of this node.
@@ -13,71 +13,79 @@ pub(super) enum Watched {
     Worker(usize),
 }
 
-/// What was seen of somebody who stands still.
+/// An ongoing stall.
 #[derive(Debug, Clone, Copy)]
 struct StallObservation {
     since_ns: u64,
     until_ns: u64,
-    /// For how long that was certain.
+    /// Part of the stall that was observed with certainty, in nanoseconds.
     certain_ns: u64,
 }
 
-/// What is known of servers and workers that stand still or die although no fault asked for it.
+/// Ongoing and past stalls, delays and deaths of servers and workers that no fault caused.
 #[derive(Debug, Default)]
 pub(super) struct LivenessMonitor {
-    /// Whom a fault has stopped or killed.
+    /// Servers and workers that a fault has stopped or killed.
     stopped: RefCell<BTreeSet<Watched>>,
-    still: RefCell<BTreeMap<Watched, StallObservation>>,
-    signs: RefCell<Vec<EventKind>>,
-    /// What lasts shorter is not told.
+    stalls: RefCell<BTreeMap<Watched, StallObservation>>,
+    events: RefCell<Vec<EventKind>>,
+    /// Minimum duration of stalls and delays to report.
     shortest: Cell<Duration>,
 }
 
 impl LivenessMonitor {
-    /// From now on shorter stalls than this are not told.
-    pub(super) fn describe_from(&self, shortest: Duration) {
+    /// Sets the minimum duration of stalls and delays to report.
+    pub(super) fn set_shortest(&self, shortest: Duration) {
         self.shortest.set(shortest);
     }
 
-    /// A fault is about to stop or to kill it. False if one has done so before.
-    pub(super) fn stop(&self, who: Watched) -> bool {
-        self.moves(who);
-        self.stopped.borrow_mut().insert(who)
+    /// Records that a fault is about to stop or kill the target. Returns false if another fault has done so before.
+    pub(super) fn stop(&self, target: Watched) -> bool {
+        self.end_stall(target);
+        self.stopped.borrow_mut().insert(target)
     }
 
-    /// It goes on as far as faults are concerned.
-    pub(super) fn go_on(&self, who: Watched) {
-        self.stopped.borrow_mut().remove(&who);
+    /// Records that no fault stops the target any more.
+    pub(super) fn resume(&self, target: Watched) {
+        self.stopped.borrow_mut().remove(&target);
     }
 
-    /// True while a fault keeps it.
-    pub(super) fn is_stopped(&self, who: Watched) -> bool {
-        self.stopped.borrow().contains(&who)
+    /// Returns true while a fault stops the target.
+    pub(super) fn is_stopped(&self, target: Watched) -> bool {
+        self.stopped.borrow().contains(&target)
     }
 
-    /// It stands still now, and has since then. So much more of that is certain than at the last look.
-    pub(super) fn stands_still(&self, who: Watched, since_ns: u64, now_ns: u64, certain_ns: u64) {
-        let mut still = self.still.borrow_mut();
-        let still = still.entry(who).or_insert(StallObservation {
+    /// Records that the target has been stalled from `since_ns` to `now_ns`. `certain_ns` is the part since the last
+    /// observation in which the stall is certain.
+    pub(super) fn record_stall(
+        &self,
+        target: Watched,
+        since_ns: u64,
+        now_ns: u64,
+        certain_ns: u64,
+    ) {
+        let mut stalls = self.stalls.borrow_mut();
+        let stall = stalls.entry(target).or_insert(StallObservation {
             since_ns,
             until_ns: now_ns,
             certain_ns: 0,
         });
-        still.until_ns = now_ns;
-        still.certain_ns += certain_ns;
+        stall.until_ns = now_ns;
+        stall.certain_ns += certain_ns;
     }
 
-    /// It moves, or nobody knows. What was seen before counts, unless it was too short.
-    pub(super) fn moves(&self, who: Watched) {
-        let Some(still) = self.still.borrow_mut().remove(&who) else {
+    /// Ends the target's stall because it runs again or its state is unknown. The stall is reported unless it was too
+    /// short.
+    pub(super) fn end_stall(&self, target: Watched) {
+        let Some(stall) = self.stalls.borrow_mut().remove(&target) else {
             return;
         };
-        if Duration::from_nanos(still.certain_ns) < self.shortest.get() {
+        if Duration::from_nanos(stall.certain_ns) < self.shortest.get() {
             return;
         }
-        let since_ns = still.since_ns;
-        let stalled_ms = still.until_ns.saturating_sub(since_ns) / 1_000_000;
-        self.signs.borrow_mut().push(match who {
+        let since_ns = stall.since_ns;
+        let stalled_ms = stall.until_ns.saturating_sub(since_ns) / 1_000_000;
+        self.events.borrow_mut().push(match target {
             Watched::Node(node) => EventKind::NodeStalled {
                 node,
                 since_ns,
@@ -91,40 +99,43 @@ impl LivenessMonitor {
         });
     }
 
-    /// This worker waited for a processor for so long of the time since then.
-    pub(super) fn waited(&self, worker: usize, since_ns: u64, waited_ns: u64) {
+    /// Records that a worker has waited for a CPU for `waited_ns` nanoseconds since `since_ns`.
+    pub(super) fn record_delay(&self, worker: usize, since_ns: u64, waited_ns: u64) {
         if Duration::from_nanos(waited_ns) < self.shortest.get() {
             return;
         }
-        self.signs.borrow_mut().push(EventKind::WorkerDelayed {
+        self.events.borrow_mut().push(EventKind::WorkerDelayed {
             worker,
             since_ns,
             waited_ms: waited_ns / 1_000_000,
         });
     }
 
-    /// The server of this node has died.
-    pub(super) fn died(&self, node: usize) {
+    /// Records that the server of this node has died.
+    pub(super) fn record_death(&self, node: usize) {
         let reason = "its connections broke".into();
-        let lost = EventKind::NodeLost { node, reason };
-        self.signs.borrow_mut().push(lost);
+        self.events
+            .borrow_mut()
+            .push(EventKind::NodeLost { node, reason });
     }
 
-    /// What was seen since the last call. `at_end`: what lasts counts, too.
+    /// Takes the events since the last call. With `at_end`, also ends and reports ongoing stalls.
     pub(super) fn take(&self, at_end: bool) -> Vec<EventKind> {
         if at_end {
-            let still: Vec<Watched> = self.still.borrow().keys().copied().collect();
-            still.into_iter().for_each(|who| self.moves(who));
+            let stalled: Vec<Watched> = self.stalls.borrow().keys().copied().collect();
+            stalled
+                .into_iter()
+                .for_each(|target| self.end_stall(target));
         }
-        self.signs.take()
+        self.events.take()
     }
 
-    /// True if this worker or a server stands still.
-    pub(super) fn keeps_from_answering(&self, worker: usize) -> bool {
-        let still = self.still.borrow();
-        still.keys().any(|who| match who {
+    /// Returns true if this worker or any server is stalled.
+    pub(super) fn may_block_answer(&self, worker: usize) -> bool {
+        let stalls = self.stalls.borrow();
+        stalls.keys().any(|target| match target {
             Watched::Node(_) => true,
-            Watched::Worker(one) => *one == worker,
+            Watched::Worker(stalled) => *stalled == worker,
         })
     }
 }

@@ -1,5 +1,5 @@
-//! The server backends: Redis servers, the proxy and worker processes, put together. There is one file
-//! for each trait of a backend.
+//! The server backends, which combine Redis servers, the proxy and worker processes. There is one file for each trait
+//! of a backend.
 
 mod clocks;
 mod data;
@@ -47,89 +47,88 @@ use crate::servers::{
     WorkerContainer, WorkerContainers, master_name,
 };
 
-/// How many times an aborted task is given a chance to end.
+/// How many times to yield to an aborted task so that it can end.
 const YIELDS: usize = 1000;
 
 /// A worker process that is running.
 struct RunningWorker {
     control: WorkerControl,
-    /// Its container, if it lives in one. `control` then is that of what carries its streams.
+    /// Its container, if it runs in one. `control` then controls the process that carries the container's streams.
     container: Option<WorkerContainer>,
-    // Dropped when the processes are gone: only then may the reaper forget them.
+    // Dropped once the processes are gone. Until then the reaper must know them.
     _registrations: [Registration; 2],
 }
 
-/// What each client of a process was asked for last, and in which attempt.
-type AskedPhases = BTreeMap<usize, (u64, Phase)>;
+/// The last operation that each client of a process was asked for, and its phase.
+type ClientPhases = BTreeMap<usize, (u64, Phase)>;
 
 /// Redis servers, the proxy, and worker processes.
 pub struct ServerBackend {
     parts: Parts,
-    /// `None` after they were taken down.
+    /// The servers, or `None` once they have been stopped.
     servers: RefCell<Option<Rc<Servers>>>,
     containers: RefCell<Option<Rc<WorkerContainers>>>,
-    /// By process: see [`ServerBackend::process_of`].
+    /// Running workers by process: see [`ServerBackend::process_of`].
     workers: RefCell<HashMap<usize, RunningWorker>>,
-    /// The processes whose line several clients share.
+    /// Processes whose protocol stream several clients share.
     shared_processes: RefCell<HashMap<usize, Rc<SharedProcess>>>,
-    /// Whose turn it is to start each of them.
+    /// One mutex per shared process, so that it is started only once.
     starting: RefCell<HashMap<usize, Rc<tokio::sync::Mutex<()>>>>,
-    /// What is blocked, and what tells the end of that.
+    /// Tasks that were blocked, with the future that resolves when each is no longer blocked.
     blocked: RefCell<HashMap<(usize, TaskScope), Unblocked>>,
-    /// What each client of a process was asked for last, where they share connections.
-    phases: RefCell<HashMap<usize, AskedPhases>>,
-    /// Nodes whose replica was promoted, and where it listens.
+    /// The phases of the clients of each process with shared connections.
+    phases: RefCell<HashMap<usize, ClientPhases>>,
+    /// Address of the promoted replica, by node.
     promoted: RefCell<HashMap<usize, ServerAddress>>,
-    /// Of the nodes that Sentinels have failed over as a fault asked: the number of that failover.
-    asked_failovers: RefCell<HashMap<usize, u64>>,
-    /// The URLs of each worker's links: a restarted worker gets the same.
+    /// Number of the last failover that a fault requested from the Sentinels, by node.
+    requested_failovers: RefCell<HashMap<usize, u64>>,
+    /// URLs of each worker's links. A restarted worker gets the same ones.
     urls: RefCell<HashMap<usize, Vec<String>>>,
     /// Nodes whose replication link was cut.
     unreplicated: RefCell<HashSet<usize>>,
-    /// The workers' wall clocks, if they can be shifted.
+    /// Wall clocks of the workers, if they can be shifted.
     worker_clocks: RefCell<HashMap<usize, Rc<ShiftedWallClock>>>,
-    /// The connection to the store, once it is open.
+    /// The connection to the stock server, once it is open.
     store: RefCell<Option<redis::aio::MultiplexedConnection>>,
     administrator: Administrator,
-    /// Who listens to each node's servers; empty before [`ServerBackend::observe`].
-    observed: RefCell<Vec<Rc<ObservedNode>>>,
-    /// Why nobody listens to the servers, where they do not allow it.
-    unobserved: RefCell<Option<String>>,
-    /// What the look at the keys has confirmed, once the key history was taken.
-    look: Cell<Option<KeyHistoryCheck>>,
-    life: LivenessMonitor,
+    /// The observer of each node. Empty before [`ServerBackend::observe`].
+    observers: RefCell<Vec<Rc<ObservedNode>>>,
+    /// Reason why the servers are not observed, if they do not allow it.
+    unobserved_reason: RefCell<Option<String>>,
+    /// How much of the key history was confirmed, once it was taken.
+    key_history_check: Cell<Option<KeyHistoryCheck>>,
+    liveness: LivenessMonitor,
 }
 
-/// What a server backend works with beside the servers.
+/// Everything that a server backend uses in addition to the servers.
 pub struct Parts {
-    /// Which backend it is.
+    /// Name of the backend.
     pub name: BackendName,
-    /// How many independent nodes there are.
+    /// Number of independent nodes.
     pub nodes: usize,
-    /// Which clients share a process.
+    /// The workload, which determines the clients that share a process.
     pub workload: Workload,
-    /// Workers are to block their own tasks.
+    /// True if faults block the workers' own tasks.
     pub blocks_tasks: bool,
-    /// The proxy, with the run's clock and watcher.
+    /// The proxy, with the run's clock and triggers.
     pub proxy: Proxy,
     /// The run's clock.
     pub clock: Clock,
-    /// What starts each worker.
+    /// The command that starts a worker.
     pub command: WorkerCommand,
-    /// Where workers' logs go.
+    /// Directory for the workers' logs.
     pub logs: PathBuf,
-    /// The helper that cleans up.
+    /// The clean-up helper.
     pub reaper: Reaper,
-    /// How the run is told from others at the same servers; `None`: there are no others.
+    /// Data that distinguishes the run from others on the same servers, or `None` if the servers belong to this run.
     pub shared: Option<Rc<SharedServers>>,
-    /// The library that shifts the workers' wall clocks, if the run needs it and this machine
-    /// supports it.
+    /// The library that shifts the workers' wall clocks, if the run needs it and this machine supports it.
     pub clock_shim: Option<WallClockShim>,
 }
 
 impl ServerBackend {
-    /// Over these servers, which are started. `containers`: where workers in containers come from; `None`:
-    /// they are processes of this machine.
+    /// Creates a backend with started servers. Workers run in `containers`, or as processes of this machine if it is
+    /// `None`.
     pub fn new(servers: Servers, containers: Option<WorkerContainers>, parts: Parts) -> Self {
         parts.proxy.log_in(&servers.password().text());
         ServerBackend {
@@ -142,23 +141,23 @@ impl ServerBackend {
             blocked: RefCell::default(),
             phases: RefCell::default(),
             promoted: RefCell::default(),
-            asked_failovers: RefCell::default(),
+            requested_failovers: RefCell::default(),
             urls: RefCell::default(),
             unreplicated: RefCell::default(),
             worker_clocks: RefCell::default(),
             store: RefCell::default(),
             administrator: Administrator::default(),
-            observed: RefCell::default(),
-            unobserved: RefCell::default(),
-            look: Cell::default(),
-            life: LivenessMonitor::default(),
+            observers: RefCell::default(),
+            unobserved_reason: RefCell::default(),
+            key_history_check: Cell::default(),
+            liveness: LivenessMonitor::default(),
         }
     }
 
-    /// Ends workers, wire and servers.
+    /// Stops workers, proxy and servers.
     ///
     /// # Errors
-    /// A server could not be ended. Everything else is ended nevertheless.
+    /// Returns an error if a server cannot be stopped. Everything else is stopped nevertheless.
     pub async fn take_down(&self) -> Result<(), BackendError> {
         self.end_workers().await;
         if let Some(containers) = self.containers.take().and_then(Rc::into_inner) {
@@ -168,8 +167,7 @@ impl ServerBackend {
         let Some(mut servers) = self.servers.take() else {
             return Ok(());
         };
-        // A fault that was aborted at the end of the run releases the servers only when the runtime
-        // next polls it.
+        // A fault that was aborted at the end of the run releases the servers only when the runtime next polls it.
         for _ in 0..YIELDS {
             match Rc::try_unwrap(servers) {
                 Ok(alone) => return alone.stop().await,
@@ -177,34 +175,35 @@ impl ServerBackend {
             }
             tokio::task::yield_now().await;
         }
-        Err(BackendError::Down(
-            "the servers are still in use; the reaper ends them".into(),
-        ))
+        Err(BackendError::Io {
+            doing: "stop the servers".into(),
+            source: std::io::Error::other("they are still in use; the reaper will stop them"),
+        })
     }
 
     fn servers(&self) -> Result<Rc<Servers>, Refusal> {
         let servers = self.servers.borrow().clone();
-        servers.ok_or_else(|| Refusal::Failed("the servers are taken down".into()))
+        servers.ok_or_else(|| Refusal::Failed("the servers have been stopped".into()))
     }
 
-    /// The masters of the Redis Cluster that is the only node, with their places on loopback; empty: there is none.
+    /// Returns the masters of the Redis Cluster that is the only node, with their addresses on loopback, or nothing if
+    /// there is no Cluster.
     fn cluster(&self) -> Result<Vec<(String, SocketAddr)>, Refusal> {
         let servers = self.servers()?;
         let names = self.parts.shared.iter().flat_map(|shared| &shared.cluster);
-        let masters = names.enumerate();
-        let master =
+        let with_address =
             |(number, name): (usize, &String)| (name.clone(), servers.address(number).socket());
-        Ok(masters.map(master).collect())
+        Ok(names.enumerate().map(with_address).collect())
     }
 
-    /// How many servers are watched.
-    fn watched(&self) -> usize {
+    /// Returns the number of servers to watch.
+    fn watched_servers(&self) -> usize {
         let shared = self.parts.shared.as_ref();
         let cluster = shared.map_or(0, |shared| shared.cluster.len());
         self.parts.nodes.max(cluster)
     }
 
-    /// Where the node's master listens now.
+    /// Returns the current address of the node's master.
     fn address(&self, node: usize) -> Result<ServerAddress, Refusal> {
         match self.promoted.borrow().get(&node) {
             Some(promoted) => Ok(*promoted),
@@ -212,7 +211,7 @@ impl ServerBackend {
         }
     }
 
-    /// Opens the worker's links, and returns the URLs of the nodes for it.
+    /// Opens the worker's links. Returns the URLs under which it reaches the nodes.
     async fn open_links(&self, worker: usize) -> Result<Vec<String>, Refusal> {
         let (servers, proxy) = (self.servers()?, &self.parts.proxy);
         let cluster = self.cluster()?;
@@ -227,7 +226,7 @@ impl ServerBackend {
         let mut urls = Vec::new();
         for node in 0..self.parts.nodes {
             let link = LinkId { worker, node };
-            // Workers ask the Sentinels for the master: the first link leads to the first server.
+            // Workers ask the Sentinels for the master, so the first link leads to the first server.
             let upstream = match servers.watch() {
                 Some(_) => servers.address(node),
                 None => self.address(node)?,
@@ -263,47 +262,47 @@ impl ServerBackend {
         Ok((0..self.parts.nodes).map(url).collect())
     }
 
-    /// Kills all workers, with all that they started. Where it is cancelled, they are still known.
+    /// Kills all workers with all their descendants. If this is cancelled, the workers remain registered.
     async fn end_workers(&self) {
         let running: BTreeSet<usize> = self.workers.borrow().keys().copied().collect();
-        // To be killed, they are stopped.
+        // Mark them as stopped before they are killed.
         for worker in &running {
-            self.life.stop(Watched::Worker(*worker));
+            self.liveness.stop(Watched::Worker(*worker));
         }
         let (controls, containers): (Vec<_>, Vec<_>) = running
             .iter()
             .filter_map(|worker| self.running(*worker).ok())
             .unzip();
-        let contained = containers.iter().flatten();
-        // One that cannot be removed now is tried again when the backend is taken down, and by the reaper.
-        join_all(contained.map(WorkerContainer::remove)).await;
+        // A container that cannot be removed now is tried again when the backend is taken down, and by the reaper.
+        join_all(containers.iter().flatten().map(WorkerContainer::remove)).await;
         WorkerControl::kill_all(&controls).await;
         let ends = controls.iter().map(WorkerControl::exited);
-        // Whoever was killed ends at once, if at all.
+        // A killed process exits at once, or not at all.
         let _ = timeout(control::END_WITHIN, join_all(ends)).await;
         for (worker, control) in running.iter().zip(&controls) {
-            self.must_have_ended(*worker, control);
+            self.check_has_ended(*worker, control);
         }
         let mut workers = self.workers.borrow_mut();
         workers.retain(|worker, _| !running.contains(worker));
     }
 
-    /// A worker that was killed and does not end is not waited for, and told.
-    fn must_have_ended(&self, worker: usize, control: &WorkerControl) {
+    /// Records an incident if a killed worker is still running.
+    fn check_has_ended(&self, worker: usize, control: &WorkerControl) {
         if !control.has_ended() {
-            let sentence = format!("worker {worker} {}", control::STILL_THERE);
-            self.parts.proxy.record_incident(sentence);
+            let incident = format!("worker {worker} {}", control::STILL_THERE);
+            self.parts.proxy.record_incident(incident);
         }
     }
 
     fn running(&self, worker: usize) -> Result<(WorkerControl, Option<WorkerContainer>), Refusal> {
         let workers = self.workers.borrow();
-        let running = workers.get(&worker);
-        let running = running.map(|it| (it.control.clone(), it.container.clone()));
-        running.ok_or_else(|| Refusal::Failed(format!("worker {worker} does not run")))
+        let running = workers
+            .get(&worker)
+            .map(|it| (it.control.clone(), it.container.clone()));
+        running.ok_or_else(|| Refusal::Failed(format!("worker {worker} is not running")))
     }
 
-    /// The worker's wall clock; `None` if it cannot be shifted.
+    /// Returns the worker's wall clock, or `None` if it cannot be shifted.
     fn wall_clock(&self, worker: usize) -> Result<Option<Rc<ShiftedWallClock>>, Refusal> {
         let Some(shim) = &self.parts.clock_shim else {
             return Ok(None);
@@ -312,8 +311,7 @@ impl ServerBackend {
         if let Some(wall_clock) = clocks.get(&worker) {
             return Ok(Some(Rc::clone(wall_clock)));
         }
-        let wall_clock = shim.clock(&format!("worker-{worker}")).map_err(failed)?;
-        let wall_clock = Rc::new(wall_clock);
+        let wall_clock = Rc::new(shim.clock(&format!("worker-{worker}")).map_err(failed)?);
         clocks.insert(worker, Rc::clone(&wall_clock));
         Ok(Some(wall_clock))
     }
@@ -332,11 +330,11 @@ impl Backend for ServerBackend {
         if servers.watch().is_none() {
             capabilities.lacks(Capability::Sentinels, NO_SENTINELS);
         }
-        if let Some(why) = self.why_worker_clocks_are_fixed() {
-            capabilities.lacks(Capability::WorkerClocks, why);
+        if let Some(reason) = self.why_worker_clocks_are_fixed() {
+            capabilities.lacks(Capability::WorkerClocks, reason);
         }
-        if let Some(why) = self.why_node_clocks_are_fixed().await {
-            capabilities.lacks(Capability::NodeClocks, why);
+        if let Some(reason) = self.why_node_clocks_are_fixed().await {
+            capabilities.lacks(Capability::NodeClocks, reason);
         }
         capabilities
     }

@@ -1,4 +1,4 @@
-//! Nodes as processes or containers.
+//! Faults of nodes, which are processes or containers.
 
 use picklock_scenarios::Direction;
 
@@ -10,11 +10,11 @@ use crate::servers::BackendError;
 
 impl Nodes for ServerBackend {
     async fn pause_node(&self, node: usize) -> Result<(), Refusal> {
-        let is_first = self.life.stop(Watched::Node(node));
+        let is_first = self.liveness.stop(Watched::Node(node));
         let paused = self.servers()?.pause(node).await;
-        // One that is down stays so.
+        // A failed pause leaves the node running, unless another fault had stopped it before.
         if paused.is_err() && is_first {
-            self.life.go_on(Watched::Node(node));
+            self.liveness.resume(Watched::Node(node));
         }
         paused.map_err(failed)
     }
@@ -24,13 +24,13 @@ impl Nodes for ServerBackend {
             Err(BackendError::Down(_)) => return Ok(()),
             resumed => resumed.map_err(failed)?,
         }
-        self.life.go_on(Watched::Node(node));
+        self.liveness.resume(Watched::Node(node));
         Ok(())
     }
 
     async fn crash_node(&self, node: usize) -> Result<(), Refusal> {
         self.kill_master(node).await?;
-        // Nobody reaches it before its observer does.
+        // No client may reach the node before its observer does.
         self.parts.proxy.close_node(node);
         Ok(())
     }
@@ -40,18 +40,21 @@ impl Nodes for ServerBackend {
         self.observe_again(node, address).await?;
         let redirected = self.parts.proxy.redirect(node, address.socket());
         redirected.map_err(failed)?;
-        self.life.go_on(Watched::Node(node));
+        self.liveness.resume(Watched::Node(node));
         Ok(())
     }
 }
 
 impl ServerBackend {
-    /// Kills the node's master, after it has told everything that it has executed. Requests wait meanwhile,
-    /// and are lost with it: one that it carried out after its last words would be in no key history.
-    /// `Err`: it cannot be killed.
+    /// Kills the node's master after it has reported all commands that it has executed. In the meantime the proxy holds
+    /// requests; they are lost with the master. Otherwise the key history would lack a command executed after the last
+    /// report.
+    ///
+    /// # Errors
+    /// Returns an error if the master cannot be killed.
     pub(super) async fn kill_master(&self, node: usize) -> Result<(), Refusal> {
         let servers = self.servers()?;
-        self.life.stop(Watched::Node(node));
+        self.liveness.stop(Watched::Node(node));
         let Some(observer) = self.observer(node) else {
             return servers.crash(node).await.map_err(failed);
         };
@@ -60,7 +63,7 @@ impl ServerBackend {
             direction: Some(Direction::Request),
             ..LinkFault::everywhere(Effect::Hold)
         });
-        observer.master_dies().await;
+        observer.drain_master().await;
         let killed = servers.crash(node).await.map_err(failed);
         self.parts.proxy.lift(held);
         killed

@@ -1,11 +1,11 @@
-//! The server that keeps the stock, and the examination of the nodes after the run.
+//! Access to the stock server, and checks of the nodes.
 
 use std::time::Duration;
 
 use super::{ServerBackend, failed};
 use crate::backend::{Probe, Refusal, StockServer};
 
-/// A server that does not answer within this time counts as silent.
+/// How long to wait for a server's answer.
 const ANSWER: Duration = Duration::from_secs(1);
 
 impl StockServer for ServerBackend {
@@ -14,21 +14,22 @@ impl StockServer for ServerBackend {
         let mut store = match open {
             Some(store) => store,
             None => {
-                // It is the server after the last node. The proxy has no link to it.
+                // The stock server comes after the last node. The proxy has no link to it.
                 let address = self.servers()?.address(self.parts.nodes);
                 let opened = address.connection(ANSWER).await.map_err(|error| {
-                    self.record_if_exhausted("the server of the stock cannot be asked", &error);
+                    self.record_exhaustion("the stock server cannot be reached", &error);
                     failed(error)
                 })?;
                 self.store.borrow_mut().get_or_insert(opened).clone()
             }
         };
-        let mut words = redis::Cmd::new();
-        words.arg(command);
-        let asked = words.query_async(&mut store);
-        match tokio::time::timeout(ANSWER, asked).await {
-            Ok(answer) => answer.map_err(failed),
-            Err(_) => Err(Refusal::Failed("no answer in time".into())),
+        let mut cmd = redis::Cmd::new();
+        cmd.arg(command);
+        match tokio::time::timeout(ANSWER, cmd.query_async(&mut store)).await {
+            Ok(reply) => reply.map_err(failed),
+            Err(_) => Err(Refusal::Failed(format!(
+                "the stock server did not answer within {ANSWER:?}"
+            ))),
         }
     }
 }
@@ -37,9 +38,9 @@ impl Probe for ServerBackend {
     async fn why_lost(&self, node: usize) -> Option<String> {
         let address = self.address(node).ok()?;
         let error = address.query::<()>(&["PING"], ANSWER).await.err()?;
-        self.record_if_exhausted(&format!("node {node} cannot be asked"), &error);
-        let mut reason = format!("it does not answer any more: {error}");
-        // A promoted replica has another process.
+        self.record_exhaustion(&format!("node {node} cannot be reached"), &error);
+        let mut reason = format!("it no longer answers: {error}");
+        // A promoted replica is another process, whose condition is not known here.
         let is_first = !self.promoted.borrow().contains_key(&node);
         if let Some(servers) = self.servers().ok().filter(|_| is_first) {
             let condition = servers.condition(node).await;
@@ -50,9 +51,9 @@ impl Probe for ServerBackend {
     }
 
     async fn key_ttl_ms(&self, node: usize, key: &str) -> Option<i64> {
-        // In a Cluster one of the servers has the key, and the others refuse.
+        // In a Cluster one server has the key, and the others refuse the command.
         let end = match self.parts.nodes {
-            1 => self.watched(),
+            1 => self.watched_servers(),
             _ => node + 1,
         };
         for server in node..end {
@@ -69,13 +70,13 @@ impl ServerBackend {
     async fn ttl_ms_at(&self, server: usize, key: &str) -> Option<i64> {
         let address = self.address(server).ok()?;
         let words = ["PTTL", key];
-        let look = address.query::<i64>(&words, ANSWER);
-        match tokio::time::timeout(ANSWER, look).await.ok()? {
-            // −2: there is no such key.
+        let query = address.query::<i64>(&words, ANSWER);
+        match tokio::time::timeout(ANSWER, query).await.ok()? {
+            // −2 means that the key does not exist.
             Ok(left) => (left != -2).then_some(left),
             Err(error) => {
-                let what = format!("the keys of node {server} cannot be looked at");
-                self.record_if_exhausted(&what, &error);
+                let message = format!("the keys of node {server} cannot be read");
+                self.record_exhaustion(&message, &error);
                 None
             }
         }

@@ -1,17 +1,17 @@
-//! The Sentinels of a run, if it has any.
+//! The Sentinels of a run.
 
 use std::time::Duration;
 
 use super::ServerBackend;
-use super::replication::follows;
+use super::replication::is_replica;
 use crate::backend::{Refusal, Sentinels};
 use crate::servers::BackendError;
 
-/// Why a run cannot be failed over by Sentinels.
+/// Reason why the Sentinels of a run cannot fail over: there are none.
 pub(super) const NO_SENTINELS: &str = "the scenario has no Sentinels";
 
-/// How often a stale master is asked whether it follows another.
-const ASK_AGAIN: Duration = Duration::from_millis(10);
+/// Pause between two checks whether a stale master has become a replica.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 impl Sentinels for ServerBackend {
     async fn promoted_by_sentinels(&self, node: usize) -> Result<String, Refusal> {
@@ -26,8 +26,8 @@ impl Sentinels for ServerBackend {
         })?;
         let address = servers.replica_address(node, server - 1);
         self.promoted.borrow_mut().insert(node, address);
-        let asked = watch.last_failover(node).await;
-        self.asked_failovers.borrow_mut().insert(node, asked);
+        let failover = watch.last_failover(node).await;
+        self.requested_failovers.borrow_mut().insert(node, failover);
         let [old, new] = [0, server].map(|server| watch.servers(node)[server]);
         Ok(format!(
             "the Sentinels made {new} its master in place of {old}"
@@ -36,9 +36,9 @@ impl Sentinels for ServerBackend {
 
     async fn demoted_by_sentinels(&self, node: usize) {
         let Ok(servers) = self.servers() else { return };
-        // A server that does not answer is no replica yet.
-        while !follows(servers.address(node)).await {
-            tokio::time::sleep(ASK_AGAIN).await;
+        // A server that does not answer is not a replica yet.
+        while !is_replica(servers.address(node)).await {
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
@@ -49,7 +49,7 @@ impl Sentinels for ServerBackend {
         let Some(watch) = servers.watch() else {
             return false;
         };
-        let asked = self.asked_failovers.borrow().get(&node).copied();
-        watch.last_failover(node).await > asked.unwrap_or(0)
+        let requested = self.requested_failovers.borrow().get(&node).copied();
+        watch.last_failover(node).await > requested.unwrap_or(0)
     }
 }

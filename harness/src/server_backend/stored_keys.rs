@@ -1,4 +1,4 @@
-//! What a server has after a start: all its keys, read at once.
+//! Reads all keys of a server at once.
 
 use std::io;
 use std::time::Duration;
@@ -10,32 +10,32 @@ use crate::monitor_replay::{StoredKey, StoredValue};
 use crate::proxy::is_resource_exhaustion;
 use crate::servers::ServerAddress;
 
-/// A server that does not answer within this time is frozen or gone.
+/// How long to wait for an answer. A server that takes longer is frozen or gone.
 pub(super) const ANSWER: Duration = Duration::from_secs(2);
 
-/// Name, type, remaining life, and value.
+/// Name, type, remaining lifetime in milliseconds, and value of a key.
 type Row = (Vec<u8>, String, i64, Vec<Value>);
 
-/// What was read.
+/// The keys of a server at one time.
 pub(super) struct Stored {
     pub(super) keys: Vec<StoredKey>,
-    /// What the server's wall clock showed: microseconds since the Unix epoch.
+    /// Wall clock of the server, in microseconds since the Unix epoch.
     pub(super) wall_us: i64,
 }
 
-/// What came of a look at a server's keys.
+/// Result of reading a server's keys.
 pub(super) enum KeyInspection {
-    /// It has these.
+    /// The keys.
     Keys(Stored),
-    /// It is not there.
+    /// The server is gone.
     Gone,
-    /// It is there, and does not answer.
+    /// The server exists but does not answer.
     Frozen,
-    /// It refuses, or we could not ask: why, in words.
+    /// The server refuses, or cannot be reached from here. Contains the reason.
     Failed(String),
 }
 
-/// Looks at what a server has: of these keys, or of all where there are none.
+/// Reads these keys of a server, or all if `keys` is empty.
 pub(super) async fn look(address: ServerAddress, keys: &[Vec<u8>]) -> KeyInspection {
     let error = match read(address, keys).await {
         Ok(stored) => return KeyInspection::Keys(stored),
@@ -44,29 +44,31 @@ pub(super) async fn look(address: ServerAddress, keys: &[Vec<u8>]) -> KeyInspect
     if error.kind() == io::ErrorKind::TimedOut {
         return KeyInspection::Frozen;
     }
-    // The error does not say whether there is a server.
+    // The error does not show whether the server exists.
     match TcpStream::connect(address.socket()).await {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => KeyInspection::Gone,
         Err(error) if is_resource_exhaustion(&error) => {
-            KeyInspection::Failed(format!("the observer ran short: {error}"))
+            KeyInspection::Failed(format!("the observer ran out of a resource: {error}"))
         }
         _ => KeyInspection::Failed(error.to_string()),
     }
 }
 
-/// Reads what a server has: of these keys, or of all where there are none.
-/// `Err`: it does not answer, or refuses.
+/// Reads these keys of a server, or all if `keys` is empty.
+///
+/// # Errors
+/// Returns an error if the server does not answer, or refuses.
 pub(super) async fn read(address: ServerAddress, keys: &[Vec<u8>]) -> io::Result<Stored> {
-    let asked = async {
+    let query = async {
         let mut script = redis::cmd("EVAL");
         script.arg(StoredKey::READ_ALL).arg(keys.len()).arg(keys);
         let mut connection = address.connection(ANSWER).await?;
         script.query_async(&mut connection).await
     };
-    let asked = tokio::time::timeout(ANSWER, asked).await;
-    let read: redis::RedisResult<((i64, i64), Vec<Row>)> =
-        asked.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?;
-    let ((seconds, micros), all) = read.map_err(io::Error::other)?;
+    let reply: redis::RedisResult<((i64, i64), Vec<Row>)> = tokio::time::timeout(ANSWER, query)
+        .await
+        .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?;
+    let ((seconds, micros), all) = reply.map_err(io::Error::other)?;
     let wall_us = seconds.saturating_mul(1_000_000).saturating_add(micros);
     let keys = all
         .into_iter()
@@ -81,10 +83,10 @@ pub(super) async fn read(address: ServerAddress, keys: &[Vec<u8>]) -> io::Result
     })
 }
 
-/// How many keys a server has evicted since it has started; `None`: it does not say.
+/// Returns the number of keys that a server has evicted since its start, or `None` if it does not report it.
 pub(super) async fn evicted(address: ServerAddress) -> Option<u64> {
-    let asked = address.query::<String>(&["INFO", "stats"], ANSWER);
-    let info = tokio::time::timeout(ANSWER, asked).await.ok()?.ok()?;
+    let query = address.query::<String>(&["INFO", "stats"], ANSWER);
+    let info = tokio::time::timeout(ANSWER, query).await.ok()?.ok()?;
     let mut fields = info.lines().filter_map(|line| line.split_once(':'));
     let (_, count) = fields.find(|(name, _)| *name == "evicted_keys")?;
     count.trim().parse().ok()

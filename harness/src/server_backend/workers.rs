@@ -22,9 +22,9 @@ use crate::servers::parent_death_signal;
 
 /// The driver's connection to a worker process, or to one client of a process that several share.
 pub enum ProcessSession {
-    /// The worker has the process for itself.
+    /// The worker has its own process.
     Alone(Box<WorkerProcess>),
-    /// It has a part of its line.
+    /// The worker shares the protocol stream of its process.
     Shared(ClientLine),
 }
 
@@ -47,7 +47,7 @@ impl Session for ProcessSession {
     }
 
     fn stop_listening(&mut self) {
-        // The pipe of a process that has its line for itself fills, and it stops.
+        // The pipe of a worker with its own process fills up, and the worker then blocks.
         if let ProcessSession::Shared(line) = self {
             line.stop_listening();
         }
@@ -69,7 +69,7 @@ impl Workers for ServerBackend {
         }
         let number = self.process_of(worker);
         let starting = Rc::clone(self.starting.borrow_mut().entry(number).or_default());
-        // Whoever comes first starts it.
+        // The first client starts the process.
         let _turn = starting.lock().await;
         let urls = self.urls_of(worker).await?;
         let running = self.shared_processes.borrow().get(&number).cloned();
@@ -82,13 +82,13 @@ impl Workers for ServerBackend {
 
     async fn freeze_worker(&self, worker: usize) -> Result<(), Refusal> {
         let worker = self.process_of(worker);
-        let is_first = self.life.stop(Watched::Worker(worker));
+        let is_first = self.liveness.stop(Watched::Worker(worker));
         let frozen = match self.running(worker)? {
             (_, Some(container)) => container.freeze().await.map_err(failed),
             (control, None) => control.freeze().await.map_err(failed),
         };
         if frozen.is_err() && is_first {
-            self.life.go_on(Watched::Worker(worker));
+            self.liveness.resume(Watched::Worker(worker));
         }
         frozen
     }
@@ -103,20 +103,20 @@ impl Workers for ServerBackend {
                 thawed => thawed.map_err(failed),
             },
         };
-        self.life.go_on(Watched::Worker(worker));
+        self.liveness.resume(Watched::Worker(worker));
         thawed
     }
 
     async fn kill_worker(&self, worker: usize) -> Result<(), Refusal> {
         let worker = self.process_of(worker);
         let (control, container) = self.running(worker)?;
-        // To be killed, it is stopped.
-        self.life.stop(Watched::Worker(worker));
+        // Mark it as stopped before it is killed.
+        self.liveness.stop(Watched::Worker(worker));
         if let Some(container) = container {
             container.remove().await.map_err(failed)?;
         }
         control.kill().await;
-        self.must_have_ended(worker, &control);
+        self.check_has_ended(worker, &control);
         self.workers.borrow_mut().remove(&worker);
         Ok(())
     }
@@ -129,7 +129,7 @@ impl Workers for ServerBackend {
     ) -> Result<(), Refusal> {
         let number = self.process_of(worker);
         let process = self.shared_processes.borrow().get(&number).cloned();
-        let gone = || Refusal::Failed(format!("worker {worker} does not run"));
+        let gone = || Refusal::Failed(format!("worker {worker} is not running"));
         let process = process.ok_or_else(gone)?;
         let unblocked = process.block(worker, scope, millis(lasts));
         self.blocked.borrow_mut().insert((worker, scope), unblocked);
@@ -142,16 +142,16 @@ impl Workers for ServerBackend {
         scope: TaskScope,
     ) -> Result<Option<u64>, Refusal> {
         let task = (worker, scope);
-        // It is listed until it has answered: whoever gives up this wait may wait again.
-        let answered = poll_fn(|context| match self.blocked.borrow_mut().get_mut(&task) {
+        // The entry remains until the worker has answered, so that a cancelled wait can be repeated.
+        let answer = poll_fn(|context| match self.blocked.borrow_mut().get_mut(&task) {
             Some(unblocked) => Pin::new(unblocked).poll(context).map(Some),
             None => Poll::Ready(None),
-        });
-        let answered = answered.await;
+        })
+        .await;
         self.blocked.borrow_mut().remove(&task);
-        match answered {
+        match answer {
             Some(Ok(at_ns)) => at_ns.map(Some).map_err(Refusal::Failed),
-            // It died, and that is in the history.
+            // The worker died, which the history records.
             Some(Err(_)) | None => Ok(None),
         }
     }
@@ -167,20 +167,19 @@ impl Workers for ServerBackend {
 }
 
 impl ServerBackend {
-    /// The process of a worker, by its first worker.
+    /// Returns the number of the worker's process, which is its first worker.
     pub(super) fn process_of(&self, worker: usize) -> usize {
         self.parts.workload.process_of(worker)
     }
 
-    /// True if the worker's line carries more than its own requests.
+    /// Returns true if the worker's protocol stream carries more than its own requests.
     fn has_shared_line(&self, worker: usize) -> bool {
         let workload = &self.parts.workload;
-        let is_of_the_run = worker < workload.workers;
-        is_of_the_run
+        worker < workload.workers
             && (self.parts.blocks_tasks || workload.process_peers(worker).nth(1).is_some())
     }
 
-    /// The URLs of a worker's links, which are opened if they are not.
+    /// Returns the URLs of a worker's links, and opens the links if necessary.
     async fn urls_of(&self, worker: usize) -> Result<Vec<String>, Refusal> {
         let known = self.urls.borrow().get(&worker).cloned();
         let urls = match known {
@@ -191,7 +190,7 @@ impl ServerBackend {
         Ok(urls)
     }
 
-    /// Starts the process of this number, whose line several clients share.
+    /// Starts a process whose protocol stream several clients share.
     async fn start_shared(&self, number: usize) -> Result<Rc<SharedProcess>, Refusal> {
         let urls = self.urls_of(number).await?;
         let WorkerProcess { stdin, stdout, .. } = self.start_process(number).await?;
@@ -203,7 +202,7 @@ impl ServerBackend {
         Ok(process)
     }
 
-    /// Starts the process of this number.
+    /// Starts the process of a worker.
     async fn start_process(&self, worker: usize) -> Result<WorkerProcess, Refusal> {
         let log = self.parts.logs.join(format!("worker-{worker}.log"));
         let wall_clock = self.wall_clock(worker)?;
@@ -232,16 +231,16 @@ impl ServerBackend {
             Refusal::Failed(failure)
         })?;
         let control = process.control.clone();
-        // At once: a process that has ended is soon gone.
+        // Register immediately: a process that has exited is soon reaped.
         let group = self.parts.reaper.group(control.pid()).map_err(failed)?;
         let marked = self.parts.reaper.marked(&control.mark()).map_err(failed)?;
         if let Some(container) = &container {
-            // A busy engine takes longer than an adapter may take to answer. If the container has ended, its
-            // first answer says so.
+            // A busy engine takes longer than an adapter may take to answer. If the container has exited, the first
+            // read of its output reports that.
             let begun = container.until_begun(control.exited()).await;
             begun.map_err(failed)?;
         }
-        self.life.go_on(Watched::Worker(worker));
+        self.liveness.resume(Watched::Worker(worker));
         let running = RunningWorker {
             control,
             container,

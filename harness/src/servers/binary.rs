@@ -4,40 +4,40 @@ use std::path::{Path, PathBuf};
 use super::BackendError;
 use crate::named_server::NamedServer;
 
-/// Names of the server programs, in the order of preference.
+/// Names of the server programs, in order of preference.
 const NAMES: [&str; 2] = ["redis-server", "valkey-server"];
 
 /// The server program of the process backend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binary {
     path: PathBuf,
-    found: Found,
+    origin: Origin,
 }
 
-/// What led to a server program.
+/// How a server program was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Found {
+enum Origin {
     Given,
     OnPath,
     Named(NamedServer),
 }
 
-/// The variable that names the directory of the servers that can be chosen by name.
+/// Environment variable for the directory of the named servers.
 const SERVERS_VARIABLE: &str = "PICKLOCK_SERVERS";
 
-/// That directory, if the variable names none: where `scripts/servers` puts them.
+/// Default directory of the named servers, into which `scripts/servers` installs them.
 const SERVERS: &str = "target/servers";
 
 impl Binary {
-    /// The given program, or the first of `redis-server` and `valkey-server` on PATH.
+    /// Finds the given program, or the first of `redis-server` and `valkey-server` on PATH.
     ///
     /// # Errors
-    /// Neither is there, or the given path is not a program.
+    /// Returns an error if PATH contains neither, or the given path does not exist.
     pub fn find(given: Option<&Path>) -> Result<Binary, BackendError> {
         if let Some(path) = given {
             let path = check(path)?;
-            let found = Found::Given;
-            return Ok(Binary { path, found });
+            let origin = Origin::Given;
+            return Ok(Binary { path, origin });
         }
         let search = std::env::var_os("PATH").unwrap_or_default();
         NAMES
@@ -46,14 +46,14 @@ impl Binary {
             .find(|path| is_program(path))
             .map(|path| Binary {
                 path,
-                found: Found::OnPath,
+                origin: Origin::OnPath,
             })
             .ok_or_else(|| BackendError::NoBinary {
                 looked_for: format!("`{}`", NAMES.join("`, then `")),
             })
     }
 
-    /// The given program, else the server that was chosen by name, else the first on PATH.
+    /// Chooses the given program, else the named server, else the first one on PATH.
     ///
     /// # Errors
     /// As [`Binary::find`] and [`Binary::named`].
@@ -67,10 +67,10 @@ impl Binary {
         }
     }
 
-    /// The program of a server that was chosen by name, in the directory of these servers.
+    /// Finds the program of a named server in the directory of the named servers.
     ///
     /// # Errors
-    /// It is not there.
+    /// Returns an error if the program does not exist.
     pub fn named(server: NamedServer) -> Result<Binary, BackendError> {
         let given = std::env::var_os(SERVERS_VARIABLE).filter(|value| !value.is_empty());
         let directory = given.map_or_else(|| PathBuf::from(SERVERS), PathBuf::from);
@@ -79,22 +79,22 @@ impl Binary {
             server,
             path: path.clone(),
         })?;
-        let found = Found::Named(server);
-        Ok(Binary { path, found })
+        let origin = Origin::Named(server);
+        Ok(Binary { path, origin })
     }
 
-    /// Where it is.
+    /// Returns the path of the program.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Why this one, in one line.
+    /// Describes in one line how the program was found.
     pub fn reason(&self) -> String {
         let path = self.path.display();
-        match self.found {
-            Found::Given => format!("{path}, as given"),
-            Found::OnPath => format!("{path}, found on PATH"),
-            Found::Named(server) => format!("{server}: {path}"),
+        match self.origin {
+            Origin::Given => format!("{path}, as given"),
+            Origin::OnPath => format!("{path}, found on PATH"),
+            Origin::Named(server) => format!("{server}: {path}"),
         }
     }
 }
@@ -105,7 +105,7 @@ fn check(path: &Path) -> Result<PathBuf, BackendError> {
         why: None,
         source,
     };
-    // Servers run in directories of their own: a relative path would mean something else there.
+    // Servers run in separate directories, in which a relative path would mean something else.
     let absolute = std::path::absolute(path).map_err(cannot)?;
     std::fs::metadata(&absolute).map_err(cannot)?;
     Ok(absolute)

@@ -1,13 +1,13 @@
-//! Orphans come to this process.
+//! Adoption of orphans.
 //!
-//! Where a worker starts a process and ends, or starts it in the way of a daemon, that process gets
-//! another parent: the nearest ancestor that is a *subreaper*, else the first process of the
-//! machine. As a subreaper, this process keeps the descendants of its workers below itself, and can
-//! reap them when it has killed them. Which worker they belong to is told by their mark.
+//! If a worker starts a process and then exits, or starts it as a daemon, that process gets another parent: the nearest
+//! ancestor that is a *subreaper*, or else the first process of the machine. As a subreaper, this process remains an
+//! ancestor of its workers' descendants, and can reap them after it has killed them. Their mark identifies the worker
+//! that they belong to.
 //!
-//! One that has put off its mark (`env -i setsid`, and its parent ended at once) is known by nothing but that it
-//! fell to this process. So in a process that starts nothing but runs, everything that falls to it is ended with
-//! the run.
+//! A descendant without its mark (`env -i setsid`, with a parent that exits at once) can only be recognised because
+//! this process has adopted it. If this process starts nothing but runs, it therefore kills every adopted process after
+//! each run.
 
 use std::collections::BTreeSet;
 
@@ -16,18 +16,18 @@ use rustix::process::{Pid, WaitOptions, waitpid};
 use super::signals;
 use crate::process_stat::{Member, ProcessStat, all_processes};
 
-/// One that starts others while it is killed is looked for again, at most this many times.
+/// Maximum number of attempts to kill processes that start others while they are killed.
 const ROUNDS: usize = 500;
 
-/// This process is the parent of the orphans below it.
+/// The adoption of all orphans below this process.
 #[derive(Debug)]
 pub struct Adoption {
-    /// The children that it had before.
+    /// The children that this process had before.
     before: BTreeSet<Member>,
 }
 
-/// Makes this process the parent of the orphans below it. If the kernel refuses, they go to the
-/// first process, and are found by their mark all the same.
+/// Makes this process the parent of all orphans below it. If the kernel refuses, the first process of the machine
+/// adopts them, and they can still be found by their mark.
 pub fn adopt_orphans() -> Adoption {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
@@ -37,8 +37,8 @@ pub fn adopt_orphans() -> Adoption {
 }
 
 impl Adoption {
-    /// Kills every child that this process did not have before, but for this one. Call it when everything that the
-    /// process has started itself has ended.
+    /// Kills every child that this process did not have before, except `spared`. Must be called after everything that
+    /// this process itself has started has exited.
     pub async fn end_strays(&self, spared: u32) {
         signals::kill_until_none(ROUNDS, async || {
             let mut strays = Vec::new();
@@ -46,9 +46,10 @@ impl Adoption {
                 if child.0 == spared || self.before.contains(&child) {
                     continue;
                 }
-                match has_ended {
-                    true => reap(child.0),
-                    false => strays.push(child.0),
+                if has_ended {
+                    reap(child.0);
+                } else {
+                    strays.push(child.0);
                 }
             }
             (!strays.is_empty()).then_some(strays)
@@ -59,12 +60,12 @@ impl Adoption {
 
 fn reap(pid: u32) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-        // It has ended, so there is nothing to wait for.
+        // The process has exited, so this does not block.
         let _ = waitpid(Some(pid), WaitOptions::NOHANG);
     }
 }
 
-/// The children of this process, and whether each has ended.
+/// Returns the children of this process, and whether each has exited.
 fn children() -> Vec<(Member, bool)> {
     let own = std::process::id();
     let all = all_processes().unwrap_or_default().into_iter();

@@ -4,7 +4,7 @@ use picklock_scenarios::Persistence;
 use super::reaper::ContainerWatch;
 use super::{BackendError, Image, Layout, Reaper, engine, server_network};
 
-/// What all containers of a run's servers have in common.
+/// The parts that all containers of a run's servers share.
 pub(super) struct ContainerHost {
     pub engine: Docker,
     pub image: Image,
@@ -12,17 +12,19 @@ pub(super) struct ContainerHost {
     pub program: String,
     /// The network of the run's servers.
     pub network: String,
-    /// Who owns them: the value of their label.
+    /// The process that owns the containers, as the value of their label.
     pub owner: String,
-    /// The user that a server with data of ours must run as so that its files are ours; `None` for the
-    /// user that the image chooses.
+    /// The user that a server with a data directory of this machine must run as so that this process can change its
+    /// files, or `None` for the image's own user.
     pub user: Option<String>,
     pub watch: ContainerWatch,
 }
 
 impl ContainerHost {
-    /// Makes the network, after pulling the image if necessary.
-    /// `Err`: no engine answers, the image cannot be pulled, or the reaper is gone.
+    /// Creates the network, after pulling the image if necessary.
+    ///
+    /// # Errors
+    /// Returns an error if no engine answers, the image cannot be pulled, or the reaper is gone.
     pub(super) async fn prepare(
         image: &Image,
         layout: Layout,
@@ -35,7 +37,7 @@ impl ContainerHost {
             Persistence::AofEverysec => engine::user_of_our_files(&engine).await,
             _ => None,
         };
-        let watch = reaper.fresh_containers()?;
+        let watch = reaper.register_containers()?;
         let owner = reaper.owner().to_string();
         let network = server_network::create(&engine, watch.run(), &owner).await?;
         Ok(ContainerHost {
@@ -49,7 +51,7 @@ impl ContainerHost {
         })
     }
 
-    /// The value of the label `picklock.run`.
+    /// Returns the value of the label `picklock.run`.
     pub(super) fn run(&self) -> &str {
         self.watch.run()
     }

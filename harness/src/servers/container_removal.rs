@@ -13,16 +13,15 @@ use super::engine::{OWNER_LABEL, RUN_LABEL, connect, connect_at_once, owner, rem
 use super::reaper::ContainerWatch;
 use super::server_network;
 
-/// Removes what is left of these containers, with their network. The reaper looks for what cannot be
-/// removed.
+/// Removes the remaining containers of a run, with their network. The reaper retries those that cannot be removed.
 pub(super) async fn end(watch: ContainerWatch) {
     if remove_run(watch.run()).await {
-        watch.settle();
+        watch.forget();
     }
 }
 
-/// Removes all containers of one run, with their volumes and their network. What cannot be removed is
-/// left to the sweep. True if the engine knows of none any more.
+/// Removes all containers of a run, with their volumes and their network. The sweep removes those that cannot be
+/// removed now. Returns true if the engine lists none any more.
 pub(super) async fn remove_run(run: &str) -> bool {
     let Ok(engine) = connect().await else {
         return false;
@@ -34,7 +33,7 @@ pub(super) async fn remove_run(run: &str) -> bool {
     left.is_ok_and(|left| left.is_empty()) && server_network::remove(&engine, &label).await
 }
 
-/// Removes the containers of dead owners. Their networks go, too.
+/// Removes the containers and networks of dead owners.
 pub(super) async fn sweep() {
     let Ok(engine) = connect_at_once().await else {
         return;
@@ -46,8 +45,8 @@ pub(super) async fn sweep() {
     server_network::sweep(&engine).await;
 }
 
-/// True if the owner is certainly dead. Our containers do not restart on their own, so a running
-/// container whose owner has another boot id belongs to another machine.
+/// Returns true if the owner is certainly dead. Picklock's containers never restart on their own, so a running
+/// container whose owner has another boot ID belongs to another machine.
 fn is_orphan(container: &ContainerSummary) -> bool {
     let Some(owner) = owner(container.labels.as_ref()) else {
         return false;
@@ -72,7 +71,7 @@ async fn labelled(engine: &Docker, label: &str) -> Result<Vec<ContainerSummary>,
 
 async fn remove(engine: &Docker, container: &ContainerSummary) {
     if let Some(id) = container.id.as_deref() {
-        // What the engine refuses is seen at the next look.
+        // The caller lists the containers again, and so notices a refusal.
         let _ = remove_container(engine, id).await;
     }
 }

@@ -1,5 +1,5 @@
-//! Carries the standard streams of a worker's container: a process of its own does it, so that a worker in
-//! a container looks to the driver like any other.
+//! Connects the standard streams of a worker's container to those of a separate process, so that the driver can treat a
+//! worker in a container like any other.
 
 use std::pin::Pin;
 
@@ -17,11 +17,11 @@ use super::server::Answer;
 
 type Output = Pin<Box<dyn Stream<Item = Result<LogOutput, Error>> + Send>>;
 
-/// Starts the container and copies its streams from and to those of this process, until the container
-/// ends. Returns the status that it exited with.
+/// Starts the container and copies its streams from and to those of this process, until the container exits. Returns
+/// its exit status.
 ///
 /// # Errors
-/// The engine does not answer, or refuses.
+/// Returns an error if the engine does not answer, or refuses.
 pub fn carry_streams(name: &str) -> Answer<'_, u8> {
     Box::pin(async move {
         let engine = engine::connect().await?;
@@ -32,14 +32,14 @@ pub fn carry_streams(name: &str) -> Answer<'_, u8> {
             .stream(true)
             .build();
         let failed = |doing| refused(name, doing);
-        // Before it starts: its first words must not be lost.
+        // Attach before the start, so that the first output is not lost.
         let attached = engine.attach_container(name, Some(options)).await;
         let AttachContainerResults { output, input } =
             attached.map_err(failed("attach to the container"))?;
         let started = engine.start_container(name, None::<StartContainerOptions>);
         started.await.map_err(failed("start the container"))?;
         tokio::select! {
-            // Only the end of the output counts. Input that ends is passed on.
+            // Only the end of the output matters. The end of the input is passed on.
             () = copy_output(output) => {}
             () = copy_input(input) => {}
         }
@@ -54,22 +54,22 @@ async fn copy_output(mut output: Output) {
             LogOutput::StdErr { .. } => &mut err,
             _ => &mut out,
         };
-        // Nobody reads any more.
+        // The reader is gone.
         if to.write_all(&frame.into_bytes()).await.is_err() || to.flush().await.is_err() {
             return;
         }
     }
 }
 
-/// Never ends: an adapter may answer after its input has ended.
+/// Copies the input. Never returns, because an adapter may answer after its input has ended.
 async fn copy_input(mut input: Pin<Box<dyn AsyncWrite + Send>>) {
-    // One that does not read any more is seen at the end of its output.
+    // If the container no longer reads, its output ends too.
     let _ = copy(&mut stdin(), &mut input).await;
     let _ = input.shutdown().await;
     std::future::pending().await
 }
 
-/// A container that is gone was killed.
+/// Returns the container's exit status. A container that is gone was killed.
 async fn exit_status(engine: &Docker, name: &str) -> u8 {
     const KILLED: u8 = 137;
     let mut waiting = engine.wait_container(name, None::<WaitContainerOptions>);

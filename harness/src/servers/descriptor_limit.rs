@@ -1,7 +1,7 @@
-//! File descriptors: how many a run needs, and how many this process may have.
+//! File descriptors: the number that a run needs, and the limit of this process.
 //!
-//! A process that has run out of them cannot accept connections, and to a client that looks like a
-//! server that does not answer. So the need is estimated before anything is started.
+//! A process without free descriptors cannot accept connections, which looks to a client like a server that does not
+//! answer. The need is therefore estimated before anything is started.
 
 use std::sync::OnceLock;
 
@@ -9,55 +9,54 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::BackendError;
 
-/// Descriptors that are open for a moment: while a process is started, a server is asked, or `/proc`
-/// is read.
-const FOR_A_MOMENT: u64 = 16;
+/// Descriptors that are open briefly while a process is started, a server is queried, or `/proc` is read.
+const TEMPORARY: u64 = 16;
 
-/// Of one server: its process, its reserved port, and the two connections on which it tells what
-/// happens to its keys.
+/// Descriptors per server: its process, its reserved port, and the two connections that observe its keys.
 const EACH_SERVER: u64 = 4;
 
-/// Of one worker: its process, its standard input and its standard output.
+/// Descriptors per worker: its process, its standard input and its standard output.
 const EACH_WORKER: u64 = 3;
 
-/// Of one link: its listener, and both sides of one connection. A lock may open more connections.
+/// Descriptors per link: its listener, and both sides of one connection. A lock may open more connections.
 const EACH_LINK: u64 = 3;
 
-/// The limit of this process before it was raised.
+/// The limit that this process had at its start.
 static INHERITED: OnceLock<Rlimit> = OnceLock::new();
 
-/// What a run opens.
+/// The numbers that determine how many descriptors a run needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DescriptorNeed {
-    /// Workers.
+    /// Number of workers.
     pub workers: usize,
-    /// Independent nodes.
+    /// Number of independent nodes.
     pub nodes: usize,
-    /// Servers and Sentinels, replicas included.
+    /// Number of servers, replicas and Sentinels.
     pub servers: usize,
-    /// Links of one worker, those to Sentinels included.
+    /// Number of links per worker, including those to Sentinels.
     pub links: usize,
 }
 
 impl DescriptorNeed {
-    /// How many descriptors the run opens at least, if each worker has one connection on each link.
+    /// Returns the minimum number of descriptors that the run opens, with one connection per link.
     fn count(&self) -> u64 {
         let links = self.links as u64 * EACH_LINK;
         let workers = self.workers as u64 * (EACH_WORKER + links);
-        workers + self.servers as u64 * EACH_SERVER + FOR_A_MOMENT
+        workers + self.servers as u64 * EACH_SERVER + TEMPORARY
     }
 
-    /// Raises the soft limit of this process to its hard one, and checks that the run fits in.
+    /// Raises the soft limit of this process to the hard limit, and checks that it is sufficient.
     ///
     /// # Errors
-    /// [`BackendError::TooFewDescriptors`] if it does not.
+    /// Returns [`BackendError::TooFewDescriptors`] if it is not.
     pub fn ensure(&self) -> Result<(), BackendError> {
         let limit = raise();
         let open = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count) as u64;
         self.fits(open, limit)
     }
 
-    /// `open`: how many are open already. `limit`: `None` where there is none.
+    /// Checks the limit. `open` is the number of descriptors that are already open; `limit` is `None` if there is no
+    /// limit.
     fn fits(&self, open: u64, limit: Option<u64>) -> Result<(), BackendError> {
         let need = open + self.count();
         match limit.filter(|limit| *limit < need) {
@@ -72,21 +71,21 @@ impl DescriptorNeed {
     }
 }
 
-/// Raises the soft limit to the hard one, and returns the soft limit.
+/// Raises the soft limit to the hard limit. Returns the new soft limit.
 fn raise() -> Option<u64> {
     let before = *INHERITED.get_or_init(|| getrlimit(Resource::Nofile));
     let raised = Rlimit {
         current: before.maximum,
         maximum: before.maximum,
     };
-    // If the system refuses, the old limit counts.
+    // If the system refuses, the old limit applies.
     let _ = setrlimit(Resource::Nofile, raised);
     getrlimit(Resource::Nofile).current
 }
 
-/// The limit that a child should have: the one of this process before it was raised. `None`: it was
-/// not raised. Programs behave differently with a limit of a million descriptors, and what is tested
-/// should be what people run.
+/// Returns the limit that a child should have: the one that this process had before it was raised, or `None` if it was
+/// not raised. Programs behave differently with a limit of a million descriptors, and the tests should use what people
+/// use.
 pub(super) fn inherited() -> Option<Rlimit> {
     INHERITED.get().copied()
 }
@@ -103,7 +102,7 @@ mod tests {
     };
 
     #[test]
-    fn the_need_is_compared_with_the_limit_and_both_are_named() {
+    fn error_contains_the_need_and_the_limit() {
         assert_eq!(FIVE_NODES.count(), 3 * (3 + 15) + 20 + 16);
         assert!(FIVE_NODES.fits(10, None).is_ok());
         assert!(FIVE_NODES.fits(10, Some(100)).is_ok());
@@ -113,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn eighty_workers_on_five_nodes_need_more_than_the_usual_soft_limit() {
+    fn eighty_workers_on_five_nodes_exceed_the_usual_soft_limit() {
         let many = DescriptorNeed {
             workers: 80,
             ..FIVE_NODES

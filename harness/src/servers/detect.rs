@@ -9,19 +9,19 @@ use super::{BackendError, Binary, Image, engine};
 use crate::external_servers::ExternalServers;
 use crate::named_server::{LOCAL_IMAGE, NamedServer, OFFICIAL_IMAGE};
 
-/// Which servers a run has, and from where.
+/// The servers of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerKind {
     /// Containers of this image.
     Docker(Image),
     /// Processes of this program.
     Process(Binary),
-    /// Servers that somebody else has started.
+    /// Servers that were started by someone else.
     External(Box<ExternalServers>),
 }
 
 impl ServerKind {
-    /// The backend of which these are the servers.
+    /// Returns the backend for these servers.
     pub fn backend(&self) -> BackendName {
         match self {
             ServerKind::Docker(_) => BackendName::Docker,
@@ -31,24 +31,23 @@ impl ServerKind {
     }
 }
 
-/// Which server backend this machine supports, and why.
+/// The server backend that this machine supports, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Detection {
-    /// The preferred server backend; `None`: this machine supports none.
+    /// The preferred server backend, or `None` if this machine supports none.
     pub backend: Option<ServerKind>,
-    /// Why that one, in one line.
+    /// Reason for the choice, in one line.
     pub reason: String,
 }
 
-/// An engine that answers the first request may still hang on the second.
+/// Total time for the checks of the engine: one that answers the first request may still hang on the second.
 const DOCKER_PATIENCE: Duration = Duration::from_millis(1900);
 
-/// Looks for a container engine with a Redis image that is present or can be pulled, then for a
-/// server program. `image`, `binary` and `named` are the choices of the user, if any. Takes less
-/// than two seconds,
-/// even if the engine or the registry does not answer.
+/// Looks for a container engine with a Redis image that is present or can be pulled, then for a server program.
+/// `image`, `binary` and `named` are the user's choices, if any. Takes less than two seconds, even if the engine or the
+/// registry does not answer.
 ///
-/// The future is boxed: so what it does is compiled here, and not once more for its caller.
+/// The future is boxed so that it is compiled here, and not again for each caller.
 pub fn detect<'a>(
     image: Option<&'a str>,
     binary: Option<&'a Path>,
@@ -58,7 +57,7 @@ pub fn detect<'a>(
         if cfg!(not(target_os = "linux")) {
             return Detection {
                 backend: None,
-                reason: "servers are started on Linux only".to_owned(),
+                reason: "Picklock starts servers on Linux only".to_owned(),
             };
         }
         let choice = async {
@@ -74,7 +73,7 @@ pub fn detect<'a>(
                 };
             }
             Ok(Err(error)) => in_short(&error),
-            Err(_) => "the container engine hangs".to_owned(),
+            Err(_) => "the container engine does not respond".to_owned(),
         };
         match Binary::choose(binary, named) {
             Ok(binary) => Detection {
@@ -89,7 +88,7 @@ pub fn detect<'a>(
     })
 }
 
-/// The error without the advice, which does not apply if another backend is supported.
+/// Describes the error without its advice, which does not apply if another backend is supported.
 fn in_short(error: &BackendError) -> String {
     let text = match error {
         BackendError::Engine(why) => format!("no container engine answers ({why})"),

@@ -1,4 +1,4 @@
-//! Requests to the container engine, apart from those of single containers.
+//! Requests to the container engine, except those for single containers of servers.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -12,25 +12,25 @@ use tokio::time::timeout;
 
 use super::{BackendError, ProcessIdentity};
 
-/// Label with the run's id.
+/// Label with the ID of the run.
 pub(super) const RUN_LABEL: &str = "picklock.run";
 
 /// Label with the [`ProcessIdentity`] of the process that owns the run.
 pub(super) const OWNER_LABEL: &str = "picklock.owner";
 
-/// The labels of what belongs to this run of this owner.
+/// Returns the labels for objects of this run of this owner.
 pub(super) fn labels(run: &str, owner: &str) -> HashMap<String, String> {
     let labels = [(RUN_LABEL, run), (OWNER_LABEL, owner)];
     HashMap::from(labels.map(|(label, value)| (label.to_owned(), value.to_owned())))
 }
 
-/// Bytes of memory that a container of a run may use, swap included.
+/// Maximum memory of a container, including swap, in bytes.
 const MEMORY: i64 = 1 << 30;
 
-/// Processes and threads that it may have.
+/// Maximum number of processes and threads in a container.
 const PROCESSES: i64 = 512;
 
-/// Bounds its memory and its processes, and takes all capabilities from it but these.
+/// Limits a container's memory and processes, and drops all capabilities except the given ones.
 pub(super) fn confine(config: &mut HostConfig, capabilities: &[&str]) {
     config.memory = Some(MEMORY);
     config.memory_swap = Some(MEMORY);
@@ -41,42 +41,41 @@ pub(super) fn confine(config: &mut HostConfig, capabilities: &[&str]) {
     config.security_opt = Some(vec!["no-new-privileges".to_owned()]);
 }
 
-/// Whose a container or a network with these labels is; `None`: it is none of ours.
+/// Returns the owner of a container or network with these labels, or `None` if it does not belong to Picklock.
 pub(super) fn owner(labels: Option<&HashMap<String, String>>) -> Option<ProcessIdentity> {
     labels?.get(OWNER_LABEL)?.parse().ok()
 }
 
-/// A local engine answers within milliseconds, but on a busy machine it may take seconds. Who only looks whether there
-/// is one asks with less patience of its own.
+/// How long to wait for the engine. A local engine answers within milliseconds, but a busy machine may take seconds.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Patience of who can do without an engine.
+/// How long callers wait that only check whether an engine exists.
 const SHORT_PATIENCE: Duration = Duration::from_millis(700);
 
-/// The engine, if it answers.
+/// Connects to the engine.
 pub(super) async fn connect() -> Result<Docker, BackendError> {
     connect_within(ANSWER_PATIENCE).await
 }
 
-/// The engine, if it answers at once.
+/// Connects to the engine if it answers quickly.
 pub(super) async fn connect_at_once() -> Result<Docker, BackendError> {
     connect_within(SHORT_PATIENCE).await
 }
 
 async fn connect_within(patience: Duration) -> Result<Docker, BackendError> {
-    let asked = async {
-        let engine = client().map_err(|e| sentence(&e))?;
-        engine.ping().await.map_err(|e| sentence(&e))?;
+    let connected = async {
+        let engine = client().map_err(|e| with_causes(&e))?;
+        engine.ping().await.map_err(|e| with_causes(&e))?;
         Ok(engine)
     };
-    timeout(patience, asked)
+    timeout(patience, connected)
         .await
         .unwrap_or_else(|_| Err(format!("no answer within {patience:?}")))
         .map_err(BackendError::Engine)
 }
 
-/// A client of the engine that `DOCKER_HOST` names, else of the one that listens at the first of the places that engines
-/// of this machine use. Nothing is asked yet.
+/// Creates a client for the engine of `DOCKER_HOST`, or else for the first existing one of the sockets that engines
+/// usually listen on. Sends nothing yet.
 fn client() -> Result<Docker, Error> {
     let named = std::env::var("DOCKER_HOST").ok();
     if let Some(host) = named.filter(|host| !host.is_empty()) {
@@ -86,7 +85,7 @@ fn client() -> Result<Docker, Error> {
         let folder = std::env::var_os(variable)?;
         Some(PathBuf::from(folder).join(path))
     };
-    // Without root; Docker Desktop.
+    // Rootless Docker, and Docker Desktop.
     let others = [
         below("XDG_RUNTIME_DIR", "docker.sock"),
         below("HOME", ".docker/run/docker.sock"),
@@ -98,8 +97,8 @@ fn client() -> Result<Docker, Error> {
     Docker::connect_with_host(&format!("unix://{}", place.display()))
 }
 
-/// An error with its causes: the texts of the engine client leave out the cause.
-pub(super) fn sentence(error: &dyn std::error::Error) -> String {
+/// Returns an error's text with its causes, which the texts of the engine client leave out.
+pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {
@@ -112,16 +111,15 @@ pub(super) fn sentence(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// True if the engine runs without root. Then its containers' host network is not this machine's.
+/// Returns true if the engine runs without root. The host network of its containers is then not this machine's network.
 pub(super) async fn is_rootless(engine: &Docker) -> bool {
-    let options = engine.info().await.map(|info| info.security_options);
-    let options = options.unwrap_or_default();
-    options.iter().flatten().any(|it| it.contains("rootless"))
+    let info = engine.info().await.unwrap_or_default();
+    let mut options = info.security_options.into_iter().flatten();
+    options.any(|option| option.contains("rootless"))
 }
 
-/// The user that a server must run as so that this process may change its files; `None` for the user
-/// that the image chooses. Root may change every file. In a rootless engine the root of a container is
-/// the user of the engine.
+/// Returns the user that a server must run as so that this process can change its files, or `None` for the image's own
+/// user. Root may change every file. In a rootless engine, root in a container is the user of the engine.
 pub(super) async fn user_of_our_files(engine: &Docker) -> Option<String> {
     let (user, group) = (rustix::process::getuid(), rustix::process::getgid());
     if user.is_root() {
@@ -130,16 +128,17 @@ pub(super) async fn user_of_our_files(engine: &Docker) -> Option<String> {
     (!is_rootless(engine).await).then(|| format!("{}:{}", user.as_raw(), group.as_raw()))
 }
 
-/// How often a container is asked to freeze. Its processes must all stand still before the kernel calls it frozen, and on a
-/// busy machine the engine gives up on that too soon (its answer is 500 then, and they run again).
+/// Maximum number of attempts to freeze a container. The kernel reports a container as frozen only once all its
+/// processes have stopped. On a busy machine the engine gives up too early: it answers with status 500, and the
+/// processes continue.
 const FREEZES: usize = 5;
 
-/// Freezes a container: all its processes have stopped when this returns.
+/// Freezes a container. All its processes have stopped when this returns.
 pub(super) async fn pause_container(engine: &Docker, id: &str) -> Result<(), Error> {
-    insist(async || engine.pause_container(id).await).await
+    retry_if_busy(async || engine.pause_container(id).await).await
 }
 
-/// Lets a container run again. One that is gone, or that was started again and is not frozen, is no error.
+/// Thaws a container. A container that is gone, or that was restarted and is not frozen, is not an error.
 pub(super) async fn unpause_container(engine: &Docker, id: &str) -> Result<(), Error> {
     let Err(refusal) = engine.unpause_container(id).await else {
         return Ok(());
@@ -154,7 +153,7 @@ pub(super) async fn unpause_container(engine: &Docker, id: &str) -> Result<(), E
     }
 }
 
-async fn insist(freeze: impl AsyncFn() -> Result<(), Error>) -> Result<(), Error> {
+async fn retry_if_busy(freeze: impl AsyncFn() -> Result<(), Error>) -> Result<(), Error> {
     for _ in 1..FREEZES {
         match freeze().await {
             Err(Error::DockerResponseServerError {
@@ -166,8 +165,8 @@ async fn insist(freeze: impl AsyncFn() -> Result<(), Error>) -> Result<(), Error
     freeze().await
 }
 
-/// Kills a container if it is up, and removes it with its volumes. One that is gone already, or is being
-/// removed, is no error.
+/// Kills a running container, and removes it with its volumes. A container that is gone or is being removed is not an
+/// error.
 pub(super) async fn remove_container(engine: &Docker, id: &str) -> Result<(), Error> {
     let options = RemoveContainerOptionsBuilder::new()
         .force(true)
@@ -182,7 +181,7 @@ pub(super) async fn remove_container(engine: &Docker, id: &str) -> Result<(), Er
     }
 }
 
-/// The engine refused what was asked of a container. `name`: which one, or what it is for.
+/// Creates the error for a request that the engine refused. `name` identifies the container, or its purpose.
 pub(super) fn refused<E: std::error::Error + Send + Sync + 'static>(
     name: &str,
     doing: &'static str,
@@ -208,23 +207,23 @@ mod tests {
         }
     }
 
-    /// An engine that gives these answers in turn, and the last one from then on: what came of it, and how often it
-    /// was asked.
-    async fn insisted(answers: &[Option<u16>]) -> (bool, usize) {
-        let asked = Cell::new(0);
-        let outcome = insist(async || {
-            let answer = answers[asked.get().min(answers.len() - 1)];
-            asked.set(asked.get() + 1);
+    /// Freezes with an engine that returns these status codes in turn, and then repeats the last one. Returns whether
+    /// it succeeded, and the number of attempts.
+    async fn freeze_with(answers: &[Option<u16>]) -> (bool, usize) {
+        let attempts = Cell::new(0);
+        let outcome = retry_if_busy(async || {
+            let answer = answers[attempts.get().min(answers.len() - 1)];
+            attempts.set(attempts.get() + 1);
             answer.map_or(Ok(()), |code| Err(refusal(code)))
         });
-        (outcome.await.is_ok(), asked.get())
+        (outcome.await.is_ok(), attempts.get())
     }
 
     #[tokio::test]
-    async fn busy_engine_is_asked_again_and_another_refusal_is_final() {
-        assert_eq!(insisted(&[Some(500), Some(500), None]).await, (true, 3));
-        assert_eq!(insisted(&[Some(500)]).await, (false, FREEZES));
-        assert_eq!(insisted(&[Some(409)]).await, (false, 1));
-        assert_eq!(insisted(&[None]).await, (true, 1));
+    async fn freeze_is_retried_if_busy_and_not_after_another_refusal() {
+        assert_eq!(freeze_with(&[Some(500), Some(500), None]).await, (true, 3));
+        assert_eq!(freeze_with(&[Some(500)]).await, (false, FREEZES));
+        assert_eq!(freeze_with(&[Some(409)]).await, (false, 1));
+        assert_eq!(freeze_with(&[None]).await, (true, 1));
     }
 }

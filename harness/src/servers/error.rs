@@ -8,11 +8,11 @@ use super::{ExternalFault, ServerAddress};
 use crate::external_servers::NOT_OURS;
 use crate::named_server::{LOCAL_IMAGE, NamedServer, OFFICIAL_IMAGE};
 
-/// Why servers could not be started, or a fault could not be applied to one or undone.
+/// The reason why servers could not be started, or a fault could not be applied to one or undone.
 #[derive(Debug, thiserror::Error)]
 #[expect(
     missing_docs,
-    reason = "the messages say what each is, and the names what is in it"
+    reason = "the messages describe the variants, and the field names their contents"
 )]
 pub enum BackendError {
     #[error(
@@ -27,7 +27,7 @@ pub enum BackendError {
         why: Option<ProgramFault>,
         source: io::Error,
     },
-    #[error("{node}: {} ended at start ({status}); {log}", program.display())]
+    #[error("{node}: {} exited at start ({status}); {log}", program.display())]
     DiedAtStart {
         node: String,
         program: PathBuf,
@@ -36,7 +36,7 @@ pub enum BackendError {
     },
     #[error("{what} within {after:?}{seen}")]
     NotInTime {
-        /// Which server, and what it did not do.
+        /// The server, and what it did not do.
         what: String,
         after: Duration,
         seen: String,
@@ -46,7 +46,7 @@ pub enum BackendError {
     )]
     TooFewDescriptors {
         limit: u64,
-        /// How many are needed, those that are open already included.
+        /// Number of descriptors needed, including those that are already open.
         need: u64,
         workers: usize,
         nodes: usize,
@@ -56,7 +56,7 @@ pub enum BackendError {
         server: String,
         fault: Box<ExternalFault>,
     },
-    /// It was asked of a server that somebody else has started.
+    /// The operation is not possible for a server that was started by someone else.
     #[error("{NOT_OURS}")]
     NotOurs,
     /// The node is down, so it cannot be frozen, thawed or killed.
@@ -65,15 +65,15 @@ pub enum BackendError {
     #[error("{0} is up; only a killed node can be restarted")]
     Up(String),
     #[error(
-        "the wall clock of {0} cannot be shifted: that needs Linux on x86_64 or aarch64, and a temporary directory without blanks and colons in its path"
+        "the wall clock of {0} cannot be shifted: that requires Linux on x86_64 or aarch64, and a temporary directory without spaces and colons in its path"
     )]
     FixedClock(String),
     #[error(
-        "the wall clock of {0} was shifted, and the server does not see it: is it a static program, or are its files on a file system without `exec`?"
+        "the wall clock of {0} was shifted, but the server does not see the change: its program may be statically linked, or its files may be on a file system mounted with `noexec`"
     )]
     ClockNotShifted(String),
     #[error(
-        "the Sentinels did not fail over node {node} within {after:?}: {seen}; `--out` keeps their logs"
+        "the Sentinels did not fail over node {node} within {after:?}: {seen}; `--out` saves their logs"
     )]
     NotPromoted {
         node: usize,
@@ -92,7 +92,7 @@ pub enum BackendError {
     NotReporting {
         address: ServerAddress,
         source: io::Error,
-        /// How the server is, with the end of its log.
+        /// The server's condition, with the end of its log.
         condition: String,
     },
     #[error(
@@ -106,7 +106,7 @@ pub enum BackendError {
     )]
     NoLockImage { image: String },
     #[error(
-        "this container engine runs without root, and its containers do not reach the loopback interface of this machine: a lock in a container needs an engine that runs as root"
+        "this container engine runs without root, so its containers cannot reach the loopback interface of this machine; a lock in a container requires an engine that runs as root"
     )]
     RootlessEngine,
     #[error("no image of {server}: run `scripts/redis-image {server}` to build {}, without a registry", server.image())]
@@ -121,26 +121,26 @@ pub enum BackendError {
         doing: &'static str,
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    #[error("{0}: the container engine gave it no address in a network of its own")]
+    #[error("{0}: the container engine assigned no IP address on the run's network")]
     NoNetwork(String),
     /// The clean-up helper failed.
     #[error(transparent)]
     Reaper(#[from] ReaperError),
-    /// The operating system refused.
+    /// The operating system refused an operation.
     #[error("cannot {doing}: {source}")]
     Io { doing: String, source: io::Error },
 }
 
-/// A server did not get ready. `log`: the end of its log.
+/// Creates the error for a server that did not become ready. `log` describes the end of its log.
 pub(super) fn not_ready(node: &str, after: Duration, log: &str) -> BackendError {
     BackendError::NotInTime {
-        what: format!("{node} did not get ready"),
+        what: format!("{node} did not become ready"),
         after,
         seen: format!("; {log}"),
     }
 }
 
-/// Adds what was tried to an error of the system.
+/// Adds the attempted operation to an error of the system.
 pub(super) fn io_error(doing: impl Into<String>) -> impl FnOnce(io::Error) -> BackendError {
     let doing = doing.into();
     move |source| BackendError::Io { doing, source }

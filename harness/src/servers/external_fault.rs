@@ -1,5 +1,4 @@
-//! Why a server that somebody else has started cannot be used, and what its users have to do about it: the one
-//! place for these words.
+//! The reasons why an external server cannot be used, each with what the user can do about it.
 
 use std::io;
 use std::time::Duration;
@@ -7,68 +6,68 @@ use std::time::Duration;
 use redis::RedisError;
 use tokio_rustls::rustls;
 
-/// A server answers a short command within this time, or stands still.
+/// How long to wait for the answer to a short command.
 pub(super) const ANSWER: Duration = Duration::from_secs(5);
 
-/// Why a server cannot be used.
+/// The reason why a server cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[expect(
     missing_docs,
-    reason = "the messages say what each is, and the names what is in it"
+    reason = "the messages describe the variants, and the field names their contents"
 )]
 pub enum ExternalFault {
-    #[error("it cannot be reached: {0}")]
+    #[error("cannot connect: {0}")]
     Unreachable(io::Error),
-    #[error("it did not answer within {0:?}")]
+    #[error("no answer within {0:?}")]
     TimedOut(Duration),
     #[error(
-        "it closed the connection without an answer; a server with TLS does so, and wants a URL with rediss://"
+        "the connection was closed without an answer; if the server requires TLS, use a URL with rediss://"
     )]
     Closed,
     #[error(
-        "its certificate is not accepted: {0}; name the authority that signed it with `--redis-ca FILE`"
+        "certificate not accepted: {0}; pass the authority that signed it with `--redis-ca FILE`"
     )]
     Certificate(rustls::CertificateError),
     #[error(
-        "no connection with TLS: {0}; a server that wants a certificate of its clients needs `--redis-cert` and \
-         `--redis-key`, and one without TLS a URL with redis://"
+        "no TLS connection: {0}; if the server requires a client certificate, pass `--redis-cert` and `--redis-key`; if \
+         it does not use TLS, use a URL with redis://"
     )]
     Tls(io::Error),
     /// A file for TLS cannot be used.
     #[error("{file}: {why}")]
     File { file: String, why: String },
     #[error(
-        "it wants a password: write it in the URL, or name an environment variable there (redis://USER:$VARIABLE@HOST)"
+        "password required: write it in the URL, or name an environment variable there (redis://USER:$VARIABLE@HOST)"
     )]
     PasswordWanted,
-    #[error("it does not take the user or the password: {0}")]
+    #[error("user or password rejected: {0}")]
     WrongPassword(String),
-    /// Its access control list forbids something.
+    /// The server's access control list forbids a command.
     #[error("{reply}\n{}", rights(.prefix))]
     Forbidden {
         reply: String,
-        /// What the names of the run's keys begin with.
+        /// Prefix of the run's keys.
         prefix: String,
     },
-    #[error("it is too old, or no Redis: Picklock needs Redis 6.0 or newer, or Valkey")]
+    #[error("too old, or not Redis: Picklock requires Redis 6.0 or newer, or Valkey")]
     TooOld,
     #[error(
-        "it belongs to a Redis Cluster ({0}): name one server of a Cluster that is ready and no other, and it stands \
-         for all of the Cluster"
+        "part of a Redis Cluster ({0}): pass one server of a Cluster that is ready, and no other; it represents the whole \
+         Cluster"
     )]
     Cluster(String),
-    #[error("it is a Sentinel: name the master that it watches")]
+    #[error("a Sentinel, not a server: pass the master that it monitors")]
     Sentinel,
-    #[error("it is a replica, which takes no writes (READONLY): name its master")]
+    #[error("a replica, which rejects writes (READONLY): pass its master")]
     ReadOnly,
-    #[error("it is still loading its data (LOADING): try again when it is ready")]
+    #[error("still loading its data (LOADING): try again once it is ready")]
     Loading,
-    /// It refuses, for another reason.
-    #[error("it refuses: {0}")]
+    /// The server rejects a command for another reason.
+    #[error("command rejected: {0}")]
     Refused(String),
     #[error(
-        "it has {count} keys with {prefix} in their name already, such as {example}: choose another `--redis-prefix`, or \
-         remove them: {}", removal(.url, .prefix)
+        "{count} keys already have {prefix} in their names, such as {example}: choose another `--redis-prefix`, or remove \
+         them: {}", removal(.url, .prefix)
     )]
     PrefixTaken {
         url: String,
@@ -85,8 +84,8 @@ pub enum ExternalFault {
 }
 
 impl ExternalFault {
-    /// What an answer that is an error means. `prefix`: that of the run's keys.
-    pub(super) fn of_answer(error: &RedisError, prefix: &str) -> ExternalFault {
+    /// Converts an error reply. `prefix` is the prefix of the run's keys.
+    pub(super) fn from_reply(error: &RedisError, prefix: &str) -> ExternalFault {
         let reply = || match (error.code(), error.detail()) {
             (Some(code), Some(detail)) => format!("{code} {detail}"),
             _ => error.to_string(),
@@ -108,26 +107,25 @@ impl ExternalFault {
         }
     }
 
-    /// What the end of an attempt to speak TLS means.
-    pub(super) fn of_tls(error: io::Error) -> ExternalFault {
-        let told = error.get_ref().and_then(|inner| inner.downcast_ref());
-        match told {
+    /// Converts an error of a TLS connection.
+    pub(super) fn from_tls(error: io::Error) -> ExternalFault {
+        match error.get_ref().and_then(|inner| inner.downcast_ref()) {
             Some(rustls::Error::InvalidCertificate(why)) => ExternalFault::Certificate(why.clone()),
             _ => ExternalFault::Tls(error),
         }
     }
 }
 
-/// What a user of the server needs to be allowed.
+/// Lists the permissions that a user of the server needs.
 fn rights(prefix: &str) -> String {
     format!(
         "  = help: the user needs the commands of the lock, and +ping +pttl +set +del +scan, on the keys ~*{prefix}*; for \
-         the key history of the keys also +monitor +echo +info +config|get +psubscribe, and the channels &__keyevent@*__:expired &__keyevent@*__:evicted \
-         (`picklock docs servers` has them all)"
+         the key history also +monitor +echo +info +config|get +psubscribe, and the channels &__keyevent@*__:expired &__keyevent@*__:evicted \
+         (full list: `picklock docs servers`)"
     )
 }
 
-/// The command that removes the keys of a run.
+/// Returns the command that removes the keys of a run.
 fn removal(url: &str, prefix: &str) -> String {
     format!(
         "redis-cli -u \"{url}\" --scan --pattern '*{prefix}*' | xargs -r redis-cli -u \"{url}\" del"

@@ -1,4 +1,4 @@
-//! Servers that somebody else has started, as those of a run: they are reached, and nothing else is done to them.
+//! The servers of a run if they were started by someone else. Picklock connects to them, and does nothing else to them.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -21,30 +21,30 @@ use super::{BackendError, Password, ServerAddress};
 use crate::external_servers::{DEFAULT_PREFIX, ExternalServer, ExternalServers};
 use crate::record;
 
-/// So many keys a server looks at for each answer to `SCAN`.
+/// Number of keys that a server examines for each `SCAN`.
 const KEYS_AT_ONCE: &str = "1000";
 
-/// What was found at one server, before anything was written there.
+/// Result of examining a server before anything is written to it.
 #[derive(Debug, Clone)]
 pub struct ExaminedServer {
-    /// Its place.
+    /// Host and port of the server.
     pub place: String,
-    /// Its name and version.
+    /// Name and version of the server.
     pub redis: record::Redis,
-    /// What it tells of its keys.
+    /// The events that it reports about its keys.
     pub report: KeyReport,
-    /// Keys of other runs, which go on or were killed.
+    /// Keys of other runs, which are still in progress or were killed.
     pub other_runs: Vec<String>,
 }
 
-/// Looks at servers without writing anything, and makes sure that they can be used. Where the first belongs to a
-/// Redis Cluster, the masters of that take the place of all.
+/// Checks that servers can be used, without writing anything. If the first server belongs to a Redis Cluster, the
+/// Cluster's masters replace all given servers.
 ///
 /// # Errors
-/// The first that cannot be used, and why.
+/// Returns an error for the first server that cannot be used, with the reason.
 pub fn examine(servers: &ExternalServers) -> Answer<'_, (ExternalServers, Vec<ExaminedServer>)> {
     Box::pin(async move {
-        let password = Password::fresh().map_err(io_error("make a password"))?;
+        let password = Password::fresh().map_err(io_error("create a password"))?;
         let mut servers = servers.clone();
         let reach = async |servers: &ExternalServers, number: usize| {
             let upstream = Upstream::all(servers)?.swap_remove(number);
@@ -59,8 +59,8 @@ pub fn examine(servers: &ExternalServers) -> Answer<'_, (ExternalServers, Vec<Ex
         let mut examined = Vec::new();
         for number in 0..servers.servers.len() {
             let server = reach(&servers, number).await?;
-            let one = server.examined().await;
-            examined.push(one.map_err(|fault| server.upstream.error(fault))?);
+            let result = server.examine().await;
+            examined.push(result.map_err(|fault| server.upstream.error(fault))?);
         }
         Ok((servers, examined))
     })
@@ -73,8 +73,10 @@ pub(super) struct ExternalHost {
 }
 
 impl ExternalHost {
-    /// These.
-    /// `Err`: a file for TLS cannot be used.
+    /// Creates a host for these servers.
+    ///
+    /// # Errors
+    /// Returns an error if a file for TLS cannot be used.
     pub(super) fn new(servers: &ExternalServers) -> Result<ExternalHost, BackendError> {
         Ok(ExternalHost {
             upstreams: Upstream::all(servers)?,
@@ -89,19 +91,18 @@ impl Host for ExternalHost {
             if order.name != order.family {
                 return Err(BackendError::NotOurs);
             }
-            // The stock may be on a server that is a node, too: no fault of a link strikes it there.
+            // The stock may be on a server that is also a node: faults on links do not affect the stock there.
             let known = self.upstreams.get(order.node).or(self.upstreams.first());
-            let upstream = known.ok_or(BackendError::NotOurs)?;
-            let upstream = Arc::clone(upstream);
+            let upstream = Arc::clone(known.ok_or(BackendError::NotOurs)?);
             let mut server = External::reach(upstream, order.password, &self.servers).await?;
-            let tried = server.try_out().await;
-            tried.map_err(|fault| server.upstream.error(fault))?;
+            let result = server.try_out().await;
+            result.map_err(|fault| server.upstream.error(fault))?;
             Ok(Box::new(server) as Box<dyn Server>)
         })
     }
 }
 
-/// What a server says of itself.
+/// Data from a server's `HELLO` reply.
 struct Hello {
     redis: record::Redis,
     /// `standalone`, `cluster` or `sentinel`.
@@ -109,26 +110,26 @@ struct Hello {
     role: String,
 }
 
-/// One server, reached by a port on loopback.
+/// One server, reached through a port on loopback.
 struct External {
     upstream: Arc<Upstream>,
     gateway: Gateway,
     prefix: String,
-    /// It is one of the masters of a Redis Cluster.
+    /// True if the server is one of the masters of a Redis Cluster.
     is_cluster: bool,
     identity: Option<record::Redis>,
     report: KeyReport,
 }
 
 impl External {
-    /// Opens the port, and makes sure that there is a server behind it.
+    /// Checks that the server answers, and opens a port that leads to it.
     async fn reach(
         upstream: Arc<Upstream>,
         password: Password,
         servers: &ExternalServers,
     ) -> Result<External, BackendError> {
-        let answered = upstream.must_answer().await;
-        answered.map_err(|fault| upstream.error(fault))?;
+        let answer = upstream.check_answers().await;
+        answer.map_err(|fault| upstream.error(fault))?;
         let gateway = Gateway::open(Arc::clone(&upstream), password).await;
         Ok(External {
             gateway: gateway.map_err(io_error("listen on loopback"))?,
@@ -145,33 +146,34 @@ impl External {
         answer.map_err(|error| self.fault(&error))
     }
 
-    /// Reads what the server is, without writing anything, and whether the run's keys are free.
-    async fn examined(&self) -> Result<ExaminedServer, ExternalFault> {
-        let redis = self.identified().await?;
+    /// Reads information about the server without writing anything, and checks that no keys have the run's prefix.
+    async fn examine(&self) -> Result<ExaminedServer, ExternalFault> {
+        let redis = self.identify().await?;
         let is_ours = |name: &Vec<u8>| memmem::find(name, self.prefix.as_bytes()).is_some();
-        let beginning = match self.prefix.starts_with(DEFAULT_PREFIX) {
-            true => DEFAULT_PREFIX,
-            false => &self.prefix,
+        let search_prefix = if self.prefix.starts_with(DEFAULT_PREFIX) {
+            DEFAULT_PREFIX
+        } else {
+            &self.prefix
         };
-        let found = self.keys(beginning).await?;
+        let found = self.keys(search_prefix).await?;
         let (taken, others): (Vec<_>, Vec<_>) = found.into_iter().partition(is_ours);
         if let Some(example) = taken.first() {
             return Err(ExternalFault::PrefixTaken {
                 url: self.upstream.server.to_string(),
                 prefix: self.prefix.clone(),
                 count: taken.len(),
-                example: shown(example),
+                example: printable(example),
             });
         }
         Ok(ExaminedServer {
             place: self.upstream.server.place(),
             redis,
-            report: self.told_report().await?,
-            other_runs: others.iter().map(|name| shown(name)).collect(),
+            report: self.key_report().await?,
+            other_runs: others.iter().map(|name| printable(name)).collect(),
         })
     }
 
-    /// The masters of the Redis Cluster to which the server belongs; `None`: it belongs to none.
+    /// Returns the masters of the Redis Cluster to which the server belongs, or `None` if it does not belong to one.
     async fn masters(&self) -> Result<Option<Vec<ExternalServer>>, ExternalFault> {
         if self.hello().await?.mode != "cluster" {
             return Ok(None);
@@ -179,12 +181,12 @@ impl External {
         let ranges: Vec<Value> = self.ask(&["CLUSTER", "SLOTS"]).await?;
         let mut masters = Vec::new();
         for range in ranges {
-            // The first two are slots, and the third begins with host and port of their master.
+            // The first two values are slots. The third begins with the host and port of their master.
             let (_, _, master): (u64, u64, Vec<Value>) = match range {
                 Value::Array(mut range) => {
                     range.truncate(3);
-                    let read = redis::from_redis_value(Value::Array(range));
-                    read.map_err(|error| ExternalFault::Refused(error.to_string()))?
+                    redis::from_redis_value(Value::Array(range))
+                        .map_err(|error| ExternalFault::Refused(error.to_string()))?
                 }
                 _ => continue,
             };
@@ -194,7 +196,7 @@ impl External {
             let host: String = redis::from_redis_value_ref(host).unwrap_or_default();
             let known = &self.upstream.server;
             let master = ExternalServer {
-                // A server that does not know its own name leaves it out.
+                // A server that does not know its own host name leaves it out.
                 host: Some(host)
                     .filter(|it| !it.is_empty())
                     .unwrap_or(known.host.clone()),
@@ -205,35 +207,35 @@ impl External {
                 masters.push(master);
             }
         }
-        match masters.is_empty() {
-            true => Err(ExternalFault::Cluster("no server has any slots".into())),
-            false => Ok(Some(masters)),
+        if masters.is_empty() {
+            return Err(ExternalFault::Cluster("no server has any slots".into()));
         }
+        Ok(Some(masters))
     }
 
-    /// What the server says of itself. Whoever may log in may ask for it.
+    /// Sends `HELLO`, which every authenticated user may send.
     async fn hello(&self) -> Result<Hello, ExternalFault> {
-        let told: Result<HashMap<String, Value>, _> = self.ask(&["HELLO"]).await;
-        let told = told.map_err(|fault| match fault {
+        let reply: Result<HashMap<String, Value>, _> = self.ask(&["HELLO"]).await;
+        let fields = reply.map_err(|fault| match fault {
             ExternalFault::Refused(_) => ExternalFault::TooOld,
             other => other,
         })?;
-        let word = |name: &str| -> String {
-            let value = told.get(name).map(redis::from_redis_value_ref);
+        let field = |name: &str| -> String {
+            let value = fields.get(name).map(redis::from_redis_value_ref);
             value.and_then(Result::ok).unwrap_or_default()
         };
         Ok(Hello {
             redis: record::Redis {
-                server: word("server"),
-                version: word("version"),
+                server: field("server"),
+                version: field("version"),
             },
-            mode: word("mode"),
-            role: word("role"),
+            mode: field("mode"),
+            role: field("role"),
         })
     }
 
-    /// Name and version of a server that takes writes.
-    async fn identified(&self) -> Result<record::Redis, ExternalFault> {
+    /// Returns the name and version of a server, if it accepts writes.
+    async fn identify(&self) -> Result<record::Redis, ExternalFault> {
         let hello = self.hello().await?;
         match (hello.mode.as_str(), hello.role.as_str()) {
             ("cluster", _) if !self.is_cluster => {
@@ -245,9 +247,9 @@ impl External {
         }
     }
 
-    /// Writes a key and removes it again, as a lock will do.
+    /// Writes a key and removes it again, as a lock would.
     async fn try_out(&mut self) -> Result<(), ExternalFault> {
-        self.identity = Some(self.identified().await?);
+        self.identity = Some(self.identify().await?);
         let key = format!("{}try", self.prefix);
         let life_ms = ANSWER.as_millis().to_string();
         for words in [&["SET", &key, "1", "PX", &life_ms][..], &["DEL", &key]] {
@@ -257,44 +259,51 @@ impl External {
                 answer => drop(answer?),
             }
         }
-        self.report = self.told_report().await?;
+        self.report = self.key_report().await?;
         Ok(())
     }
 
-    /// What the server tells of its keys.
-    async fn told_report(&self) -> Result<KeyReport, ExternalFault> {
+    /// Determines the events that the server reports about its keys.
+    async fn key_report(&self) -> Result<KeyReport, ExternalFault> {
         const EVENTS: &str = "notify-keyspace-events";
         let answer = self.line_for("MONITOR\r\n").await?;
         if let Some(refused) = answer.strip_prefix('-') {
             return Ok(KeyReport::Nothing(refused.to_owned()));
         }
-        let told = self.ask::<HashMap<String, String>>(&["CONFIG", "GET", EVENTS]);
-        let events = told.await.ok().and_then(|mut told| told.remove(EVENTS));
-        let events = events.unwrap_or_default();
+        let config = self
+            .ask::<HashMap<String, String>>(&["CONFIG", "GET", EVENTS])
+            .await;
+        let events = config
+            .ok()
+            .and_then(|mut config| config.remove(EVENTS))
+            .unwrap_or_default();
         let has = |event| events.contains(event);
         if !has('E') || !(has('A') || has('x') && has('e')) {
             return Ok(KeyReport::Commands);
         }
-        let subscribed = "PSUBSCRIBE __keyevent@*__:expired __keyevent@*__:evicted\r\n";
-        Ok(match self.line_for(subscribed).await?.starts_with('-') {
-            true => KeyReport::Commands,
-            false => KeyReport::Everything,
+        let subscribe = "PSUBSCRIBE __keyevent@*__:expired __keyevent@*__:evicted\r\n";
+        let is_refused = self.line_for(subscribe).await?.starts_with('-');
+        Ok(if is_refused {
+            KeyReport::Commands
+        } else {
+            KeyReport::Everything
         })
     }
 
-    /// The first line of the answer to a command, on a connection of its own.
+    /// Returns the first line of the reply to a command, on a separate connection.
     async fn line_for(&self, command: &str) -> Result<String, ExternalFault> {
-        let answered = async {
+        let exchange = async {
             let mut stream = self.gateway.address().connect().await?;
             stream.write_all(command.as_bytes()).await?;
             line(&mut stream).await
         };
-        let answer = timeout(ANSWER, answered).await;
-        let answer = answer.map_err(|_| ExternalFault::TimedOut(ANSWER))?;
-        answer.map_err(|_| ExternalFault::Closed)
+        timeout(ANSWER, exchange)
+            .await
+            .map_err(|_| ExternalFault::TimedOut(ANSWER))?
+            .map_err(|_| ExternalFault::Closed)
     }
 
-    /// The keys whose names contain this.
+    /// Returns the keys whose names contain `part`.
     async fn keys(&self, part: &str) -> Result<Vec<Vec<u8>>, ExternalFault> {
         let (pattern, mut cursor) = (format!("*{part}*"), "0".to_owned());
         let mut connection = self.connection().await?;
@@ -313,7 +322,7 @@ impl External {
         }
     }
 
-    /// Removes the run's keys. They are looked for once more, because what a client sent last may come late.
+    /// Removes the run's keys. Searches for them twice, because a client's last command may arrive late.
     async fn clean(&self) -> Result<(), ExternalFault> {
         for _ in 0..2 {
             let mut connection = self.connection().await?;
@@ -332,7 +341,7 @@ impl External {
     }
 
     fn fault(&self, error: &RedisError) -> ExternalFault {
-        ExternalFault::of_answer(error, &self.prefix)
+        ExternalFault::from_reply(error, &self.prefix)
     }
 }
 
@@ -361,7 +370,7 @@ impl Server for External {
         not_ours()
     }
 
-    fn must_run(&self) -> Answer<'_> {
+    fn check_is_up(&self) -> Answer<'_> {
         not_ours()
     }
 
@@ -375,13 +384,13 @@ impl Server for External {
 
     fn end(&self) -> Answer<'_> {
         Box::pin(async move {
-            let cleaned = self.clean().await;
-            let left = |fault: ExternalFault| ExternalFault::KeysLeft {
-                url: self.upstream.server.to_string(),
-                prefix: self.prefix.clone(),
-                why: fault.to_string(),
-            };
-            cleaned.map_err(|fault| self.upstream.error(left(fault)))
+            self.clean().await.map_err(|fault| {
+                self.upstream.error(ExternalFault::KeysLeft {
+                    url: self.upstream.server.to_string(),
+                    prefix: self.prefix.clone(),
+                    why: fault.to_string(),
+                })
+            })
         })
     }
 
@@ -395,7 +404,7 @@ impl Server for External {
     }
 }
 
-fn shown(name: &[u8]) -> String {
+fn printable(name: &[u8]) -> String {
     String::from_utf8_lossy(name).escape_debug().to_string()
 }
 

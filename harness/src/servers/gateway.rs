@@ -1,8 +1,8 @@
-//! A port on loopback that leads to a server which somebody else has started.
+//! A port on loopback that leads to an external server.
 //!
-//! Everything of a run speaks to its servers there, in plain and with the run's own password, as to servers that
-//! it has started itself. So the proxy leads to loopback alone, and where the server is, how it is spoken to, and as whom,
-//! is known here and in `upstream` only.
+//! All parts of a run connect to this port, in plain text and with the run's own password, as they do to servers that
+//! the run has started. The proxy therefore only connects to loopback. Only this module and `upstream` know the
+//! server's address, its encryption and its credentials.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -20,7 +20,7 @@ use super::{Password, ServerAddress};
 /// Pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
-/// The port. It is closed, with its connections, when this is dropped.
+/// The port. Dropping this closes it and its connections.
 pub(super) struct Gateway {
     address: ServerAddress,
     task: JoinHandle<()>,
@@ -28,7 +28,9 @@ pub(super) struct Gateway {
 
 impl Gateway {
     /// Opens a port for clients that know the password.
-    /// `Err`: no port is free.
+    ///
+    /// # Errors
+    /// Returns an error if no port is free.
     pub(super) async fn open(upstream: Arc<Upstream>, password: Password) -> io::Result<Gateway> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let socket: SocketAddr = listener.local_addr()?;
@@ -38,7 +40,7 @@ impl Gateway {
         })
     }
 
-    /// Where it listens.
+    /// Returns the address of the port.
     pub(super) fn address(&self) -> ServerAddress {
         self.address
     }
@@ -58,7 +60,7 @@ async fn serve(listener: TcpListener, upstream: Arc<Upstream>, password: Passwor
                 Ok((client, _)) => {
                     connections.spawn(carry(client, Arc::clone(&upstream), password));
                 }
-                // This process has run out of descriptors, which the proxy notes.
+                // This process has run out of descriptors, which the proxy records.
                 Err(_) => sleep(ACCEPT_PAUSE).await,
             },
             Some(_) = connections.join_next() => {}
@@ -66,26 +68,25 @@ async fn serve(listener: TcpListener, upstream: Arc<Upstream>, password: Passwor
     }
 }
 
-/// Carries one connection. What breaks on one side breaks on the other.
+/// Forwards one connection. If one side breaks, the other is broken too.
 async fn carry(mut client: TcpStream, upstream: Arc<Upstream>, password: Password) {
     let both_ways = async {
         client.set_nodelay(true)?;
-        if !knows(&mut client, &password.text()).await? {
+        if !is_authenticated(&mut client, &password.text()).await? {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
-        let server = upstream.connect().await;
-        let mut server = server.map_err(io::Error::other)?;
+        let mut server = upstream.connect().await.map_err(io::Error::other)?;
         client.write_all(b"+OK\r\n").await?;
         copy_bidirectional(&mut client, &mut server).await
     };
     if both_ways.await.is_err() {
-        // If this fails, the socket is closed in the ordinary way.
+        // If this fails, the socket is closed normally.
         let _ = client.set_zero_linger();
     }
 }
 
-/// Reads the first command. True: it is an `AUTH` with this password, in one of its two forms.
-async fn knows(client: &mut TcpStream, password: &str) -> io::Result<bool> {
+/// Reads the first command. Returns true if it is an `AUTH` with this password, in one of its two forms.
+async fn is_authenticated(client: &mut TcpStream, password: &str) -> io::Result<bool> {
     let length = password.len();
     let forms = [
         format!("AUTH {password}\r\n"),
@@ -110,7 +111,7 @@ mod tests {
 
     use super::*;
 
-    /// A server that answers a line with another, and the way to it.
+    /// Starts a server that answers one line, and a gateway that leads to it.
     async fn gateway(password: Password) -> Gateway {
         let server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let table = ServersTable {
@@ -128,23 +129,23 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn gateway_carries_for_those_who_know_the_password_only() {
+    async fn gateway_forwards_only_after_the_right_password() {
         let password = Password::fresh().unwrap();
         let gateway = gateway(password).await;
-        let mut stranger = TcpStream::connect(gateway.address().socket())
+        let mut intruder = TcpStream::connect(gateway.address().socket())
             .await
             .unwrap();
-        stranger
+        intruder
             .write_all(b"AUTH 0123456789\r\nPING\r\n")
             .await
             .unwrap();
-        let refused = stranger.read_u8().await;
-        assert!(refused.is_err(), "{refused:?}");
+        let answer = intruder.read_u8().await;
+        assert!(answer.is_err(), "{answer:?}");
 
-        let mut ours = gateway.address().connect().await.unwrap();
-        ours.write_all(b"PING\r\n").await.unwrap();
+        let mut client = gateway.address().connect().await.unwrap();
+        client.write_all(b"PING\r\n").await.unwrap();
         let mut answer = String::new();
-        ours.read_to_string(&mut answer).await.unwrap();
+        client.read_to_string(&mut answer).await.unwrap();
         assert_eq!(answer, "+PONG\r\n");
     }
 }

@@ -1,20 +1,20 @@
-//! Real Redis servers, as processes of this machine or in containers, and the clean-up: nothing
-//! that a run started outlives it, however it ends.
+//! Real Redis servers, as processes of this machine or in containers, and the clean-up: nothing that a run has started
+//! outlives it, however the run ends.
 //!
-//! - [`Servers`]: what a run and its nemesis ask of the nodes, once for all kinds of servers; `server.rs`
-//!   has the traits of what differs, `server_process.rs` and `container_host.rs` implement them
-//! - `external_host.rs` reaches servers that somebody else has started, [`examine`] looks at them first;
-//!   `gateway.rs` and `upstream.rs` are the way there, and [`ExternalFault`] says why there is none
-//! - [`WorkerContainers`]: workers in containers; [`carry_streams`]: their standard streams
-//! - [`detect`]: which of the two this machine supports, and why
-//! - [`parent_death_signal`]: every child dies with this process; [`signals`]: freezes children and
-//!   waits until they have stopped; [`adopt_orphans`]: what workers leave behind comes to this process
-//! - [`DescriptorNeed`]: whether a run fits into the limit of this process
-//! - [`Reaper`]: the helper process that cleans up when this process ends, even by SIGKILL;
-//!   [`sweep`]: the next run removes what the helper could not
+//! - [`Servers`]: the operations of a run and its nemesis on the nodes, for all kinds of servers. `server.rs` has the
+//!   traits for the differences; `server_process.rs` and `container_host.rs` implement them.
+//! - `external_host.rs` connects to external servers, which [`examine`] checks first. `gateway.rs` and `upstream.rs`
+//!   form the connection, and [`ExternalFault`] is the reason why there is none.
+//! - [`WorkerContainers`]: workers in containers. [`carry_streams`]: their standard streams.
+//! - [`detect`]: finds the backend that this machine supports, and the reason.
+//! - [`parent_death_signal`]: makes every child die with this process. [`signals`]: freezes children and waits until
+//!   they have stopped. [`adopt_orphans`]: makes this process adopt the orphans of workers.
+//! - [`DescriptorNeed`]: checks that the descriptor limit of this process suffices for a run.
+//! - [`Reaper`]: the helper process that cleans up when this process ends, even by SIGKILL. [`sweep`]: removes in the
+//!   next run what the helper could not remove.
 //!
-//! This module does not know workers, wires or scenarios beyond [`Persistence`]. It needs Linux: it
-//! reads `/proc` and relies on the parent death signal.
+//! This module depends on neither the adapter protocol nor the proxy. It needs Linux: it reads `/proc` and relies on the
+//! parent death signal.
 
 mod binary;
 mod child_subreaper;

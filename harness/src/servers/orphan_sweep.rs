@@ -3,32 +3,32 @@ use super::{ProcessIdentity, container_removal, run_dir, signals};
 use crate::clock::wall_clock;
 use crate::process_stat::{ProcessStat, all_processes, variable_of};
 
-/// A process that starts others while it is killed is looked for again, at most this many times.
+/// Maximum number of attempts to kill processes that start others while they are killed.
 const ROUNDS: usize = 500;
 
-/// Removes what earlier runs left behind if their reaper could not: processes with the mark of a run,
-/// containers with its label, and directories with its marker. Their process must certainly be dead, so
-/// live runs, and runs in other containers or on other machines, are not touched. A sweep never fails a
-/// run: what cannot be removed is left to the next one.
+/// Removes what earlier runs left behind because their reaper could not: processes with the mark of a run, containers
+/// with its label, and directories with its marker. Only acts if the owning process is certainly dead, so running runs,
+/// and runs in other containers or on other machines, are not touched. A sweep never makes a run fail: the next sweep
+/// retries what could not be removed.
 pub async fn sweep() {
     kill_orphans().await;
     container_removal::sweep().await;
-    // Last: processes and containers write into the directories.
+    // Directories last, because processes and containers write into them.
     run_dir::sweep(&std::env::temp_dir());
 }
 
-/// Kills the processes of dead owners. Children die with their owner, but what a worker has started goes
-/// on, above all where it was frozen.
+/// Kills the processes of dead owners. Children die with their owner, but their own descendants continue to run,
+/// especially if they were frozen.
 async fn kill_orphans() {
     signals::kill_until_none(ROUNDS, async || {
-        // With many processes on the machine it takes a while.
+        // Runs on another thread, because it takes a while on a machine with many processes.
         let orphans = tokio::task::spawn_blocking(orphans).await;
         orphans.ok().filter(|orphans| !orphans.is_empty())
     })
     .await;
 }
 
-/// The processes whose owner is dead.
+/// Returns the processes whose owner is dead.
 fn orphans() -> Vec<u32> {
     let mut all = all_processes().unwrap_or_default();
     all.retain(|pid| {
@@ -38,7 +38,8 @@ fn orphans() -> Vec<u32> {
     all
 }
 
-/// The owner that the environment of a process names. `None`: it names none, or is hidden from us.
+/// Returns the owner from the environment of a process, or `None` if there is none or the environment is not
+/// accessible.
 fn owner_of(pid: u32) -> Option<ProcessIdentity> {
     variable_of(pid, OWNER_VARIABLE).ok()??.parse().ok()
 }
@@ -52,13 +53,14 @@ mod tests {
 
     use super::*;
 
-    /// A process with this owner in its environment. That is there a moment after `spawn` returns.
+    /// Starts a process with this owner in its environment, and waits until `/proc` shows the environment, shortly
+    /// after `spawn`.
     async fn owned_by(owner: &str) -> Child {
         let mut sleep = Command::new("sleep");
         let child = sleep.arg("600").env(OWNER_VARIABLE, owner).spawn();
         let child = child.unwrap();
         let entry = format!("{OWNER_VARIABLE}={owner}\0");
-        until(&entry, || {
+        wait_until(&entry, || {
             let text = std::fs::read(format!("/proc/{}/environ", child.id())).unwrap();
             String::from_utf8(text).unwrap().contains(&entry)
         })
@@ -66,25 +68,25 @@ mod tests {
         child
     }
 
-    async fn until(what: &str, mut seen: impl FnMut() -> bool) {
+    async fn wait_until(condition: &str, mut is_met: impl FnMut() -> bool) {
         let waiting = async {
-            while !seen() {
+            while !is_met() {
                 tokio::task::yield_now().await;
             }
         };
-        let seen = tokio::time::timeout(Duration::from_secs(30), waiting).await;
-        assert!(seen.is_ok(), "not seen: {what}");
+        let in_time = tokio::time::timeout(Duration::from_secs(30), waiting).await;
+        assert!(in_time.is_ok(), "not met in time: {condition}");
     }
 
     #[tokio::test]
-    async fn a_frozen_process_of_a_dead_owner_is_killed_and_no_other() {
+    async fn only_processes_of_dead_owners_are_killed_even_frozen_ones() {
         let here = ProcessIdentity::this_process().unwrap().to_string();
         let (_, rest) = here.split_once(':').unwrap();
-        // No process id is as high as this one.
+        // No PID is as high as this one.
         let mut orphan = owned_by(&format!("{}:{rest}", i32::MAX)).await;
         let mut others = [
             owned_by(&here).await,
-            owned_by("somebody").await,
+            owned_by("someone else").await,
             owned_by(&format!("{}:1:another boot:1", i32::MAX)).await,
         ];
         let number = Pid::from_raw(i32::try_from(orphan.id()).unwrap()).unwrap();
@@ -93,7 +95,7 @@ mod tests {
         kill_orphans().await;
 
         let mut end = None;
-        until("its end", || {
+        wait_until("the exit of the orphan", || {
             end = orphan.try_wait().unwrap();
             end.is_some()
         })

@@ -1,15 +1,15 @@
 //! Children that die with this process.
 //!
-//! Each child gets a process group of its own. So it can be killed together with its descendants,
-//! and Ctrl-C in a terminal reaches only this process. The child asks the kernel for a signal when
-//! its parent dies, which works even if the parent is killed with SIGKILL.
+//! Each child gets its own process group. It can then be killed together with its descendants, and Ctrl-C in a terminal
+//! reaches only this process. The child requests a signal from the kernel for the death of its parent, which works even
+//! if the parent is killed with SIGKILL.
 //!
-//! **The kernel's notion of "parent" is the thread that forked.** Spawn these children from a
-//! thread that lives as long as they do: the main thread, or a runtime's worker thread; never from
-//! `spawn_blocking`, whose threads end when they have been idle for a while.
+//! **For the kernel, the parent is the thread that forked.** Spawn these children from a thread that lives as long as
+//! they do: the main thread, or a worker thread of a runtime. Never use `spawn_blocking`, whose threads exit after they
+//! have been idle for a while.
 //!
-//! The signal does not reach grandchildren. If this process is killed, the
-//! [`Reaper`](super::Reaper) kills them through their group.
+//! The signal does not reach grandchildren. If this process is killed, the [`Reaper`](super::Reaper) kills them through
+//! their group.
 
 use std::io;
 
@@ -21,8 +21,8 @@ use super::{ProcessIdentity, descriptor_limit};
 /// Environment variable that marks a child and its descendants as started by this process.
 pub const OWNER_VARIABLE: &str = "PICKLOCK_OWNER";
 
-/// Prepares a command so that its process dies with this one, and has the limits that this one was
-/// started with. Used for servers and workers.
+/// Prepares a command so that its process dies with this one, and has the limits with which this process was started.
+/// Used for servers and workers.
 pub fn prepare(command: &mut Command) {
     command.process_group(0);
     if let Ok(owner) = ProcessIdentity::this_process() {
@@ -33,19 +33,19 @@ pub fn prepare(command: &mut Command) {
 
 #[expect(
     unsafe_code,
-    reason = "the only way to act between fork and exec; everything called there is a bare system call, which is safe to do in a forked copy of a threaded process"
+    reason = "the only way to act between fork and exec; everything called there is a bare system call, which is safe in a forked copy of a threaded process"
 )]
 fn die_with_parent(command: &mut Command) {
     let parent = getpid();
     let limit = descriptor_limit::inherited();
-    let ask = move || {
+    let request_signal = move || {
         if let Some(limit) = limit {
             setrlimit(Resource::Nofile, limit)?;
         }
-        // Elsewhere the reaper alone kills what is left behind.
+        // On other systems only the reaper kills the children.
         #[cfg(target_os = "linux")]
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-        // If the parent died before the request was made, no signal follows.
+        // If the parent died before the request, no signal follows.
         if getppid() != Some(parent) {
             return Err(io::Error::from(rustix::io::Errno::SRCH));
         }
@@ -53,6 +53,6 @@ fn die_with_parent(command: &mut Command) {
     };
     // SAFETY: the closure makes three system calls, allocates nothing and takes no lock.
     unsafe {
-        command.pre_exec(ask);
+        command.pre_exec(request_signal);
     }
 }

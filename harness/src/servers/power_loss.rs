@@ -1,8 +1,8 @@
 //! The effect of a power loss on an append-only file that is synced every second.
 //!
-//! A killed server loses nothing that it has written: the kernel still has it. A power loss removes
-//! what was written since the last sync, up to one second. The harness simulates the worst case: it
-//! records the length of the file, and truncates it to its length one second before the kill.
+//! A killed server loses nothing that it has written, because the kernel still has the data. A power loss removes the
+//! data written since the last sync, up to one second. The harness simulates the worst case: it records the length of
+//! the file over time, and truncates it to its length one second before the kill.
 
 use std::collections::VecDeque;
 use std::fs::OpenOptions;
@@ -15,13 +15,13 @@ use tokio::task::JoinHandle;
 
 use crate::clock::Clock;
 
-/// How long `everysec` leaves data unsynced at most, according to Redis's documentation.
+/// Maximum age of unsynced data with `everysec`, according to Redis's documentation.
 const SYNC_INTERVAL_NS: u64 = 1_000_000_000;
 
-/// How often the length is recorded. The cut removes at most this much more than one second.
+/// Interval between two measurements of the length. The cut removes at most this much more than one second.
 const MEASURE_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Records the length of one server's append-only file while the server runs.
+/// Records the length of a server's append-only file while the server runs.
 #[derive(Debug)]
 pub(super) struct UnsyncedTail {
     lengths: Arc<Mutex<VecDeque<AofLength>>>,
@@ -29,7 +29,7 @@ pub(super) struct UnsyncedTail {
     recording: JoinHandle<()>,
 }
 
-/// The length of the file at one time.
+/// Length of the file at one time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct AofLength {
     at_ns: u64,
@@ -38,7 +38,7 @@ struct AofLength {
 }
 
 impl UnsyncedTail {
-    /// Starts when the server is ready: the data that it has loaded is durable.
+    /// Starts to record. Must be called when the server is ready, because the data that it has loaded is durable.
     pub(super) fn watch(data: &Path) -> UnsyncedTail {
         let clock = Clock::start();
         let lengths = Arc::new(Mutex::new(VecDeque::from_iter(measure(data, &clock))));
@@ -54,18 +54,18 @@ impl UnsyncedTail {
         }
     }
 
-    /// The time of the power loss, for [`cut`](UnsyncedTail::cut).
+    /// Returns the time for [`cut`](UnsyncedTail::cut).
     pub(super) fn now_ns(&self) -> u64 {
         self.clock.now_ns()
     }
 
-    /// Truncates the file of the dead server to its length one second before the end. A file that
-    /// the server began later, because it rewrote the old one, starts from a synced state and is
-    /// left as it is.
+    /// Truncates the file of the dead server to its length one second before `lost_at_ns`. A file that the server began
+    /// later than that, because it rewrote the old one, starts from a synced state and is not truncated.
     pub(super) fn cut(&self, lost_at_ns: u64) -> io::Result<()> {
         let lengths = self.lengths.lock().unwrap_or_else(PoisonError::into_inner);
         if lengths.is_empty() {
-            let problem = "the file was never seen: does the server keep its data elsewhere?";
+            let problem =
+                "the append-only file was never found: the server may keep its data elsewhere";
             return Err(io::Error::new(io::ErrorKind::NotFound, problem));
         }
         let Some(measured) = durable(&lengths, lost_at_ns) else {
@@ -85,8 +85,7 @@ impl Drop for UnsyncedTail {
     }
 }
 
-/// The newest length that is at least one sync interval old; the first one if the server is
-/// younger.
+/// Returns the newest length that is at least one sync interval old, or the first one if the server is younger.
 fn durable(lengths: &VecDeque<AofLength>, lost_at_ns: u64) -> Option<&AofLength> {
     let synced_ns = lost_at_ns.saturating_sub(SYNC_INTERVAL_NS);
     let mut newest_first = lengths.iter().rev();
@@ -104,7 +103,7 @@ async fn record_lengths(data: PathBuf, clock: Clock, lengths: Arc<Mutex<VecDeque
         };
         let mut lengths = lengths.lock().unwrap_or_else(PoisonError::into_inner);
         let synced_ns = measured.at_ns.saturating_sub(SYNC_INTERVAL_NS);
-        // Of two lengths that are both old enough, only the newer one is needed.
+        // If two lengths are both old enough, only the newer one is needed.
         while lengths.get(1).is_some_and(|next| next.at_ns <= synced_ns) {
             lengths.pop_front();
         }
@@ -123,8 +122,7 @@ fn measure(data: &Path, clock: &Clock) -> Option<AofLength> {
     })
 }
 
-/// The file that the server appends to: the newest increment (Redis 7 and Valkey), or the only
-/// file (Redis 6).
+/// Returns the file that the server appends to: the newest increment (Redis 7 and Valkey), or the only file (Redis 6).
 fn append_only_file(data: &Path) -> Option<PathBuf> {
     let increments = std::fs::read_dir(data.join("appendonlydir")).ok();
     increments
@@ -137,7 +135,7 @@ fn append_only_file(data: &Path) -> Option<PathBuf> {
         .or_else(|| Some(data.join("appendonly.aof")).filter(|path| path.is_file()))
 }
 
-/// The number in `appendonly.aof.7.incr.aof`.
+/// Returns the number in a name such as `appendonly.aof.7.incr.aof`.
 fn increment_number(path: &Path) -> Option<u64> {
     let name = path.file_name()?.to_str()?.strip_suffix(".incr.aof")?;
     name.rsplit('.').next()?.parse().ok()
@@ -156,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_second_is_not_durable() {
+    fn last_second_is_not_durable() {
         let lengths: VecDeque<AofLength> = [(0, 1), (900, 2), (1000, 3), (1010, 4), (1900, 5)]
             .map(|(at_ms, length)| length_at(at_ms, "a", length))
             .into();
@@ -168,14 +166,14 @@ mod tests {
     }
 
     #[test]
-    fn a_file_begun_since_is_left_alone() {
+    fn file_begun_within_the_last_second_is_not_cut() {
         let lengths = VecDeque::from([length_at(0, "a", 10), length_at(900, "b", 0)]);
         assert_eq!(durable(&lengths, 1_500_000_000), None);
         assert_eq!(durable(&VecDeque::new(), 0), None);
     }
 
     #[test]
-    fn the_newest_increment_is_what_is_appended_to() {
+    fn newest_increment_is_the_append_only_file() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(append_only_file(dir.path()), None);
         let parts = dir.path().join("appendonlydir");

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use crate::process_stat::ProcessStat;
 
-/// Identifies one process among all that ever ran on this machine. It tells which containers and
-/// directories belong to a process that is dead. Written `pid:start:boot:namespace`.
+/// Identifies a process among all that ever ran on this machine, and so shows whether the owner of a container or
+/// directory is dead. Written as `pid:start:boot:namespace`.
 ///
-/// Process ids are reused. Together with the start time they are unique until the next boot. The
-/// process id namespace tells whether that process is visible from here at all: a live process in
-/// another container that shares the engine would look dead.
+/// PIDs are reused, but together with the start time they are unique until the next boot. The PID namespace shows
+/// whether the process is visible from here at all; otherwise a live process in another container that uses the same
+/// engine would look dead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessIdentity {
     pid: u32,
@@ -20,10 +20,10 @@ pub struct ProcessIdentity {
 }
 
 impl ProcessIdentity {
-    /// The current process.
+    /// Returns the identity of the current process.
     ///
     /// # Errors
-    /// Where `/proc` cannot be read.
+    /// Returns an error if `/proc` cannot be read.
     #[cfg(target_os = "linux")]
     pub fn this_process() -> io::Result<ProcessIdentity> {
         let pid = std::process::id();
@@ -38,11 +38,11 @@ impl ProcessIdentity {
         })
     }
 
-    /// The current process, where only its id is known: one with the same id counts as the same process, so too
-    /// little is swept rather than too much.
+    /// Returns the identity of the current process, of which only the PID is known. Every process with the same PID
+    /// counts as the same process, so the sweep removes too little rather than too much.
     ///
     /// # Errors
-    /// None.
+    /// Never returns an error.
     #[cfg(not(target_os = "linux"))]
     pub fn this_process() -> io::Result<ProcessIdentity> {
         Ok(ProcessIdentity {
@@ -53,9 +53,9 @@ impl ProcessIdentity {
         })
     }
 
-    /// True only when the owner is certainly dead. `made_at` is when the thing that it owns was
-    /// made, as time since the Unix epoch: it decides if the boot differs, because the process may
-    /// have run before this machine was restarted, or on another machine.
+    /// Returns true only if the owner is certainly dead. `made_at` is the creation time of the owned object, as the
+    /// time since the Unix epoch. It decides if the boot differs, because the process may have run before this machine
+    /// was restarted, or on another machine.
     pub fn is_gone(&self, made_at: Duration) -> bool {
         let Ok(here) = ProcessIdentity::this_process() else {
             return false;
@@ -63,20 +63,19 @@ impl ProcessIdentity {
         if self.boot != here.boot {
             return booted_at().is_some_and(|boot| made_at < boot);
         }
-        self.namespace == here.namespace && !self.is_seen()
+        self.namespace == here.namespace && !self.may_exist()
     }
 
-    /// True if it was started since this machine was booted.
+    /// Returns true if the process was started since this machine was booted.
     pub fn is_of_this_boot(&self) -> bool {
         ProcessIdentity::this_process().is_ok_and(|here| here.boot == self.boot)
     }
 
-    /// True if the process exists, or may exist.
-    fn is_seen(&self) -> bool {
+    /// Returns true if the process exists, or may exist.
+    fn may_exist(&self) -> bool {
         match ProcessStat::for_process(self.pid) {
             Ok(stat) => stat.started_ticks == self.started_ticks && !stat.has_ended(),
-            // `/proc` may hide the processes of other users. A signal 0 still tells whether they
-            // exist.
+            // `/proc` may hide the processes of other users. Signal 0 still shows whether they exist.
             Err(e) if e.kind() == io::ErrorKind::NotFound => i32::try_from(self.pid)
                 .ok()
                 .and_then(rustix::process::Pid::from_raw)
@@ -88,7 +87,7 @@ impl ProcessIdentity {
     }
 }
 
-/// When this machine was booted, as time since the Unix epoch.
+/// Returns when this machine was booted, as the time since the Unix epoch.
 fn booted_at() -> Option<Duration> {
     let stat = std::fs::read_to_string("/proc/stat").ok()?;
     let seconds = stat.lines().find_map(|line| line.strip_prefix("btime "))?;
@@ -103,7 +102,7 @@ impl fmt::Display for ProcessIdentity {
 }
 
 impl FromStr for ProcessIdentity {
-    /// It is no such text.
+    /// The text is malformed.
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
@@ -127,14 +126,14 @@ mod tests {
     const LONG_AGO: Duration = Duration::from_secs(1);
 
     #[test]
-    fn the_living_are_not_gone_and_their_names_survive_writing() {
+    fn live_process_is_not_gone_and_its_identity_round_trips() {
         let here = ProcessIdentity::this_process().unwrap();
         assert!(!here.is_gone(LONG_AGO));
         assert_eq!(here.to_string().parse(), Ok(here));
     }
 
     #[test]
-    fn a_reused_process_id_and_an_older_boot_are_gone() {
+    fn reused_pid_and_older_boot_are_gone() {
         let here = ProcessIdentity::this_process().unwrap();
         let reused = ProcessIdentity {
             started_ticks: here.started_ticks - 1,
@@ -149,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_known_is_left_alone() {
+    fn process_of_another_container_or_machine_is_not_gone() {
         let here = ProcessIdentity::this_process().unwrap();
         let hidden = ProcessIdentity {
             started_ticks: 1,
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_text_is_refused() {
+    fn malformed_text_is_rejected() {
         for text in ["", "1:2:3", "x:2:boot:4", "1:y:boot:4", "1:2:boot:4:5"] {
             assert!(text.parse::<ProcessIdentity>().is_err(), "{text}");
         }

@@ -1,31 +1,31 @@
-//! Why a program cannot be started, from its file: the kernel only says `No such file or directory`
-//! for a missing loader, and `Exec format error` for everything else.
+//! Finds out from a program's file why it cannot be started. The kernel only reports `No such file or directory` for a
+//! missing loader, and `Exec format error` for everything else.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What is wrong with a program.
+/// Defect of a program.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProgramFault {
-    /// It is neither an ELF file nor a script.
-    #[error("it is no program")]
+    /// The file is neither an ELF file nor a script.
+    #[error("not a program")]
     NoProgram,
-    /// It is made for another processor.
-    #[error("it is made for {0}, and this machine is {here}", here = std::env::consts::ARCH)]
+    /// The program is for another CPU architecture.
+    #[error("built for {0}, but this machine is {here}", here = std::env::consts::ARCH)]
     OtherArchitecture(&'static str),
-    /// Its loader is not here: it belongs to another libc, or to another release of it.
-    #[error("its libc is missing: it needs the loader {}", .0.display())]
+    /// The program's loader does not exist here: it belongs to another libc, or to another release of it.
+    #[error("its libc is missing: it requires the loader {}", .0.display())]
     NoLoader(PathBuf),
-    /// The interpreter that its first line names is not here.
+    /// The interpreter in the first line of the script does not exist here.
     #[error("its interpreter {} is missing", .0.display())]
     NoInterpreter(PathBuf),
 }
 
-/// The loader's path is in the first page of every usual program.
+/// Number of bytes to read. The loader's path is near the beginning of every usual program.
 const READ: u64 = 64 * 1024;
 
 impl ProgramFault {
-    /// What the file says; `None`: nothing is wrong with it, or it cannot be read.
+    /// Examines a program. Returns `None` if its file has no defect, or cannot be read.
     pub fn find(program: &Path) -> Option<ProgramFault> {
         let mut bytes = Vec::new();
         let file = std::fs::File::open(program).ok()?;
@@ -47,19 +47,19 @@ impl ProgramFault {
     }
 }
 
-/// What the header of a program says.
+/// Data from the header of a program.
 struct Elf {
-    /// As `std::env::consts::ARCH` has it.
+    /// CPU architecture, spelled as in `std::env::consts::ARCH`.
     architecture: &'static str,
-    /// `None` for a static program, or one for 32 bits.
+    /// The loader, or `None` for a static or 32-bit program.
     loader: Option<PathBuf>,
 }
 
-/// `PT_INTERP`: the segment with the loader's path.
+/// `PT_INTERP`: type of the segment that contains the loader's path.
 const INTERPRETER: u32 = 3;
 
 impl Elf {
-    /// Reads the header as `man 5 elf` describes it. Only files for 64 bits have their loader read.
+    /// Reads the header as described in `man 5 elf`. The loader is only read from 64-bit files.
     fn read(bytes: &[u8]) -> Option<Elf> {
         if !bytes.starts_with(b"\x7fELF") {
             return None;
@@ -69,9 +69,10 @@ impl Elf {
         let number = |at: usize, len: usize| -> Option<u64> {
             let field = bytes.get(at..at.checked_add(len)?)?;
             let add = |sum: u64, byte: &u8| sum << 8 | u64::from(*byte);
-            Some(match is_little {
-                true => field.iter().rev().fold(0, add),
-                false => field.iter().fold(0, add),
+            Some(if is_little {
+                field.iter().rev().fold(0, add)
+            } else {
+                field.iter().fold(0, add)
             })
         };
         let architecture = match (number(18, 2)?, is_64) {
@@ -82,7 +83,7 @@ impl Elf {
             (0xf3, true) => "riscv64",
             (0x15, true) => "powerpc64",
             (0x16, _) => "s390x",
-            _ => "another processor",
+            _ => "another architecture",
         };
         let loader = || {
             let (table, size, count) = (number(32, 8)?, number(54, 2)?, number(56, 2)?);
@@ -109,7 +110,7 @@ impl Elf {
 mod tests {
     use super::*;
 
-    /// A file with these bytes.
+    /// Writes a file with these bytes, and returns its fault.
     fn fault(name: &str, bytes: &[u8]) -> Option<ProgramFault> {
         let id = std::process::id();
         let path = std::env::temp_dir().join(format!("picklock-program-fault-{id}-{name}"));
@@ -120,12 +121,12 @@ mod tests {
     }
 
     #[test]
-    fn this_program_has_no_fault() {
+    fn own_program_has_no_fault() {
         assert_eq!(ProgramFault::find(&std::env::current_exe().unwrap()), None);
     }
 
     #[test]
-    fn another_processor_is_named() {
+    fn other_architecture_is_found() {
         let mut bytes = std::fs::read(std::env::current_exe().unwrap()).unwrap();
         bytes.truncate(8192);
         bytes[18..20].copy_from_slice(&[0x16, 0]);
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_loader_is_named() {
+    fn missing_loader_is_found() {
         let mut bytes = std::fs::read(std::env::current_exe().unwrap()).unwrap();
         bytes.truncate(8192);
         let known = Elf::read(&bytes).unwrap().loader.unwrap();
@@ -142,13 +143,13 @@ mod tests {
         let at = memchr::memmem::find(&bytes, known).unwrap();
         bytes[at + 1] = b'X';
         let Some(ProgramFault::NoLoader(loader)) = fault("loader", &bytes) else {
-            panic!("the loader is there");
+            panic!("the missing loader was not found");
         };
         assert!(loader.to_string_lossy().starts_with("/X"), "{loader:?}");
     }
 
     #[test]
-    fn what_is_no_program_is_named() {
+    fn file_that_is_not_a_program_is_found() {
         assert_eq!(fault("text", b"hello\n"), Some(ProgramFault::NoProgram));
         assert_eq!(fault("empty", b""), Some(ProgramFault::NoProgram));
         let script = fault("script", b"#!/nowhere/sh -e\nexit 0\n");

@@ -7,69 +7,71 @@ use std::time::Duration;
 use super::error::io_error;
 use super::{BackendError, ProcessIdentity, Reaper, Registration};
 
-/// How the names of these directories begin.
+/// Prefix of the directories' names.
 const PREFIX: &str = "picklock-";
 
-/// The file in each of them that names its owner.
+/// Name of the file in each directory that contains its owner.
 const MARKER: &str = ".picklock-owner";
 
-/// How the name of a directory begins while it has no marker yet, or no longer: the owner follows. So there
-/// is no moment at which a kill leaves a directory that nobody knows. A name for good must be shorter: the
-/// paths of sockets have to be.
+/// Prefix of a directory's name while it does not have its marker yet, or no longer has it. The owner follows in the
+/// name, so that a kill can never leave a directory with an unknown owner. The final name must be shorter, because the
+/// paths of sockets are limited.
 const UNMARKED: &str = "picklock-of-";
 
-/// A temporary directory of this run. It is removed when this is dropped, or by the reaper after
-/// this process has ended, or by the sweep of the next run.
+/// A temporary directory of this run. Dropping this removes it; otherwise the reaper removes it after this process has
+/// ended, or the sweep of the next run does.
 #[derive(Debug)]
 pub struct RunDir {
     path: PathBuf,
-    /// Its name while it has no marker.
+    /// Its path while it has no marker.
     unmarked: PathBuf,
     owner: String,
-    /// Dropped after the directory has been removed: the reaper need not look for it, by either name.
+    /// Dropped after the directory has been removed, so that the reaper no longer looks for either path.
     _registrations: [Registration; 2],
 }
 
 impl Drop for RunDir {
     fn drop(&mut self) {
         for dir in [&self.path, &self.unmarked] {
-            remove_if_of(&self.owner, dir, &self.unmarked);
+            remove_if_owned_by(&self.owner, dir, &self.unmarked);
         }
     }
 }
 
 impl RunDir {
-    /// Makes a new one.
+    /// Creates a directory.
     ///
     /// # Errors
-    /// The system's temporary directory cannot be written, or the reaper is gone.
+    /// Returns an error if the system's temporary directory is not writable, or the reaper is gone.
     pub fn create(reaper: &Reaper) -> Result<RunDir, BackendError> {
         let inside = std::env::temp_dir();
-        let doing = format!("make a directory in {}", inside.display());
-        let made = tempfile::Builder::new()
+        let doing = format!("create a directory in {}", inside.display());
+        let created = tempfile::Builder::new()
             .prefix(PREFIX)
-            .make_in(inside, |path| made(reaper, path))
+            .make_in(inside, |path| create_marked(reaper, path))
             .map_err(io_error(doing.clone()))?;
-        let (dir, _) = made.keep().map_err(|error| io_error(doing)(error.error))?;
+        let (dir, _) = created
+            .keep()
+            .map_err(|error| io_error(doing)(error.error))?;
         Ok(dir)
     }
 
-    /// Where it is.
+    /// Returns the path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
-/// Makes a directory that no other user can read, with its marker. The reaper knows of it before there is
-/// one, so that no kill comes between.
-fn made(reaper: &Reaper, path: &Path) -> io::Result<RunDir> {
+/// Creates a directory that no other user can read, with its marker. Registers it with the reaper first, so that a kill
+/// at any time leaves nothing behind.
+fn create_marked(reaper: &Reaper, path: &Path) -> io::Result<RunDir> {
     let owner = reaper.owner().to_string();
     let register = |path: &Path| reaper.dir(path).map_err(io::Error::other);
     let unmarked = unmarked(path, &owner);
     if path.exists() {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
-    // Where the rest fails, this takes away what there is.
+    // If a later step fails, dropping this removes what exists.
     let dir = RunDir {
         path: path.to_owned(),
         _registrations: [register(&unmarked)?, register(path)?],
@@ -83,27 +85,27 @@ fn made(reaper: &Reaper, path: &Path) -> io::Result<RunDir> {
     Ok(dir)
 }
 
-/// What a directory is called while it has no marker.
+/// Returns the path of a directory while it has no marker.
 fn unmarked(dir: &Path, owner: &str) -> PathBuf {
-    static GIVEN: AtomicU64 = AtomicU64::new(0);
-    let number = GIVEN.fetch_add(1, Ordering::Relaxed);
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
     dir.with_file_name(format!("{UNMARKED}{owner}-{number}"))
 }
 
-/// Removes a directory that was registered by this owner.
+/// Removes a directory that this owner has registered.
 pub(super) fn remove_registered(dir: &Path, owner: &str) {
-    remove_if_of(owner, dir, &unmarked(dir, owner));
+    remove_if_owned_by(owner, dir, &unmarked(dir, owner));
 }
 
-fn remove_if_of(owner: &str, dir: &Path, unmarked: &Path) {
+fn remove_if_owned_by(owner: &str, dir: &Path, unmarked: &Path) {
     if owner_of(dir).is_some_and(|found| found.to_string() == owner) {
-        // What cannot be removed now the sweep of the next run removes.
+        // The sweep of the next run retries what cannot be removed now.
         remove(dir, unmarked).unwrap_or_default();
     }
 }
 
 fn remove(dir: &Path, unmarked: &Path) -> io::Result<()> {
-    let dir = emptied(dir, unmarked)?;
+    let dir = empty(dir, unmarked)?;
     match std::fs::remove_file(dir.join(MARKER)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -111,9 +113,9 @@ fn remove(dir: &Path, unmarked: &Path) -> io::Result<()> {
     std::fs::remove_dir(dir)
 }
 
-/// Removes what is in a directory, but for the marker, and calls the directory `unmarked` before that goes: a kill
-/// in between leaves a directory that is still known for what it is. Returns what it is called then.
-fn emptied<'a>(dir: &'a Path, unmarked: &'a Path) -> io::Result<&'a Path> {
+/// Removes the contents of a directory except the marker, and then renames the directory to `unmarked`. A kill before
+/// the marker is removed thus leaves a directory whose owner is known. Returns the new path.
+fn empty<'a>(dir: &'a Path, unmarked: &'a Path) -> io::Result<&'a Path> {
     for path in contents(dir)? {
         let removed = match std::fs::symlink_metadata(&path) {
             Ok(found) if found.is_dir() => std::fs::remove_dir_all(&path),
@@ -121,19 +123,19 @@ fn emptied<'a>(dir: &'a Path, unmarked: &'a Path) -> io::Result<&'a Path> {
             Err(error) => Err(error),
         };
         match removed {
-            // Somebody else removes it, too.
+            // Another process removes the directory at the same time.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             removed => removed?,
         }
     }
     Ok(match std::fs::rename(dir, unmarked) {
         Ok(()) => unmarked,
-        // It has such a name, or another one of this owner has this one.
+        // The directory has its final name already, or another directory of this owner has taken it.
         Err(_) => dir,
     })
 }
 
-/// What is in a directory, but for the marker.
+/// Returns the contents of a directory, except the marker.
 fn contents(dir: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(dir)?.map(|entry| entry.map(|entry| entry.path()));
     let mut paths: Vec<PathBuf> = entries.collect::<io::Result<_>>()?;
@@ -141,21 +143,21 @@ fn contents(dir: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The owner of a directory. `None` if it is not a directory of a run: it has another name, is a
-/// link, belongs to another user, or neither its name nor a marker tells.
+/// Returns the owner of a directory. Returns `None` if it is not a directory of a run: it has another name, is a link,
+/// belongs to another user, or neither its name nor a marker contains an owner.
 pub(super) fn owner_of(dir: &Path) -> Option<ProcessIdentity> {
     if !may_be_of_a_run(dir) {
         return None;
     }
     let name = dir.file_name()?.to_str()?;
-    if let Some(told) = name.strip_prefix(UNMARKED) {
-        let (owner, _) = told.rsplit_once('-')?;
+    if let Some(suffix) = name.strip_prefix(UNMARKED) {
+        let (owner, _) = suffix.rsplit_once('-')?;
         return owner.parse().ok();
     }
     std::fs::read_to_string(dir.join(MARKER)).ok()?.parse().ok()
 }
 
-/// True for a directory of this user with such a name, and not for a link to one.
+/// Returns true for a directory of this user with the prefix in its name, but not for a link to one.
 fn may_be_of_a_run(dir: &Path) -> bool {
     let name = dir.file_name().and_then(|name| name.to_str());
     let named = name.is_some_and(|name| name.starts_with(PREFIX));
@@ -165,7 +167,7 @@ fn may_be_of_a_run(dir: &Path) -> bool {
     named && std::fs::symlink_metadata(dir).is_ok_and(ours)
 }
 
-/// Removes the directories of dead owners, and returns which.
+/// Removes the directories of dead owners. Returns their paths.
 pub(super) fn sweep(inside: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(inside) else {
         return Vec::new();
@@ -179,8 +181,8 @@ pub(super) fn sweep(inside: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// When the directory's marker was written, or the last thing was done to a directory without one; now, if
-/// that is not known.
+/// Returns when the directory's marker was written, or when a directory without a marker was last changed. Returns the
+/// current time if that is unknown.
 fn made_at(dir: &Path) -> Duration {
     std::fs::metadata(dir.join(MARKER))
         .or_else(|_| std::fs::metadata(dir))
@@ -205,7 +207,7 @@ mod tests {
         dir
     }
 
-    /// An owner like this process, but dead: no process id is as high as this one.
+    /// Returns an owner on this machine that is dead: no PID is as high as this one.
     fn dead_owner() -> String {
         let here = ProcessIdentity::this_process().unwrap().to_string();
         format!("{}:{}", i32::MAX, here.split_once(':').unwrap().1)
@@ -218,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_registered_is_removed_and_nothing_else() {
+    fn only_registered_directories_are_removed() {
         let temp = TempDir::new().unwrap();
         let owner = ProcessIdentity::this_process().unwrap().to_string();
         let gone = [
@@ -226,28 +228,28 @@ mod tests {
             make(temp.path(), &format!("{UNMARKED}{owner}-7"), None),
             make(temp.path(), &format!("{UNMARKED}{owner}-8"), Some("")),
         ];
-        let kept = [
+        let others = [
             make(temp.path(), "picklock-full", None),
             make(temp.path(), "picklock-other", Some(&dead_owner())),
             make(temp.path(), &format!("{UNMARKED}{}-7", dead_owner()), None),
         ];
-        for dir in gone.iter().chain(&kept) {
+        for dir in gone.iter().chain(&others) {
             remove_registered(dir, &owner);
         }
         assert!(!gone.iter().any(|dir| dir.exists()));
-        assert!(kept.iter().all(|dir| dir.exists()));
+        assert!(others.iter().all(|dir| dir.exists()));
     }
 
-    /// Takes the steps of the removal one by one, and of the making in the other order.
+    /// Takes the steps of the removal one by one, which are those of the creation in reverse order.
     #[test]
-    fn at_each_step_the_owner_is_known() {
+    fn owner_is_known_after_each_step() {
         let temp = TempDir::new().unwrap();
         let owner = dead_owner();
         let known = |dir: &Path| owner_of(dir).is_some_and(|found| found.to_string() == owner);
         let dir = make(temp.path(), "picklock-whole", Some(&owner));
         let unmarked = unmarked(&dir, &owner);
         assert!(known(&dir));
-        assert_eq!(emptied(&dir, &unmarked).unwrap(), unmarked);
+        assert_eq!(empty(&dir, &unmarked).unwrap(), unmarked);
         assert_eq!(names(&unmarked), [MARKER]);
         std::fs::write(unmarked.join(MARKER), "").unwrap();
         assert!(known(&unmarked), "half a marker");
@@ -258,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_taken_does_not_keep_a_directory() {
+    fn directory_is_removed_even_if_its_unmarked_name_is_taken() {
         let temp = TempDir::new().unwrap();
         let owner = dead_owner();
         let dir = make(temp.path(), "picklock-whole", Some(&owner));
@@ -269,15 +271,15 @@ mod tests {
     }
 
     #[test]
-    fn only_marked_directories_of_the_dead_are_swept() {
+    fn only_marked_directories_of_dead_owners_are_swept() {
         let temp = TempDir::new().unwrap();
         let here = ProcessIdentity::this_process().unwrap().to_string();
         let dead = dead_owner();
         let swept = make(temp.path(), "picklock-dead", Some(&dead));
-        let kept = [
+        let others = [
             make(temp.path(), "picklock-living", Some(&here)),
             make(temp.path(), "picklock-unmarked", None),
-            make(temp.path(), "picklock-nonsense", Some("somebody")),
+            make(temp.path(), "picklock-nonsense", Some("nonsense")),
             make(temp.path(), "another-dead", Some(&dead)),
         ];
         let target = make(temp.path(), "target", Some(&dead));
@@ -285,6 +287,6 @@ mod tests {
 
         assert_eq!(sweep(temp.path()), std::slice::from_ref(&swept));
         assert!(!swept.exists());
-        assert!(target.exists() && kept.iter().all(|dir| dir.exists()));
+        assert!(target.exists() && others.iter().all(|dir| dir.exists()));
     }
 }

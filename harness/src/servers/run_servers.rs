@@ -12,11 +12,11 @@ use super::server_process::ProcessHost;
 use super::{BackendError, Password, Reaper, ServerAddress, ServerKind, Watch, server_queries};
 use crate::record;
 
-/// The Redis servers of a run, of whatever kind. Nodes and replicas are numbered from 0; a number that the layout
-/// does not have is an error of the caller, and panics.
+/// The Redis servers of a run, of any kind. Nodes and replicas are numbered from 0. A number outside the layout is an
+/// error of the caller, and panics.
 ///
-/// All methods but the last take `&self`: the nemesis breaks nodes while the workload runs. They are
-/// meant for one thread.
+/// All methods except [`stop`](Servers::stop) take `&self`, because the nemesis breaks nodes while the workload runs.
+/// They are meant for one thread.
 pub struct Servers {
     host: Box<dyn Host>,
     nodes: Vec<Node>,
@@ -34,11 +34,12 @@ impl fmt::Debug for Servers {
 }
 
 impl Servers {
-    /// Starts all servers together. Their data and logs (`node-0.log`) go into `dir`, which must
-    /// be a fresh directory of this run.
+    /// Starts all servers at the same time. Their data and logs (`node-0.log`) go into `dir`, which must be a new
+    /// directory of this run.
     ///
     /// # Errors
-    /// A server does not start, or what it needs is not there. Servers that did start are ended again.
+    /// Returns an error if a server does not start, or a requirement is not met. Servers that did start are stopped
+    /// again.
     pub async fn start(
         kind: &ServerKind,
         layout: Layout,
@@ -70,84 +71,82 @@ impl Servers {
         }
     }
 
-    /// Starts all nodes at once, and then the Sentinels.
+    /// Starts all nodes at the same time, and then the Sentinels.
     async fn start_all(&mut self, orders: &Orders) -> Result<(), BackendError> {
         let (host, layout) = (&*self.host, orders.layout);
         let nodes = (0..layout.nodes).map(|node| Node::start(host, orders, node));
         self.nodes = try_join_all(nodes).await?;
         if let Some(node) = self.nodes.first() {
             self.server = match node.master.server.identity() {
-                Some(told) => told,
+                Some(identity) => identity,
                 None => server_queries::identify(node.master.address()).await?,
             };
         }
         if layout.sentinels == 0 {
             return Ok(());
         }
-        let servers = self.nodes.iter().map(|node| {
+        let announced_by_node = self.nodes.iter().map(|node| {
             let announced = node.servers().map(|member| member.server.announced());
             try_join_all(announced)
         });
-        let servers = try_join_all(servers).await?;
-        let started =
+        let servers = try_join_all(announced_by_node).await?;
+        let sentinels =
             (0..layout.sentinels).map(|number| host.start(orders.sentinel(number, &servers)));
-        self.sentinels = try_join_all(started).await?;
-        let announced = self.sentinels.iter().map(|sentinel| sentinel.announced());
-        let announced = try_join_all(announced).await?;
+        self.sentinels = try_join_all(sentinels).await?;
+        let announced = try_join_all(self.sentinels.iter().map(|it| it.announced())).await?;
         let listening = self.sentinels.iter().map(|sentinel| sentinel.address());
         self.watch = Some(Watch::begin(listening.collect(), announced, servers).await?);
         Ok(())
     }
 
-    /// Where the node's master listens, on loopback. A container may come back from
-    /// [`restart`](Servers::restart) on another port: ask again.
+    /// Returns the loopback address of the node's master. A container may have another port after a
+    /// [`restart`](Servers::restart), so call this again.
     pub fn address(&self, node: usize) -> ServerAddress {
         self.nodes[node].master.address()
     }
 
-    /// Where a replica of the node listens, on loopback.
+    /// Returns the loopback address of a replica of the node.
     pub fn replica_address(&self, node: usize, replica: usize) -> ServerAddress {
         self.nodes[node].replicas[replica].address()
     }
 
-    /// What the node's master tells of its keys.
+    /// Returns the events that the node's master reports about its keys.
     pub fn report(&self, node: usize) -> KeyReport {
         self.nodes[node].master.server.report()
     }
 
-    /// The process of the server that listens there, where it is one of this machine.
+    /// Returns the PID of the server at this address, if it is a process of this machine.
     pub fn process_at(&self, address: ServerAddress) -> Option<u32> {
         let mut servers = self.nodes.iter().flat_map(Node::servers);
         let server = servers.find(|member| member.address() == address)?;
         server.server.process_id()
     }
 
-    /// What every server and Sentinel wants of its clients.
+    /// Returns the password of all servers and Sentinels.
     pub fn password(&self) -> Password {
         self.password
     }
 
-    /// The Sentinels and the addresses that they announce; `None` without Sentinels.
+    /// Returns the Sentinels and their announced addresses, or `None` without Sentinels.
     pub fn watch(&self) -> Option<&Watch> {
         self.watch.as_ref()
     }
 
-    /// Name and version of the servers.
+    /// Returns the name and version of the servers.
     pub fn server(&self) -> &record::Redis {
         &self.server
     }
 
-    /// The value of the label `picklock.run` of these containers, and of no others; `None` where the
-    /// servers are no containers.
+    /// Returns the value of the label `picklock.run` that only these containers have, or `None` if the servers are not
+    /// containers.
     pub fn run_id(&self) -> Option<&str> {
         self.host.run_id()
     }
 
-    /// Freezes the node. It has stopped when this returns: connections stay open, nothing is
-    /// answered.
+    /// Freezes the node. When this returns, the node has stopped: connections stay open, and no command is answered.
     ///
     /// # Errors
-    /// The node is down, or the engine refuses.
+    /// Returns an error if the node is down, or the engine refuses.
     pub async fn pause(&self, node: usize) -> Result<(), BackendError> {
         self.nodes[node].master.server.pause().await
     }
@@ -155,47 +154,46 @@ impl Servers {
     /// Thaws the node.
     ///
     /// # Errors
-    /// The node is down, or the engine refuses.
+    /// Returns an error if the node is down, or the engine refuses.
     pub async fn resume(&self, node: usize) -> Result<(), BackendError> {
         self.nodes[node].master.server.resume().await
     }
 
-    /// Kills the node with SIGKILL, frozen or not. It is dead when this returns; no other program
-    /// gets its port in the meantime (processes only). With `aof-everysec` it is a power loss:
-    /// the last second of the append-only file is gone.
+    /// Kills the node with SIGKILL, frozen or not. When this returns, the node is dead; until it is restarted, no other
+    /// program gets its port (processes only). With `aof-everysec` this is a power loss: the last second of the
+    /// append-only file is lost.
     ///
     /// # Errors
-    /// The node is down already, the engine refuses, or the file cannot be cut.
+    /// Returns an error if the node is already down, the engine refuses, or the file cannot be cut.
     pub async fn crash(&self, node: usize) -> Result<(), BackendError> {
         self.nodes[node].master.crash().await
     }
 
-    /// Starts the killed node again with the data that it left. It answers when this returns.
+    /// Restarts the killed node with the data that it left. When this returns, the node answers.
     ///
     /// # Errors
-    /// The node is up, or does not start again. The error contains the end of its log.
+    /// Returns an error if the node is up, or does not start. The error contains the end of its log.
     pub async fn restart(&self, node: usize) -> Result<ServerAddress, BackendError> {
         let Node { master, replicas } = &self.nodes[node];
         master.server.restart().await?;
-        master.begin();
+        master.begin_recording();
         if master.server.moves() {
-            // Replicas that still follow it must be told where it is now.
+            // Replicas that still follow this master need its new address.
             for replica in replicas {
                 if server_queries::is_replica(replica.address()).await? {
-                    master.leads(replica).await?;
+                    master.lead(replica).await?;
                 }
             }
         }
         Ok(master.address())
     }
 
-    /// Shifts the wall clock of the node's master, or of one of its replicas, forward by so many
-    /// nanoseconds, or back if negative. The server has seen the shift when this returns, and keeps
-    /// it across a restart.
+    /// Shifts the wall clock of the node's master, or of one of its replicas, by `off_ns` nanoseconds (negative: back).
+    /// When this returns, the server has seen the shift. It keeps the shift across a restart.
     ///
     /// # Errors
-    /// The clock cannot be shifted, or the server does not answer, or does not see it. The offset
-    /// may be written nevertheless; then a dead server has it when it comes back.
+    /// Returns an error if the clock cannot be shifted, or the server does not answer or does not see the shift. The
+    /// offset may have been written nevertheless; a dead server then has it after its restart.
     pub async fn set_clock_off(
         &self,
         node: usize,
@@ -207,21 +205,21 @@ impl Servers {
         server.set_clock_off(off_ns).await
     }
 
-    /// The last `lines` lines of the node's own log; empty if it cannot be read.
+    /// Returns the last `lines` lines of the log of the node's first server, or nothing if it cannot be read.
     pub async fn log_tail(&self, node: usize, lines: usize) -> String {
         self.nodes[node].master.server.log_tail(lines).await
     }
 
-    /// How the node's own server is, as the end of an error message: whether its process has ended,
-    /// and its last words.
+    /// Describes the condition of the node's first server for the end of an error message: whether its process has
+    /// exited, and the end of its log.
     pub async fn condition(&self, node: usize) -> String {
         self.nodes[node].master.server.condition().await
     }
 
-    /// Ends all servers, and removes their containers. Logs stay in the run's directory.
+    /// Stops all servers, and removes their containers. Logs remain in the run's directory.
     ///
     /// # Errors
-    /// A server could not be ended. The others are ended nevertheless.
+    /// Returns an error if a server cannot be stopped. The others are stopped nevertheless.
     pub async fn stop(self) -> Result<(), BackendError> {
         let servers = self.nodes.iter().flat_map(Node::servers);
         let servers = servers.map(|member| &member.server).chain(&self.sentinels);

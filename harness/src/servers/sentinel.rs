@@ -12,35 +12,35 @@ use tokio::time::timeout;
 use super::server_queries::{ask, connection, unanswered};
 use super::{BackendError, Password, ServerAddress};
 
-/// After this time without an answer, the first Sentinel considers a master down. Redis's default
-/// is 30 s; nothing else about Sentinel's own timing is changed, so a failover takes one to three
-/// seconds and a stale master is left alone for at least eight.
+/// Time without an answer after which the first Sentinel considers a master down. Redis's default is 30 s. Sentinel's
+/// other timing is unchanged, so a failover takes one to three seconds, and a stale master is not demoted for at least
+/// eight.
 const DOWN_AFTER: Duration = Duration::from_millis(400);
 
-/// Each Sentinel notices this much later than the one before. If all noticed at once, each would
-/// vote for itself, and an election without a winner is repeated only much later.
+/// How much later each Sentinel notices than the one before. If all noticed at the same time, each would vote for
+/// itself, and an election without a winner is repeated only much later.
 const STAGGER: Duration = Duration::from_millis(250);
 
-/// A failed failover is repeated after twice this time. It is also how long Sentinels tolerate a
-/// replica that does not follow the master they know, as after `cut-replication`.
+/// Half of the time after which a failed failover is repeated. It is also how long Sentinels tolerate a replica that
+/// does not follow the master they know, as after `cut-replication`.
 const FAILOVER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long Sentinels may take to find each other and all servers.
 const START_PATIENCE: Duration = Duration::from_secs(20);
 
-/// How long Sentinels may take to promote a replica: a failed election is repeated only after a
-/// minute, and by then all leases have expired.
+/// How long Sentinels may take to promote a replica. A failed election is repeated only after a minute, when all leases
+/// have expired.
 const PROMOTION_PATIENCE: Duration = Duration::from_secs(20);
 
 /// Pause between two requests.
 const POLL: Duration = Duration::from_millis(10);
 
-/// The name by which the Sentinels know a node.
+/// Returns the name by which the Sentinels know a node.
 pub fn master_name(node: usize) -> String {
     format!("picklock-{node}")
 }
 
-/// The configuration of one Sentinel out of `sentinels`: it watches the first server of each node.
+/// Returns the configuration of one of `sentinels` Sentinels, which monitors the first server of each node.
 pub(super) fn configuration(
     servers: &[Vec<SocketAddr>],
     number: usize,
@@ -65,8 +65,8 @@ pub(super) fn configuration(
             FAILOVER_TIMEOUT.as_millis(),
         ));
     }
-    // Sentinels give the password to each other, too. One in a container gets its clients from other
-    // addresses than loopback, and the password keeps others out.
+    // Sentinels also authenticate to each other with this password. Clients of a Sentinel in a container do not come
+    // from loopback addresses, and the password keeps others out.
     text.push_str(&format!("requirepass {password}\nprotected-mode no\n"));
     text
 }
@@ -80,9 +80,9 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Waits until every Sentinel knows all others and all servers.
-    /// `listening`: where they are on loopback; `announced`: where they find each other;
-    /// `servers`: where they find each node's servers, the master first.
+    /// Waits until every Sentinel knows all others and all servers. `listening` are their addresses on loopback,
+    /// `announced` the addresses that they use for each other, and `servers` the addresses that they use for each
+    /// node's servers, master first.
     pub(super) async fn begin(
         listening: Vec<ServerAddress>,
         announced: Vec<SocketAddr>,
@@ -112,42 +112,44 @@ impl Watch {
         }
     }
 
-    /// Where the Sentinels listen, on loopback.
+    /// Returns the Sentinels' addresses on loopback.
     pub fn listening(&self) -> &[ServerAddress] {
         &self.listening
     }
 
-    /// Where the Sentinels say that they are, in the same order.
+    /// Returns the addresses that the Sentinels announce, in the same order.
     pub fn announced(&self) -> &[SocketAddr] {
         &self.announced
     }
 
-    /// Where the Sentinels say that the servers of a node are: its first master, then its
-    /// replicas.
+    /// Returns the addresses that the Sentinels report for the servers of a node: its first master, then its replicas.
     pub fn servers(&self, node: usize) -> &[SocketAddr] {
         &self.servers[node]
     }
 
-    /// Waits until all Sentinels name a replica of the node as its master, and returns which one:
-    /// its number among the [servers](Watch::servers).
+    /// Waits until all Sentinels report the same replica as the node's master. Returns its index among the
+    /// [servers](Watch::servers).
     ///
     /// # Errors
-    /// They do not do so in time, or do not answer.
+    /// Returns an error if this does not happen in time, or a Sentinel does not answer.
     pub async fn promoted(&self, node: usize) -> Result<usize, BackendError> {
         let name = master_name(node);
         let mut seen = String::new();
         let promoted = async {
             loop {
-                let asked = self.listening.iter().map(|at| master(*at, &name));
-                let named = try_join_all(asked).await?;
-                let number = |at: &SocketAddr| self.servers[node].iter().position(|one| one == at);
-                if let Some(server) = named.first().and_then(number)
+                let queries = self
+                    .listening
+                    .iter()
+                    .map(|sentinel| master(*sentinel, &name));
+                let masters = try_join_all(queries).await?;
+                let index = |at: &SocketAddr| self.servers[node].iter().position(|one| one == at);
+                if let Some(server) = masters.first().and_then(index)
                     && server > 0
-                    && named.iter().all(|other| *other == named[0])
+                    && masters.iter().all(|other| *other == masters[0])
                 {
                     return Ok(server);
                 }
-                seen = format!("they name {named:?} as its master");
+                seen = format!("they report {masters:?} as its master");
                 tokio::time::sleep(POLL).await;
             }
         };
@@ -161,21 +163,26 @@ impl Watch {
         }
     }
 
-    /// The number of the last failover of a node (its `config-epoch`), as far as a Sentinel that answers has heard of
-    /// it; 0: its first master was never replaced. It grows with each failover, also with one back to that master.
+    /// Returns the number of the last failover of a node (its `config-epoch`) that any answering Sentinel knows, or 0
+    /// if its first master was never replaced. It grows with every failover, even with one back to that master.
     pub async fn last_failover(&self, node: usize) -> u64 {
         let name = master_name(node);
         let words = ["SENTINEL", "MASTER", &name];
-        let asked = self.listening.iter().map(async |at| {
-            let fields: HashMap<String, String> = ask(*at, &words, "SENTINEL MASTER").await.ok()?;
+        let epochs = self.listening.iter().map(async |sentinel| {
+            let fields: HashMap<String, String> =
+                ask(*sentinel, &words, "SENTINEL MASTER").await.ok()?;
             fields.get("config-epoch")?.parse().ok()
         });
-        let told = join_all(asked).await;
-        told.into_iter().flatten().max().unwrap_or(0)
+        join_all(epochs)
+            .await
+            .into_iter()
+            .flatten()
+            .max()
+            .unwrap_or(0)
     }
 
-    /// Introduces every Sentinel to every other, with the message that they would send themselves,
-    /// but only every two seconds.
+    /// Introduces every Sentinel to every other, with the message that they would send each other anyway, but only
+    /// every two seconds.
     async fn introduce(&self) -> Result<(), BackendError> {
         let identities = try_join_all(self.listening.iter().map(|at| identity(*at))).await?;
         for (to, listening) in self.listening.iter().enumerate() {
@@ -202,13 +209,13 @@ impl Watch {
         Ok(())
     }
 
-    /// What one of the Sentinels does not know yet.
+    /// Describes what a Sentinel does not know yet, or returns `None` if they know everything.
     async fn missing(&self) -> Result<Option<String>, BackendError> {
         for (number, listening) in self.listening.iter().enumerate() {
             let mut connection = connection(*listening, "SENTINEL MASTER").await?;
             for (node, servers) in self.servers.iter().enumerate() {
-                let ready = ready(&mut connection, node, self.listening.len(), servers.len());
-                let ready = ready.await;
+                let sentinels = self.listening.len();
+                let ready = ready(&mut connection, node, sentinels, servers.len()).await;
                 if let Err(reason) = ready.map_err(unanswered(*listening, "SENTINEL MASTER"))? {
                     return Ok(Some(format!("Sentinel {number}: {reason}")));
                 }
@@ -218,7 +225,7 @@ impl Watch {
     }
 }
 
-/// Whether a Sentinel could fail over this node now.
+/// Checks that a Sentinel could fail over this node now. The inner error is the reason why it could not.
 async fn ready(
     connection: &mut MultiplexedConnection,
     node: usize,
@@ -226,42 +233,45 @@ async fn ready(
     servers: usize,
 ) -> RedisResult<Result<(), String>> {
     let name = master_name(node);
-    let about = |what: &str| cmd("SENTINEL").arg(what).arg(&name).to_owned();
+    let about = |command: &str| cmd("SENTINEL").arg(command).arg(&name).to_owned();
     let master: HashMap<String, String> = about("MASTER").query_async(connection).await?;
     let replicas: Vec<HashMap<String, String>> = about("REPLICAS").query_async(connection).await?;
-    let field = |of: &HashMap<String, String>, field: &str| -> String {
-        of.get(field).cloned().unwrap_or_default()
+    let field = |fields: &HashMap<String, String>, name: &str| -> String {
+        fields.get(name).cloned().unwrap_or_default()
     };
     let others = field(&master, "num-other-sentinels");
     if field(&master, "flags") != "master" || others != (sentinels - 1).to_string() {
         return Ok(Err(format!(
-            "{name} is `{}`, watched by {others} others",
+            "{name} is `{}`, monitored by {others} others",
             field(&master, "flags")
         )));
     }
-    // A replica that it has heard of but not yet heard from is `s_down` or `disconnected`.
-    let is_heard = |replica: &&HashMap<String, String>| {
+    // A replica that the Sentinel knows of, but has no contact with yet, is `s_down` or `disconnected`.
+    let is_known = |replica: &&HashMap<String, String>| {
         field(replica, "flags") == "slave" && field(replica, "master-link-status") == "ok"
     };
-    let heard = replicas.iter().filter(is_heard).count();
-    Ok(match heard + 1 == servers {
-        true => Ok(()),
-        false => Err(format!("{name} has {heard} of {} replicas", servers - 1)),
-    })
+    let known = replicas.iter().filter(is_known).count();
+    if known + 1 == servers {
+        return Ok(Ok(()));
+    }
+    Ok(Err(format!(
+        "{name} has {known} of {} replicas",
+        servers - 1
+    )))
 }
 
 async fn identity(sentinel: ServerAddress) -> Result<String, BackendError> {
     ask(sentinel, &["SENTINEL", "MYID"], "SENTINEL MYID").await
 }
 
-/// Where a Sentinel says that the master is.
+/// Returns the master's address that a Sentinel reports.
 async fn master(sentinel: ServerAddress, name: &str) -> Result<SocketAddr, BackendError> {
     const QUESTION: &str = "SENTINEL GET-MASTER-ADDR-BY-NAME";
     let words = ["SENTINEL", "GET-MASTER-ADDR-BY-NAME", name];
     let (ip, port): (String, u16) = ask(sentinel, &words, QUESTION).await?;
     let ip = ip.parse().map_err(|_| {
-        let what = format!("`{ip}` is no address");
-        let error = redis::RedisError::from(std::io::Error::other(what));
+        let reason = format!("`{ip}` is not an IP address");
+        let error = redis::RedisError::from(std::io::Error::other(reason));
         unanswered(sentinel, QUESTION)(error)
     })?;
     Ok(SocketAddr::new(ip, port))

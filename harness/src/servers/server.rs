@@ -1,5 +1,5 @@
-//! What differs between the kinds of servers: how one is started, frozen, killed and asked for its log.
-//! Everything else is in [`Servers`](super::Servers), once for all kinds.
+//! Operations that differ between kinds of servers: starting one, freezing it, killing it and reading its log. All
+//! other operations are in [`Servers`](super::Servers), for all kinds.
 //!
 //! A new kind is one file with a [`Host`] and its [`Server`], a variant of
 //! [`ServerKind`](super::ServerKind), and a line in [`Servers::start`](super::Servers::start).
@@ -8,42 +8,42 @@ use std::net::SocketAddr;
 
 use futures_util::future::LocalBoxFuture;
 
-use super::node_log::worker_stderr;
+use super::node_log::describe_tail;
 use super::server_order::ServerOrder;
 use super::{BackendError, ServerAddress};
 use crate::record;
 
-/// What comes of a request to a server.
+/// The future of an operation on a server.
 pub(super) type Answer<'a, T = ()> = LocalBoxFuture<'a, Result<T, BackendError>>;
 
-/// What a server tells of its keys to those who watch it.
+/// The events that a server reports about its keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyReport {
     /// The commands that it executes, and the keys that expire or are evicted.
     Everything,
-    /// The commands alone: its settings, which are not ours, keep it from telling the rest.
+    /// Only the commands, because the settings of an external server exclude the rest.
     Commands,
-    /// Nothing, for this reason in its words.
+    /// Nothing; contains the reason.
     Nothing(String),
 }
 
-/// What starts the servers of one kind, for one run.
+/// Starts the servers of one kind, for one run.
 pub(super) trait Host {
-    /// Starts a server, and waits until it accepts connections. A start that fails or is cancelled leaves
-    /// nothing, or what [`abandon`](Host::abandon) and the reaper find.
+    /// Starts a server, and waits until it accepts connections. A start that fails or is cancelled leaves at most what
+    /// [`abandon`](Host::abandon) and the reaper can find.
     fn start(&self, order: ServerOrder) -> Answer<'_, Box<dyn Server>>;
 
-    /// Removes what starts that were cancelled have left.
+    /// Removes what cancelled starts have left.
     fn abandon(&self) -> LocalBoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
 
-    /// Removes what is left now that all servers have ended.
+    /// Removes what remains after all servers have been stopped.
     fn end(self: Box<Self>) -> LocalBoxFuture<'static, ()> {
         Box::pin(std::future::ready(()))
     }
 
-    /// The value of the label `picklock.run` of its containers; `None`: it has none.
+    /// Returns the value of the label `picklock.run` of its containers, or `None` if it has none.
     fn run_id(&self) -> Option<&str> {
         None
     }
@@ -51,55 +51,55 @@ pub(super) trait Host {
 
 /// One server or Sentinel.
 pub(super) trait Server {
-    /// Where it listens, on loopback.
+    /// Returns the server's address on loopback.
     fn address(&self) -> ServerAddress;
 
-    /// The id of its process, where it is one of this machine and runs.
+    /// Returns the server's PID, if it is a running process of this machine.
     fn process_id(&self) -> Option<u32> {
         None
     }
 
-    /// Its name and version, where they are known already.
+    /// Returns the server's name and version, if they are already known.
     fn identity(&self) -> Option<record::Redis> {
         None
     }
 
-    /// What it tells of its keys.
+    /// Returns the events that the server reports about its keys.
     fn report(&self) -> KeyReport {
         KeyReport::Everything
     }
 
-    /// Where other servers find it.
+    /// Returns the address under which other servers reach this one.
     fn announced(&self) -> Answer<'_, SocketAddr>;
 
-    /// True if other servers may find it elsewhere after a restart, so that they have to be told.
+    /// Returns true if the server may have another announced address after a restart.
     fn moves(&self) -> bool {
         false
     }
 
-    /// Freezes it. It has stopped when this returns.
+    /// Freezes the server. It has stopped when this returns.
     fn pause(&self) -> Answer<'_>;
 
-    /// Thaws it.
+    /// Thaws the server.
     fn resume(&self) -> Answer<'_>;
 
-    /// `Err`: it is down.
-    fn must_run(&self) -> Answer<'_>;
+    /// Returns an error if the server is down.
+    fn check_is_up(&self) -> Answer<'_>;
 
-    /// Kills it, frozen or not. It is dead when this returns.
+    /// Kills the server, frozen or not. It is dead when this returns.
     fn kill(&self) -> Answer<'_>;
 
-    /// Starts the killed server again. It answers when this returns.
+    /// Restarts the killed server. It answers when this returns.
     fn restart(&self) -> Answer<'_>;
 
-    /// Kills it if it is up, and leaves its log in the file of its order.
+    /// Kills the server if it is up, and writes its log to the file from its order.
     fn end(&self) -> Answer<'_>;
 
-    /// The last lines of its log; empty if it cannot be read.
+    /// Returns the last lines of the log, or nothing if it cannot be read.
     fn log_tail(&self, lines: usize) -> LocalBoxFuture<'_, String>;
 
-    /// How it is, as the end of an error message.
+    /// Describes the server's condition for the end of an error message.
     fn condition(&self) -> LocalBoxFuture<'_, String> {
-        Box::pin(async move { worker_stderr(&self.log_tail(10).await) })
+        Box::pin(async move { describe_tail(&self.log_tail(10).await) })
     }
 }

@@ -11,17 +11,19 @@ use tokio::net::TcpStream;
 
 use crate::rng;
 
-/// How a server answers the right password.
+/// A server's reply to the right password.
 const WELCOME: &[u8] = b"+OK\r\n";
 
-/// The password of a run's servers: hexadecimal digits. Other users of the machine reach the ports, and
-/// must not be served. It stands on no command line and in no error.
+/// The password of a run's servers, as hexadecimal digits. Other users of the machine can reach the ports, but must not
+/// have access. The password appears in no command line and in no error.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Password([u8; 16]);
 
 impl Password {
-    /// A new one, for one run.
-    /// `Err`: the operating system cannot provide entropy.
+    /// Creates a password for one run.
+    ///
+    /// # Errors
+    /// Returns an error if the operating system cannot provide entropy.
     pub(super) fn fresh() -> io::Result<Password> {
         let bytes = rng::fresh_secret();
         Ok(Password(
@@ -29,14 +31,14 @@ impl Password {
         ))
     }
 
-    /// Its SHA-256, hexadecimal: a server's command line may hold that, because the password cannot be
-    /// found from it.
+    /// Returns its SHA-256 in hexadecimal digits. A server's command line may contain it, because the password cannot
+    /// be derived from it.
     pub(super) fn digest(self) -> String {
         let digest = Sha256::digest(self.text());
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Its text. Keep it out of messages.
+    /// Returns the password itself, which must not appear in messages.
     pub fn text(self) -> String {
         format!("{:032x}", u128::from_be_bytes(self.0))
     }
@@ -48,7 +50,7 @@ impl fmt::Debug for Password {
     }
 }
 
-/// Where a server listens on loopback, with what it takes to be served there. Shown as its socket.
+/// A server's address on loopback, with the password for it. Displayed without the password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ServerAddress {
     socket: SocketAddr,
@@ -60,24 +62,24 @@ impl ServerAddress {
         ServerAddress { socket, password }
     }
 
-    /// Where it listens.
+    /// Returns the address without the password.
     pub fn socket(&self) -> SocketAddr {
         self.socket
     }
 
-    /// A client that gives the password with each connection.
+    /// Creates a client that sends the password on each connection.
     ///
     /// # Errors
-    /// None that an address can cause.
+    /// Never returns an error for a valid address.
     pub fn client(&self) -> RedisResult<Client> {
         let socket = self.socket;
         Client::open(format!("redis://:{}@{socket}", self.password.text()))
     }
 
-    /// A connection for commands. Neither it nor an answer may take longer than `patience`.
+    /// Opens a connection for commands. Neither the connection nor a reply may take longer than `patience`.
     ///
     /// # Errors
-    /// The server is not there, does not answer, or refuses.
+    /// Returns an error if the server is gone, does not answer, or refuses.
     pub async fn connection(&self, patience: Duration) -> RedisResult<MultiplexedConnection> {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(patience))
@@ -87,7 +89,7 @@ impl ServerAddress {
             .await
     }
 
-    /// The answer to one command, on a connection of its own.
+    /// Sends one command on a separate connection, and returns the reply.
     ///
     /// # Errors
     /// As [`connection`](ServerAddress::connection).
@@ -103,23 +105,23 @@ impl ServerAddress {
             .await
     }
 
-    /// A connection on which the password was given. The server has answered that, and nothing else.
+    /// Opens a connection and sends the password on it. The server has sent only the reply to the password.
     ///
     /// # Errors
-    /// It is not there, or accepts no more connections.
+    /// Returns an error if the server is gone, or accepts no more connections.
     pub async fn connect(&self) -> io::Result<TcpStream> {
         let mut stream = TcpStream::connect(self.socket).await?;
-        let words = format!("AUTH {}\r\n", self.password.text());
-        stream.write_all(words.as_bytes()).await?;
+        let auth = format!("AUTH {}\r\n", self.password.text());
+        stream.write_all(auth.as_bytes()).await?;
         let mut answer = [0; WELCOME.len()];
         stream.read_exact(&mut answer).await?;
-        match answer == WELCOME {
-            true => Ok(stream),
-            false => Err(io::Error::other(format!(
-                "the server at {self} does not take the password: {}",
+        if answer != WELCOME {
+            return Err(io::Error::other(format!(
+                "the server at {self} rejects the password: {}",
                 String::from_utf8_lossy(&answer).trim_end()
-            ))),
+            )));
         }
+        Ok(stream)
     }
 }
 
@@ -134,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_text_for_people_holds_the_password() {
+    fn displayed_text_does_not_contain_the_password() {
         let password = Password::fresh().unwrap();
         let address = ServerAddress::new("127.0.0.1:7".parse().unwrap(), password);
         assert_eq!(password.text().len(), 32);

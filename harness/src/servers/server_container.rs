@@ -22,7 +22,7 @@ use tokio::time::timeout;
 use super::container_host::ContainerHost;
 use super::engine::{self, confine, labels, refused};
 use super::error::{io_error, not_ready};
-use super::node_log::{says_ready, worker_stderr};
+use super::node_log::{describe_tail, is_ready_line};
 use super::server::{Answer, Host, Server};
 use super::server_order::ServerOrder;
 use super::{BackendError, Password, ServerAddress, container_removal, server_queries};
@@ -30,17 +30,17 @@ use super::{BackendError, Password, ServerAddress, container_removal, server_que
 /// Redis's port inside a container.
 const PORT: u16 = 6379;
 
-/// A Sentinel's configuration in [`DATA`], which it rewrites.
+/// A Sentinel's configuration in [`DATA`], which the Sentinel rewrites.
 const SENTINEL_FILE: &str = "sentinel.conf";
 
-/// What the entry point of official images needs: it gives the data directory to a user of its own, and
-/// becomes that user. A server without such a user reads directories that are ours.
+/// Capabilities that the entry point of official images needs: it gives the data directory to its own user, and becomes
+/// that user. Without such a user, the server reads directories that belong to us.
 const CAPABILITIES: [&str; 5] = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"];
 
-/// How long a container may take to start, on an engine that is busy.
+/// How long a container may take to start on a busy engine.
 const START_PATIENCE: Duration = Duration::from_secs(60);
 
-/// Where the images let their server keep its data.
+/// Data directory of a server in the images.
 const DATA: &str = "/data";
 
 impl Host for ContainerHost {
@@ -58,7 +58,7 @@ impl Host for ContainerHost {
     }
 
     fn end(self: Box<Self>) -> LocalBoxFuture<'static, ()> {
-        // The network is left.
+        // The engine removes everything except the network.
         Box::pin(container_removal::end(self.watch))
     }
 
@@ -67,26 +67,26 @@ impl Host for ContainerHost {
     }
 }
 
-/// One server in a container of its own, published on loopback only.
+/// A server in its own container, published on loopback only.
 pub(super) struct ServerContainer {
     name: String,
     log: PathBuf,
     engine: Docker,
-    /// By which the engine knows it. A container that is not removed is left to the reaper.
+    /// The engine's ID of the container. A container that is not removed is left to the reaper.
     id: String,
     address: Mutex<SocketAddr>,
     password: Password,
-    /// The user as which it follows a master of its node; `None`: a Sentinel.
+    /// The user as which the server follows a master of its node, or `None` for a Sentinel.
     follower: Option<String>,
 }
 
 impl ServerContainer {
-    /// Starts it, and waits until it accepts connections.
+    /// Starts the container, and waits until the server accepts connections.
     pub(super) async fn start(
         host: &ContainerHost,
         order: ServerOrder,
     ) -> Result<Self, BackendError> {
-        // Only the replicas of its own node get a master's data.
+        // Only the replicas of its own node may get a master's data.
         let follower = match order.sentinel {
             Some(_) => None,
             None => Some(format!("{}-{}", host.run(), order.family)),
@@ -95,13 +95,13 @@ impl ServerContainer {
         let name = order.name;
         let options = None::<CreateContainerOptions>;
         let created = host.engine.create_container(options, body).await;
-        let created = created.map_err(refused(&name, "make the container"))?;
+        let created = created.map_err(refused(&name, "create the container"))?;
         let server = ServerContainer {
             id: created.id,
             name,
             log: order.log,
             engine: host.engine.clone(),
-            // Set when it is ready: a server that dies at start has no port.
+            // Set once the server is ready: a server that dies at start has no port.
             address: Mutex::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
             password: order.password,
             follower,
@@ -114,12 +114,12 @@ impl ServerContainer {
             Ok(true) => {}
             Ok(false) => return Err(server.died_at_start(host).await),
             Err(_) => {
-                let log = worker_stderr(&server.log("10").await);
+                let log = describe_tail(&server.log("10").await);
                 return Err(not_ready(&server.name, START_PATIENCE, &log));
             }
         }
-        server.ask_for_the_address().await?;
-        server.give_password_to_masters().await?;
+        server.update_address().await?;
+        server.set_master_credentials().await?;
         Ok(server)
     }
 
@@ -133,7 +133,7 @@ impl ServerContainer {
     async fn write(&self, file: &str, text: &str) -> Result<(), BackendError> {
         let mut header = tar::Header::new_gnu();
         header.set_size(text.len() as u64);
-        // Read and written by the user that the server becomes.
+        // Readable and writable for the user that the server becomes.
         header.set_mode(0o666);
         let mut archive = tar::Builder::new(Vec::new());
         let packed = archive
@@ -142,29 +142,32 @@ impl ServerContainer {
             .map_err(io_error(format!("pack {file}")))?;
         let options = UploadToContainerOptionsBuilder::new().path(DATA).build();
         let (id, body) = (&self.id, body_full(packed.into()));
-        let written = self.engine.upload_to_container(id, Some(options), body);
-        let written = written.await;
+        let written = self
+            .engine
+            .upload_to_container(id, Some(options), body)
+            .await;
         written.map_err(refused(&self.name, "write its configuration"))
     }
 
-    /// Waits until the server's log says that it accepts connections; false if it ended first.
+    /// Waits until the server's log reports that it accepts connections. Returns false if the server exited before
+    /// that.
     async fn is_ready(&self) -> bool {
         let options = LogsOptionsBuilder::new().stdout(true).follow(true).build();
         let mut frames = self.engine.logs(&self.id, Some(options));
         let mut text = String::new();
         while let Some(Ok(frame)) = frames.next().await {
             text.push_str(&String::from_utf8_lossy(&frame.into_bytes()));
-            if text.lines().any(says_ready) {
+            if text.lines().any(is_ready_line) {
                 return true;
             }
-            // The rest of a line comes with the next frame.
+            // The rest of a line arrives with the next frame.
             text.drain(..text.rfind('\n').map_or(0, |end| end + 1));
         }
         false
     }
 
     async fn died_at_start(&self, host: &ContainerHost) -> BackendError {
-        let found = self.inspect("ask for the exit status").await;
+        let found = self.inspect("read the exit status").await;
         let state = found.ok().and_then(|found| found.state);
         let ended = state.filter(|state| state.running != Some(true));
         let status = match ended.and_then(|state| state.exit_code) {
@@ -176,7 +179,7 @@ impl ServerContainer {
             node: self.name.clone(),
             program: program.into(),
             status,
-            log: worker_stderr(&self.log("10").await),
+            log: describe_tail(&self.log("10").await),
         }
     }
 
@@ -186,29 +189,29 @@ impl ServerContainer {
         found.map_err(refused(&self.name, doing))
     }
 
-    /// Asks the engine where the port is published. It changes with every start.
-    async fn ask_for_the_address(&self) -> Result<(), BackendError> {
-        let found = self.inspect("ask for the published port").await?;
+    /// Queries the engine for the published port, which changes with every start.
+    async fn update_address(&self) -> Result<(), BackendError> {
+        let found = self.inspect("read the published port").await?;
         let ports = found.network_settings.and_then(|it| it.ports);
         let bindings = ports.into_iter().flatten().filter_map(|(_, all)| all);
-        let port = bindings.flatten().find_map(|it| it.host_port?.parse().ok());
-        let port: u16 = port.ok_or_else(|| BackendError::NoNetwork(self.name.clone()))?;
+        let port: Option<u16> = bindings.flatten().find_map(|it| it.host_port?.parse().ok());
+        let port = port.ok_or_else(|| BackendError::NoNetwork(self.name.clone()))?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         *self.address.lock().unwrap_or_else(PoisonError::into_inner) = address;
         Ok(())
     }
 
-    /// Tells the server what to say to a master that it follows. It is not on its command line, which
-    /// everybody can read, so it must be told after each start.
-    async fn give_password_to_masters(&self) -> Result<(), BackendError> {
+    /// Sets the user and password that the server sends to a master that it follows. They are not on its command line,
+    /// which everyone can read, so they must be set after each start.
+    async fn set_master_credentials(&self) -> Result<(), BackendError> {
         match &self.follower {
             Some(user) => server_queries::follow_as(self.address(), user, self.password).await,
             None => Ok(()),
         }
     }
 
-    /// The last lines that it printed: `tail` is a number or `all`. Lines that cannot be read are
-    /// left out.
+    /// Returns the last lines of the server's output: `lines` is a number or `all`. Lines that cannot be read are left
+    /// out.
     async fn log(&self, lines: &str) -> String {
         let options = LogsOptionsBuilder::new()
             .stdout(true)
@@ -224,20 +227,20 @@ impl ServerContainer {
     }
 
     async fn is_running(&self) -> Result<bool, BackendError> {
-        let found = self.inspect("ask for the container's state").await?;
+        let found = self.inspect("read the container's state").await?;
         let running = found.state.and_then(|state| state.running);
         Ok(running.unwrap_or_default())
     }
 }
 
 impl Server for ServerContainer {
-    /// Where it is published on the host.
+    /// Returns the address at which the port is published on the host.
     fn address(&self) -> ServerAddress {
         let socket = *self.address.lock().unwrap_or_else(PoisonError::into_inner);
         ServerAddress::new(socket, self.password)
     }
 
-    /// Its address for other containers of the engine.
+    /// Returns the address for other containers of the engine.
     fn announced(&self) -> Answer<'_, SocketAddr> {
         Box::pin(async move {
             let found = self.inspect("inspect the container").await?;
@@ -256,7 +259,7 @@ impl Server for ServerContainer {
 
     fn pause(&self) -> Answer<'_> {
         Box::pin(async move {
-            self.must_run().await?;
+            self.check_is_up().await?;
             let paused = engine::pause_container(&self.engine, &self.id).await;
             paused.map_err(refused(&self.name, "pause the container"))
         })
@@ -264,22 +267,22 @@ impl Server for ServerContainer {
 
     fn resume(&self) -> Answer<'_> {
         Box::pin(async move {
-            self.must_run().await?;
+            self.check_is_up().await?;
             let resumed = engine::unpause_container(&self.engine, &self.id).await;
             resumed.map_err(refused(&self.name, "resume the container"))
         })
     }
 
-    fn must_run(&self) -> Answer<'_> {
+    fn check_is_up(&self) -> Answer<'_> {
         Box::pin(async move {
-            match self.is_running().await? {
-                true => Ok(()),
-                false => Err(BackendError::Down(self.name.clone())),
+            if !self.is_running().await? {
+                return Err(BackendError::Down(self.name.clone()));
             }
+            Ok(())
         })
     }
 
-    /// Kills it, and waits until the engine has noticed its death.
+    /// Kills the container, and waits until the engine has noticed its end.
     fn kill(&self) -> Answer<'_> {
         Box::pin(async move {
             let id = &self.id;
@@ -300,14 +303,14 @@ impl Server for ServerContainer {
             if self.is_running().await? {
                 return Err(BackendError::Up(self.name.clone()));
             }
-            self.begin("start the container again").await?;
-            self.ask_for_the_address().await?;
+            self.begin("restart the container").await?;
+            self.update_address().await?;
             server_queries::await_answer(&self.name, self.address()).await?;
-            self.give_password_to_masters().await
+            self.set_master_credentials().await
         })
     }
 
-    /// Copies its whole log into the run's directory, and removes it with its volumes.
+    /// Copies its whole log into the run's directory, and removes the container with its volumes.
     fn end(&self) -> Answer<'_> {
         Box::pin(async move {
             let text = self.log("all").await;
@@ -323,7 +326,7 @@ impl Server for ServerContainer {
     }
 }
 
-/// The command of the container.
+/// Returns the command of the container.
 fn command(program: &str, order: &ServerOrder, follower: Option<&str>) -> Vec<String> {
     let words = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
     let mut command = vec![program.to_owned()];
@@ -334,12 +337,12 @@ fn command(program: &str, order: &ServerOrder, follower: Option<&str>) -> Vec<St
         return command;
     };
     command.extend(order.arguments.iter().cloned());
-    // Official images switch it off. It refuses only servers that want no password.
+    // Official images disable protected mode, which only refuses servers without a password.
     command.extend(words("--protected-mode yes"));
-    // Everybody wants the password, of which the command line holds the digest only.
+    // All clients need the password, of which the command line contains only the digest.
     //
-    // The next container that starts gets the address of a killed one, and replicas of the dead server
-    // would copy the wrong data. So replication needs a user that only the servers of one node have.
+    // A container that starts later may get the address of a killed one, and replicas of the dead server would then
+    // copy the wrong data. Replication therefore needs a user that only the servers of one node have.
     let digest = order.password.digest();
     command.extend(words(&format!(
         "--user default on #{digest} ~* &* +@all --user {follower} on #{digest} +psync +replconf +ping"
@@ -347,8 +350,10 @@ fn command(program: &str, order: &ServerOrder, follower: Option<&str>) -> Vec<St
     command
 }
 
-/// What the engine makes the container of.
-/// `Err`: the directory of its data cannot be created.
+/// Returns the engine's description of the container.
+///
+/// # Errors
+/// Returns an error if its data directory cannot be created.
 fn body(
     host: &ContainerHost,
     order: &ServerOrder,
@@ -368,16 +373,16 @@ fn body(
         ..ContainerCreateBody::default()
     };
     let mut mounts = Vec::new();
-    // A power loss cuts the append-only file in a directory of this machine. The engine must run on this machine, and
-    // reach the run's directory: an engine that cannot mount the directory refuses to start the container.
+    // A power loss cuts the append-only file in a directory of this machine. The engine must run on this machine and
+    // have access to the run's directory; otherwise it refuses to start the container.
     if order.loses_tail {
-        let doing = format!("make {}", order.data.display());
+        let doing = format!("create {}", order.data.display());
         std::fs::create_dir_all(&order.data).map_err(io_error(doing))?;
         mounts.push(mount(&order.data, DATA, false));
         body.working_dir = Some(DATA.to_owned());
         body.user.clone_from(&host.user);
     }
-    // The library and its file, if the wall clock of the server can be shifted.
+    // The library and its file, if the server's wall clock can be shifted.
     if let Some(wall_clock) = order.wall_clock.as_deref() {
         let (variables, files) = wall_clock.in_container();
         let variables = variables.map(|(name, value)| format!("{name}={value}"));
@@ -399,7 +404,7 @@ fn mount(ours: &Path, theirs: &str, read_only: bool) -> Mount {
     }
 }
 
-/// A server of ours must only be reachable from this machine.
+/// Publishes the port on loopback only, so that the server can only be reached from this machine.
 fn on_loopback() -> HashMap<String, Option<Vec<PortBinding>>> {
     let binding = PortBinding {
         host_ip: Some(Ipv4Addr::LOCALHOST.to_string()),

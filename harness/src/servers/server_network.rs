@@ -1,5 +1,5 @@
-//! The network of a run's servers in containers. No other container is on it, so what runs on the same
-//! engine does not reach them, and no server of another run gets the address of one that was killed.
+//! The network of a run's servers in containers. Other containers are not on it, so they cannot reach the servers, and
+//! no server of another run can get the address of a killed one.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -14,15 +14,17 @@ use super::BackendError;
 use super::engine::{OWNER_LABEL, labels, owner, refused};
 use crate::clock::wall_clock;
 
-/// Label with the time at which the network was made, in seconds since the Unix epoch.
+/// Label with the creation time of the network, in seconds since the Unix epoch.
 const MADE_LABEL: &str = "picklock.made";
 
-/// What was tried, with what helps where the engine has no addresses left. Docker has some for thirty networks,
-/// unless its `default-address-pools` say more.
-const MAKING: &str = "make a network for the run (fewer `--jobs` need fewer, `docker network prune` removes unused ones)";
+/// The attempted operation, with advice in case the engine has no addresses left. Docker has enough for thirty
+/// networks, unless its `default-address-pools` are larger.
+const CREATING: &str = "create a network for the run (use fewer `--jobs`, or remove unused networks with `docker network prune`)";
 
-/// Makes the network of a run, and returns its name.
-/// `Err`: the engine refuses.
+/// Creates the network of a run. Returns its name.
+///
+/// # Errors
+/// Returns an error if the engine refuses.
 pub(super) async fn create(
     engine: &Docker,
     run: &str,
@@ -37,11 +39,11 @@ pub(super) async fn create(
         ..NetworkCreateRequest::default()
     };
     let created = engine.create_network(request).await;
-    created.map_err(refused(&name, MAKING))?;
+    created.map_err(refused(&name, CREATING))?;
     Ok(name)
 }
 
-/// Removes the networks with this label. True if none is left.
+/// Removes the networks with this label. Returns true if none is left.
 pub(super) async fn remove(engine: &Docker, label: &str) -> bool {
     let Ok(found) = labelled(engine, label).await else {
         return false;
@@ -50,7 +52,7 @@ pub(super) async fn remove(engine: &Docker, label: &str) -> bool {
     join_all(removals).await.into_iter().all(|removed| removed)
 }
 
-/// Removes the networks of dead owners. One that still has containers stays.
+/// Removes the networks of dead owners, except those that still have containers.
 pub(super) async fn sweep(engine: &Docker) {
     let found = labelled(engine, OWNER_LABEL).await.unwrap_or_default();
     let orphans = found.iter().filter(|network| is_orphan(network));
@@ -63,7 +65,7 @@ async fn labelled(engine: &Docker, label: &str) -> Result<Vec<Network>, Error> {
     engine.list_networks(Some(options)).await
 }
 
-/// True if it is gone. The engine refuses while containers are on it.
+/// Removes a network. Returns false if the engine refuses, as it does while the network has containers.
 async fn remove_one(engine: &Docker, network: &Network) -> bool {
     let Some(id) = network.id.as_deref() else {
         return false;
@@ -93,21 +95,21 @@ mod tests {
     }
 
     #[test]
-    fn the_network_of_a_dead_owner_is_an_orphan_and_no_other() {
+    fn only_networks_of_dead_owners_are_orphans() {
         let here = ProcessIdentity::this_process().unwrap().to_string();
         let (_, rest) = here.split_once(':').unwrap();
         let now = wall_clock().as_secs().to_string();
-        // No process id is as high as this one.
+        // No PID is as high as this one.
         let dead = format!("{}:{rest}", i32::MAX);
         assert!(is_orphan(&network(&dead, &now)));
         assert!(!is_orphan(&network(&here, &now)));
-        assert!(!is_orphan(&network("somebody", &now)));
+        assert!(!is_orphan(&network("someone else", &now)));
         let elsewhere = format!("{}:1:another boot:1", i32::MAX);
         assert!(!is_orphan(&network(&elsewhere, &now)));
         assert!(!is_orphan(&network(&elsewhere, "no number")));
         assert!(
             is_orphan(&network(&elsewhere, "1")),
-            "made before this boot"
+            "created before this boot"
         );
     }
 }

@@ -10,7 +10,7 @@ use super::server::{Host, Server};
 use super::server_order::{Orders, ServerOrder, family};
 use super::{BackendError, ServerAddress, ShiftedWallClock, server_queries, wall_clock_shim};
 
-/// A node: a master and its replicas, of whatever kind.
+/// A node: a master and its replicas, of any kind.
 pub(super) struct Node {
     pub master: Member,
     pub replicas: Vec<Member>,
@@ -21,13 +21,13 @@ pub(super) struct Member {
     name: String,
     pub server: Box<dyn Server>,
     wall_clock: Option<Arc<ShiftedWallClock>>,
-    /// What a power loss would remove, if a kill is one and the server is up.
+    /// The data that a power loss would remove. `None` if the server is down, or a kill is not a power loss.
     unsynced_tail: Mutex<Option<UnsyncedTail>>,
     data: Option<PathBuf>,
 }
 
 impl Node {
-    /// Starts all servers at once, and then links the replicas to the master.
+    /// Starts all servers at the same time, and then links the replicas to the master.
     pub(super) async fn start(
         host: &dyn Host,
         orders: &Orders,
@@ -41,13 +41,13 @@ impl Node {
         let replica = |replica| start(format!("{family}-replica-{replica}"));
         let replicas = try_join_all((0..orders.layout.replicas).map(replica));
         let (master, replicas) = try_join!(start(family.clone()), replicas)?;
-        // Replicas are linked after all servers are up: a replica that is started with an unreachable
-        // master retries only every second.
-        try_join_all(replicas.iter().map(|replica| master.leads(replica))).await?;
+        // Replicas are linked after all servers are up, because a replica that is started with an unreachable master
+        // retries only every second.
+        try_join_all(replicas.iter().map(|replica| master.lead(replica))).await?;
         Ok(Node { master, replicas })
     }
 
-    /// The master first.
+    /// Returns all servers, master first.
     pub(super) fn servers(&self) -> impl Iterator<Item = &Member> {
         std::iter::once(&self.master).chain(&self.replicas)
     }
@@ -65,19 +65,19 @@ impl Member {
             unsynced_tail: Mutex::default(),
             data,
         };
-        member.begin();
+        member.begin_recording();
         Ok(member)
     }
 
-    /// The server is ready: the data that it has loaded is durable, and what it appends from now on
-    /// is not yet.
-    pub(super) fn begin(&self) {
+    /// Starts to record the unsynced data. Must be called when the server is ready: the data that it has loaded is
+    /// durable, and the data that it appends from now on is not yet.
+    pub(super) fn begin_recording(&self) {
         *self.tail() = self.data.as_deref().map(UnsyncedTail::watch);
     }
 
-    /// Kills the server. Where that is a power loss, what was not durable is then removed.
+    /// Kills the server. If that is a power loss, removes the data that was not durable.
     pub(super) async fn crash(&self) -> Result<(), BackendError> {
-        self.server.must_run().await?;
+        self.server.check_is_up().await?;
         let lost_at_ns = self.tail().as_ref().map(UnsyncedTail::now_ns);
         self.server.kill().await?;
         match (self.tail().take(), lost_at_ns) {
@@ -89,8 +89,8 @@ impl Member {
         }
     }
 
-    /// Makes a server its replica, and waits until that has its data.
-    pub(super) async fn leads(&self, replica: &Member) -> Result<(), BackendError> {
+    /// Makes a server a replica of this one, and waits until it has the data.
+    pub(super) async fn lead(&self, replica: &Member) -> Result<(), BackendError> {
         let master = self.server.announced().await?;
         server_queries::follow(replica.address(), master).await
     }

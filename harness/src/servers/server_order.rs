@@ -1,4 +1,4 @@
-//! Which servers are started, and with which settings: the same for all kinds.
+//! The servers to start and their settings, which are the same for all kinds.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -9,32 +9,31 @@ use picklock_scenarios::Persistence;
 use super::error::io_error;
 use super::{BackendError, Password, ShiftedWallClock, WallClockShim, sentinel};
 
-/// A server to be started, any number of times.
+/// Description of a server, which can be started any number of times.
 #[derive(Debug)]
 pub(super) struct ServerOrder {
-    /// `node-0`, `node-0-replica-1`, `sentinel-2`.
+    /// Name: `node-0`, `node-0-replica-1`, `sentinel-2`.
     pub name: String,
-    /// The number of its node.
+    /// Number of its node.
     pub node: usize,
-    /// The name of its node's first server. Only servers of one node replicate each other.
+    /// Name of its node's first server. Only servers of one node replicate each other.
     pub family: String,
     pub arguments: Vec<String>,
-    /// The configuration of a Sentinel, which rewrites it; other servers need none.
+    /// The configuration of a Sentinel, which the Sentinel rewrites. `None` for other servers.
     pub sentinel: Option<String>,
-    /// What it wants of its clients, and gives to its master.
+    /// The password that clients need, and that the server sends to its master.
     pub password: Password,
-    /// The directory of its data, which need not exist.
+    /// Its data directory, which need not exist.
     pub data: PathBuf,
-    /// The file of its log.
+    /// Its log file.
     pub log: PathBuf,
-    /// A kill is a power loss, which removes from the append-only file in `data` what was appended in
-    /// the last second.
+    /// True if a kill is a power loss, which removes the last second from the append-only file in `data`.
     pub loses_tail: bool,
     /// Its wall clock, if that can be shifted.
     pub wall_clock: Option<Arc<ShiftedWallClock>>,
 }
 
-/// The orders of a run.
+/// The descriptions of a run's servers.
 #[derive(Debug)]
 pub(super) struct Orders {
     pub layout: Layout,
@@ -45,23 +44,28 @@ pub(super) struct Orders {
 }
 
 impl Orders {
-    /// Data and logs go into `dir`.
-    /// `Err`: the directory cannot be written, or there is no entropy.
+    /// Creates the descriptions. Data and logs go into `dir`.
+    ///
+    /// # Errors
+    /// Returns an error if the directory is not writable, or there is no entropy.
     pub(super) fn new(layout: Layout, dir: &Path) -> Result<Orders, BackendError> {
-        let used = std::path::absolute(dir).map_err(io_error(format!("use {}", dir.display())));
+        let absolute = std::path::absolute(dir);
         Ok(Orders {
             layout,
-            password: Password::fresh().map_err(io_error("make a password"))?,
-            dir: used?,
-            clock_shim: match layout.clocks_shift {
-                true => WallClockShim::install(dir)?,
-                false => None,
+            password: Password::fresh().map_err(io_error("create a password"))?,
+            dir: absolute.map_err(io_error(format!("use {}", dir.display())))?,
+            clock_shim: if layout.clocks_shift {
+                WallClockShim::install(dir)?
+            } else {
+                None
             },
         })
     }
 
-    /// A server of a node, whose first server is called `node-0` and so on.
-    /// `Err`: the file of its clock cannot be written.
+    /// Describes a server of a node. The first server of a node is called `node-0` and so on.
+    ///
+    /// # Errors
+    /// Returns an error if the file of its clock cannot be written.
     pub(super) fn server(&self, name: String, node: usize) -> Result<ServerOrder, BackendError> {
         let wall_clock = self.clock_shim.as_ref().map(|shim| shim.clock(&name));
         let persistence = self.layout.persistence;
@@ -75,7 +79,7 @@ impl Orders {
         })
     }
 
-    /// A Sentinel that watches these servers: those of each node, the master first.
+    /// Describes a Sentinel that monitors these servers, which are grouped by node, master first.
     pub(super) fn sentinel(&self, number: usize, servers: &[Vec<SocketAddr>]) -> ServerOrder {
         let text = sentinel::configuration(servers, number, self.layout.sentinels, self.password);
         ServerOrder {
@@ -100,17 +104,16 @@ impl Orders {
     }
 }
 
-/// What the first server of a node is called.
+/// Returns the name of the first server of a node.
 pub(super) fn family(node: usize) -> String {
     format!("node-{node}")
 }
 
-/// The arguments of every server of a run.
+/// Returns the arguments of every server of a run.
 ///
-/// No configuration file of the host is read. All other settings keep Redis's defaults, so that the
-/// service under test is the one that people run. That includes `hz`: a lock's key expires exactly,
-/// because every access checks it. The only deviation is that a replica's first synchronisation
-/// starts at once instead of after five seconds.
+/// No configuration file of the host is read. All other settings keep Redis's defaults, so that the service under test
+/// is the one that people run. That includes `hz`: a lock's key expires exactly, because every access checks it. The
+/// only deviation is that a replica's first synchronisation starts at once instead of after five seconds.
 fn arguments(persistence: Persistence) -> Vec<String> {
     let mut arguments =
         words("--daemonize no --repl-diskless-sync yes --repl-diskless-sync-delay 0");
@@ -137,17 +140,17 @@ fn words(text: &str) -> Vec<String> {
     text.split(' ').map(str::to_owned).collect()
 }
 
-/// Which servers a run wants.
+/// The number and kind of servers of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
-    /// Independent nodes.
+    /// Number of independent nodes.
     pub nodes: usize,
-    /// Replicas of each node.
+    /// Number of replicas per node.
     pub replicas: usize,
-    /// Sentinels that watch all nodes.
+    /// Number of Sentinels, which all monitor all nodes.
     pub sentinels: usize,
-    /// What each server keeps across a restart.
+    /// The data that each server keeps across a restart.
     pub persistence: Persistence,
-    /// True: servers are started in such a way that their wall clocks can be shifted.
+    /// True if the run must be able to shift the servers' wall clocks.
     pub clocks_shift: bool,
 }

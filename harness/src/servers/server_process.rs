@@ -22,19 +22,20 @@ use super::{
     signals,
 };
 
-/// A server without data is ready in milliseconds. On a busy machine it may take much longer.
+/// How long a server without data may take to start. It takes milliseconds, but a busy machine may take much longer.
 const START_PATIENCE: Duration = Duration::from_secs(20);
 
-/// A server whose connections break may be about to end.
+/// How long to wait for a server that may be exiting, because its connections broke.
 const END_PATIENCE: Duration = Duration::from_secs(1);
 
-/// A server that was killed ends within this time, unless something holds it.
+/// How long a killed server may take to exit. Only the kernel or a tracing process can hold it longer.
 const KILL_PATIENCE: Duration = Duration::from_secs(10);
 
-/// A program that binds this very port may take it in spite of the reservation.
+/// Maximum number of attempts with different ports. A program that binds a specific port may take it in spite of the
+/// reservation.
 const PORT_ATTEMPTS: usize = 5;
 
-/// How Redis words that a port is taken.
+/// Redis's message for a port that is in use.
 const PORT_TAKEN: &str = "Address already in use";
 
 /// Starts servers as processes of this machine.
@@ -45,7 +46,7 @@ pub(super) struct ProcessHost {
 }
 
 impl ProcessHost {
-    /// Of this program.
+    /// Creates a host for servers of this program.
     pub(super) fn new(binary: &Binary, reaper: &Reaper) -> Self {
         ProcessHost {
             program: binary.path().to_owned(),
@@ -63,7 +64,7 @@ impl Host for ProcessHost {
     }
 }
 
-/// A server as a process of this machine: a port of its own, and the process while it is up.
+/// A server as a process of this machine: its reserved port, and its process while it is up.
 #[derive(Debug)]
 struct ServerProcess {
     host: ProcessHost,
@@ -86,10 +87,10 @@ struct RunningServer {
 }
 
 impl ServerProcess {
-    /// Starts it on a port of its own, and waits until it accepts connections.
+    /// Starts the server on its own port, and waits until it accepts connections.
     async fn start(host: ProcessHost, order: ServerOrder) -> Result<Self, BackendError> {
         std::fs::create_dir_all(&order.data)
-            .map_err(io_error(format!("make {}", order.data.display())))?;
+            .map_err(io_error(format!("create {}", order.data.display())))?;
         if let Some(text) = &order.sentinel {
             let path = sentinel_file(&order);
             write_private(&path, text).map_err(io_error(format!("write {}", path.display())))?;
@@ -128,7 +129,7 @@ impl Server for ServerProcess {
         ServerAddress::new(self.port.address(), self.order.password)
     }
 
-    /// `None` also while something is done to it.
+    /// Also returns `None` while an operation on the server is in progress.
     fn process_id(&self) -> Option<u32> {
         let state = self.state.try_lock().ok()?;
         state.running.as_ref().map(|running| running.leader)
@@ -155,7 +156,7 @@ impl Server for ServerProcess {
         })
     }
 
-    fn must_run(&self) -> Answer<'_> {
+    fn check_is_up(&self) -> Answer<'_> {
         Box::pin(async move { self.leader(&*self.state.lock().await).map(|_| ()) })
     }
 
@@ -167,7 +168,7 @@ impl Server for ServerProcess {
             };
             let doing = format!("kill {}", self.order.name);
             running.kill_group().map_err(io_error(doing.clone()))?;
-            // The kernel or a process that traces it can hold one that was killed.
+            // The kernel, or a process that traces it, can hold a killed process.
             let ended = timeout(KILL_PATIENCE, running.child.wait()).await;
             let ended = ended.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
             ended.map(|_| ()).map_err(io_error(doing))
@@ -193,26 +194,26 @@ impl Server for ServerProcess {
         Box::pin(async move { self.state.lock().await.log.tail(lines) })
     }
 
-    /// Whether it has ended, and its last words. A process that is ending gets a moment to do so.
+    /// Describes whether the process has exited, and the end of the log. Gives a process that is exiting time to do so.
     fn condition(&self) -> LocalBoxFuture<'_, String> {
         Box::pin(async move {
             let mut state = self.state.lock().await;
-            let is_there = match &mut state.running {
+            let process = match &mut state.running {
                 None => "it is down".to_owned(),
                 Some(running) => match timeout(END_PATIENCE, running.child.wait()).await {
-                    Ok(Ok(status)) => format!("its process has ended ({status})"),
-                    Ok(Err(error)) => format!("its process cannot be asked: {error}"),
-                    Err(_) => "its process runs".to_owned(),
+                    Ok(Ok(status)) => format!("its process has exited ({status})"),
+                    Ok(Err(error)) => format!("its process cannot be inspected: {error}"),
+                    Err(_) => "its process is running".to_owned(),
                 },
             };
-            format!("{is_there}; {}", state.log.worker_stderr())
+            format!("{process}; {}", state.log.describe_tail())
         })
     }
 }
 
 impl RunningServer {
     fn kill_group(&self) -> io::Result<()> {
-        // After a child is reaped, its id may belong to another process.
+        // After a child is reaped, its PID may belong to another process.
         match self.child.id() {
             Some(leader) => signals::kill_group(leader),
             None => Ok(()),
@@ -226,7 +227,7 @@ impl Drop for RunningServer {
     }
 }
 
-/// Starts the server once, and waits until it says that it accepts connections.
+/// Starts the process once, and waits until the server reports that it accepts connections.
 async fn run(
     host: &ProcessHost,
     order: &ServerOrder,
@@ -241,17 +242,17 @@ async fn run(
             Ok(State { running, log })
         }
         Ok(false) => {
-            // It may only have closed its output, but then it is of no use.
+            // The server may only have closed its output, but then it is of no use.
             let _ = running.kill_group();
             let status = running.child.wait().await;
             Err(BackendError::DiedAtStart {
                 node: order.name.clone(),
                 program: host.program.clone(),
                 status: status.map_or_else(|e| e.to_string(), |status| status.to_string()),
-                log: log.worker_stderr(),
+                log: log.describe_tail(),
             })
         }
-        Err(_) => Err(not_ready(&order.name, START_PATIENCE, &log.worker_stderr())),
+        Err(_) => Err(not_ready(&order.name, START_PATIENCE, &log.describe_tail())),
     }
 }
 
@@ -259,19 +260,19 @@ fn sentinel_file(order: &ServerOrder) -> PathBuf {
     order.data.join("sentinel.conf")
 }
 
-/// A file that no other user can read, in a directory that no other user can enter.
+/// Writes a file that no other user can read, in a directory that no other user can enter.
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600);
     options.open(path)?.write_all(text.as_bytes())
 }
 
-/// The settings that nobody else may read, as the server's standard input: its command line can be read
-/// by everybody, and a configuration file would be rewritten by the Sentinels' `CONFIG REWRITE`.
+/// Returns a standard input with the secret settings. Everyone can read a command line, and the Sentinels' `CONFIG
+/// REWRITE` would rewrite a configuration file.
 fn secrets(password: Password) -> io::Result<Stdio> {
     let (reader, mut writer) = io::pipe()?;
     let password = password.text();
-    // It fits into the pipe, so nobody has to read yet.
+    // The settings fit into the pipe, so the write does not block.
     writer.write_all(format!("requirepass {password}\nmasterauth {password}\n").as_bytes())?;
     Ok(reader.into())
 }
@@ -323,12 +324,11 @@ fn spawn(
     })
 }
 
-/// A loopback port that stays reserved for a node for as long as this value lives, even while the
-/// node is down.
+/// A loopback port that stays reserved for a node for as long as this value lives, even while the node is down.
 ///
-/// The socket is bound and never listens, so connections are refused while there is no server. The
-/// kernel does not give the port to a program that asks for any free port. The server itself can
-/// bind it, because both sockets allow the address to be reused and only the server's listens.
+/// The socket is bound and never listens, so connections are refused while there is no server. The kernel does not give
+/// the port to a program that requests any free port. The server itself can bind it, because both sockets allow the
+/// address to be reused and only the server's socket listens.
 #[derive(Debug)]
 pub(super) struct ReservedPort {
     address: SocketAddr,
@@ -336,7 +336,7 @@ pub(super) struct ReservedPort {
 }
 
 impl ReservedPort {
-    /// Any free port.
+    /// Reserves any free port.
     pub(super) fn any() -> io::Result<ReservedPort> {
         let socket = TcpSocket::new_v4()?;
         socket.set_reuseaddr(true)?;

@@ -12,7 +12,7 @@ use super::{BackendError, Password, ServerAddress};
 use crate::clock::wall_clock;
 use crate::record;
 
-/// A server on loopback that is not frozen answers in less than a millisecond.
+/// How long to wait for an answer. A server on loopback that is not frozen answers in less than a millisecond.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long a replica may take to load its master's (empty) data set.
@@ -24,17 +24,17 @@ const LOADING_PATIENCE: Duration = Duration::from_secs(20);
 /// Pause between two requests to a server that is not ready.
 const POLL: Duration = Duration::from_millis(5);
 
-/// The answer to one command, on a connection of its own.
+/// Sends one command on a separate connection, and returns the reply.
 pub(super) async fn ask<T: FromRedisValue>(
     address: ServerAddress,
     words: &[&str],
     question: &'static str,
 ) -> Result<T, BackendError> {
-    let answered = address.query(words, ANSWER_PATIENCE).await;
-    answered.map_err(unanswered(address, question))
+    let reply = address.query(words, ANSWER_PATIENCE).await;
+    reply.map_err(unanswered(address, question))
 }
 
-/// A connection for requests such as this one.
+/// Opens a connection. `question` describes its purpose in an error.
 pub(super) async fn connection(
     address: ServerAddress,
     question: &'static str,
@@ -54,8 +54,8 @@ pub(super) fn unanswered(
     }
 }
 
-/// Asks for name and version. Valkey calls itself Redis for compatibility, and gives its real name
-/// in another field.
+/// Queries the server's name and version. Valkey reports itself as Redis for compatibility, and its real name in
+/// another field.
 pub(super) async fn identify(address: ServerAddress) -> Result<record::Redis, BackendError> {
     let info: String = ask(address, &["INFO", "server"], "INFO server").await?;
     Ok(name_and_version(&info))
@@ -79,8 +79,8 @@ fn name_and_version(info: &str) -> record::Redis {
     }
 }
 
-/// Makes one server the replica of another, and waits until the link is up and the first
-/// synchronisation done. `master` is its address as the replica sees it.
+/// Makes a server a replica of another, and waits until the link is up and the first synchronisation done. `master` is
+/// the master's address as the replica sees it.
 pub(super) async fn follow(replica: ServerAddress, master: SocketAddr) -> Result<(), BackendError> {
     let mut connection = connection(replica, "REPLICAOF").await?;
     let () = redis::cmd("REPLICAOF")
@@ -109,7 +109,7 @@ pub(super) async fn follow(replica: ServerAddress, master: SocketAddr) -> Result
     }
 }
 
-/// From now on the server gives this name and password to the master that it follows.
+/// Sets the user and password that the server sends to the master that it follows.
 pub(super) async fn follow_as(
     server: ServerAddress,
     user: &str,
@@ -118,7 +118,7 @@ pub(super) async fn follow_as(
     const QUESTION: &str = "CONFIG SET masterauth";
     let mut connection = connection(server, QUESTION).await?;
     let password = password.text();
-    // Redis before 7.0 sets one at a time.
+    // Redis before 7.0 sets one parameter per command.
     for (name, value) in [("masteruser", user), ("masterauth", &password)] {
         let mut command = redis::cmd("CONFIG");
         command.arg("SET").arg(name).arg(value);
@@ -128,44 +128,44 @@ pub(super) async fn follow_as(
     Ok(())
 }
 
-/// True while the server follows a master, linked or not; false after its promotion.
+/// Returns true while the server follows a master, linked or not, and false after its promotion.
 pub(super) async fn is_replica(address: ServerAddress) -> Result<bool, BackendError> {
     let mut connection = connection(address, "ROLE").await?;
     let state = link_state(&mut connection).await;
     Ok(state.map_err(unanswered(address, "ROLE"))? != "master")
 }
 
-/// `master`, or the state of a replica's link, which becomes `connected`.
+/// Returns `master`, or the state of a replica's link, which eventually becomes `connected`.
 async fn link_state(connection: &mut MultiplexedConnection) -> RedisResult<String> {
     let role: Vec<redis::Value> = redis::cmd("ROLE").query_async(connection).await?;
-    let word = |at: usize| -> RedisResult<String> {
+    let field = |at: usize| -> RedisResult<String> {
         Ok(match role.get(at) {
             Some(value) => redis::from_redis_value_ref(value)?,
             None => String::new(),
         })
     };
-    match word(0)?.as_str() {
-        "slave" => word(3),
+    match field(0)?.as_str() {
+        "slave" => field(3),
         other => Ok(other.to_owned()),
     }
 }
 
-/// By how many nanoseconds the server's wall clock is ahead of ours. The error is up to half the
-/// time that the answer takes.
+/// Returns how many nanoseconds the server's wall clock is ahead of ours. The error is at most half of the time that
+/// the reply takes.
 pub(super) async fn lead_of_wall_clock(address: ServerAddress) -> Result<i64, BackendError> {
-    let asked = async {
+    let exchange = async {
         let mut connection = address.connection(ANSWER_PATIENCE).await?;
         let before = wall_clock();
         let (seconds, micros): (u64, u64) = redis::cmd("TIME").query_async(&mut connection).await?;
         let theirs = Duration::from_secs(seconds) + Duration::from_micros(micros);
         Ok((theirs, (before + wall_clock()) / 2))
     };
-    let (theirs, ours) = asked.await.map_err(unanswered(address, "TIME"))?;
+    let (theirs, ours) = exchange.await.map_err(unanswered(address, "TIME"))?;
     let nanos = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
     Ok(nanos(theirs).saturating_sub(nanos(ours)))
 }
 
-/// Waits until the server answers PING; a proxy may accept connections before there is a server
+/// Waits until the server answers PING. The engine's port forwarding may accept connections before a server listens
 /// behind it, and a server that loads its data refuses every command.
 pub(super) async fn await_answer(node: &str, address: ServerAddress) -> Result<(), BackendError> {
     let answered = async {
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn valkey_is_recognised_behind_its_redis_version() {
+    fn valkey_is_identified_despite_its_redis_version() {
         let redis =
             name_and_version("# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\n");
         assert_eq!((&*redis.server, &*redis.version), ("redis", "7.0.15"));
@@ -192,7 +192,7 @@ mod tests {
             "# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.0.1\r\n",
         );
         assert_eq!((&*valkey.server, &*valkey.version), ("valkey", "8.0.1"));
-        let silent = name_and_version("");
-        assert_eq!((&*silent.server, &*silent.version), ("redis", "unknown"));
+        let unknown = name_and_version("");
+        assert_eq!((&*unknown.server, &*unknown.version), ("redis", "unknown"));
     }
 }

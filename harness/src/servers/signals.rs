@@ -1,4 +1,4 @@
-//! Freezes, thaws and kills processes, and confirms it.
+//! Freezes, thaws and kills processes, and confirms the effect.
 
 use std::io;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use rustix::process::{
 /// Pause between two checks whether a child has stopped. The kernel needs microseconds.
 const POLL: Duration = Duration::from_micros(200);
 
-/// Pause between two rounds: killed processes take a moment to disappear.
+/// Pause between two rounds, because killed processes do not disappear at once.
 const ROUND_PAUSE: Duration = Duration::from_millis(2);
 
 fn checked(pid: u32) -> io::Result<Pid> {
@@ -18,15 +18,15 @@ fn checked(pid: u32) -> io::Result<Pid> {
     pid.ok_or_else(|| io::ErrorKind::InvalidInput.into())
 }
 
-/// Freezes a child of this process, and returns once all of its threads have stopped: the signal
-/// alone is only a request.
+/// Freezes a child of this process. Returns once all of its threads have stopped, because the signal alone is only a
+/// request.
 ///
 /// # Errors
-/// It is not our child, or ends instead of stopping.
+/// Returns an error if the process is not our child, or exits instead of stopping.
 pub async fn freeze(child: u32) -> io::Result<()> {
     let pid = checked(child)?;
     kill_process(pid, Signal::STOP)?;
-    // `NOWAIT` keeps the status for other tasks that wait for the child. That includes its end.
+    // `NOWAIT` preserves the status, including an exit, for other tasks that wait for the child.
     let options = WaitIdOptions::STOPPED
         | WaitIdOptions::EXITED
         | WaitIdOptions::NOHANG
@@ -34,7 +34,7 @@ pub async fn freeze(child: u32) -> io::Result<()> {
     loop {
         match waitid(WaitId::Pid(pid), options)? {
             Some(status) if status.stopped() => return Ok(()),
-            Some(_) => return Err(io::Error::other("it ended instead of stopping")),
+            Some(_) => return Err(io::Error::other("the process exited instead of stopping")),
             None => tokio::time::sleep(POLL).await,
         }
     }
@@ -43,16 +43,15 @@ pub async fn freeze(child: u32) -> io::Result<()> {
 /// Thaws a frozen child.
 ///
 /// # Errors
-/// There is no such process.
+/// Returns an error if there is no such process.
 pub fn thaw(child: u32) -> io::Result<()> {
     Ok(kill_process(checked(child)?, Signal::CONT)?)
 }
 
-/// Kills a child and all its descendants, frozen or not. It is not an error if all of them have
-/// ended.
+/// Kills a child and all members of its group, frozen or not. It is not an error if all of them have exited.
 ///
 /// # Errors
-/// The kernel refuses.
+/// Returns an error if the kernel refuses.
 pub fn kill_group(leader: u32) -> io::Result<()> {
     match kill_process_group(checked(leader)?, Signal::KILL) {
         Err(rustix::io::Errno::SRCH) => Ok(()),
@@ -60,13 +59,13 @@ pub fn kill_group(leader: u32) -> io::Result<()> {
     }
 }
 
-/// Kills one process, which may have ended in the meantime.
+/// Kills one process, which may have exited in the meantime.
 pub(super) fn kill(pid: u32) {
     let _ = checked(pid).map(|pid| kill_process(pid, Signal::KILL));
 }
 
-/// Kills what `find` finds until it finds nothing any more, but looks no more than so many times. A process
-/// that starts others while it is killed is found again. `None`: there is nothing left.
+/// Kills the processes that `find` returns until it returns `None`, but at most `rounds` times. A process that starts
+/// others while it is killed is found again.
 pub(super) async fn kill_until_none(
     rounds: usize,
     mut find: impl AsyncFnMut() -> Option<Vec<u32>>,

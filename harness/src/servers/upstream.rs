@@ -1,4 +1,4 @@
-//! The way to one server that somebody else has started: TCP or TLS, and the login.
+//! The connection to one external server: TCP or TLS, and the login.
 
 use std::io;
 use std::path::Path;
@@ -18,26 +18,28 @@ use super::BackendError;
 use super::external_fault::ExternalFault;
 use crate::external_servers::{ExternalServer, ExternalServers};
 
-/// A connection to a server far away is made within this time.
+/// How long a connection may take, even to a distant server.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The longest answer to a login that is read.
+/// Maximum length of a reply line, in bytes.
 const MAX_LINE_LENGTH: usize = 1024;
 
-/// A connection in plain or in TLS.
+/// A connection in plain text or in TLS.
 pub(super) trait Connection: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Connection for T {}
 
-/// The way to one server.
+/// Opens connections to one server.
 pub(super) struct Upstream {
     pub(super) server: ExternalServer,
     tls: Option<TlsConnector>,
 }
 
 impl Upstream {
-    /// The ways to all of these servers.
-    /// `Err`: a file for TLS cannot be used.
+    /// Creates the upstreams of all these servers.
+    ///
+    /// # Errors
+    /// Returns an error if a file for TLS cannot be used.
     pub(super) fn all(servers: &ExternalServers) -> Result<Vec<Arc<Upstream>>, BackendError> {
         let mut tls = None;
         if let Some(first) = servers.servers.iter().find(|server| server.tls) {
@@ -51,35 +53,40 @@ impl Upstream {
         Ok(servers.servers.iter().map(upstream).map(Arc::new).collect())
     }
 
-    /// Why the server cannot be used, as an error of the backend.
+    /// Converts a fault of this server to an error of the backend.
     pub(super) fn error(&self, fault: ExternalFault) -> BackendError {
         error_at(&self.server, fault)
     }
 
-    /// A connection that is logged in.
-    /// `Err`: the server is not there, or does not take this client.
+    /// Opens a connection and logs in.
+    ///
+    /// # Errors
+    /// Returns an error if the server is gone, or rejects this client.
     pub(super) async fn connect(&self) -> Result<Box<dyn Connection>, ExternalFault> {
-        let connected = timeout(PATIENCE, self.logged_in()).await;
-        connected.unwrap_or_else(|_| match self.tls {
-            // A server without TLS waits for the rest of a command.
-            Some(_) => Err(ExternalFault::Tls(io::ErrorKind::TimedOut.into())),
-            None => Err(ExternalFault::TimedOut(PATIENCE)),
-        })
+        timeout(PATIENCE, self.log_in())
+            .await
+            .unwrap_or_else(|_| match self.tls {
+                // A server without TLS takes the handshake for an incomplete command, and waits for the rest.
+                Some(_) => Err(ExternalFault::Tls(io::ErrorKind::TimedOut.into())),
+                None => Err(ExternalFault::TimedOut(PATIENCE)),
+            })
     }
 
-    async fn logged_in(&self) -> Result<Box<dyn Connection>, ExternalFault> {
+    async fn log_in(&self) -> Result<Box<dyn Connection>, ExternalFault> {
         let ExternalServer { host, port, .. } = &self.server;
-        let stream = TcpStream::connect((host.as_str(), *port)).await;
-        let stream = stream.map_err(ExternalFault::Unreachable)?;
-        let set = stream.set_nodelay(true);
-        set.map_err(ExternalFault::Unreachable)?;
+        let stream = TcpStream::connect((host.as_str(), *port))
+            .await
+            .map_err(ExternalFault::Unreachable)?;
+        stream
+            .set_nodelay(true)
+            .map_err(ExternalFault::Unreachable)?;
         let mut connection: Box<dyn Connection> = match &self.tls {
             None => Box::new(stream),
             Some(tls) => {
-                let name = ServerName::try_from(host.clone());
-                let name = name.map_err(|error| ExternalFault::Tls(io::Error::other(error)))?;
-                let spoken = tls.connect(name, stream).await;
-                Box::new(spoken.map_err(ExternalFault::of_tls)?)
+                let name = ServerName::try_from(host.clone())
+                    .map_err(|error| ExternalFault::Tls(io::Error::other(error)))?;
+                let encrypted = tls.connect(name, stream).await;
+                Box::new(encrypted.map_err(ExternalFault::from_tls)?)
             }
         };
         if let Some(login) = login(&self.server) {
@@ -92,16 +99,19 @@ impl Upstream {
         Ok(connection)
     }
 
-    /// Makes sure that a server answers at all, whatever it says.
-    /// `Err`: as [`connect`](Upstream::connect).
-    pub(super) async fn must_answer(&self) -> Result<(), ExternalFault> {
+    /// Checks that the server answers at all, even with an error.
+    ///
+    /// # Errors
+    /// As [`connect`](Upstream::connect).
+    pub(super) async fn check_answers(&self) -> Result<(), ExternalFault> {
         let mut connection = self.connect().await?;
-        let answered = timeout(PATIENCE, self.answer(&mut connection, b"PING\r\n")).await;
-        let answered = answered.unwrap_or(Err(ExternalFault::TimedOut(PATIENCE)));
-        answered.map(drop)
+        timeout(PATIENCE, self.answer(&mut connection, b"PING\r\n"))
+            .await
+            .unwrap_or(Err(ExternalFault::TimedOut(PATIENCE)))
+            .map(drop)
     }
 
-    /// The line with which the server answers.
+    /// Sends a command, and returns the first line of the reply.
     async fn answer(
         &self,
         connection: &mut Box<dyn Connection>,
@@ -113,8 +123,8 @@ impl Upstream {
             line(connection).await
         };
         answer.await.map_err(|error| match self.tls {
-            // A server that wants a certificate says so after the handshake.
-            Some(_) => ExternalFault::of_tls(error),
+            // A server that requires a client certificate reports that only after the handshake.
+            Some(_) => ExternalFault::from_tls(error),
             None => ExternalFault::Closed,
         })
     }
@@ -127,7 +137,7 @@ fn error_at(server: &ExternalServer, fault: ExternalFault) -> BackendError {
     }
 }
 
-/// `AUTH`, with the user if there is one; `None`: nobody logs in.
+/// Returns the `AUTH` command, with the user if there is one, or `None` if no login is needed.
 fn login(server: &ExternalServer) -> Option<Vec<u8>> {
     let user = server.user.as_deref();
     let password = server.password.as_ref().map(|it| it.text.as_str());
@@ -137,7 +147,7 @@ fn login(server: &ExternalServer) -> Option<Vec<u8>> {
     Some(login.get_packed_command())
 }
 
-/// A line of an answer, without its end.
+/// Reads one line, and returns it without its end.
 pub(super) async fn line(connection: &mut (impl AsyncRead + Unpin)) -> io::Result<String> {
     let mut line = Vec::new();
     loop {
@@ -155,8 +165,9 @@ fn configuration(servers: &ExternalServers) -> Result<ClientConfig, ExternalFaul
     match &servers.ca {
         Some(file) => {
             for certificate in certificates(file)? {
-                let added = roots.add(certificate);
-                added.map_err(|error| unusable(file, error))?;
+                roots
+                    .add(certificate)
+                    .map_err(|error| unusable(file, error))?;
             }
         }
         None => {
@@ -164,8 +175,7 @@ fn configuration(servers: &ExternalServers) -> Result<ClientConfig, ExternalFaul
             roots.add_parsable_certificates(native.certs);
         }
     }
-    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
-    let builder = builder
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|error| ExternalFault::Tls(io::Error::other(error)))?
         .with_root_certificates(roots);
@@ -178,14 +188,15 @@ fn configuration(servers: &ExternalServers) -> Result<ClientConfig, ExternalFaul
         .map_err(|error| unusable(cert, error))
 }
 
-/// The certificates of a file.
+/// Reads the certificates of a file.
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, ExternalFault> {
-    let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect);
-    let read: Vec<_> = read.map_err(|error| unusable(file, error))?;
-    match read.is_empty() {
-        true => Err(unusable(file, "there is no certificate in it")),
-        false => Ok(read),
+    let certificates: Vec<_> = CertificateDer::pem_file_iter(file)
+        .and_then(Iterator::collect)
+        .map_err(|error| unusable(file, error))?;
+    if certificates.is_empty() {
+        return Err(unusable(file, "the file contains no certificate"));
     }
+    Ok(certificates)
 }
 
 fn unusable(file: &Path, why: impl std::fmt::Display) -> ExternalFault {

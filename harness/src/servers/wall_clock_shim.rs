@@ -1,12 +1,11 @@
 //! Shifts the wall clocks of real processes while they run.
 //!
-//! A small library is preloaded (`shim/wall_clock.c` says how it works), and each process has a
-//! file with the offset of its clock. Only runs whose scenario has clock faults preload it; all
-//! other runs use unmodified processes.
+//! A small library is preloaded (described in `shim/wall_clock.c`), and each process has a file with the offset of its
+//! clock. Only runs whose scenario has clock faults preload it; all other runs use unmodified processes.
 //!
-//! It has no effect on programs that ask the kernel directly instead of libc: static programs, and
-//! those written in Go. Servers are asked for their time, so a fault without effect is refused. For
-//! workers only a check that they have loaded the library is possible.
+//! The library has no effect on programs that call the kernel directly instead of libc: static programs, and programs
+//! written in Go. The harness checks the time of servers, so that a fault without effect is refused. For workers it can
+//! only check that they have loaded the library.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -20,9 +19,10 @@ use super::error::io_error;
 use super::{BackendError, ServerAddress, server_queries};
 use crate::process_stat::{ProcessStat, all_processes};
 
-/// A server may look at its wall clock only ten times a second, and answer from its monotonic clock in
-/// between: it is asked so often, with this pause, before it counts as one that does not see the shift.
+/// Number of checks before a server counts as one that does not see the shift. A server may read its wall clock only
+/// ten times a second, and derive the time in between from its monotonic clock.
 const LOOKS: u32 = 40;
+/// Pause between two checks.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// Environment variables, by name.
@@ -31,17 +31,18 @@ type Variables<'a> = [(&'static str, &'a str); 2];
 /// Files of the host, and their paths in a container.
 type Files<'a> = [(&'a Path, &'static str); 2];
 
-/// The library; empty if it could not be built.
+/// The library. Empty if it could not be built.
 const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/wall_clock.so"));
 
-/// The variable from which the library reads the path of its file.
+/// Environment variable from which the library reads the path of its file.
 const FILE_VARIABLE: &str = "PICKLOCK_WALL_CLOCK";
 
-/// The variable that makes the dynamic loader load it first.
+/// Environment variable that makes the dynamic loader load the library first.
 const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
 
-/// Paths of the library and the file in a container.
+/// Path of the library in a container.
 const LIBRARY_IN_CONTAINER: &str = "/picklock-wall-clock.so";
+/// Path of the offset file in a container.
 const FILE_IN_CONTAINER: &str = "/picklock-wall-clock";
 
 /// The library that shifts wall clocks, in the directory of a run.
@@ -52,26 +53,26 @@ pub struct WallClockShim {
 }
 
 impl WallClockShim {
-    /// Writes the library into `dir`, or takes the one that is there. `None`: clocks cannot be shifted
-    /// here. The library exists only for Linux on x86_64 and aarch64, and the loader does not accept
-    /// paths that contain blanks or colons.
+    /// Writes the library into `dir`, unless it is already there. Returns `None` if clocks cannot be shifted here: the
+    /// library exists only for Linux on x86_64 and aarch64, and the loader does not accept paths that contain spaces or
+    /// colons.
     ///
     /// # Errors
-    /// The directory cannot be written.
+    /// Returns an error if the directory is not writable.
     pub fn install(dir: &Path) -> Result<Option<WallClockShim>, BackendError> {
         let doing = format!("write into {}", dir.display());
         // The path as it appears in `/proc/PID/maps`.
         let dir = dir.canonicalize().map_err(io_error(doing.clone()))?;
         let library = dir.join("wall-clock.so");
         let separates = |byte: &u8| byte.is_ascii_whitespace() || *byte == b':';
-        let written_plainly = !library.as_os_str().as_encoded_bytes().iter().any(separates);
-        if LIBRARY.is_empty() || !written_plainly {
+        let has_separator = library.as_os_str().as_encoded_bytes().iter().any(separates);
+        if LIBRARY.is_empty() || has_separator {
             return Ok(None);
         }
         match File::create_new(&library) {
             Ok(_) => write_for_all(&library, LIBRARY).map(drop),
-            // Never written again: a truncated file takes the pages of the programs that have loaded it,
-            // with all that the loader had resolved in them, and they crash.
+            // Never written again. Truncating the file would remove its pages from the programs that have loaded it,
+            // including everything that the loader has resolved in them, and the programs would crash.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
             Err(error) => Err(error),
         }
@@ -79,17 +80,17 @@ impl WallClockShim {
         Ok(Some(WallClockShim { library, dir }))
     }
 
-    /// A clock with offset zero for the process of this name.
+    /// Creates a clock with offset zero for the process of this name.
     ///
     /// # Errors
-    /// Its file cannot be written.
+    /// Returns an error if its file cannot be written.
     pub fn clock(&self, name: &str) -> Result<ShiftedWallClock, BackendError> {
         let path = self.dir.join(format!("{name}.wall-clock"));
         let doing = format!("write {}", path.display());
-        // All users may read it: in a container the server runs as another user.
+        // All users may read the file, because a server in a container runs as another user.
         let file = write_for_all(&path, &[0; 24]).map_err(io_error(doing))?;
         let library = self.library.clone();
-        let written = Mutex::new(Written {
+        let state = Mutex::new(OffsetFile {
             file,
             in_use: 0,
             off_ns: 0,
@@ -97,7 +98,7 @@ impl WallClockShim {
         Ok(ShiftedWallClock {
             library,
             path,
-            written,
+            state,
         })
     }
 }
@@ -113,20 +114,20 @@ fn write_for_all(path: &Path, bytes: &[u8]) -> std::io::Result<File> {
 pub struct ShiftedWallClock {
     library: PathBuf,
     path: PathBuf,
-    written: Mutex<Written>,
+    state: Mutex<OffsetFile>,
 }
 
 #[derive(Debug)]
-struct Written {
+struct OffsetFile {
     file: File,
-    /// Which of the two offsets in the file is in use.
+    /// Index of the offset in the file that is in use.
     in_use: u8,
     off_ns: i64,
 }
 
 impl ShiftedWallClock {
-    /// The environment with which the process must be started. Libraries that are already in the
-    /// variable are preloaded after this one.
+    /// Returns the environment with which the process must be started. Libraries that are already in the variable are
+    /// preloaded after this one.
     pub fn environment(&self) -> [(&'static str, OsString); 2] {
         let mut preload = self.library.clone().into_os_string();
         if let Some(others) = std::env::var_os(PRELOAD_VARIABLE) {
@@ -139,7 +140,7 @@ impl ShiftedWallClock {
         ]
     }
 
-    /// The same for a container: its environment, and the files to mount.
+    /// Returns the environment for a container, and the files to mount.
     pub(super) fn in_container(&self) -> (Variables<'_>, Files<'_>) {
         (
             [
@@ -153,31 +154,30 @@ impl ShiftedWallClock {
         )
     }
 
-    /// Sets the offset of the clock: forward by so many nanoseconds, or back if negative. Returns
-    /// the offset before.
+    /// Sets the offset of the clock in nanoseconds (negative: back). Returns the previous offset.
     ///
     /// # Errors
-    /// Its file cannot be written.
+    /// Returns an error if its file cannot be written.
     pub fn set_off(&self, off_ns: i64) -> Result<i64, BackendError> {
-        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let doing = format!("write {}", self.path.display());
-        let other = 1 - written.in_use;
-        let write = |bytes: &[u8], at| written.file.write_all_at(bytes, at);
+        let other = 1 - state.in_use;
+        let write = |bytes: &[u8], at| state.file.write_all_at(bytes, at);
         // First write the offset that is not in use, then the single byte that selects it.
         write(&off_ns.to_ne_bytes(), 8 + 8 * u64::from(other))
             .and_then(|()| write(&i64::from(other).to_ne_bytes(), 0))
             .map_err(io_error(doing))?;
-        written.in_use = other;
-        Ok(std::mem::replace(&mut written.off_ns, off_ns))
+        state.in_use = other;
+        Ok(std::mem::replace(&mut state.off_ns, off_ns))
     }
 
-    /// True when a process of the group that `leader` leads has loaded the library.
+    /// Returns true if a process of the group that `leader` leads has loaded the library.
     pub fn is_loaded_by(&self, leader: u32) -> bool {
         let library = self.library.as_os_str().as_encoded_bytes();
-        let of_the_group =
+        let is_member =
             |pid: &u32| ProcessStat::for_process(*pid).is_ok_and(|stat| stat.group == leader);
         let all = all_processes().unwrap_or_default();
-        all.into_iter().filter(of_the_group).any(|pid| {
+        all.into_iter().filter(is_member).any(|pid| {
             let maps = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
             memchr::memmem::find(&maps, library).is_some()
         })
@@ -185,8 +185,10 @@ impl ShiftedWallClock {
 }
 
 /// Shifts a server's clock, and checks that the server sees it.
-/// `Err`: it has no clock that can be shifted, does not answer, or does not see the shift. The offset
-/// stays written, so a dead server has it when it comes back.
+///
+/// # Errors
+/// Returns an error if the clock cannot be shifted, or the server does not answer or does not see the shift. The offset
+/// remains written, so a dead server has it after its restart.
 pub(super) async fn set_off(
     name: &str,
     address: ServerAddress,
@@ -199,8 +201,8 @@ pub(super) async fn set_off(
     let before_ns = wall_clock.set_off(off_ns)?;
     for _ in 0..LOOKS {
         let seen_ns = server_queries::lead_of_wall_clock(address).await?;
-        // The time must be nearer to the new offset than to the old one. So no bound on the time of an
-        // answer is needed.
+        // The time must be nearer to the new offset than to the old one, so no bound on the duration of an answer is
+        // needed.
         if seen_ns.abs_diff(off_ns) <= seen_ns.abs_diff(before_ns) {
             return Ok(());
         }

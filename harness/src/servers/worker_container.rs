@@ -1,8 +1,8 @@
 //! Worker processes in containers: the lock under test as an image.
 //!
-//! The container shares the host's network, because the proxy listens on loopback only. It gets no
-//! capabilities, and bounds of memory and processes. It is frozen and killed by the engine, so no process
-//! in it can get away.
+//! The container shares the host's network, because the proxy listens on loopback only. It has no capabilities, and its
+//! memory and processes are limited. The engine freezes and kills the container as a whole, so no process in it can
+//! escape.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +22,7 @@ use super::engine::{self, confine, labels, refused};
 use super::reaper::ContainerWatch;
 use super::{BackendError, Reaper, container_removal};
 
-/// The time between two looks at whether a container has started.
+/// Pause between two checks whether a container has started.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The containers of a run's workers.
@@ -33,14 +33,15 @@ pub struct WorkerContainers {
     environment: Vec<String>,
     owner: String,
     watch: ContainerWatch,
-    made: AtomicU64,
+    count: AtomicU64,
 }
 
 impl WorkerContainers {
-    /// Checks that they can be made; `None` where there is no image. Nothing is pulled.
+    /// Checks that containers can be created. Returns `None` if there is no image. Pulls nothing.
     ///
     /// # Errors
-    /// No engine answers, it does not share this machine's network, or it does not have the image.
+    /// Returns an error if no engine answers, or the engine does not share this machine's network or does not have the
+    /// image.
     pub async fn prepare(
         image: Option<&str>,
         environment: &BTreeMap<String, String>,
@@ -59,33 +60,34 @@ impl WorkerContainers {
                 let image = image.to_owned();
                 return Err(BackendError::NoLockImage { image });
             }
-            Err(source) => return Err(refused("the workers", "look at the image")(source)),
+            Err(source) => return Err(refused("the workers", "inspect the image")(source)),
         }
-        let environment = environment.iter();
         Ok(Some(WorkerContainers {
             engine,
             image: image.to_owned(),
             environment: environment
+                .iter()
                 .map(|(name, value)| format!("{name}={value}"))
                 .collect(),
             owner: reaper.owner().to_string(),
-            watch: reaper.fresh_containers()?,
-            made: AtomicU64::new(0),
+            watch: reaper.register_containers()?,
+            count: AtomicU64::new(0),
         }))
     }
 
-    /// Makes a container for this worker. It does not run yet: what carries its standard streams
-    /// starts it.
+    /// Creates a container for this worker. The process that carries its standard streams starts it.
     ///
     /// # Errors
-    /// The engine refuses.
+    /// Returns an error if the engine refuses.
     pub async fn create(&self, worker: usize) -> Result<WorkerContainer, BackendError> {
-        let number = self.made.fetch_add(1, Ordering::Relaxed);
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
         let name = format!("picklock-worker-{}-{worker}-{number}", self.watch.run());
         let options = CreateContainerOptionsBuilder::new().name(&name).build();
-        let created = self.engine.create_container(Some(options), self.body());
-        let created = created.await;
-        created.map_err(refused(&name, "make the container"))?;
+        let created = self
+            .engine
+            .create_container(Some(options), self.body())
+            .await;
+        created.map_err(refused(&name, "create the container"))?;
         Ok(WorkerContainer {
             engine: self.engine.clone(),
             name,
@@ -98,7 +100,7 @@ impl WorkerContainers {
             env: Some(self.environment.clone()),
             labels: Some(labels(self.watch.run(), &self.owner)),
             open_stdin: Some(true),
-            // When the one that writes to it is gone, the input ends.
+            // The input ends when the process that writes to it is gone.
             stdin_once: Some(true),
             attach_stdin: Some(true),
             attach_stdout: Some(true),
@@ -109,7 +111,7 @@ impl WorkerContainers {
         }
     }
 
-    /// Removes what is left of them.
+    /// Removes the remaining containers.
     pub async fn end(self) {
         container_removal::end(self.watch).await;
     }
@@ -122,7 +124,7 @@ fn host_config() -> HostConfig {
             name: Some(RestartPolicyNameEnum::NO),
             maximum_retry_count: None,
         }),
-        // What it writes comes to us; the engine need not keep it as well.
+        // The output is read from the streams, so the engine need not log it.
         log_config: Some(HostConfigLogConfig {
             typ: Some("none".to_owned()),
             config: None,
@@ -141,57 +143,57 @@ pub struct WorkerContainer {
 }
 
 impl WorkerContainer {
-    /// The name by which the engine knows it.
+    /// Returns the name by which the engine knows the container.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Freezes all its processes. They have stopped when this returns. Where this fails, they continue.
+    /// Freezes all its processes. They have stopped when this returns. After an error they continue to run.
     ///
     /// # Errors
-    /// It does not run, or the engine refuses or does not show it as frozen.
+    /// Returns an error if the container is not running, or the engine refuses or does not report it as frozen.
     pub async fn freeze(&self) -> Result<(), BackendError> {
         let paused = engine::pause_container(&self.engine, &self.name).await;
         paused.map_err(refused(&self.name, "pause the container"))?;
-        let frozen = self.must_be_frozen().await;
+        let frozen = self.check_is_frozen().await;
         if frozen.is_err() {
-            // Nobody would thaw it later. One that is gone need not continue.
+            // The caller will not thaw it after an error. A container that is gone need not continue.
             self.thaw().await.unwrap_or_default();
         }
         frozen
     }
 
-    async fn must_be_frozen(&self) -> Result<(), BackendError> {
+    async fn check_is_frozen(&self) -> Result<(), BackendError> {
         match self.state().await?.and_then(|state| state.paused) {
             Some(true) => Ok(()),
             _ => Err(BackendError::Down(self.name.clone())),
         }
     }
 
-    /// Lets its processes run again. One that is gone or not frozen is no error.
+    /// Thaws its processes. A container that is gone or not frozen is not an error.
     ///
     /// # Errors
-    /// The engine refuses.
+    /// Returns an error if the engine refuses.
     pub async fn thaw(&self) -> Result<(), BackendError> {
         let resumed = engine::unpause_container(&self.engine, &self.name).await;
         resumed.map_err(refused(&self.name, "resume the container"))
     }
 
-    /// Kills all its processes, frozen or not, and removes it. They are dead when this returns. One that is
-    /// gone already is no error.
+    /// Kills all its processes, frozen or not, and removes the container. The processes are dead when this returns. A
+    /// container that is gone already is not an error.
     ///
     /// # Errors
-    /// The engine refuses.
+    /// Returns an error if the engine refuses.
     pub async fn remove(&self) -> Result<(), BackendError> {
         let removed = engine::remove_container(&self.engine, &self.name).await;
         removed.map_err(refused(&self.name, "remove the container"))
     }
 
-    /// Waits until its program was started. Also returns when `ended` does: what starts it has given up
-    /// then.
+    /// Waits until its program was started. Also returns when `ended` completes, because the process that should have
+    /// started it is then gone.
     ///
     /// # Errors
-    /// The engine refuses.
+    /// Returns an error if the engine refuses.
     pub async fn until_begun<T>(&self, ended: impl Future<Output = T>) -> Result<(), BackendError> {
         let mut ended = std::pin::pin!(ended);
         while !self.has_begun().await? {
@@ -202,15 +204,15 @@ impl WorkerContainer {
         Ok(())
     }
 
-    /// True if its program was started, whether or not it has ended since.
+    /// Returns true if its program was started, even if it has exited since.
     async fn has_begun(&self) -> Result<bool, BackendError> {
         let state = self.state().await?;
         let started_at = state.and_then(|state| state.started_at);
-        // The engine writes the first second of the year 1 for "never".
+        // The engine reports the first second of the year 1 for "never".
         Ok(started_at.is_some_and(|at| !at.starts_with("0001-")))
     }
 
-    /// The ids of its processes, as this machine counts them; none where the engine does not tell.
+    /// Returns the PIDs of its processes on this machine, or nothing if the engine does not report them.
     pub async fn processes(&self) -> BTreeSet<u32> {
         let Ok(top) = self.engine.top_processes(&self.name, None).await else {
             return BTreeSet::new();
@@ -228,7 +230,7 @@ impl WorkerContainer {
     async fn state(&self) -> Result<Option<ContainerState>, BackendError> {
         let options = None::<InspectContainerOptions>;
         let found = self.engine.inspect_container(&self.name, options).await;
-        let found = found.map_err(refused(&self.name, "look at the container"))?;
+        let found = found.map_err(refused(&self.name, "inspect the container"))?;
         Ok(found.state)
     }
 }

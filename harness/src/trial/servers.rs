@@ -128,7 +128,7 @@ async fn one_run(spec: &RunSpec, entry: &WorkerEntry) -> Result<TrialRun, TrialE
         starts_only_runs: false,
     });
     let output = run(spec, backend, Rc::new(()), std::future::pending()).await;
-    if let Err(RunFailure::Reaper(helper @ ReaperError::Stranger { .. })) = output {
+    if let Err(RunFailure::Reaper(helper @ ReaperError::NotTheHelper { .. })) = output {
         let entry = entry.clone();
         return Err(WorkerError::NoEntry { entry, helper }.into());
     }

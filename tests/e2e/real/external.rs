@@ -160,7 +160,7 @@ fn tls_and_the_documented_rights_suffice() {
     refused(&format!("--redis redis://{place}"), "with rediss://");
     refused(
         &format!("--redis rediss://shop:wrong@{place} {}", files.join(" ")),
-        "does not take the user or the password",
+        "user or password rejected",
     );
     assert_eq!(server.contents(), before);
 }
@@ -288,10 +288,7 @@ fn what_servers_must_do_themselves_is_not_applicable() {
     );
     let document = picklock(&line).run().exits(0).document();
     let reason = document["skipped"][0]["reason"].as_str().unwrap();
-    assert!(
-        reason.contains("servers that it has not started"),
-        "{reason}"
-    );
+    assert!(reason.contains("servers that it did not start"), "{reason}");
     assert_eq!(document["cells"][0]["backend"], "external");
     assert_eq!(server.contents(), before);
 }
@@ -316,19 +313,15 @@ fn servers_that_cannot_be_used_are_refused_with_the_reason() {
     let wrong = format!("redis://:wrong@127.0.0.1:{}", server.port);
     let [url, replica, cluster, taken_url] = [&server, &replica, &cluster, &taken].map(url);
     let table = [
-        (url.clone(), 4, "it wants a password"),
-        (
-            wrong,
-            4,
-            "it does not take the user or the password: WRONGPASS",
-        ),
-        (replica, 4, "it is a replica"),
+        (url.clone(), 4, "password required"),
+        (wrong, 4, "user or password rejected: WRONGPASS"),
+        (replica, 4, "a replica, which rejects writes"),
         (cluster, 4, "no server has any slots"),
-        (format!("redis://{nobody}"), 4, "it cannot be reached"),
+        (format!("redis://{nobody}"), 4, "cannot connect"),
         (
             format!("{taken_url} --redis-prefix team:"),
             4,
-            "1 keys with team: in their name already",
+            "1 keys already have team: in their names",
         ),
         ("redis://192.0.2.1:6379".into(), 2, "--yes"),
         (

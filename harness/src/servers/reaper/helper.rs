@@ -1,4 +1,4 @@
-//! The helper's side, which runs in a process of its own.
+//! The helper's side, which runs in a separate process.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, Write};
@@ -13,30 +13,31 @@ use super::READY;
 use super::order::{Belonging, Order};
 use crate::process_stat::{Lineage, ProcessStat, ProcessTable, all_processes};
 
-/// How long the container engine may take to remove what is left. It may hang.
+/// How long to wait for the container engine, which may hang, to remove the remaining containers.
 const ENGINE_PATIENCE: Duration = Duration::from_secs(30);
 
-/// An engine that was creating a container when its client died may finish it after the first look.
+/// Number of attempts to remove containers. An engine that was creating a container when its client died may finish it
+/// after the first attempt.
 const ENGINE_LOOKS: usize = 3;
 
-/// Pause between two looks.
+/// Pause between two attempts.
 const ENGINE_PAUSE: Duration = Duration::from_millis(400);
 
-/// A group that forks while it is being killed is killed again, at most this many times.
+/// Maximum number of attempts to kill a group that forks while it is killed.
 const ROUNDS: usize = 1000;
 
-/// What must be cleaned up.
+/// Everything that must be cleaned up.
 #[derive(Debug, Default)]
 struct Leftovers {
     owner: String,
     belongings: BTreeSet<Belonging>,
 }
 
-/// Reads orders until the input ends, then cleans up what is left. Interrupts, hang-ups and
-/// requests to terminate are ignored: only the end of the input counts, and it always comes.
+/// Reads orders until the input ends, then cleans up everything that is still registered. Interrupts, hang-ups and
+/// requests to terminate are ignored: only the end of the input matters, and it always comes.
 ///
 /// # Errors
-/// Signals cannot be ignored, or the greeting cannot be written. Then the clean-up is not
+/// Returns an error if signals cannot be ignored, or the greeting cannot be written. The clean-up is then not
 /// guaranteed.
 pub fn run_reaper(input: impl BufRead, mut output: impl Write) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -51,21 +52,21 @@ pub fn run_reaper(input: impl BufRead, mut output: impl Write) -> io::Result<()>
             signal(SignalKind::quit())?,
         ]
     };
-    // A test harness may have begun a line of its own.
+    // A test harness may have printed the beginning of a line before.
     writeln!(output, "\n{READY}")?;
     output.flush()?;
     let mut leftovers = Leftovers::default();
     for line in input.lines() {
         // An incomplete last line means that the process died while it was writing.
         let Ok(line) = line else { break };
-        leftovers.take(&line);
+        leftovers.apply(&line);
     }
     runtime.block_on(leftovers.clean_up());
     Ok(())
 }
 
 impl Leftovers {
-    fn take(&mut self, line: &str) {
+    fn apply(&mut self, line: &str) {
         match serde_json::from_str(line) {
             Ok(Order::Owner(owner)) => self.owner = owner,
             Ok(Order::Remember(belonging)) => {
@@ -74,12 +75,13 @@ impl Leftovers {
             Ok(Order::Forget(belonging)) => {
                 self.belongings.remove(&belonging);
             }
-            // Both ends are the same program; an unknown line can only be an incomplete one.
+            // Both ends are the same program, so an invalid line can only be an incomplete one.
             Err(_) => {}
         }
     }
 
-    /// Directories last: processes and containers write into them. Boxed here, and not compiled for each kind of input.
+    /// Cleans up. Directories are removed last, because processes and containers write into them. The future is boxed
+    /// so that it is not compiled again for each type of input.
     fn clean_up(&self) -> LocalBoxFuture<'_, ()> {
         Box::pin(async move {
             let (mut groups, mut marks) = (Vec::new(), Vec::new());
@@ -105,30 +107,30 @@ impl Leftovers {
     }
 }
 
-/// Kills one group, if it is still the one that was registered, and waits until it is dead.
+/// Kills a process group, if it is still the registered one, and waits until it is dead.
 async fn kill(leader: u32, started_ticks: u64, owner: &str) {
     match ProcessStat::for_process(leader) {
         Ok(stat) if stat.started_ticks == started_ticks => {
             let _ = signals::kill_group(leader);
         }
-        // The id already belongs to another process.
+        // The PID already belongs to another process.
         Ok(_) => return,
         Err(_) => {}
     }
-    // The leader may be dead and reaped while its descendants still run in its group. Then only the
-    // environment that they inherited identifies them.
+    // The leader may be dead and reaped while its descendants still run in its group. Only the environment that they
+    // inherited identifies them then.
     let mark = format!("{OWNER_VARIABLE}={owner}");
     signals::kill_until_none(ROUNDS, async || {
         let mut members = all_processes().unwrap_or_default();
-        members.retain(|&pid| is_member(pid, leader) && carries(pid, &mark) != Some(false));
+        members.retain(|&pid| is_member(pid, leader) && has_mark(pid, &mark) != Some(false));
         let is_left = !members.is_empty();
-        members.retain(|&pid| carries(pid, &mark) == Some(true));
+        members.retain(|&pid| has_mark(pid, &mark) == Some(true));
         is_left.then_some(members)
     })
     .await;
 }
 
-/// Kills the processes that carry these marks, and what they have started, until there are none.
+/// Kills all processes with these marks and all their descendants, until none is left.
 async fn kill_marked(mut lineages: Vec<Lineage>) {
     signals::kill_until_none(ROUNDS, async || {
         let mut found = Vec::new();
@@ -148,9 +150,9 @@ fn is_member(pid: u32, group: u32) -> bool {
     ProcessStat::for_process(pid).is_ok_and(|stat| stat.group == group && !stat.has_ended())
 }
 
-/// `None`: not known at the moment. A process that is just becoming another program shows an empty
-/// environment for a moment.
-fn carries(pid: u32, mark: &str) -> Option<bool> {
+/// Returns whether a process has this mark in its environment, or `None` if that cannot be determined now: a process
+/// that is just starting another program briefly shows an empty environment.
+fn has_mark(pid: u32, mark: &str) -> Option<bool> {
     let text = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
     if text.is_empty() {
         return None;
@@ -168,7 +170,7 @@ async fn remove_containers(run: &str) {
             container_removal::remove_run(run).await;
         }
     };
-    // The next run's sweep does the rest.
+    // The next run's sweep removes the rest.
     let _ = tokio::time::timeout(ENGINE_PATIENCE, removing).await;
 }
 
@@ -181,7 +183,7 @@ mod tests {
 
     const OWNER: &str = "1:2:boot:3";
 
-    /// A shell that leads a group and leaves a child in it.
+    /// Starts a shell that leads a group and has a child in it.
     fn family(owner: &str) -> Child {
         Command::new("sh")
             .args(["-c", "sleep 600 & echo started; wait"])
@@ -192,7 +194,7 @@ mod tests {
             .unwrap()
     }
 
-    /// Waits until the child of the family's leader is there.
+    /// Waits until the leader has started its child.
     fn await_child(leader: &mut Child) {
         let mut output = io::BufReader::new(leader.stdout.take().unwrap());
         output.read_line(&mut String::new()).unwrap();
@@ -205,7 +207,7 @@ mod tests {
             .collect()
     }
 
-    /// Waits until the group has ended. What was killed ends when the machine gives it time.
+    /// Waits until the group is gone. A killed process exits once it gets CPU time.
     async fn await_end(group: u32) {
         let ended = async {
             while !members(group).is_empty() {
@@ -214,25 +216,25 @@ mod tests {
         };
         let bound = Duration::from_secs(60);
         let ended = tokio::time::timeout(bound, ended).await;
-        ended.expect("what was killed ends");
+        ended.expect("killed processes exit");
     }
 
     #[tokio::test]
-    async fn a_group_is_killed_whole_but_only_the_one_that_was_registered() {
+    async fn whole_group_is_killed_but_only_the_registered_one() {
         let mut leader = family(OWNER);
         await_child(&mut leader);
         let group = leader.id();
         let started_ticks = ProcessStat::for_process(group).unwrap().started_ticks;
         kill(group, started_ticks + 1, OWNER).await;
-        assert!(members(group).contains(&group), "the number was another's");
+        assert!(members(group).contains(&group), "the PID was reused");
         kill(group, started_ticks, OWNER).await;
         leader.wait().unwrap();
         await_end(group).await;
     }
 
     #[tokio::test]
-    async fn what_a_dead_leader_left_is_killed_where_it_carries_our_mark() {
-        for (mark, spared) in [(OWNER, false), ("somebody else", true)] {
+    async fn group_of_a_dead_leader_is_killed_only_with_the_mark() {
+        for (mark, spared) in [(OWNER, false), ("someone else", true)] {
             let mut leader = family(mark);
             await_child(&mut leader);
             let group = leader.id();

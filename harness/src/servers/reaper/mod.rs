@@ -1,8 +1,8 @@
 //! The helper process that cleans up after this process has ended.
 //!
-//! It reads from a pipe what belongs to this process. When the pipe ends, however this process
-//! ended, the helper kills the process groups and the marked processes, and removes the directories and containers that it
-//! was not told to forget. Then it ends. After a run that ended normally there is nothing to do.
+//! It reads from a pipe what belongs to this process. When the pipe ends, however this process ended, the helper kills
+//! the registered process groups and marked processes, removes the registered directories and containers, and exits.
+//! After a run that ended normally nothing is registered any more.
 
 mod helper;
 mod order;
@@ -24,38 +24,38 @@ use super::{ProcessIdentity, signals};
 use crate::clock::Clock;
 use crate::process_stat::ProcessStat;
 
-/// What the helper writes when it is ready. From then on, no signal from a terminal ends it.
+/// Line that the helper writes when it is ready. From then on, no signal from a terminal ends it.
 const READY: &str = "picklock-reaper/1 ready";
 
-/// Pause between two looks whether the helper has ended, or reads again.
+/// Pause between two checks whether the helper has exited, or reads again.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// The helper is waited for no longer than this. It gives a container engine thirty seconds.
+/// How long to wait for the helper, which in turn waits thirty seconds for a container engine.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-/// Why the clean-up helper cannot be used. A run should not start without it.
+/// The reason why the clean-up helper cannot be used. A run must not start without it.
 #[derive(Debug, thiserror::Error)]
 #[expect(
     missing_docs,
-    reason = "the messages say what each is, and the names what is in it"
+    reason = "the messages describe the variants, and the field names their contents"
 )]
 pub enum ReaperError {
     #[error("cannot start the clean-up helper {}: {source}", program.display())]
     Start { program: PathBuf, source: io::Error },
-    #[error("{} does not answer as the clean-up helper: {answer:?}", program.display())]
-    Stranger { program: PathBuf, answer: String },
-    #[error("the clean-up helper is gone ({0}); what the run starts now might outlive it")]
+    #[error("{} is not the clean-up helper: it answered {answer:?}", program.display())]
+    NotTheHelper { program: PathBuf, answer: String },
+    #[error("the clean-up helper is gone ({0}); processes started now might outlive the run")]
     Gone(io::Error),
     #[error(
-        "the path {0:?} is not UTF-8 or holds a line break; choose another temporary directory"
+        "the path {0:?} is not UTF-8 or contains a line break; choose another temporary directory"
     )]
     Path(PathBuf),
-    #[error("cannot look at process {pid}: {source}")]
+    #[error("cannot inspect process {pid}: {source}")]
     Process { pid: u32, source: io::Error },
 }
 
-/// The handle of the helper process. Clones are the same helper; it ends when the last clone and
-/// the last [`Registration`] are dropped, or when this process ends.
+/// Handle of the helper process. All clones refer to the same helper, which exits when the last clone and the last
+/// [`Registration`] are dropped, or when this process ends.
 #[derive(Debug, Clone)]
 pub struct Reaper {
     process: Arc<ReaperProcess>,
@@ -66,20 +66,20 @@ pub struct Reaper {
 struct ReaperProcess {
     pipe: Mutex<Option<ChildStdin>>,
     child: Mutex<Child>,
-    /// The helper outlives this process if need be: nobody waits for its end.
+    /// True if the helper may outlive this process, so that its exit is not awaited.
     is_left: AtomicBool,
 }
 
-/// Something that the helper cleans up. Dropping this makes the helper forget it, so drop it after
-/// the thing has ended or was removed.
+/// An object that the helper cleans up. Dropping this removes the registration, so drop it only after the object has
+/// ended or was removed.
 #[derive(Debug)]
 pub struct Registration {
     process: Arc<ReaperProcess>,
     belonging: Belonging,
 }
 
-/// Containers that the helper cleans up. Unlike a [`Registration`], dropping this does not make the
-/// helper forget them: a start that is cancelled leaves containers that only the helper can remove.
+/// Containers that the helper cleans up. Unlike for a [`Registration`], dropping this does not remove the registration:
+/// a cancelled start leaves containers that only the helper can remove.
 #[derive(Debug)]
 pub(super) struct ContainerWatch {
     registration: ManuallyDrop<Registration>,
@@ -87,23 +87,23 @@ pub(super) struct ContainerWatch {
 }
 
 impl ContainerWatch {
-    /// The value of their label.
+    /// Returns the value of the containers' label.
     pub(super) fn run(&self) -> &str {
         &self.run
     }
 
-    /// They are removed; the helper need not look for them.
-    pub(super) fn settle(self) {
+    /// Removes the registration, because the containers have been removed.
+    pub(super) fn forget(self) {
         drop(ManuallyDrop::into_inner(self.registration));
     }
 }
 
 impl Reaper {
-    /// Starts `program args`, which must call [`run_reaper`] on its standard input and output,
-    /// in a process group of its own, and waits until it is ready.
+    /// Starts `program args` in a separate process group, and waits until it is ready. The program must call
+    /// [`run_reaper`] with its standard input and output.
     ///
     /// # Errors
-    /// It cannot be started, or does not answer.
+    /// Returns an error if the helper cannot be started, or does not answer.
     pub fn spawn(program: &Path, args: &[OsString]) -> Result<Reaper, ReaperError> {
         let start = |source| ReaperError::Start {
             program: program.to_owned(),
@@ -115,7 +115,7 @@ impl Reaper {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
-            // It must not keep the current directory in use.
+            // The helper must not keep the current directory in use.
             .current_dir("/")
             .process_group(0)
             .spawn()
@@ -123,7 +123,7 @@ impl Reaper {
         let output = child.stdout.take().map(BufReader::new);
         let pipe = child.stdin.take();
         if let Some(pipe) = &pipe {
-            // A helper that somebody has stopped reads nothing, and nobody may wait for it for ever.
+            // A helper that was stopped reads nothing, and a write must not block forever.
             rustix::io::ioctl_fionbio(pipe, true).map_err(|error| start(error.into()))?;
         }
         let process = Arc::new(ReaperProcess {
@@ -131,28 +131,29 @@ impl Reaper {
             child: Mutex::new(child),
             is_left: AtomicBool::new(false),
         });
-        // A stranger may have ended by now. What it has said tells more than that.
-        let told = process.tell(&Order::Owner(owner.to_string()));
-        let answer = output.map(first_line_of_interest).unwrap_or_default();
+        // If the program is not our helper, it may have exited already. Its output is checked before the write error,
+        // because it explains more.
+        let sent = process.send(&Order::Owner(owner.to_string()));
+        let answer = output.map(read_greeting).unwrap_or_default();
         if answer != READY {
-            return Err(ReaperError::Stranger {
+            return Err(ReaperError::NotTheHelper {
                 program: program.to_owned(),
                 answer,
             });
         }
-        told?;
+        sent?;
         Ok(Reaper { process, owner })
     }
 
-    /// Lets the helper clean up everything that it knows of, and waits for that, but no longer than
-    /// `patience`. It then goes on by itself, and outlives this process if need be. Nothing may be in use.
+    /// Lets the helper clean up everything that is registered, none of which may be in use, and waits at most
+    /// `patience`. After that the helper continues alone, and may outlive this process.
     ///
     /// Must be called inside a runtime with time.
     pub async fn finish_within(self, patience: Duration) {
-        self.process.end();
+        self.process.close_pipe();
         let ended = async {
             while self.process.is_running() {
-                self.process.go_on();
+                self.process.resume();
                 tokio::time::sleep(LOOK).await;
             }
         };
@@ -160,29 +161,30 @@ impl Reaper {
         self.process.is_left.store(!in_time, Ordering::Relaxed);
     }
 
-    /// From now on the helper forgets nothing, and nobody waits for its end: what is not gone when this
-    /// process ends is cleaned up after it.
+    /// Keeps all registrations from now on, and does not wait for the helper's exit. Whatever still exists when this
+    /// process ends is cleaned up afterwards.
     pub fn leave(&self) {
         self.process.is_left.store(true, Ordering::Relaxed);
     }
 
-    /// Process id of the helper, for those who look for it in a list of processes.
+    /// Returns the PID of the helper, which some callers must find in a list of processes.
     pub fn process_id(&self) -> u32 {
         let child = &self.process.child;
         child.lock().unwrap_or_else(PoisonError::into_inner).id()
     }
 
-    /// This process, as the reaper knows it.
+    /// Returns the identity of this process.
     pub fn owner(&self) -> &ProcessIdentity {
         &self.owner
     }
 
-    /// Registers containers that do not exist yet. The value of their label is one that no other
-    /// containers of any process have.
-    /// `Err`: the helper is gone.
-    pub(super) fn fresh_containers(&self) -> Result<ContainerWatch, ReaperError> {
-        static GIVEN: AtomicU64 = AtomicU64::new(0);
-        let number = GIVEN.fetch_add(1, Ordering::Relaxed);
+    /// Registers containers that do not exist yet. The value of their label is unique among all processes.
+    ///
+    /// # Errors
+    /// Returns an error if the helper is gone.
+    pub(super) fn register_containers(&self) -> Result<ContainerWatch, ReaperError> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let owner = self.owner.to_string();
         let run = format!("{:016x}", crate::rng::derive(0, &owner, number));
         let registration = self.register(Belonging::Containers(run.clone()))?;
@@ -195,7 +197,7 @@ impl Reaper {
     /// Registers the process group that `leader` leads. The leader must not have been reaped.
     ///
     /// # Errors
-    /// There is no such process, or the helper is gone.
+    /// Returns an error if there is no such process, or the helper is gone.
     pub fn group(&self, leader: u32) -> Result<Registration, ReaperError> {
         let stat = ProcessStat::for_process(leader).map_err(|source| ReaperError::Process {
             pid: leader,
@@ -207,16 +209,16 @@ impl Reaper {
         })
     }
 
-    /// Registers all processes that carry this mark; see
+    /// Registers all processes with this mark; see
     /// [`WorkerControl::mark`](crate::adapter::control::WorkerControl::mark).
     ///
     /// # Errors
-    /// The helper is gone.
+    /// Returns an error if the helper is gone.
     pub fn marked(&self, mark: &str) -> Result<Registration, ReaperError> {
         self.register(Belonging::Mark(mark.into()))
     }
 
-    /// Registers a marked directory; see [`RunDir`](super::RunDir).
+    /// Registers a directory with a marker; see [`RunDir`](super::RunDir).
     pub(super) fn dir(&self, path: &Path) -> Result<Registration, ReaperError> {
         if path.to_str().is_none_or(|text| text.contains('\n')) {
             return Err(ReaperError::Path(path.to_owned()));
@@ -225,7 +227,7 @@ impl Reaper {
     }
 
     fn register(&self, belonging: Belonging) -> Result<Registration, ReaperError> {
-        self.process.tell(&Order::Remember(belonging.clone()))?;
+        self.process.send(&Order::Remember(belonging.clone()))?;
         Ok(Registration {
             process: Arc::clone(&self.process),
             belonging,
@@ -233,9 +235,9 @@ impl Reaper {
     }
 }
 
-/// Test harnesses that re-execute themselves print lines of their own first, which are skipped. Any
-/// other line is returned for the error message.
-fn first_line_of_interest(output: impl BufRead) -> String {
+/// Reads output until the helper's greeting. Skips the lines that test harnesses print first when they re-execute
+/// themselves. Without a greeting, returns the last line for the error message.
+fn read_greeting(output: impl BufRead) -> String {
     let mut last = String::new();
     for line in output.lines().map_while(Result::ok).take(8) {
         if line.ends_with(READY) {
@@ -247,14 +249,15 @@ fn first_line_of_interest(output: impl BufRead) -> String {
 }
 
 impl ReaperProcess {
-    fn tell(&self, order: &Order) -> Result<(), ReaperError> {
+    fn send(&self, order: &Order) -> Result<(), ReaperError> {
         let mut pipe = self.pipe.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(pipe) = pipe.as_mut() else {
             return Err(ReaperError::Gone(io::ErrorKind::BrokenPipe.into()));
         };
-        let line = serde_json::to_string(order).map_err(|error| ReaperError::Gone(error.into()))?;
+        let order =
+            serde_json::to_string(order).map_err(|error| ReaperError::Gone(error.into()))?;
         // One write, so that the death of this process does not leave an incomplete line.
-        let line = format!("{line}\n");
+        let line = format!("{order}\n");
         let clock = Clock::start();
         loop {
             match pipe.write(line.as_bytes()) {
@@ -268,26 +271,26 @@ impl ReaperProcess {
         }
     }
 
-    /// The helper reads nothing: perhaps somebody has stopped it.
+    /// Waits briefly, because the helper reads nothing. It may have been stopped.
     #[expect(
         clippy::disallowed_methods,
-        reason = "there is no event: a process that is stopped tells nobody"
+        reason = "there is no event to wait for: a stopped process sends none"
     )]
     fn wait_for_reader(&self) {
-        self.go_on();
+        self.resume();
         std::thread::sleep(LOOK);
     }
 
-    /// Lets the helper continue, where somebody has stopped it. It must not be what a run waits for.
-    fn go_on(&self) {
+    /// Resumes the helper if it was stopped, so that a run does not wait for it.
+    fn resume(&self) {
         let pid = (self.child.lock().unwrap_or_else(PoisonError::into_inner)).id();
         if ProcessStat::for_process(pid).is_ok_and(|stat| stat.state == 'T') {
             let _ = signals::thaw(pid);
         }
     }
 
-    /// Ends the pipe, and with it the helper's wait.
-    fn end(&self) {
+    /// Closes the pipe, so that the helper cleans up and exits.
+    fn close_pipe(&self) {
         *self.pipe.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
@@ -300,20 +303,20 @@ impl ReaperProcess {
 impl Drop for Registration {
     fn drop(&mut self) {
         if !self.process.is_left.load(Ordering::Relaxed) {
-            // Where the helper is gone it has nothing to forget.
-            let _ = self.process.tell(&Order::Forget(self.belonging.clone()));
+            // A helper that is gone has nothing to forget.
+            let _ = self.process.send(&Order::Forget(self.belonging.clone()));
         }
     }
 }
 
 impl Drop for ReaperProcess {
     fn drop(&mut self) {
-        self.end();
+        self.close_pipe();
         if *self.is_left.get_mut() {
             return;
         }
-        // It ends on its own when the pipe does. Waiting reaps it, and lets a clean-up finish. One that does not
-        // end goes on by itself.
+        // The helper exits when the pipe closes. Wait for it to finish cleaning up, and reap it. If it is still running
+        // after `PATIENCE`, leave it running.
         let clock = Clock::start();
         while self.is_running() && clock.elapsed() < PATIENCE {
             self.wait_for_reader();
@@ -327,15 +330,15 @@ mod tests {
 
     use super::*;
 
-    /// A shell in the helper's place.
+    /// Starts a shell script in place of the helper.
     fn helper_that(does: &str) -> Reaper {
         let script = format!("echo '{READY}'; {does}");
         Reaper::spawn(Path::new("sh"), &["-c".into(), script.into()]).unwrap()
     }
 
-    /// The test ends only if nobody waits for the helper, which would sleep for hours.
+    /// The test only ends if it does not wait for the helper, which sleeps for hours.
     #[tokio::test]
-    async fn a_helper_that_takes_long_is_left_to_itself() {
+    async fn slow_helper_is_left_running() {
         let reaper = helper_that("exec sleep 36000");
         let helper = reaper.process_id();
         reaper.finish_within(Duration::from_millis(20)).await;
@@ -345,15 +348,15 @@ mod tests {
         kill_process(pid, Signal::KILL).unwrap();
     }
 
-    /// A helper that has stopped itself is there, and reads nothing.
+    /// The helper stops itself and reads nothing.
     #[test]
-    fn helper_that_is_stopped_is_let_go_on() {
+    fn stopped_helper_is_resumed() {
         let reaper = helper_that("kill -STOP $$; while read order; do :; done");
         let helper = reaper.process_id();
         while ProcessStat::for_process(helper).unwrap().state != 'T' {
             std::thread::yield_now();
         }
-        // More than a pipe holds.
+        // More orders than a pipe can hold.
         for number in 0..2000 {
             drop(reaper.marked(&format!("{number:0100}")).unwrap());
         }
@@ -367,7 +370,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_helper_that_has_cleaned_up_is_waited_for() {
+    async fn helper_that_has_cleaned_up_is_reaped() {
         let reaper = helper_that("while read order; do :; done");
         let helper = reaper.process_id();
         reaper.finish_within(Duration::from_secs(3600)).await;
@@ -377,13 +380,13 @@ mod tests {
         );
     }
 
-    /// The test ends only if nobody waits for the helper, which would sleep for hours.
+    /// The test only ends if it does not wait for the helper, which sleeps for hours.
     #[tokio::test]
-    async fn a_helper_that_was_left_cleans_up_what_was_still_there() {
+    async fn helper_that_was_left_keeps_later_registrations() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().display();
         let reaper = helper_that(&format!(
-            "cat > {path}/told; mv {path}/told {path}/all; exec sleep 36000"
+            "cat > {path}/part; mv {path}/part {path}/all; exec sleep 36000"
         ));
         let gone = reaper.marked("gone").unwrap();
         let there = reaper.marked("there").unwrap();
@@ -392,14 +395,17 @@ mod tests {
         reaper.leave();
         drop(there);
         drop(reaper);
-        let told = loop {
+        let orders = loop {
             match std::fs::read_to_string(dir.path().join("all")) {
-                Ok(told) => break told,
+                Ok(orders) => break orders,
                 Err(_) => tokio::time::sleep(LOOK).await,
             }
         };
         kill_process(pid, Signal::KILL).unwrap();
-        assert!(told.contains(r#"{"forget":{"mark":"gone"}}"#), "{told}");
-        assert!(!told.contains(r#"{"forget":{"mark":"there"}}"#), "{told}");
+        assert!(orders.contains(r#"{"forget":{"mark":"gone"}}"#), "{orders}");
+        assert!(
+            !orders.contains(r#"{"forget":{"mark":"there"}}"#),
+            "{orders}"
+        );
     }
 }

@@ -2,26 +2,26 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// A message to the reaper: JSON, one line each.
+/// A message to the reaper: one line of JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Order {
-    /// The process that started the reaper. The first message.
+    /// The first message: the process that started the reaper.
     Owner(String),
-    /// This has to be cleaned up.
+    /// Registers an object that must be cleaned up.
     Remember(Belonging),
-    /// It has ended, or is removed.
+    /// Removes a registration, because the object has ended or was removed.
     Forget(Belonging),
 }
 
-/// Something that the reaper cleans up, in the order in which it does so: processes and containers write
-/// into the directories.
+/// An object that the reaper cleans up. The order of the variants is the order of the clean-up: processes and
+/// containers write into the directories.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Belonging {
-    /// A process group, by its leader's process id and start time.
+    /// A process group, by its leader's PID and start time.
     Group { leader: u32, started_ticks: u64 },
-    /// All processes that carry this mark, wherever they went.
+    /// All processes with this mark, even in other groups or sessions.
     Mark(String),
     /// The containers with this run's label.
     Containers(String),
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn orders_survive_the_pipe() {
+    fn orders_round_trip_and_half_an_order_is_invalid() {
         let belongings = [
             Belonging::Group {
                 leader: 7,

@@ -1,17 +1,17 @@
 /* A wall clock that can be wrong.
  *
- * Preloaded into a Redis server or a worker, this library answers every question for the wall
- * clock with the kernel's own answer plus an offset, which is read from a memory-mapped file each
- * time. Writing the file moves the clock while the program runs.
+ * Preloaded into a Redis server or a worker, this library answers every call for the wall clock
+ * with the kernel's time plus an offset, which it reads from a memory-mapped file each time.
+ * Writing to the file shifts the clock while the program runs.
  *
- * Absent on purpose: libc. The library asks the kernel directly and needs no other library, so the
- * same file loads into glibc and musl programs, and it can be called while an allocator is still
- * setting itself up. Monotonic clocks are passed on unchanged. Static programs never see it, nor
- * do those that ask the kernel themselves (Go).
+ * The library deliberately does not use libc. It calls the kernel directly and needs no other
+ * library, so the same file loads into glibc and musl programs, and it can be called while an
+ * allocator is still initialising itself. Monotonic clocks are not changed. The library has no
+ * effect on static programs and on programs that call the kernel themselves (Go).
  *
- * The file: three 64-bit numbers in the machine's byte order. The first says which of the other
- * two is the offset in nanoseconds. A writer fills the one that is not in use and then changes
- * the lowest byte of the first, so that no reader ever sees half an offset. */
+ * The file contains three 64-bit numbers in the machine's byte order. The first selects which of
+ * the other two is the offset in nanoseconds. A writer fills the one that is not in use, and then
+ * changes the lowest byte of the first, so no reader ever sees half an offset. */
 
 #include <fcntl.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@
 #define FILE_BYTES 24
 #define SECOND_NS 1000000000L
 
-/* Given by whichever libc the program has; weak, so that none must be named here. */
+/* Defined by the program's libc. Weak, so that this library need not link to any libc. */
 extern char **environ __attribute__((weak));
 extern int *__errno_location(void) __attribute__((weak));
 
@@ -59,10 +59,10 @@ static long call(long number, long a, long b, long c, long d, long e, long f)
     return x0;
 }
 #else
-#error "system calls of this machine are not known here"
+#error "no system calls for this architecture"
 #endif
 
-/* As libc does it: -1, and the reason in errno. */
+/* Returns a result as libc does: -1 for an error, with the reason in errno. */
 static int answer(long result)
 {
     if (result >= 0)
@@ -72,7 +72,7 @@ static int answer(long result)
     return -1;
 }
 
-static const char *path_of_the_file(void)
+static const char *file_path(void)
 {
     if (!&environ || !environ)
         return NULL;
@@ -89,17 +89,17 @@ static const char *path_of_the_file(void)
     return NULL;
 }
 
-/* What stands for a file that is not there: the clock is right. */
+/* Used if there is no file: the clock is then correct. */
 static const int64_t no_offset[3] = {0, 0, 0};
 
-static const int64_t *map_the_file(const char *path)
+static const int64_t *map_file(const char *path)
 {
     long file = call(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
     if (file < 0)
         return no_offset;
     long mapped = call(SYS_mmap, 0, FILE_BYTES, PROT_READ, MAP_SHARED, file, 0);
     call(SYS_close, file, 0, 0, 0, 0, 0);
-    /* The kernel's errors are the last page of addresses. */
+    /* The kernel returns errors as the last page of addresses. */
     if (mapped < 0 && mapped > -4096)
         return no_offset;
     return (const int64_t *)mapped;
@@ -110,12 +110,12 @@ static int64_t offset_ns(void)
     static const int64_t *known;
     const int64_t *file = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
     if (!file) {
-        /* Before libc has set up the environment it is not known where to look: later. Two
+        /* Before libc has set up the environment, the path is unknown: try again later. Two
          * threads may both map the file; the second mapping is as good as the first. */
-        const char *path = path_of_the_file();
+        const char *path = file_path();
         if (!path)
             return 0;
-        file = map_the_file(path);
+        file = map_file(path);
         __atomic_store_n(&known, file, __ATOMIC_RELEASE);
     }
     int64_t which = __atomic_load_n(&file[0], __ATOMIC_ACQUIRE);
@@ -149,14 +149,14 @@ int clock_gettime(clockid_t clock, struct timespec *now)
     return answer(call(SYS_clock_gettime, clock, (long)now, 0, 0, 0, 0));
 }
 
-/* The headers declare that the pointer is never null, but libc accepts a null pointer. Under
- * another name the compiler does not rely on that declaration. */
+/* The headers declare that the pointer is never null, but libc accepts a null pointer. With
+ * another name here, the compiler does not rely on that declaration. */
 int time_of_day(struct timeval *now, void *zone) __asm__("gettimeofday");
 
 int time_of_day(struct timeval *now, void *zone)
 {
     struct timespec precise;
-    /* The kernel's time zone is obsolete, but a program may still ask for it. */
+    /* The kernel's time zone is obsolete, but a program may still read it. */
     if (zone) {
         long result = call(SYS_gettimeofday, 0, (long)zone, 0, 0, 0, 0);
         if (result < 0)

@@ -19,7 +19,7 @@ impl Links for Rc<SimBackend> {
         self.network.look_again();
     }
 
-    fn struck(&self, id: ImposedId) -> u64 {
+    fn frames_affected(&self, id: ImposedId) -> u64 {
         self.network.faults.struck(id)
     }
 
@@ -45,7 +45,7 @@ impl Links for Rc<SimBackend> {
         Some(self.network.now().run_ns(at_ns))
     }
 
-    fn silence(&self, worker: usize) -> Option<IdleWait> {
+    fn idle_wait(&self, worker: usize) -> Option<IdleWait> {
         let (now, state) = (self.network.now(), self.network.state.borrow());
         let silence = state.workers.get(worker)?.traffic.silence(now.sim_ns)?;
         Some(IdleWait {
@@ -55,7 +55,7 @@ impl Links for Rc<SimBackend> {
         })
     }
 
-    fn first_silence(&self, worker: usize) -> Option<(u64, u64)> {
+    fn first_idle_wait(&self, worker: usize) -> Option<(u64, u64)> {
         let (now, state) = (self.network.now(), self.network.state.borrow());
         let traffic = &state.workers.get(worker)?.traffic;
         let (from_ns, until_ns) = traffic.first_silence(now.sim_ns)?;

@@ -1,4 +1,4 @@
-//! What the tests ask a server, over a connection of their own each time.
+//! Queries from the tests to a server, each over a separate connection.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use picklock_harness::servers::ServerAddress;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, RedisResult};
 
-/// Long enough for any server that is not frozen, however busy the machine.
+/// Long enough for any server that is not frozen, however busy the machine is.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Short, because it is always waited for in full.
+/// Short, because every use waits for all of it.
 const FROZEN_PATIENCE: Duration = Duration::from_millis(300);
 
 async fn connect(address: ServerAddress, within: Duration) -> RedisResult<MultiplexedConnection> {
@@ -30,14 +30,14 @@ async fn query(address: ServerAddress, words: &[&str], within: Duration) -> Redi
     Ok(answer.unwrap_or_else(|| "nil".into()))
 }
 
-/// One command, which must be answered.
+/// Sends one command, which must be answered.
 pub async fn ask(address: ServerAddress, words: &[&str]) -> String {
     query(address, words, PATIENCE).await.unwrap()
 }
 
-/// One command, which must be answered, though not on the first connection: a Sentinel that makes a server a
-/// replica ends the connections of its clients (`CLIENT KILL TYPE normal`). It must not matter how often it is
-/// executed.
+/// Sends one command, which must be answered, but not necessarily on the first connection: a Sentinel that makes a
+/// server a replica closes the connections of its clients (`CLIENT KILL TYPE normal`). The command may be executed
+/// several times.
 pub async fn ask_while_roles_change(address: ServerAddress, words: &[&str]) -> String {
     loop {
         match query(address, words, PATIENCE).await {
@@ -48,8 +48,8 @@ pub async fn ask_while_roles_change(address: ServerAddress, words: &[&str]) -> S
     }
 }
 
-/// Sets a key, and waits until so many replicas have it. WAIT is about the writes of its own
-/// connection, so both go through one.
+/// Sets a key, and waits until `replicas` replicas have it. WAIT refers to the writes of its own connection, so both
+/// commands use the same one.
 pub async fn set_with_replicas(master: ServerAddress, key: &str, value: &str, replicas: usize) {
     let mut connection = connect(master, 2 * PATIENCE).await.unwrap();
     let (_, acknowledged): (String, usize) = redis::pipe()
@@ -64,7 +64,7 @@ pub async fn set_with_replicas(master: ServerAddress, key: &str, value: &str, re
     assert_eq!(acknowledged, replicas);
 }
 
-/// True where the server takes the connection, or lets it wait, but answers nothing.
+/// Returns true if the server accepts the connection, or leaves it in its backlog, but does not answer.
 pub async fn is_frozen(address: ServerAddress) -> bool {
     match query(address, &["PING"], FROZEN_PATIENCE).await {
         Ok(_) => false,
@@ -72,7 +72,7 @@ pub async fn is_frozen(address: ServerAddress) -> bool {
     }
 }
 
-/// True where nobody listens.
+/// Returns true if the port refuses connections.
 pub async fn is_refused(address: ServerAddress) -> bool {
     match tokio::net::TcpStream::connect(address.socket()).await {
         Ok(_) => false,
@@ -80,7 +80,7 @@ pub async fn is_refused(address: ServerAddress) -> bool {
     }
 }
 
-/// The error with which a command is refused, or its connection.
+/// Returns the error with which a command or its connection is refused.
 pub async fn refusal(address: ServerAddress, words: &[&str]) -> String {
     match query(address, words, PATIENCE).await {
         Ok(answer) => panic!("{words:?} was answered: {answer}"),

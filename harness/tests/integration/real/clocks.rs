@@ -1,4 +1,4 @@
-//! Wall clocks that are wrong, and everything that must not notice it.
+//! Shifted wall clocks, and everything that must not be affected by them.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -30,7 +30,7 @@ async fn processes(layout: Layout) -> (Servers, RunDir) {
     (servers.unwrap(), dir)
 }
 
-/// By how many seconds the server's clock is ahead, or behind.
+/// Returns how many seconds the server's clock is ahead (negative: behind).
 async fn lead_s(address: ServerAddress) -> i64 {
     let script = "return redis.call('TIME')[1]";
     let theirs: i64 = ask(address, &["EVAL", script, "0"]).await.parse().unwrap();
@@ -38,12 +38,12 @@ async fn lead_s(address: ServerAddress) -> i64 {
 }
 
 fn is_about(lead_s: i64, minutes: i64) -> bool {
-    // A machine that is very busy may take its time between two looks at a clock.
+    // On a very busy machine, much time can pass between two reads of the clocks.
     (lead_s - 60 * minutes).abs() < 25
 }
 
-/// What a node makes of a clock that leaps to and fro.
-async fn leaps(servers: &Servers) {
+/// Shifts a node's clock forward and back, and checks the effect on keys and replicas.
+async fn check_clock_shifts(servers: &Servers) {
     let node = servers.address(0);
     set_with_replicas(node, "lock", "mine", 1).await;
     assert_eq!(ask(node, &["PEXPIRE", "lock", "30000"]).await, "1");
@@ -53,7 +53,7 @@ async fn leaps(servers: &Servers) {
     let replica = servers.replica_address(0, 0);
     assert!(is_about(lead_s(replica).await, 0));
 
-    // Set while the clock is ahead, the key outlives the clock's return by a minute.
+    // The key is set while the clock is ahead, so it lives a minute longer once the clock is back.
     assert_eq!(
         ask(node, &["SET", "lock", "mine", "PX", "30000"]).await,
         "OK"
@@ -63,7 +63,7 @@ async fn leaps(servers: &Servers) {
     let left: i64 = ask(node, &["PTTL", "lock"]).await.parse().unwrap();
     assert!((60_000..=90_500).contains(&left), "{left}");
 
-    // Behind it stays behind, also after the server was killed.
+    // A clock that is behind remains behind, even after the server was killed.
     servers.set_clock_off(0, None, -MINUTE_NS).await.unwrap();
     assert!(is_about(lead_s(node).await, -1));
     servers.crash(0).await.unwrap();
@@ -75,14 +75,14 @@ async fn leaps(servers: &Servers) {
 }
 
 #[tokio::test]
-async fn the_clock_of_a_process_leaps() {
+async fn clock_of_a_process_is_shifted() {
     let (servers, _dir) = processes(LAYOUT).await;
-    leaps(&servers).await;
+    check_clock_shifts(&servers).await;
     servers.stop().await.unwrap();
 }
 
 #[tokio::test]
-async fn the_clock_in_a_container_leaps() {
+async fn clock_of_a_container_is_shifted() {
     let reaper = reaper();
     let dir = RunDir::create(&reaper).unwrap();
     let image = Image::choose(None, None)
@@ -90,13 +90,13 @@ async fn the_clock_in_a_container_leaps() {
         .expect("these tests need a container engine and an image; see scripts/redis-image");
     let servers = Servers::start(&ServerKind::Docker(image), LAYOUT, dir.path(), &reaper).await;
     let servers = servers.unwrap();
-    leaps(&servers).await;
+    check_clock_shifts(&servers).await;
     servers.stop().await.unwrap();
 }
 
-/// Blocking commands end by the wall clock in Redis, whatever one might wish.
+/// In Redis, the timeout of a blocking command follows the wall clock.
 #[tokio::test]
-async fn a_blocking_command_sees_the_leap() {
+async fn blocking_command_ends_early_after_a_shift() {
     let (servers, _dir) = processes(LAYOUT).await;
     let node = servers.address(0);
     let waiting = tokio::spawn(async move { ask(node, &["BRPOPLPUSH", "a", "b", "600"]).await });
@@ -115,34 +115,33 @@ async fn a_blocking_command_sees_the_leap() {
 }
 
 #[tokio::test]
-async fn servers_that_were_not_started_for_it_refuse() {
+async fn clock_of_an_unprepared_server_cannot_be_shifted() {
     let layout = Layout {
         sentinels: 0,
         clocks_shift: false,
         ..LAYOUT
     };
     let (servers, dir) = processes(layout).await;
-    let refused = servers.set_clock_off(0, None, MINUTE_NS).await;
+    let result = servers.set_clock_off(0, None, MINUTE_NS).await;
     assert!(
-        matches!(refused, Err(BackendError::FixedClock(_))),
-        "{refused:?}"
+        matches!(result, Err(BackendError::FixedClock(_))),
+        "{result:?}"
     );
     assert!(is_about(lead_s(servers.address(0)).await, 0));
-    let written = std::fs::read_dir(dir.path()).unwrap();
-    let of_a_clock = |name: &str| name.contains("clock");
-    assert!(written.into_iter().all(|entry| {
+    let mut entries = std::fs::read_dir(dir.path()).unwrap();
+    assert!(entries.all(|entry| {
         let name = entry.unwrap().file_name();
-        !of_a_clock(&name.to_string_lossy())
+        !name.to_string_lossy().contains("clock")
     }));
     servers.stop().await.unwrap();
 }
 
-/// Any program that is linked dynamically: here Python, which asks libc for every kind of clock.
+/// Uses a dynamically linked program: Python, which reads every kind of clock through libc.
 #[test]
 fn only_wall_clocks_are_shifted() {
     let dir = tempfile::tempdir().unwrap();
     let shim = WallClockShim::install(dir.path()).unwrap().unwrap();
-    let wall = shim.clock("somebody").unwrap();
+    let wall = shim.clock("python").unwrap();
     let century = Duration::from_secs(100 * 365 * 24 * 3600);
     let off_ns = i64::try_from(century.as_nanos()).unwrap();
     assert_eq!(wall.set_off(off_ns).unwrap(), 0);
@@ -153,23 +152,26 @@ fn only_wall_clocks_are_shifted() {
         except OSError as error: print(error.errno)";
     let mut python = Command::new("python3");
     python.args(["-c", look]).envs(wall.environment());
-    let said = String::from_utf8(python.output().unwrap().stdout).unwrap();
-    let words: Vec<&str> = said.split_whitespace().collect();
+    let stdout = String::from_utf8(python.output().unwrap().stdout).unwrap();
+    let words: Vec<&str> = stdout.split_whitespace().collect();
     let [precise, coarse, boot, monotonic, error] = words[..] else {
-        panic!("{said}");
+        panic!("{stdout}");
     };
     let ours = i64::try_from((wall_clock() + century).as_secs()).unwrap();
     for theirs in [precise, coarse] {
-        assert!((theirs.parse::<i64>().unwrap() - ours).abs() < 25, "{said}");
+        assert!(
+            (theirs.parse::<i64>().unwrap() - ours).abs() < 25,
+            "{stdout}"
+        );
     }
     assert_eq!([boot, monotonic, error], ["0", "True", "22"]);
 }
 
 #[test]
-fn who_has_not_loaded_the_library_is_known() {
+fn process_without_the_library_is_detected() {
     let dir = tempfile::tempdir().unwrap();
     let shim = WallClockShim::install(dir.path()).unwrap().unwrap();
-    let wall = shim.clock("somebody").unwrap();
+    let wall = shim.clock("cat").unwrap();
     for preloaded in [true, false] {
         let mut command = Command::new("cat");
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -178,7 +180,7 @@ fn who_has_not_loaded_the_library_is_known() {
             command.envs(wall.environment());
         }
         let mut child = command.spawn().unwrap();
-        // A process that answers has loaded all the libraries that it will.
+        // A process that answers has loaded all of its libraries.
         let mut stdin = child.stdin.take().unwrap();
         std::io::Write::write_all(&mut stdin, b"x").unwrap();
         let mut back = [0];
@@ -189,13 +191,13 @@ fn who_has_not_loaded_the_library_is_known() {
     }
 }
 
-/// A run whose servers' clocks and workers' clocks shift installs it twice.
+/// A run that shifts the clocks of both servers and workers installs the library twice.
 #[test]
-fn a_second_installation_does_no_harm_to_who_has_loaded_the_library() {
+fn second_installation_does_not_crash_processes_with_the_library() {
     let dir = tempfile::tempdir().unwrap();
     let shim = WallClockShim::install(dir.path()).unwrap().unwrap();
-    let wall = shim.clock("somebody").unwrap();
-    // The loader looks through all libraries for a name that it has not resolved yet.
+    let wall = shim.clock("python").unwrap();
+    // The loader searches all libraries for a name that it has not resolved yet.
     let look = "import ctypes\nprint('up', flush=True)\ninput()\n\
         ctypes.CDLL(None).gettimeofday(None, None)\nctypes.CDLL(None).lrand48()\nprint('there')";
     let mut python = Command::new("python3");
@@ -214,7 +216,7 @@ fn a_second_installation_does_no_harm_to_who_has_loaded_the_library() {
 }
 
 #[test]
-fn a_path_that_the_loader_cannot_read_is_refused() {
+fn path_with_a_separator_is_rejected() {
     let dir = tempfile::tempdir().unwrap();
     for name in ["with blank", "with:colon"] {
         let inside = dir.path().join(name);

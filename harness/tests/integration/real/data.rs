@@ -1,4 +1,4 @@
-//! Faults of data and failovers, asked of a whole backend and seen at its servers.
+//! Data faults and failovers, requested from a complete backend and checked on its servers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,15 +19,15 @@ use super::reexecution::reaper;
 
 const LOCK: &str = "lock:1";
 
-/// A backend without workers, and where its first node and that one's replica listen.
-struct Stage {
+/// A backend without workers, and the addresses of its first node and that node's replica.
+struct TestBackend {
     backend: ServerBackend,
     node: ServerAddress,
     replica: Option<ServerAddress>,
     _dir: RunDir,
 }
 
-async fn stage(name: BackendName, replicas: usize) -> Stage {
+async fn start(name: BackendName, replicas: usize) -> TestBackend {
     let (reaper, layout) = (
         reaper(),
         Layout {
@@ -69,7 +69,7 @@ async fn stage(name: BackendName, replicas: usize) -> Stage {
         workload: Default::default(),
         blocks_tasks: false,
     };
-    Stage {
+    TestBackend {
         backend: ServerBackend::new(servers, None, parts),
         node,
         replica,
@@ -82,127 +82,127 @@ async fn connected(server: ServerAddress) -> MultiplexedConnection {
     client.get_multiplexed_async_connection().await.unwrap()
 }
 
-async fn keys_and_scripts(stage: &Stage) {
-    let change = |change: DataChange| async move { stage.backend.change_data(0, &change).await };
+async fn check_keys_and_scripts(test: &TestBackend) {
+    let change = |change: DataChange| async move { test.backend.change_data(0, &change).await };
     let evict = || DataChange::Evict(vec![LOCK.into(), "lock:2".into()]);
-    ask(stage.node, &["SET", LOCK, "mine"]).await;
-    ask(stage.node, &["SET", "other", "mine"]).await;
+    ask(test.node, &["SET", LOCK, "mine"]).await;
+    ask(test.node, &["SET", "other", "mine"]).await;
     assert_eq!(change(evict()).await, Ok(1));
-    assert_eq!(ask(stage.node, &["GET", LOCK]).await, "nil");
-    assert_eq!(ask(stage.node, &["GET", "other"]).await, "mine");
+    assert_eq!(ask(test.node, &["GET", LOCK]).await, "nil");
+    assert_eq!(ask(test.node, &["GET", "other"]).await, "mine");
     assert_eq!(change(evict()).await, Ok(0));
 
-    let script = ask(stage.node, &["SCRIPT", "LOAD", "return 'known'"]).await;
+    let script = ask(test.node, &["SCRIPT", "LOAD", "return 'known'"]).await;
     change(DataChange::FlushAll).await.unwrap();
-    assert_eq!(ask(stage.node, &["GET", "other"]).await, "nil");
-    assert_eq!(ask(stage.node, &["EVALSHA", &script, "0"]).await, "known");
+    assert_eq!(ask(test.node, &["GET", "other"]).await, "nil");
+    assert_eq!(ask(test.node, &["EVALSHA", &script, "0"]).await, "known");
     change(DataChange::FlushScripts).await.unwrap();
-    let unknown = refusal(stage.node, &["EVALSHA", &script, "0"]).await;
+    let unknown = refusal(test.node, &["EVALSHA", &script, "0"]).await;
     assert!(unknown.contains("No matching script"), "{unknown}");
 }
 
-async fn memory(stage: &Stage) {
-    let change = |change: DataChange| async move { stage.backend.change_data(0, &change).await };
+async fn check_memory(test: &TestBackend) {
+    let change = |change: DataChange| async move { test.backend.change_data(0, &change).await };
     let before = ["maxmemory-policy", "allkeys-lru"];
-    ask(stage.node, &["CONFIG", "SET", before[0], before[1]]).await;
-    ask(stage.node, &["SET", "there", "before"]).await;
+    ask(test.node, &["CONFIG", "SET", before[0], before[1]]).await;
+    ask(test.node, &["SET", "there", "before"]).await;
     change(DataChange::Exhaust(Resource::Memory)).await.unwrap();
-    let full = refusal(stage.node, &["SET", LOCK, "mine"]).await;
+    let full = refusal(test.node, &["SET", LOCK, "mine"]).await;
     assert!(full.contains("OOM") || full.contains("maxmemory"), "{full}");
-    assert_eq!(ask(stage.node, &["GET", "there"]).await, "before");
-    // Another fault of the same kind, and one that must come through all the same.
+    assert_eq!(ask(test.node, &["GET", "there"]).await, "before");
+    // A second fault of the same kind, after which a command must still succeed.
     change(DataChange::Exhaust(Resource::Memory)).await.unwrap();
     change(DataChange::Replenish(Resource::Memory))
         .await
         .unwrap();
-    refusal(stage.node, &["SET", LOCK, "mine"]).await;
+    refusal(test.node, &["SET", LOCK, "mine"]).await;
     change(DataChange::Replenish(Resource::Memory))
         .await
         .unwrap();
-    assert_eq!(ask(stage.node, &["SET", LOCK, "mine"]).await, "OK");
-    let mut connection = connected(stage.node).await;
+    assert_eq!(ask(test.node, &["SET", LOCK, "mine"]).await, "OK");
+    let mut connection = connected(test.node).await;
     for (name, value) in [("maxmemory", "0"), (before[0], before[1])] {
         let mut command = redis::cmd("CONFIG");
-        let told = command.arg("GET").arg(name).query_async(&mut connection);
-        let told: Vec<String> = told.await.unwrap();
-        assert_eq!(told, [name, value]);
+        let get = command.arg("GET").arg(name).query_async(&mut connection);
+        let setting: Vec<String> = get.await.unwrap();
+        assert_eq!(setting, [name, value]);
     }
 }
 
-async fn connections(stage: &Stage) {
-    let change = |change: DataChange| async move { stage.backend.change_data(0, &change).await };
+async fn check_connections(test: &TestBackend) {
+    let change = |change: DataChange| async move { test.backend.change_data(0, &change).await };
     let ping = async |connection: &mut MultiplexedConnection| {
         let ping = redis::cmd("PING");
         ping.query_async::<String>(connection).await
     };
-    let mut old = connected(stage.node).await;
+    let mut old = connected(test.node).await;
     assert_eq!(ping(&mut old).await.unwrap(), "PONG");
-    ask(stage.node, &["SET", LOCK, "mine"]).await;
+    ask(test.node, &["SET", LOCK, "mine"]).await;
     change(DataChange::Exhaust(Resource::Connections))
         .await
         .unwrap();
-    let words = refusal(stage.node, &["PING"]).await;
-    println!("a new client is told: {words}");
+    let error = refusal(test.node, &["PING"]).await;
+    println!("a new client gets: {error}");
     assert_eq!(ping(&mut old).await.unwrap(), "PONG");
-    // We ourselves are still let in.
+    // The backend's own connection still works.
     let evict = DataChange::Evict(vec![LOCK.into()]);
     assert_eq!(change(evict).await, Ok(1));
-    // Nor does anybody get in for whom the old one made room.
+    // No other client gets the slot of the old one.
     drop(old);
-    refusal(stage.node, &["PING"]).await;
+    refusal(test.node, &["PING"]).await;
     change(DataChange::Replenish(Resource::Connections))
         .await
         .unwrap();
-    assert_eq!(ask(stage.node, &["PING"]).await, "PONG");
+    assert_eq!(ask(test.node, &["PING"]).await, "PONG");
 }
 
-/// Started anew, a server has what its command line says.
-async fn after_a_restart(stage: &Stage) {
+/// A restarted server has the settings from its command line.
+async fn check_after_a_restart(test: &TestBackend) {
     for resource in [Resource::Memory, Resource::Connections] {
         let exhaust = DataChange::Exhaust(resource);
-        stage.backend.change_data(0, &exhaust).await.unwrap();
-        stage.backend.crash_node(0).await.unwrap();
-        let dead = stage.backend.change_data(0, &DataChange::FlushAll).await;
+        test.backend.change_data(0, &exhaust).await.unwrap();
+        test.backend.crash_node(0).await.unwrap();
+        let dead = test.backend.change_data(0, &DataChange::FlushAll).await;
         assert!(dead.is_err(), "{dead:?}");
-        stage.backend.restart_node(0).await.unwrap();
-        assert_eq!(ask(stage.node, &["SET", LOCK, "mine"]).await, "OK");
+        test.backend.restart_node(0).await.unwrap();
+        assert_eq!(ask(test.node, &["SET", LOCK, "mine"]).await, "OK");
         let relief = DataChange::Replenish(resource);
-        stage.backend.change_data(0, &relief).await.unwrap();
+        test.backend.change_data(0, &relief).await.unwrap();
     }
 }
 
 #[tokio::test]
-async fn processes_are_tampered_with() {
-    let stage = stage(BackendName::Process, 0).await;
-    keys_and_scripts(&stage).await;
-    memory(&stage).await;
-    connections(&stage).await;
-    after_a_restart(&stage).await;
-    stage.backend.take_down().await.unwrap();
+async fn data_faults_work_on_processes() {
+    let test = start(BackendName::Process, 0).await;
+    check_keys_and_scripts(&test).await;
+    check_memory(&test).await;
+    check_connections(&test).await;
+    check_after_a_restart(&test).await;
+    test.backend.take_down().await.unwrap();
 }
 
 #[tokio::test]
-async fn containers_are_tampered_with() {
-    let stage = stage(BackendName::Docker, 0).await;
-    keys_and_scripts(&stage).await;
-    memory(&stage).await;
-    connections(&stage).await;
-    stage.backend.take_down().await.unwrap();
+async fn data_faults_work_on_containers() {
+    let test = start(BackendName::Docker, 0).await;
+    check_keys_and_scripts(&test).await;
+    check_memory(&test).await;
+    check_connections(&test).await;
+    test.backend.take_down().await.unwrap();
 }
 
-/// The replica has the early write, and the late one only if the link was whole.
-async fn fails_over(name: BackendName, cut: bool) {
-    let stage = stage(name, 1).await;
-    let replica = stage.replica.unwrap();
-    super::ask::set_with_replicas(stage.node, "early", "there", 1).await;
+/// Checks that the replica has the early write, and the late one only if the replication link was not cut.
+async fn check_failover(name: BackendName, cut: bool) {
+    let test = start(name, 1).await;
+    let replica = test.replica.unwrap();
+    super::ask::set_with_replicas(test.node, "early", "there", 1).await;
     if cut {
-        stage.backend.cut_replication(0).await.unwrap();
+        test.backend.cut_replication(0).await.unwrap();
     }
-    ask(stage.node, &["SET", "late", "there"]).await;
+    ask(test.node, &["SET", "late", "there"]).await;
     if cut {
         assert_eq!(ask(replica, &["GET", "late"]).await, "nil");
     }
-    stage.backend.fail_over(0).await.unwrap();
+    test.backend.fail_over(0).await.unwrap();
     assert!(
         refusal(replica, &["NONSENSE"])
             .await
@@ -213,51 +213,52 @@ async fn fails_over(name: BackendName, cut: bool) {
     assert_eq!(ask(replica, &["GET", "late"]).await, late);
     assert_eq!(ask(replica, &["SET", "more", "there"]).await, "OK");
     assert!(
-        super::ask::is_refused(stage.node).await,
-        "the old master lives"
+        super::ask::is_refused(test.node).await,
+        "the old master is running"
     );
-    // What is asked of the node is asked of the new master.
+    // Requests for the node now go to the new master.
     let evict = DataChange::Evict(vec!["early".into()]);
-    assert_eq!(stage.backend.change_data(0, &evict).await, Ok(1));
+    assert_eq!(test.backend.change_data(0, &evict).await, Ok(1));
     assert_eq!(ask(replica, &["GET", "early"]).await, "nil");
-    stage.backend.take_down().await.unwrap();
+    test.backend.take_down().await.unwrap();
 }
 
 #[tokio::test]
-async fn a_process_fails_over_to_what_its_replica_got() {
-    fails_over(BackendName::Process, false).await;
-    fails_over(BackendName::Process, true).await;
+async fn process_fails_over_to_its_replica() {
+    check_failover(BackendName::Process, false).await;
+    check_failover(BackendName::Process, true).await;
 }
 
 #[tokio::test]
-async fn a_container_fails_over_to_what_its_replica_got() {
-    fails_over(BackendName::Docker, false).await;
-    fails_over(BackendName::Docker, true).await;
+async fn container_fails_over_to_its_replica() {
+    check_failover(BackendName::Docker, false).await;
+    check_failover(BackendName::Docker, true).await;
 }
 
-/// Kills the first node within a second of a write, and once more after it came back.
-pub async fn loses_the_last_second_and_no_more(servers: &Servers) {
+/// Kills the first node within a second of a write, and once more after its restart. Checks that only that write is
+/// lost.
+pub async fn check_loss_of_the_last_second(servers: &Servers) {
     let second = Duration::from_secs(1);
-    let tell = async |words: &[&str]| ask(servers.address(0), words).await;
+    let ask_node = async |words: &[&str]| ask(servers.address(0), words).await;
     loop {
-        tell(&["SET", "old", "kept"]).await;
-        // An earlier round may have left it.
-        tell(&["DEL", "young"]).await;
+        ask_node(&["SET", "old", "kept"]).await;
+        // An earlier attempt may have left the key.
+        ask_node(&["DEL", "young"]).await;
         tokio::time::sleep(2 * second).await;
         let clock = Clock::start();
-        tell(&["SET", "young", "lost"]).await;
+        ask_node(&["SET", "young", "lost"]).await;
         servers.crash(0).await.unwrap();
         let in_time = clock.elapsed() < second;
         servers.restart(0).await.unwrap();
-        assert_eq!(tell(&["GET", "old"]).await, "kept");
-        // On a machine so busy that the kill took a second the young one was safe by then.
+        assert_eq!(ask_node(&["GET", "old"]).await, "kept");
+        // If the machine was so busy that the kill took a second, the young key was already durable.
         if in_time {
             break;
         }
     }
-    assert_eq!(tell(&["GET", "young"]).await, "nil");
-    // What it came back with is on the disk: the next loss does not take it.
+    assert_eq!(ask_node(&["GET", "young"]).await, "nil");
+    // The data that the server restarted with is on the disk, so the next loss does not affect it.
     servers.crash(0).await.unwrap();
     servers.restart(0).await.unwrap();
-    assert_eq!(tell(&["GET", "old"]).await, "kept");
+    assert_eq!(ask_node(&["GET", "old"]).await, "kept");
 }

@@ -7,7 +7,7 @@ use picklock_harness::servers::{Binary, ServerKind, detect};
 use super::reexecution::in_the_role_of;
 
 #[tokio::test]
-async fn an_engine_with_an_image_is_preferred() {
+async fn engine_with_an_image_is_preferred() {
     let found = detect(None, None, None).await;
     assert!(
         matches!(found.backend, Some(ServerKind::Docker(_))),
@@ -18,7 +18,7 @@ async fn an_engine_with_an_image_is_preferred() {
 }
 
 #[tokio::test]
-async fn without_an_image_a_server_on_path_is_taken() {
+async fn server_on_path_is_used_without_an_image() {
     let found = detect(Some("127.0.0.1:1/no-such-redis:8"), None, None).await;
     let expected = ServerKind::Process(Binary::find(None).unwrap());
     assert_eq!(found.backend, Some(expected));
@@ -27,15 +27,15 @@ async fn without_an_image_a_server_on_path_is_taken() {
 }
 
 #[tokio::test]
-async fn with_neither_both_reasons_are_told() {
+async fn both_reasons_are_reported_without_image_and_server() {
     let nowhere = Path::new("/nowhere/redis-server");
     let found = detect(Some("127.0.0.1:1/no-such-redis:8"), Some(nowhere), None).await;
     assert_eq!(found.backend, None);
     assert!(found.reason.contains("no-such-redis") && found.reason.contains("/nowhere"));
 }
 
-/// What another process of this test binary detects, whose surroundings are no concern of the
-/// other tests: the engine is at a socket of ours, and PATH is empty.
+/// Runs the detection in another process of this test binary, so that other tests are not affected: the engine is at
+/// the given socket, and PATH is empty.
 fn detected_with_engine_at(socket: &Path) -> String {
     let output = in_the_role_of("detect")
         .env("DOCKER_HOST", format!("unix://{}", socket.display()))
@@ -51,8 +51,8 @@ fn detected_with_engine_at(socket: &Path) -> String {
     line.replace(socket.to_str().unwrap(), "[socket]")
 }
 
-/// The role. It tells the time that it took on another line, for those who read the output.
-pub fn say_what_is_detected() {
+/// The role of the other process. It prints the duration on another line, for people who read the output.
+pub fn print_detection() {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -63,13 +63,13 @@ pub fn say_what_is_detected() {
 }
 
 #[test]
-fn an_engine_that_is_not_there_is_no_mystery() {
+fn missing_engine_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     assert_snapshot!(detected_with_engine_at(&dir.path().join("none.sock")), @"not docker: no container engine answers (Socket not found: [socket]); not process: no Redis or Valkey server on PATH");
 }
 
 #[test]
-fn an_engine_that_takes_connections_and_answers_nothing_is_given_up() {
+fn engine_that_never_answers_is_given_up() {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().join("hangs.sock");
     let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();

@@ -8,7 +8,7 @@ use picklock_harness::servers::{BackendError, Image, Layout, RunDir, ServerKind,
 use picklock_scenarios::Persistence;
 
 use super::ask::{ask, is_frozen, is_refused, set_with_replicas};
-use super::data::loses_the_last_second_and_no_more;
+use super::data::check_loss_of_the_last_second;
 use super::reexecution::reaper;
 
 async fn start(
@@ -37,7 +37,7 @@ async fn start(
     (servers, dir, run)
 }
 
-/// The ids of the containers of a run.
+/// Returns the IDs of the containers of a run.
 pub async fn containers_of(run: &str) -> Vec<String> {
     let engine = bollard::Docker::connect_with_defaults().unwrap();
     let filters = HashMap::from([("label", vec![format!("picklock.run={run}")])]);
@@ -52,7 +52,7 @@ pub async fn containers_of(run: &str) -> Vec<String> {
         .collect()
 }
 
-/// Every port of every container of a run, as it is published on the host.
+/// Returns all published ports of the containers of a run.
 async fn published(run: &str) -> Vec<PortBinding> {
     let engine = bollard::Docker::connect_with_defaults().unwrap();
     let mut bindings = Vec::new();
@@ -68,7 +68,7 @@ async fn published(run: &str) -> Vec<PortBinding> {
 }
 
 #[tokio::test]
-async fn five_containers_come_up_on_loopback_only_and_are_removed() {
+async fn five_containers_start_on_loopback_only_and_are_removed() {
     let (servers, dir, run) = start(5, 0, Persistence::None).await;
     for node in 0..5 {
         assert_eq!(ask(servers.address(node), &["PING"]).await, "PONG");
@@ -93,7 +93,7 @@ async fn five_containers_come_up_on_loopback_only_and_are_removed() {
 }
 
 #[tokio::test]
-async fn servers_have_a_network_of_their_own_and_bounds() {
+async fn servers_have_a_separate_network_and_limits() {
     let (servers, _dir, run) = start(2, 1, Persistence::None).await;
     let engine = bollard::Docker::connect_with_defaults().unwrap();
     let mut networks = BTreeSet::new();
@@ -112,7 +112,7 @@ async fn servers_have_a_network_of_their_own_and_bounds() {
         );
         let config = found.host_config.unwrap();
         assert!(config.memory.is_some_and(|bytes| bytes > 0));
-        assert_eq!(config.memory_swap, config.memory, "no swap beside it");
+        assert_eq!(config.memory_swap, config.memory, "no additional swap");
         assert!(config.pids_limit.is_some_and(|count| count > 0));
         assert_eq!(config.cap_drop, Some(vec!["ALL".to_owned()]));
         let arguments = found.args.unwrap().join(" ");
@@ -126,11 +126,11 @@ async fn servers_have_a_network_of_their_own_and_bounds() {
     };
     assert_eq!(look().await.unwrap().containers.unwrap().len(), 4);
     servers.stop().await.unwrap();
-    assert!(look().await.is_err(), "it is removed with them");
+    assert!(look().await.is_err(), "the network was not removed");
 }
 
 #[tokio::test]
-async fn a_frozen_container_answers_nothing_until_it_is_thawed() {
+async fn frozen_container_does_not_answer_until_it_is_thawed() {
     let (servers, _dir, _) = start(1, 0, Persistence::None).await;
     let address = servers.address(0);
     servers.pause(0).await.unwrap();
@@ -138,13 +138,16 @@ async fn a_frozen_container_answers_nothing_until_it_is_thawed() {
     servers.resume(0).await.unwrap();
     assert_eq!(ask(address, &["PING"]).await, "PONG");
     servers.pause(0).await.unwrap();
-    servers.crash(0).await.expect("the frozen can be killed");
+    servers
+        .crash(0)
+        .await
+        .expect("a frozen container can be killed");
     assert!(is_refused(address).await);
     servers.stop().await.unwrap();
 }
 
-/// What a key is after the node was killed and started again.
-async fn after_a_crash(persistence: Persistence) -> String {
+/// Returns the value of a key after the node was killed and restarted.
+async fn value_after_a_crash(persistence: Persistence) -> String {
     let (servers, _dir, run) = start(1, 0, persistence).await;
     ask(servers.address(0), &["SET", "lock", "mine"]).await;
     servers.crash(0).await.unwrap();
@@ -157,30 +160,30 @@ async fn after_a_crash(persistence: Persistence) -> String {
         published(&run).await[0].host_ip.as_deref(),
         Some("127.0.0.1")
     );
-    let kept = ask(address, &["GET", "lock"]).await;
+    let value = ask(address, &["GET", "lock"]).await;
     servers.stop().await.unwrap();
-    kept
+    value
 }
 
 #[tokio::test]
-async fn a_container_without_persistence_comes_back_empty() {
-    assert_eq!(after_a_crash(Persistence::None).await, "nil");
+async fn container_without_persistence_restarts_empty() {
+    assert_eq!(value_after_a_crash(Persistence::None).await, "nil");
 }
 
 #[tokio::test]
-async fn a_container_that_syncs_always_comes_back_with_its_data() {
-    assert_eq!(after_a_crash(Persistence::AofAlways).await, "mine");
+async fn container_that_always_syncs_restarts_with_its_data() {
+    assert_eq!(value_after_a_crash(Persistence::AofAlways).await, "mine");
 }
 
 #[tokio::test]
-async fn a_container_loses_the_last_second_with_its_power_and_no_more() {
+async fn container_loses_only_the_last_second_with_its_power() {
     let (servers, _dir, _) = start(1, 0, Persistence::AofEverysec).await;
-    loses_the_last_second_and_no_more(&servers).await;
+    check_loss_of_the_last_second(&servers).await;
     servers.stop().await.unwrap();
 }
 
 #[tokio::test]
-async fn a_replica_follows_its_master_also_after_a_restart() {
+async fn replica_follows_its_master_after_a_restart() {
     let (servers, _dir, _) = start(1, 1, Persistence::AofAlways).await;
     let replica = servers.replica_address(0, 0);
     servers.crash(0).await.unwrap();

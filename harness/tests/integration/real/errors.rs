@@ -17,7 +17,7 @@ const LAYOUT: Layout = Layout {
     clocks_shift: false,
 };
 
-/// The text of an error, with the run's directory left out.
+/// Returns the text of an error without the run's directory.
 fn text(error: &BackendError, dir: &RunDir) -> String {
     error
         .to_string()
@@ -32,13 +32,13 @@ async fn start(program: &Path, dir: &RunDir, reaper: &Reaper) -> BackendError {
 }
 
 #[test]
-fn a_program_that_is_not_there_is_named() {
+fn missing_program_is_named() {
     let error = Binary::find(Some(Path::new("/nowhere/redis-server"))).unwrap_err();
     assert_snapshot!(error, @"cannot run /nowhere/redis-server: No such file or directory (os error 2); `--redis-server` requires the path of a `redis-server` or `valkey-server`");
 }
 
 #[test]
-fn without_a_program_the_message_says_what_was_looked_for() {
+fn error_without_a_server_names_the_programs_searched_for() {
     let error = BackendError::NoBinary {
         looked_for: "`redis-server`, then `valkey-server`".into(),
     };
@@ -46,13 +46,13 @@ fn without_a_program_the_message_says_what_was_looked_for() {
 }
 
 #[tokio::test]
-async fn a_server_that_dies_at_start_is_quoted() {
+async fn log_of_a_server_that_exits_at_start_is_quoted() {
     let reaper = reaper();
     let dir = RunDir::create(&reaper).unwrap();
     let script = "#!/bin/sh\necho 'I would rather not.' >&2\nexit 3\n";
     let error = start(&write_program(dir.path(), script), &dir, &reaper).await;
     assert_snapshot!(text(&error, &dir), @r"
-    node-0: [dir]/server ended at start (exit status: 3); its last words:
+    node-0: [dir]/server exited at start (exit status: 3); the last lines of its log:
     I would rather not.
     ");
     let error = start(
@@ -61,20 +61,20 @@ async fn a_server_that_dies_at_start_is_quoted() {
         &reaper,
     )
     .await;
-    assert_snapshot!(text(&error, &dir), @"node-0: [dir]/server ended at start (exit status: 1); it said nothing");
+    assert_snapshot!(text(&error, &dir), @"node-0: [dir]/server exited at start (exit status: 1); its log is empty");
 }
 
 #[tokio::test]
-async fn a_file_that_is_no_program_is_named() {
+async fn file_that_is_not_a_program_is_named() {
     let reaper = reaper();
     let dir = RunDir::create(&reaper).unwrap();
     let path = dir.path().join("notes.txt");
     std::fs::write(&path, "not a server").unwrap();
-    assert_snapshot!(text(&start(&path, &dir, &reaper).await, &dir), @"cannot run [dir]/notes.txt: Permission denied (os error 13) (it is no program); `--redis-server` requires the path of a `redis-server` or `valkey-server`");
+    assert_snapshot!(text(&start(&path, &dir, &reaper).await, &dir), @"cannot run [dir]/notes.txt: Permission denied (os error 13) (not a program); `--redis-server` requires the path of a `redis-server` or `valkey-server`");
 }
 
 #[tokio::test]
-async fn an_image_that_cannot_be_had_is_named() {
+async fn unavailable_image_is_named() {
     let error = Image::choose(Some("127.0.0.1:1/no-such-redis:8"), None)
         .await
         .unwrap_err();
@@ -85,10 +85,13 @@ async fn an_image_that_cannot_be_had_is_named() {
 }
 
 #[test]
-fn a_helper_that_is_another_program_is_not_trusted() {
+fn program_that_is_not_the_helper_is_rejected() {
     let error = Reaper::spawn(Path::new("/bin/true"), &[]).unwrap_err();
     assert!(
-        matches!(error, ReaperError::Stranger { .. } | ReaperError::Gone(_)),
+        matches!(
+            error,
+            ReaperError::NotTheHelper { .. } | ReaperError::Gone(_)
+        ),
         "{error}"
     );
     let error = Reaper::spawn(Path::new("/nowhere/picklock"), &[]).unwrap_err();

@@ -1,19 +1,19 @@
-//! Tests that must not run at the same time as others of their kind, in whatever process these are.
+//! Mutual exclusion between tests, even in different processes.
 
 use std::fs::{File, OpenOptions};
 use std::path::Path;
 
 use rustix::fs::{FlockOperation, flock};
 
-/// Held until it is dropped, or until the process ends, however it ends.
+/// The lock. It is held until this is dropped or the process exits for any reason.
 pub struct Exclusive {
     /// The lock lasts as long as the file is open.
     _file: File,
 }
 
 impl Exclusive {
-    /// Waits until no other test holds the lock of this name: neither another thread nor another
-    /// test binary of this workspace. It blocks the thread.
+    /// Waits until no other test holds the lock of this name, in any thread or test binary of this workspace. Blocks
+    /// the thread.
     pub fn take(name: &str) -> Exclusive {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.lock"));
         let file = OpenOptions::new()

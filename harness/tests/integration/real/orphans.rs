@@ -1,7 +1,7 @@
-//! Nothing outlives the run: a run is killed with SIGKILL, and what it had started must go away.
+//! Nothing outlives a run: a run is killed with SIGKILL, and everything that it has started must disappear.
 //!
-//! Every run of Picklock sweeps up after dead ones when it starts, in another process too. So
-//! `scripts/test` runs these tests while nothing else does.
+//! Every run of Picklock sweeps up after dead runs when it starts, even in another process. `scripts/test` therefore
+//! runs these tests while nothing else runs.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -19,11 +19,11 @@ use super::docker::containers_of;
 use super::exclusive::Exclusive;
 use super::reexecution::{in_the_role_of, reaper};
 
-/// How long the machine may take to clean up; waited for in full only where the test fails.
+/// How long the machine may take to clean up. Only a failing test waits for all of it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A sweep would clean up after a doomed run whose reaper does not.
-fn alone() -> Exclusive {
+/// Excludes the other tests here, whose sweep would clean up after a doomed run whose reaper does not.
+fn exclusive() -> Exclusive {
     Exclusive::take("orphans")
 }
 
@@ -35,9 +35,8 @@ const LAYOUT: Layout = Layout {
     clocks_shift: false,
 };
 
-/// The program of the run that is killed: starts all that a run can start, says what, and waits
-/// for its end.
-pub fn be_a_doomed_run(backend: &str) {
+/// The role of the run that is killed: starts everything that a run can start, prints what that is, and waits.
+pub fn run_until_killed(backend: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -62,8 +61,8 @@ pub fn be_a_doomed_run(backend: &str) {
             }
         };
         servers.pause(1).await.unwrap();
-        // A worker that leaves a child of its own in its group, as interpreters and shells do,
-        // and then one that the kernel kills with us while its child goes on.
+        // A worker with a child in its group, as interpreters and shells have. When the worker dies with this process,
+        // the child continues to run.
         let mut worker = tokio::process::Command::new("sh");
         worker
             .args(["-c", "sleep 3600 & wait"])
@@ -82,24 +81,24 @@ pub fn be_a_doomed_run(backend: &str) {
     });
 }
 
-/// A run that was started, and what it has.
-struct Doomed {
+/// A running process that will be killed, and what it has started.
+struct DoomedRun {
     program: Child,
     reaper: u32,
     run: String,
     dir: PathBuf,
 }
 
-impl Doomed {
-    fn start(backend: &str) -> Doomed {
+impl DoomedRun {
+    fn start(backend: &str) -> DoomedRun {
         let mut program = in_the_role_of(backend).spawn().unwrap();
         let output = BufReader::new(program.stdout.take().unwrap());
         let mut lines = output.lines().map_while(Result::ok);
         let line = lines.find_map(|line| line.strip_prefix("doomed ").map(str::to_owned));
-        let line = line.expect("the run says when it is ready");
+        let line = line.expect("the run reports when it is ready");
         let (reaper, rest) = line.split_once(' ').unwrap();
         let (run, dir) = rest.split_once(' ').unwrap();
-        Doomed {
+        DoomedRun {
             program,
             reaper: reaper.parse().unwrap(),
             run: run.to_owned(),
@@ -113,8 +112,8 @@ impl Doomed {
     }
 }
 
-impl Drop for Doomed {
-    /// Where the test has failed something may be left, which nobody else would ever end.
+impl Drop for DoomedRun {
+    /// Kills what a failed test may have left.
     fn drop(&mut self) {
         self.kill();
         for (pid, _) in processes_in(&self.dir) {
@@ -123,7 +122,7 @@ impl Drop for Doomed {
     }
 }
 
-/// The processes that work in a directory, or below it: all that the doomed run starts do.
+/// Returns the processes whose working directory is `dir` or below it, as for all processes of the doomed run.
 fn processes_in(dir: &Path) -> Vec<(u32, String)> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
@@ -141,7 +140,7 @@ fn processes_in(dir: &Path) -> Vec<(u32, String)> {
     found
 }
 
-/// True where the child is there that the doomed run's worker has started by itself.
+/// Returns true if the child of the doomed run's worker is running.
 fn has_sleep(dir: &Path) -> bool {
     processes_in(dir).iter().any(|(_, name)| name == "sleep")
 }
@@ -150,102 +149,102 @@ fn kill(pid: u32, signal: Signal) {
     kill_process(Pid::from_raw(pid as i32).unwrap(), signal).unwrap();
 }
 
-/// Waits until it is so. There is no event to wait for: the one who could tell is dead.
-async fn becomes(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+/// Waits until the condition is met. It is polled, because the process that could send an event is dead.
+async fn wait_until(condition: &str, mut is_met: impl AsyncFnMut() -> bool) {
     let polling = async {
-        while !is_so().await {
+        while !is_met().await {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
     let in_time = tokio::time::timeout(PATIENCE, polling).await;
-    assert!(in_time.is_ok(), "still not so: {what}");
+    assert!(in_time.is_ok(), "not met in time: {condition}");
 }
 
 #[tokio::test]
-async fn a_killed_run_leaves_no_process_and_no_directory() {
-    let _alone = alone();
-    let mut doomed = Doomed::start("process");
+async fn killed_run_leaves_no_process_and_no_directory() {
+    let _exclusive = exclusive();
+    let mut doomed = DoomedRun::start("process");
     let there = processes_in(&doomed.dir);
     let servers = there
         .iter()
         .filter(|(_, name)| name.contains("-server"))
         .count();
-    // A server that writes a snapshot for its replica has a child for a moment.
+    // A server that writes a snapshot for its replica briefly has a child.
     assert!(servers >= 4, "two nodes with a replica each: {there:?}");
-    becomes("the worker's child", async || has_sleep(&doomed.dir)).await;
-    // What a terminal or a supervisor sends to everybody must not take the helper away first.
+    wait_until("the worker's child", async || has_sleep(&doomed.dir)).await;
+    // Signals that a terminal or a supervisor sends to every process must not stop the helper.
     for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT] {
         kill(doomed.reaper, signal);
     }
     doomed.kill();
-    becomes("no process", async || processes_in(&doomed.dir).is_empty()).await;
-    becomes("no directory", async || !doomed.dir.exists()).await;
+    wait_until("no process", async || processes_in(&doomed.dir).is_empty()).await;
+    wait_until("no directory", async || !doomed.dir.exists()).await;
 }
 
 #[tokio::test]
-async fn a_killed_run_leaves_no_container() {
-    let _alone = alone();
-    let mut doomed = Doomed::start("docker");
+async fn killed_run_leaves_no_container() {
+    let _exclusive = exclusive();
+    let mut doomed = DoomedRun::start("docker");
     assert_eq!(containers_of(&doomed.run).await.len(), 4);
     doomed.kill();
-    becomes("no container", async || {
+    wait_until("no container", async || {
         containers_of(&doomed.run).await.is_empty()
     })
     .await;
-    becomes("no directory", async || !doomed.dir.exists()).await;
+    wait_until("no directory", async || !doomed.dir.exists()).await;
 }
 
-/// Even where the helper was killed first, the kernel kills our children, and the next run's sweep
-/// does the rest: also what a worker had started by itself.
+/// Even if the helper was killed first, the kernel kills the run's children. The sweep of the next run removes the
+/// rest, including descendants of the workers.
 #[tokio::test]
-async fn without_the_helper_the_children_die_and_the_sweep_cleans_up() {
-    let _alone = alone();
+async fn sweep_cleans_up_after_a_run_without_a_helper() {
+    let _exclusive = exclusive();
     for backend in ["process", "docker"] {
-        let mut doomed = Doomed::start(backend);
-        becomes("the worker's child", async || has_sleep(&doomed.dir)).await;
+        let mut doomed = DoomedRun::start(backend);
+        wait_until("the worker's child", async || has_sleep(&doomed.dir)).await;
         kill(doomed.reaper, Signal::KILL);
         doomed.kill();
-        becomes("only grandchildren", async || {
+        wait_until("only grandchildren", async || {
             let left = processes_in(&doomed.dir);
             left.iter().all(|(_, name)| name == "sleep")
         })
         .await;
         sweep().await;
-        becomes("no process", async || processes_in(&doomed.dir).is_empty()).await;
+        wait_until("no process", async || processes_in(&doomed.dir).is_empty()).await;
         assert!(!doomed.dir.exists());
         assert!(containers_of(&doomed.run).await.is_empty());
     }
 }
 
-/// A container and a directory with our labels, of a living owner and of a dead one.
+/// Creates a container and a directory of a live owner, and of a dead one.
 #[tokio::test]
-async fn the_sweep_takes_what_the_dead_left_and_nothing_of_the_living() {
-    let _alone = alone();
+async fn sweep_removes_only_what_dead_owners_left() {
+    let _exclusive = exclusive();
     let reaper = reaper();
     let living = RunDir::create(&reaper).unwrap();
     let image = Image::choose(None, None).await.unwrap();
     let here = ProcessIdentity::this_process().unwrap().to_string();
     let (_, rest) = here.split_once(':').unwrap();
-    // No process id is as high as this one.
+    // No PID is as high as this one.
     let dead = format!("{}:{rest}", i32::MAX);
     let dead_dir = tempfile::Builder::new()
         .prefix("picklock-")
         .tempdir()
         .unwrap();
     std::fs::write(dead_dir.path().join(".picklock-owner"), &dead).unwrap();
-    let mine = sleeper(&image, &here).await;
+    let live = sleeper(&image, &here).await;
     let orphan = sleeper(&image, &dead).await;
 
     sweep().await;
 
     assert!(!dead_dir.path().exists());
     assert!(living.path().exists());
-    assert!(mine.is_running().await.unwrap());
+    assert!(live.is_running().await.unwrap());
     assert!(orphan.is_running().await.is_err());
-    mine.rm().await.unwrap();
+    live.rm().await.unwrap();
 }
 
-/// A container that carries an owner's label.
+/// Starts a container with an owner's label.
 async fn sleeper(
     image: &Image,
     owner: &str,

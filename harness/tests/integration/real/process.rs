@@ -6,7 +6,7 @@ use picklock_harness::servers::{BackendError, Binary, Layout, RunDir, ServerKind
 use picklock_scenarios::Persistence;
 
 use super::ask::{ask, is_frozen, is_refused, set_with_replicas};
-use super::data::loses_the_last_second_and_no_more;
+use super::data::check_loss_of_the_last_second;
 use super::reexecution::reaper;
 
 fn layout(nodes: usize, replicas: usize, persistence: Persistence) -> Layout {
@@ -19,7 +19,7 @@ fn layout(nodes: usize, replicas: usize, persistence: Persistence) -> Layout {
     }
 }
 
-/// Servers, and the directory that must outlive them.
+/// Starts servers. Returns them with their directory, which must outlive them.
 async fn start(layout: Layout) -> (Servers, RunDir) {
     let reaper = reaper();
     let dir = RunDir::create(&reaper).unwrap();
@@ -37,7 +37,7 @@ async fn start(layout: Layout) -> (Servers, RunDir) {
 }
 
 #[tokio::test]
-async fn five_nodes_come_up_and_tell_who_they_are() {
+async fn five_nodes_start_and_report_their_version() {
     let (servers, dir) = start(layout(5, 0, Persistence::None)).await;
     for node in 0..5 {
         assert!(servers.address(node).socket().ip().is_loopback());
@@ -66,7 +66,7 @@ async fn five_nodes_come_up_and_tell_who_they_are() {
 }
 
 #[tokio::test]
-async fn a_frozen_node_answers_nothing_until_it_is_thawed() {
+async fn frozen_node_does_not_answer_until_it_is_thawed() {
     let (servers, _dir) = start(layout(2, 0, Persistence::None)).await;
     servers.pause(0).await.unwrap();
     assert!(is_frozen(servers.address(0)).await);
@@ -74,14 +74,14 @@ async fn a_frozen_node_answers_nothing_until_it_is_thawed() {
     servers
         .pause(0)
         .await
-        .expect("freezing the frozen changes nothing");
+        .expect("freezing a frozen node has no effect");
     servers.resume(0).await.unwrap();
     assert_eq!(ask(servers.address(0), &["PING"]).await, "PONG");
     servers.stop().await.unwrap();
 }
 
 #[tokio::test]
-async fn a_frozen_node_can_be_killed_and_ended() {
+async fn frozen_node_can_be_killed_and_stopped() {
     let (servers, _dir) = start(layout(2, 0, Persistence::None)).await;
     servers.pause(0).await.unwrap();
     servers.crash(0).await.unwrap();
@@ -90,8 +90,8 @@ async fn a_frozen_node_can_be_killed_and_ended() {
     servers.stop().await.unwrap();
 }
 
-/// What a key is after the node was killed and started again.
-async fn after_a_crash(persistence: Persistence) -> String {
+/// Returns the value of a key after the node was killed and restarted.
+async fn value_after_a_crash(persistence: Persistence) -> String {
     let (servers, _dir) = start(layout(1, 0, persistence)).await;
     let address = servers.address(0);
     assert_eq!(ask(address, &["SET", "lock", "mine"]).await, "OK");
@@ -101,35 +101,35 @@ async fn after_a_crash(persistence: Persistence) -> String {
     assert!(matches!(servers.pause(0).await, Err(BackendError::Down(_))));
     assert_eq!(servers.restart(0).await.unwrap(), address);
     assert!(matches!(servers.restart(0).await, Err(BackendError::Up(_))));
-    let kept = ask(address, &["GET", "lock"]).await;
+    let value = ask(address, &["GET", "lock"]).await;
     servers.stop().await.unwrap();
-    kept
+    value
 }
 
 #[tokio::test]
-async fn a_node_without_persistence_comes_back_empty_at_the_same_address() {
-    assert_eq!(after_a_crash(Persistence::None).await, "nil");
+async fn node_without_persistence_restarts_empty_at_the_same_address() {
+    assert_eq!(value_after_a_crash(Persistence::None).await, "nil");
 }
 
 #[tokio::test]
-async fn a_node_that_syncs_always_comes_back_with_its_data() {
-    assert_eq!(after_a_crash(Persistence::AofAlways).await, "mine");
+async fn node_that_always_syncs_restarts_with_its_data() {
+    assert_eq!(value_after_a_crash(Persistence::AofAlways).await, "mine");
 }
 
 #[tokio::test]
-async fn a_node_whose_snapshot_was_not_due_comes_back_empty() {
-    assert_eq!(after_a_crash(Persistence::Rdb).await, "nil");
+async fn node_whose_snapshot_was_not_due_restarts_empty() {
+    assert_eq!(value_after_a_crash(Persistence::Rdb).await, "nil");
 }
 
 #[tokio::test]
-async fn a_power_loss_takes_the_last_second_and_no_more() {
+async fn power_loss_removes_only_the_last_second() {
     let (servers, _dir) = start(layout(1, 0, Persistence::AofEverysec)).await;
-    loses_the_last_second_and_no_more(&servers).await;
+    check_loss_of_the_last_second(&servers).await;
     servers.stop().await.unwrap();
 }
 
 #[tokio::test]
-async fn replicas_get_what_their_master_is_told_also_after_a_restart() {
+async fn replicas_follow_their_master_after_a_restart() {
     let (servers, _dir) = start(layout(2, 2, Persistence::AofAlways)).await;
     for node in 0..2 {
         let name = node.to_string();
@@ -149,9 +149,9 @@ async fn replicas_get_what_their_master_is_told_also_after_a_restart() {
     servers.stop().await.unwrap();
 }
 
-/// Its clock goes on while it is dead: a lease that was kept has run out by then.
+/// The server's clock continues while the server is dead, so a lease that was saved has expired by the restart.
 #[tokio::test]
-async fn a_restart_may_come_after_every_lease() {
+async fn lease_can_expire_while_its_server_is_dead() {
     let (servers, _dir) = start(layout(1, 0, Persistence::AofAlways)).await;
     let address = servers.address(0);
     ask(address, &["SET", "lease", "mine", "PX", "500"]).await;
@@ -164,9 +164,9 @@ async fn a_restart_may_come_after_every_lease() {
     servers.stop().await.unwrap();
 }
 
-/// A server that finds its port taken the first time, as another program may have been faster.
+/// The server finds its port in use at the first attempt, as if another program had been faster.
 #[tokio::test]
-async fn a_taken_port_is_given_up_for_another() {
+async fn server_retries_on_another_port_if_its_port_is_in_use() {
     let reaper = reaper();
     let dir = RunDir::create(&reaper).unwrap();
     let real = Binary::find(None).unwrap();
@@ -186,8 +186,8 @@ async fn a_taken_port_is_given_up_for_another() {
     servers.stop().await.unwrap();
 }
 
-/// Writes a script that can be executed. Another process does it: a file that this one has open
-/// for writing, or that a fork of another test's has for a moment, cannot be executed.
+/// Writes an executable script. Another process writes it, because a file that is open for writing in this process, or
+/// briefly in a fork for another test, cannot be executed.
 pub fn write_program(dir: &Path, script: &str) -> std::path::PathBuf {
     let path = dir.join("server");
     let status = std::process::Command::new("sh")

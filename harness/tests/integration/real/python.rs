@@ -1,6 +1,6 @@
-//! Adapters in Python on a real Redis: the one for redis-py, and the example of the document.
+//! Adapters in Python on a real Redis: the adapter for redis-py, and the example from the documentation.
 //!
-//! Needs a Python that has redis-py: the one that `PICKLOCK_PYTHON` names, else `python3`.
+//! Requires a Python with redis-py: `PICKLOCK_PYTHON` if it is set, else `python3`.
 
 use picklock_harness::adapter::message::{Answer, RequestKind};
 use redis::AsyncCommands;
@@ -10,7 +10,7 @@ use crate::adapter::talk::{Talk, acquire, extend, init, project_root, release};
 
 const KEY: &str = "stock:1";
 
-/// A Python with redis-py, or a failure that says how to get one.
+/// Returns a Python with redis-py, or panics with instructions to install one.
 fn python() -> String {
     let python = std::env::var("PICKLOCK_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let found = std::process::Command::new(&python)
@@ -32,7 +32,7 @@ fn redis_py(python: &str) -> Talk {
     Talk::start(&[python, adapter.to_str().unwrap()])
 }
 
-async fn token_of(talk: &mut Talk, ttl_ms: u64) -> String {
+async fn granted_token(talk: &mut Talk, ttl_ms: u64) -> String {
     match talk.answer(acquire(KEY, ttl_ms)).await {
         Answer::Granted { token, .. } => token,
         other => panic!("not granted: {other:?}\n{}", talk.log()),
@@ -80,17 +80,17 @@ async fn redis_py_excludes_extends_and_releases() {
             released: Some(true)
         }
     );
-    token_of(&mut second, 20_000).await;
+    granted_token(&mut second, 20_000).await;
 }
 
 #[tokio::test]
-async fn redis_py_says_that_a_lost_lock_was_not_its_own() {
+async fn redis_py_reports_that_a_lost_lock_was_not_its_own() {
     let python = python();
     let server = RedisServer::start();
     let mut redis = server.connect().await;
     let mut talk = redis_py(&python);
     talk.answer(init(vec![server.url()])).await;
-    let token = token_of(&mut talk, 20_000).await;
+    let token = granted_token(&mut talk, 20_000).await;
     let _: () = redis.set(KEY, "another's").await.unwrap();
     assert_eq!(
         talk.answer(extend(KEY, &token, 20_000)).await,
@@ -106,10 +106,10 @@ async fn redis_py_says_that_a_lost_lock_was_not_its_own() {
     assert!(redis.exists::<_, bool>(KEY).await.unwrap());
 }
 
-/// 1001 / 1000 * 1000 is less than 1001 in floating point, and redis-py rounds down: the adapter
-/// must not let a lease become shorter on the way.
+/// 1001 / 1000 * 1000 is less than 1001 in floating point, and redis-py rounds down. The adapter must not shorten a
+/// lease.
 #[test]
-fn redis_py_keeps_the_lease_to_the_millisecond() {
+fn redis_py_preserves_the_lease_to_the_millisecond() {
     let python = python();
     let code = "
 from redis_py_lock import seconds
@@ -129,15 +129,15 @@ assert plain, 'the control must fail'
 }
 
 #[tokio::test]
-async fn redis_py_is_not_certain_when_the_server_is_gone() {
+async fn redis_py_error_is_ambiguous_if_the_server_is_gone() {
     let python = python();
     let mut server = RedisServer::start();
     let mut talk = redis_py(&python);
     talk.answer(init(vec![server.url()])).await;
-    let token = token_of(&mut talk, 20_000).await;
+    let token = granted_token(&mut talk, 20_000).await;
     server.kill();
-    for ask in [acquire("another", 20_000), release(KEY, &token)] {
-        let answer = talk.answer(ask).await;
+    for request in [acquire("another", 20_000), release(KEY, &token)] {
+        let answer = talk.answer(request).await;
         assert!(
             matches!(
                 answer,
@@ -149,13 +149,13 @@ async fn redis_py_is_not_certain_when_the_server_is_gone() {
             "{answer:?}"
         );
     }
-    // It lives, and works again with the server.
+    // The adapter survives, and works again once the server is back.
     server.start_again();
-    token_of(&mut talk, 20_000).await;
+    granted_token(&mut talk, 20_000).await;
 }
 
 #[tokio::test]
-async fn redis_py_helps_with_what_is_wrong() {
+async fn redis_py_error_is_definite_for_invalid_and_refused_requests() {
     let python = python();
     let server = RedisServer::start();
     let mut talk = redis_py(&python);
@@ -183,9 +183,9 @@ async fn redis_py_helps_with_what_is_wrong() {
     );
 }
 
-/// The example of `docs/protocol.md`, as it stands there.
+/// Runs the example from `docs/protocol.md` unchanged.
 #[tokio::test]
-async fn the_documents_example_works() {
+async fn example_of_the_documentation_works() {
     let python = python();
     let text = std::fs::read_to_string(project_root().join("docs/protocol.md")).unwrap();
     let (_, rest) = text.split_once("```python\n").unwrap();
@@ -193,7 +193,7 @@ async fn the_documents_example_works() {
     let server = RedisServer::start();
     let mut talk = Talk::start(&[&python, "-c", code]);
     talk.answer(init(vec![server.url()])).await;
-    let token = token_of(&mut talk, 20_000).await;
+    let token = granted_token(&mut talk, 20_000).await;
     assert_eq!(talk.answer(acquire(KEY, 20_000)).await, Answer::Refused);
     let extended = talk.answer(extend(KEY, &token, 30_000)).await;
     assert!(matches!(extended, Answer::Granted { .. }), "{extended:?}");

@@ -1,6 +1,6 @@
-//! Helper processes of the tests: this very test binary, executed again to play a role.
+//! Helper processes of the tests: this test binary, executed again in a role.
 //!
-//! The binary crate has subcommands for that; a library's tests have only themselves.
+//! The binary crate has subcommands for that; the tests of a library only have themselves.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use picklock_harness::servers::{Reaper, run_reaper};
 
-/// Names the role. Without it the "test" below is a mere entrance, and passes.
+/// Environment variable with the role. Without it, the "test" below does nothing and passes.
 const ROLE: &str = "PICKLOCK_TEST_ROLE";
 
 fn arguments() -> Vec<OsString> {
@@ -17,7 +17,7 @@ fn arguments() -> Vec<OsString> {
         .to_vec()
 }
 
-/// A reaper that runs in another process of this test binary.
+/// Starts a reaper that runs in another process of this test binary.
 pub fn reaper() -> Reaper {
     let program = OsString::from("env");
     let mut args = vec![OsString::from(format!("{ROLE}=reaper"))];
@@ -26,7 +26,7 @@ pub fn reaper() -> Reaper {
     Reaper::spawn(&PathBuf::from(program), &args).unwrap()
 }
 
-/// This test binary in a role. It says what it has to say on its standard output.
+/// Returns a command that executes this test binary in a role, with its standard output piped.
 pub fn in_the_role_of(role: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
@@ -41,8 +41,8 @@ pub fn in_the_role_of(role: &str) -> Command {
 fn entrance() {
     match std::env::var(ROLE).as_deref() {
         Ok("reaper") => run_reaper(std::io::stdin().lock(), std::io::stdout()).unwrap(),
-        Ok("detect") => super::detection::say_what_is_detected(),
-        Ok(backend) => super::orphans::be_a_doomed_run(backend),
+        Ok("detect") => super::detection::print_detection(),
+        Ok(backend) => super::orphans::run_until_killed(backend),
         Err(_) => {}
     }
 }

@@ -1,5 +1,4 @@
-//! Sentinels over real servers: they know everybody, they promote by themselves, and the stale
-//! master is made a replica.
+//! Sentinels with real servers: they know each other, they promote a replica, and they make the stale master a replica.
 
 use picklock_harness::servers::{Binary, Image, Layout, RunDir, ServerKind, Servers, master_name};
 use picklock_scenarios::Persistence;
@@ -16,11 +15,11 @@ const LAYOUT: Layout = Layout {
     persistence: Persistence::None,
 };
 
-/// How often it is tried where [`fails_over`] says `false`.
+/// Maximum number of attempts while [`check_failover`] is inconclusive.
 const ATTEMPTS: usize = 3;
 
-/// Makes attempts until one was judged.
-async fn until_judged(attempt: impl AsyncFn() -> bool) {
+/// Repeats the attempt until it is conclusive.
+async fn retry_until_conclusive(attempt: impl AsyncFn() -> bool) {
     for _ in 0..ATTEMPTS {
         if attempt().await {
             return;
@@ -29,10 +28,10 @@ async fn until_judged(attempt: impl AsyncFn() -> bool) {
     panic!("the Sentinels failed over too late or too often {ATTEMPTS} times");
 }
 
-/// Freezes the master of node 1, and follows what becomes of it and of a key. `false`: the machine was so busy that
-/// the Sentinels did not agree in time, or took a master for dead that nobody has frozen. If it was the new one, they made
-/// the old one master again, with all that it had.
-async fn fails_over(servers: &Servers) -> bool {
+/// Freezes the master of node 1, and checks the promotion and a key. Returns `false` if the test is inconclusive
+/// because the machine was too busy: the Sentinels did not agree in time, or considered a master dead that was not
+/// frozen. If that was the new master, they made the old one master again, with all its data.
+async fn check_failover(servers: &Servers) -> bool {
     let watch = servers.watch().unwrap();
     let (master, replica) = (servers.address(1), servers.replica_address(1, 0));
     for sentinel in watch.listening() {
@@ -56,10 +55,10 @@ async fn fails_over(servers: &Servers) -> bool {
     }
     assert_eq!(ask(replica, &["GET", "lock"]).await, "mine");
     assert_eq!(ask(replica, &["SET", "lock", "another's"]).await, "OK");
-    // Node 0 has nothing to do with it.
+    // Node 0 is not affected.
     assert_eq!(ask(servers.address(0), &["SET", "k", "v"]).await, "OK");
     servers.resume(1).await.unwrap();
-    // It takes writes as if nothing had happened.
+    // The stale master still accepts writes.
     assert_eq!(ask(master, &["SET", "stale", "lost"]).await, "OK");
     while ask_while_roles_change(master, &["GET", "stale"]).await != "nil" {
         if watch.promoted(1).await.is_err() {
@@ -73,15 +72,15 @@ async fn fails_over(servers: &Servers) -> bool {
 }
 
 #[tokio::test]
-async fn processes_are_failed_over() {
-    until_judged(async || {
+async fn sentinels_fail_over_processes() {
+    retry_until_conclusive(async || {
         let reaper = reaper();
         let dir = RunDir::create(&reaper).unwrap();
         let binary = Binary::find(None).expect("these tests need a redis-server on PATH");
         let kind = ServerKind::Process(binary);
         let started = Servers::start(&kind, LAYOUT, dir.path(), &reaper).await;
         let servers = started.unwrap();
-        let judged = fails_over(&servers).await;
+        let is_conclusive = check_failover(&servers).await;
         let sentinels = servers.watch().unwrap().listening().to_vec();
         servers.stop().await.unwrap();
         for sentinel in sentinels {
@@ -89,17 +88,17 @@ async fn processes_are_failed_over() {
         }
         let log = std::fs::read_to_string(dir.path().join("sentinel-2.log")).unwrap();
         assert!(
-            !judged || log.contains("+switch-master picklock-1"),
+            !is_conclusive || log.contains("+switch-master picklock-1"),
             "{log}"
         );
-        judged
+        is_conclusive
     })
     .await;
 }
 
 #[tokio::test]
-async fn containers_are_failed_over() {
-    until_judged(async || {
+async fn sentinels_fail_over_containers() {
+    retry_until_conclusive(async || {
         let reaper = reaper();
         let dir = RunDir::create(&reaper).unwrap();
         let image = Image::choose(None, None)
@@ -110,15 +109,15 @@ async fn containers_are_failed_over() {
         let servers = started.unwrap();
         let run = servers.run_id().unwrap().to_owned();
         assert_eq!(containers_of(&run).await.len(), 7);
-        let judged = fails_over(&servers).await;
+        let is_conclusive = check_failover(&servers).await;
         servers.stop().await.unwrap();
         assert!(containers_of(&run).await.is_empty());
         let log = std::fs::read_to_string(dir.path().join("sentinel-2.log")).unwrap();
         assert!(
-            !judged || log.contains("+switch-master picklock-1"),
+            !is_conclusive || log.contains("+switch-master picklock-1"),
             "{log}"
         );
-        judged
+        is_conclusive
     })
     .await;
 }

@@ -193,7 +193,7 @@ impl Links for TalkingBackend {
 
     fn lift(&self, _: ImposedId) {}
 
-    fn struck(&self, _: ImposedId) -> u64 {
+    fn frames_affected(&self, _: ImposedId) -> u64 {
         0
     }
 
@@ -205,11 +205,11 @@ impl Links for TalkingBackend {
 
     fn begin_attempt(&self, _: u64, _: u32) {}
 
-    fn silence(&self, _: usize) -> Option<IdleWait> {
+    fn idle_wait(&self, _: usize) -> Option<IdleWait> {
         None
     }
 
-    fn first_silence(&self, _: usize) -> Option<(u64, u64)> {
+    fn first_idle_wait(&self, _: usize) -> Option<(u64, u64)> {
         None
     }
 
