@@ -13,7 +13,7 @@ use crate::history::{Event, KeyHistoryCheck};
 use crate::key_history::ended_values;
 use crate::model::ServerVersion;
 use crate::monitor_replay::MonitorReplay;
-use crate::proxy::AcquireQuestion;
+use crate::proxy::EffectQuery;
 use crate::servers::{BackendError, KeyReport, ServerAddress};
 
 /// So many keys of a node are looked for that may have been left on a server of somebody else.
@@ -91,7 +91,7 @@ impl ServerBackend {
         }
         let shared = &self.parts.shared;
         let token = shared.as_ref().map_or("", |shared| &shared.token);
-        self.parts.proxy.keep_requests(token);
+        self.parts.proxy.track_requests(token);
         let locks: Rc<[String]> = Rc::from(locks);
         let told = servers.server();
         let version = ServerVersion::nearest(&told.server, &told.version);
@@ -118,7 +118,7 @@ impl ServerBackend {
                 }
             }
         }
-        let questions = self.parts.proxy.acquire_questions();
+        let questions = self.parts.proxy.effect_queries();
         tokio::task::spawn_local(answer(questions, observed.clone()));
         *self.observed.borrow_mut() = observed;
         Ok(())
@@ -167,7 +167,7 @@ impl ServerBackend {
 
 /// Answers until the proxy is gone. Questions of several connections do not wait for each other.
 async fn answer(
-    mut questions: mpsc::UnboundedReceiver<AcquireQuestion>,
+    mut questions: mpsc::UnboundedReceiver<EffectQuery>,
     observed: Vec<Rc<ObservedNode>>,
 ) {
     while let Some(asked) = questions.recv().await {
@@ -177,7 +177,7 @@ async fn answer(
         tokio::task::spawn_local(async move {
             // Who has asked may have stopped waiting.
             if let Some(effect) = node.effect_of(asked.conn, asked.number).await {
-                asked.answer.send(effect).unwrap_or_default();
+                asked.reply.send(effect).unwrap_or_default();
             }
         });
     }

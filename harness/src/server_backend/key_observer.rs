@@ -21,7 +21,7 @@ use crate::clock::Clock;
 use crate::external_servers::SharedServers;
 use crate::history::Event;
 use crate::key_history::KeyRecord;
-use crate::monitor_replay::{MonitorReplay, MonitorStream, ServerReport, Told};
+use crate::monitor_replay::{MonitorReplay, MonitorStream, ServerMessage, ServerReport};
 use crate::proxy::{CommandEffect, Proxy};
 use crate::servers::ServerAddress;
 
@@ -121,7 +121,7 @@ impl ObservedNode {
         let Stored { keys, wall_us } = stored_keys::read(address, &[]).await?;
         let at_ns = self.clock.now_ns();
         let mut replay = self.replay.borrow_mut();
-        replay.restarted(server, &keys, wall_us, at_ns);
+        replay.record_restarted(server, &keys, wall_us, at_ns);
         Ok(())
     }
 
@@ -327,7 +327,7 @@ impl ObservedNode {
     /// A server has died. The proxy has seen its replies, so it knows what the server has not told.
     fn must_have_told_all(&self, server: usize) {
         let sent = self.proxy.sent_requests();
-        let is_untold = sent.is_some_and(|sent| sent.has_untold(self.node));
+        let is_untold = sent.is_some_and(|sent| sent.has_unreported(self.node));
         if server == self.replay.borrow().master() && is_untold {
             let reason = "a server died before it had told all that it had executed";
             self.gap(server, reason);
@@ -373,7 +373,7 @@ impl ObservedNode {
     async fn read(self: Rc<Self>, server: usize, mut reader: OwnedReadHalf) {
         let mut report = ServerReport::for_server(server);
         if let Some(shared) = &self.shared {
-            report.skip_strangers(shared.prefix.clone());
+            report.skip_other_users(shared.prefix.clone());
         }
         let mut chunk = vec![0; 1 << 16];
         // They are kept since before the first connection.
@@ -452,7 +452,7 @@ async fn told_to_report(
             let mut byte = [0];
             reader.read_exact(&mut byte).await?;
             stream.feed(&byte);
-            while let Some(told) = stream.next_told().map_err(io::Error::other)? {
+            while let Some(told) = stream.next_message().map_err(io::Error::other)? {
                 answers.push(told);
             }
         }
@@ -461,7 +461,7 @@ async fn told_to_report(
     timeout(ANSWER, set_up)
         .await
         .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
-    let ok = Told::Answer("OK".into());
+    let ok = ServerMessage::Answer("OK".into());
     match answers.iter().all(|told| *told == ok) {
         true => Ok((reader, writer)),
         false => Err(io::Error::other(format!(

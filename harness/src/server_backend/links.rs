@@ -60,7 +60,7 @@ impl Links for ServerBackend {
     }
 
     fn struck(&self, id: ImposedId) -> u64 {
-        self.parts.proxy.struck(id)
+        self.parts.proxy.affected_frames(id)
     }
 
     fn cut(&self, workers: Option<&[usize]>, nodes: Option<&[usize]>) -> usize {
@@ -95,14 +95,14 @@ impl Links for ServerBackend {
     fn silence(&self, worker: usize) -> Option<IdleWait> {
         match self.shares_link(self.process_of(worker)) {
             true => None,
-            false => self.parts.proxy.silence(worker),
+            false => self.parts.proxy.idle_wait(worker),
         }
     }
 
     fn first_silence(&self, worker: usize) -> Option<(u64, u64)> {
         match self.shares_link(self.process_of(worker)) {
             true => None,
-            false => self.parts.proxy.first_silence(worker),
+            false => self.parts.proxy.first_idle_wait(worker),
         }
     }
 
@@ -123,7 +123,7 @@ impl Links for ServerBackend {
         if self.on_link_of(worker) != worker {
             return;
         }
-        if let Err(error) = self.parts.proxy.freeze_monitor().begin(worker).await {
+        if let Err(error) = self.parts.proxy.freeze_monitor().expect_no_traffic(worker).await {
             self.parts.proxy.record_incident(format!(
                 "it is not known whether a fault of worker {worker} has struck, because the kernel's table of connections cannot be read: {error}"
             ));
@@ -135,6 +135,6 @@ impl Links for ServerBackend {
     }
 
     fn allow_traffic(&self, worker: usize) {
-        self.parts.proxy.freeze_monitor().end(worker);
+        self.parts.proxy.freeze_monitor().allow_traffic(worker);
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use picklock_harness::proxy::{
-    AcquireQuestion, Acquired, CommandEffect, FrameBarrier, InterceptedFrame, Interceptor, LinkId,
+    EffectQuery, Acquired, CommandEffect, FrameBarrier, InterceptedFrame, Interceptor, LinkId,
     Proxy,
 };
 use picklock_scenarios::{Direction, Phase};
@@ -41,12 +41,12 @@ impl Interceptor for Noting {
 }
 
 /// A proxy in the phase of acquiring, and the questions that it asks.
-fn asking() -> (Proxy, Noting, UnboundedReceiver<AcquireQuestion>) {
+fn asking() -> (Proxy, Noting, UnboundedReceiver<EffectQuery>) {
     let noting = Noting::default();
     let proxy = intercepted(noting.clone());
-    proxy.keep_requests("");
+    proxy.track_requests("");
     proxy.set_phase(LINK.worker, 1, Phase::Acquire);
-    let questions = proxy.acquire_questions();
+    let questions = proxy.effect_queries();
     (proxy, noting, questions)
 }
 
@@ -66,7 +66,7 @@ async fn reply_of_a_command_that_can_take_waits_and_those_ahead_of_it_do_not() {
     assert_eq!((question.node, question.number), (0, Some(1)));
     assert_eq!(client.reply().await, "$-1\\r\\n");
     assert!(client.is_silent());
-    question.answer.send(TOOK).unwrap();
+    question.reply.send(TOOK).unwrap();
     assert_eq!(client.reply().await, ":1\\r\\n");
     let question = within("a question", questions.recv()).await.unwrap();
     assert_eq!(question.number, Some(2));
@@ -90,7 +90,7 @@ async fn unanswered_question_does_not_keep_the_reply() {
     let (proxy, noting, mut questions) = asking();
     let mut client = Client::connect(proxy.open(LINK, redis.address).await.unwrap()).await;
     assert_eq!(client.ask("SETNX lock:1 me").await, ":1\\r\\n");
-    assert!(questions.try_recv().unwrap().answer.is_closed());
+    assert!(questions.try_recv().unwrap().reply.is_closed());
     proxy.close().await;
     let known = noting.0.lock().unwrap().clone();
     assert_eq!(known, [("SETNX".to_owned(), Acquired::Unknown)]);
@@ -106,7 +106,7 @@ async fn a_transaction_is_asked_about_when_it_is_executed() {
     client.send("EXEC").await;
     let question = within("a question", questions.recv()).await.unwrap();
     assert_eq!(question.number, Some(2));
-    question.answer.send(TOOK).unwrap();
+    question.reply.send(TOOK).unwrap();
     assert_eq!(client.reply().await, "*1\\r\\n:1\\r\\n");
     // What is not part of an acquisition takes nothing.
     proxy.set_phase(LINK.worker, 1, Phase::Extend);
@@ -143,19 +143,19 @@ async fn key_of_another_name_is_known_by_its_first_reply_and_then_by_its_name() 
     let redis = Redis::start().await;
     let noting = NotingKeys::default();
     let proxy = intercepted(noting.clone());
-    proxy.keep_requests("");
-    let mut questions = proxy.acquire_questions();
+    proxy.track_requests("");
+    let mut questions = proxy.effect_queries();
     proxy.set_phase(LINK.worker, 1, Phase::Acquire);
     let mut client = Client::connect(proxy.open(LINK, redis.address).await.unwrap()).await;
     client.send("SETNX 5f2a me").await;
     // Nothing was written before it, so it names no key that is known.
     let question = within("a question", questions.recv()).await.unwrap();
     assert_eq!(question.number, None);
-    question.answer.send(CommandEffect::default()).unwrap();
+    question.reply.send(CommandEffect::default()).unwrap();
     let question = within("a question", questions.recv()).await.unwrap();
     assert_eq!(question.number, Some(0));
     proxy.derive_keys(LINK.node, &[(0, b"5f2a".to_vec())]);
-    question.answer.send(TOOK).unwrap();
+    question.reply.send(TOOK).unwrap();
     assert_eq!(client.reply().await, ":1\\r\\n");
     proxy.set_phase(LINK.worker, 1, Phase::Release);
     assert_eq!(client.ask("DEL 5f2a").await, ":1\\r\\n");

@@ -43,7 +43,7 @@ async fn neighbour_passes(neighbour: &mut Client) {
 
 async fn has_fired(proxy: &Proxy, fault: ImposedId) {
     within("the strike", async {
-        while proxy.struck(fault) == 0 {
+        while proxy.affected_frames(fault) == 0 {
             tokio::task::yield_now().await;
         }
     })
@@ -63,7 +63,7 @@ async fn a_dropped_request_never_arrives_and_neither_does_what_follows_it() {
     client.send("SET lock:1 swallowed").await;
     client.send("GET lock:1").await;
     client.is_reset().await;
-    assert_eq!(proxy.struck(fault), 1);
+    assert_eq!(proxy.affected_frames(fault), 1);
     let mut next = Client::connect(address).await;
     assert_eq!(next.ask("GET lock:1").await, "$-1\\r\\n");
     proxy.close().await;
@@ -104,7 +104,7 @@ async fn a_dropped_reply_is_never_replaced_by_the_next_one() {
     client.send("GET lock:1").await;
     client.is_reset().await;
     proxy.lift(fault);
-    assert_eq!(proxy.struck(fault), 1, "counted after the end, too");
+    assert_eq!(proxy.affected_frames(fault), 1, "counted after the end, too");
     let mut next = Client::connect(address).await;
     assert_eq!(next.ask("GET lock:1").await, "$4\\r\\nmine\\r\\n");
     proxy.close().await;
@@ -126,7 +126,7 @@ async fn the_end_of_a_drop_resets_the_connections_in_which_something_is_missing(
     let fault = proxy.impose(on(Direction::Reply, Effect::Drop));
     client.send("SET lock:1 mine").await;
     client.send("GET lock:1").await;
-    while proxy.struck(fault) < 2 {
+    while proxy.affected_frames(fault) < 2 {
         tokio::task::yield_now().await;
     }
     assert!(client.is_silent());
@@ -158,7 +158,7 @@ async fn an_answered_command_never_reaches_its_server_and_replies_stay_in_order(
         assert_eq!(client.reply().await, reply);
     }
     assert!(client.reply().await.starts_with("-EXECABORT"));
-    assert_eq!(proxy.struck(fault), 2);
+    assert_eq!(proxy.affected_frames(fault), 2);
     proxy.lift(fault);
     assert_eq!(client.ask("SET lock:1 mine").await, "+OK\\r\\n");
     proxy.close().await;
@@ -212,7 +212,7 @@ async fn holds_and_lets_go_in_order(direction: Direction) {
     }
     neighbour_passes(&mut neighbour).await;
     // The fault was met by now, or will be: either way no answer comes before it is lifted.
-    while proxy.struck(fault) < 20 {
+    while proxy.affected_frames(fault) < 20 {
         neighbour_passes(&mut neighbour).await;
     }
     assert!(client.is_silent());
@@ -311,7 +311,7 @@ async fn partitions(direction: Option<Direction>) {
     let mut newcomer = Client::connect(address).await;
     newcomer.send("PING").await;
     // The old connection and the new one have both run into it.
-    while proxy.struck(fault) < 2 {
+    while proxy.affected_frames(fault) < 2 {
         neighbour_passes(&mut neighbour).await;
     }
     assert!(client.is_silent() && newcomer.is_silent());
@@ -409,7 +409,7 @@ async fn a_sender_is_slowed_down_instead_of_memory_being_filled() {
         assert!(sent < 1000 * frames, "the proxy takes whatever comes");
         tokio::task::yield_now().await;
     }
-    let kept = proxy.struck(hold);
+    let kept = proxy.affected_frames(hold);
     assert!(
         (1024..2048).contains(&kept),
         "{kept} frames of 1 KiB are kept"

@@ -14,7 +14,7 @@ async fn what_was_written_before_is_no_escape_and_what_comes_later_is() {
     let mut client = Client::connect(proxy.open(LINK, stage.address()).await.unwrap()).await;
     let mut node = stage.accept().await;
     client.send("PING").await;
-    proxy.freeze_monitor().begin(0).await.unwrap();
+    proxy.freeze_monitor().expect_no_traffic(0).await.unwrap();
     assert_eq!(node.exactly(14).await, b"*1\r\n$4\r\nPING\r\n");
     assert!(proxy.freeze_monitor().has_sent_data(0) && !proxy.freeze_monitor().has_sent_data(1));
     assert_eq!(proxy.freeze_monitor().freeze_breach(0), None);
@@ -26,7 +26,7 @@ async fn what_was_written_before_is_no_escape_and_what_comes_later_is() {
     let freeze_breach = proxy.freeze_monitor().freeze_breach(0).unwrap();
     assert_eq!(freeze_breach.node, Some(0));
     assert!(freeze_breach.arrived_at_ns > 0);
-    proxy.freeze_monitor().end(0);
+    proxy.freeze_monitor().allow_traffic(0);
     client.send("PING").await;
     node.exactly(14).await;
     assert_eq!(proxy.freeze_monitor().freeze_breach(0), None);
@@ -44,7 +44,7 @@ async fn the_first_command_after_an_answer_is_an_escape() {
     node.exactly(14).await;
     node.write(b"+PONG\r\n").await;
     client.reply().await;
-    proxy.freeze_monitor().begin(0).await.unwrap();
+    proxy.freeze_monitor().expect_no_traffic(0).await.unwrap();
     client.send("PING").await;
     node.exactly(14).await;
     assert!(matches!(
@@ -61,7 +61,7 @@ async fn a_new_connection_is_an_escape() {
     let proxy = proxy();
     let address = proxy.open(LINK, stage.address()).await.unwrap();
     let _before = Client::connect(address).await;
-    proxy.freeze_monitor().begin(0).await.unwrap();
+    proxy.freeze_monitor().expect_no_traffic(0).await.unwrap();
     stage.accept().await;
     assert_eq!(proxy.freeze_monitor().freeze_breach(0), None);
     let _after = Client::connect(address).await;

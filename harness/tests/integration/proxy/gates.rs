@@ -118,7 +118,7 @@ async fn a_strike_drops_exactly_the_frame_at_its_gate() {
     });
     // A frame of another connection comes in between, and is not the one.
     assert_eq!(second.ask("PING").await, "+PONG\\r\\n");
-    assert_eq!(proxy.struck(fault), 0);
+    assert_eq!(proxy.affected_frames(fault), 0);
     stopped.open.send(()).unwrap();
     assert_eq!(second.ask("TTL lock:1").await, ":50\\r\\n");
     proxy.close().await;
