@@ -154,7 +154,12 @@ impl KeyWatch {
     }
 
     /// Inspects all known keys, because the server or its data was replaced.
-    pub(crate) fn inspect_all(&mut self, server: &mut Server, time: InspectionTime, why: &KeyChange) {
+    pub(crate) fn inspect_all(
+        &mut self,
+        server: &mut Server,
+        time: InspectionTime,
+        why: &KeyChange,
+    ) {
         server.take_touched(&mut self.touched);
         self.touched.clear();
         for index in 0..self.known.len() {
@@ -225,8 +230,9 @@ impl KeyWatch {
                 continue;
             };
             let name = record.key.text(&self.locks);
-            let known =
-                |recorded: &UndeclaredKey| (&recorded.command, &recorded.key) == (&by.command, &record.key);
+            let known = |recorded: &UndeclaredKey| {
+                (&recorded.command, &recorded.key) == (&by.command, &record.key)
+            };
             if !declared.clone().any(|key| key == name.as_bytes())
                 && self.undeclared.len() < MAX_UNDECLARED
                 && !self.undeclared.iter().any(known)
@@ -428,7 +434,10 @@ mod tests {
         let declared = declared_keys("EVAL", words.into_iter()).unwrap();
         watch.record_undeclared(0, declared);
         let undeclared = watch.take_undeclared();
-        let keys: Vec<_> = undeclared.iter().map(|undeclared| undeclared.key.clone()).collect();
+        let keys: Vec<_> = undeclared
+            .iter()
+            .map(|undeclared| undeclared.key.clone())
+            .collect();
         assert_eq!(keys, [KeyName::Other("count".into())]);
         assert!(declared_keys("SET", words.into_iter()).is_none());
     }

@@ -29,8 +29,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(1);
 pub(crate) const END_WITHIN: Duration = Duration::from_secs(5);
 
 /// How such a process is described if it does not exit.
-pub const STILL_THERE: &str =
-    "was killed but has not exited: the kernel or a tracer holds it";
+pub const STILL_THERE: &str = "was killed but has not exited: the kernel or a tracer holds it";
 
 /// A handle that freezes, thaws and kills a worker with all processes that it started, even while other tasks wait
 /// for it.
@@ -158,7 +157,12 @@ impl WorkerControl {
         let (mut before, mut all_members) = (None, BTreeSet::new());
         while let Some(table) = table_since(controls).await {
             let held = hold_all(controls, &table);
-            all_members.extend(held.iter().flatten().flat_map(|(_, members)| members).copied());
+            all_members.extend(
+                held.iter()
+                    .flatten()
+                    .flat_map(|(_, members)| members)
+                    .copied(),
+            );
             if (held.is_some() && held == before) || clock.elapsed() > STOP_WITHIN {
                 break;
             }
@@ -219,7 +223,10 @@ impl WorkerControl {
 
     #[cfg(feature = "servers")]
     pub(crate) fn was_killed(&self) -> bool {
-        self.exit.borrow().as_ref().is_some_and(|exit| exit.by_signal)
+        self.exit
+            .borrow()
+            .as_ref()
+            .is_some_and(|exit| exit.by_signal)
     }
 
     async fn signal(&self, signal: Signal) -> Result<(), ProcessError> {

@@ -30,7 +30,9 @@ pub enum ProtocolFault {
     TooLong,
     #[error("it wrote a message with neither `reply` nor `event`")]
     NoKind,
-    #[error("it wrote `{found}` as `{tag}`, which the protocol does not define; expected one of {known}")]
+    #[error(
+        "it wrote `{found}` as `{tag}`, which the protocol does not define; expected one of {known}"
+    )]
     UnknownKind {
         tag: &'static str,
         found: String,

@@ -107,7 +107,11 @@ impl Clients {
             return answered(id, client, answer);
         };
         if self.requests.contains_key(&client) {
-            return answered(id, client, invalid("received a second `join` for this client"));
+            return answered(
+                id,
+                client,
+                invalid("received a second `join` for this client"),
+            );
         }
         let init = Init {
             worker: number,

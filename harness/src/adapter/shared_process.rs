@@ -167,7 +167,10 @@ impl ClientLine {
     /// Returns an error if the process has ended.
     pub fn send(&self, request: Request) -> Result<(), Closed> {
         let Request { id, ask, .. } = request;
-        self.process.lines.borrow_mut().request(self.client, id, ask)
+        self.process
+            .lines
+            .borrow_mut()
+            .request(self.client, id, ask)
     }
 
     /// Waits for the client's next message, or for the end of its process. Cancel-safe.
@@ -190,12 +193,7 @@ impl Drop for ClientLine {
 }
 
 impl Lines {
-    fn new(
-        is_shared: bool,
-        nodes: Vec<String>,
-        clock: Clock,
-        to_send: Sender<Request>,
-    ) -> Self {
+    fn new(is_shared: bool, nodes: Vec<String>, clock: Clock, to_send: Sender<Request>) -> Self {
         Lines {
             is_shared,
             nodes,
@@ -354,7 +352,8 @@ impl Lines {
 
     /// Passes the reply to `init` to all clients that wait for it.
     fn handle_init_reply(&mut self, answer: Answer) {
-        let Startup::Pending(waiting) = std::mem::replace(&mut self.startup, Startup::NotStarted) else {
+        let Startup::Pending(waiting) = std::mem::replace(&mut self.startup, Startup::NotStarted)
+        else {
             return;
         };
         let is_ready = matches!(answer, Answer::Ready { .. });

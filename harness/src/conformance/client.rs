@@ -177,7 +177,9 @@ impl Client {
     pub(super) async fn next_reply(&mut self) -> Result<Exchange, Problem> {
         let oldest = self.pending.values().next();
         let (op, sent) = oldest.copied().unwrap_or_default();
-        let mut exchange = self.receive_reply(sent, op, PATIENCE, Duration::ZERO).await?;
+        let mut exchange = self
+            .receive_reply(sent, op, PATIENCE, Duration::ZERO)
+            .await?;
         let Some((op, sent)) = self.pending.remove(&exchange.id) else {
             let fault = ProtocolFault::wrong_id(self.last_id, exchange.id);
             return Err(Problem::from(fault).with_line(&exchange.line()));
@@ -391,7 +393,10 @@ impl Client {
             left = self.control.living().await.unwrap_or_default();
         }
         let pid = self.control.pid();
-        let left = left.into_iter().filter(|one| *one != pid).map(describe_process);
+        let left = left
+            .into_iter()
+            .filter(|one| *one != pid)
+            .map(describe_process);
         let left = left.collect();
         EndSeen { how, within, left }
     }

@@ -46,7 +46,9 @@ impl Exchange {
             other => format!("`{}`", other.reply()),
         };
         let problem = self.problem(format!("it answered `acquire` of a free lock with {reply}"));
-        Err(problem.with_mistake(Mistake::NotGranted(self.answer.reply())).into())
+        Err(problem
+            .with_mistake(Mistake::NotGranted(self.answer.reply()))
+            .into())
     }
 
     /// Creates the problem that this reply shows.

@@ -115,7 +115,9 @@ fn parse_notification(words: &[&[u8]]) -> Option<ServerMessage> {
 
 fn parse_line(line: &[u8]) -> Result<ServerMessage, String> {
     if !line.first().is_some_and(u8::is_ascii_digit) {
-        return Ok(ServerMessage::Answer(String::from_utf8_lossy(line).into_owned()));
+        return Ok(ServerMessage::Answer(
+            String::from_utf8_lossy(line).into_owned(),
+        ));
     }
     let executed = parse_monitor_line(line).map(ServerMessage::Executed);
     executed.ok_or_else(|| {
@@ -244,7 +246,9 @@ mod tests {
         assert_eq!(set.source, Source::Client("127.0.0.1:37198".into()));
         assert_eq!(set.words[2], b"v\x00\"x");
         assert_eq!(set.words.len(), 6);
-        assert!(matches!(&messages[2], ServerMessage::Executed(line) if line.source == Source::Script));
+        assert!(
+            matches!(&messages[2], ServerMessage::Executed(line) if line.source == Source::Script)
+        );
         let expired = ServerMessage::Lost {
             loss: Loss::Expired,
             database: 0,

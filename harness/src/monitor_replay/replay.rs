@@ -4,7 +4,7 @@ use std::rc::Rc;
 use crate::history::Event;
 use crate::history::KeyChange;
 use crate::key_history::KeyRecord;
-use crate::key_watch::{KeyWatch, InspectionTime};
+use crate::key_watch::{InspectionTime, KeyWatch};
 use crate::model::{CommandKind, HeldValue, Now, ServerVersion};
 use crate::proxy::CommandEffect;
 
@@ -211,7 +211,13 @@ impl MonitorReplay {
     }
 
     /// Records that a server has started with these keys, at `wall_us` of its wall clock.
-    pub fn record_restarted(&mut self, server: usize, keys: &[StoredKey], wall_us: i64, at_ns: u64) {
+    pub fn record_restarted(
+        &mut self,
+        server: usize,
+        keys: &[StoredKey],
+        wall_us: i64,
+        at_ns: u64,
+    ) {
         self.settle();
         let is_master = server == self.master;
         let Some(replayed) = self.servers.get_mut(server) else {

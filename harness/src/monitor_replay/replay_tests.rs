@@ -349,7 +349,9 @@ fn client_that_left_while_waiting_receives_nothing() {
         fixture.sent.record_close(0);
         let push: [&[u8]; 3] = [b"RPUSH", b"k", b"x"];
         let operation = (0, Phase::Acquire);
-        fixture.sent.record_words(2, push.into_iter(), operation, None);
+        fixture
+            .sent
+            .record_words(2, push.into_iter(), operation, None);
         fixture.line(0, &format!(r#"3 [0 {by}] "RPUSH" "k" "x""#));
         fixture.changes()
     };

@@ -35,7 +35,9 @@ impl WrittenChanges {
     /// number and its changes.
     pub(super) fn take(&mut self, conn: u64, number: u64) -> Vec<(u64, Range<usize>)> {
         self.0
-            .extract_if(.., |written| written.conn == conn && written.number <= number)
+            .extract_if(.., |written| {
+                written.conn == conn && written.number <= number
+            })
             .map(|written| (written.number, written.changes))
             .collect()
     }

@@ -101,7 +101,11 @@ impl ConnectionState<'_> {
         self.forward_both_ways(client, upstream).await
     }
 
-    async fn forward_both_ways(&self, client: &mut TcpStream, upstream: &mut TcpStream) -> io::Result<()> {
+    async fn forward_both_ways(
+        &self,
+        client: &mut TcpStream,
+        upstream: &mut TcpStream,
+    ) -> io::Result<()> {
         let (client_reader, client_writer) = client.split();
         let (upstream_reader, upstream_writer) = upstream.split();
         let requests = Pump::new(self, Direction::Request, client_reader, upstream_writer);

@@ -58,7 +58,10 @@ mod tests {
         assert_eq!(first_command(&[]), None);
         assert_eq!(first_command(&hello), None);
         assert_eq!(first_command(&["hello 3", "DEL k"]).as_deref(), Some("DEL"));
-        assert_eq!(first_command_beyond_setup(b"DEL k\r\n").as_deref(), Some("DEL"));
+        assert_eq!(
+            first_command_beyond_setup(b"DEL k\r\n").as_deref(),
+            Some("DEL")
+        );
         assert!(first_command_beyond_setup(b"*1\r\nnonsense\r\n").is_some());
         // An incomplete command does not count.
         assert_eq!(first_command_beyond_setup(b"*2\r\n$3\r\nDEL\r\n"), None);
@@ -67,7 +70,10 @@ mod tests {
     #[test]
     fn looking_up_the_master_is_setup() {
         assert_eq!(first_command(&["AUTH secret", "ROLE"]), None);
-        assert_eq!(first_command(&["SENTINEL get-master-addr-by-name shop"]), None);
+        assert_eq!(
+            first_command(&["SENTINEL get-master-addr-by-name shop"]),
+            None
+        );
         let failover = first_command(&["SENTINEL MASTERS", "SENTINEL FAILOVER shop"]);
         assert_eq!(failover.as_deref(), Some("SENTINEL"));
         assert_eq!(first_command(&["SENTINEL"]).as_deref(), Some("SENTINEL"));
@@ -75,7 +81,10 @@ mod tests {
 
     #[test]
     fn subscribing_is_setup_and_publishing_is_not() {
-        assert_eq!(first_command(&["SUBSCRIBE channel", "UNSUBSCRIBE channel"]), None);
+        assert_eq!(
+            first_command(&["SUBSCRIBE channel", "UNSUBSCRIBE channel"]),
+            None
+        );
         let both = first_command(&["SUBSCRIBE channel", "PUBLISH channel free"]);
         assert_eq!(both.as_deref(), Some("PUBLISH"));
     }

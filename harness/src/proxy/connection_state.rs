@@ -116,9 +116,12 @@ impl<'a> ConnectionState<'a> {
         let mut request = meta.request;
         if meta.is_message() {
             let may_take = may_take_free_key(request.command.as_str());
-            self.operation.traffic().record_command(meta.at_ns, may_take);
+            self.operation
+                .traffic()
+                .record_command(meta.at_ns, may_take);
             if let Some(sent) = self.proxy.sent.get() {
-                request.number = sent.record_request(self.conn, &request, held_since_ns, Some(now_ns));
+                request.number =
+                    sent.record_request(self.conn, &request, held_since_ns, Some(now_ns));
             }
         }
         if !meta.is_raw() && !pending.expect_reply(request) {

@@ -154,7 +154,8 @@ impl FreezeMonitor {
     /// Returns whether data from the worker has arrived on a link to a node.
     pub fn has_sent_data(&self, worker: usize) -> bool {
         let workers = lock(&self.workers);
-        workers.get(&worker)
+        workers
+            .get(&worker)
             .is_some_and(|links| links.traffic.has_sent_data.load(Ordering::Acquire))
     }
 }

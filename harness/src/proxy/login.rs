@@ -42,7 +42,11 @@ impl Greeting {
             answer.extend_from_slice(&rest[..count]);
             if count == 0 || !expected.starts_with(&answer) {
                 let is_logged_in = answer.starts_with(self.login_reply);
-                return Ok(answer.split_off(if is_logged_in { self.login_reply.len() } else { 0 }));
+                return Ok(answer.split_off(if is_logged_in {
+                    self.login_reply.len()
+                } else {
+                    0
+                }));
             }
         }
         Ok(Vec::new())

@@ -83,7 +83,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use addresses::address_rewrite::{AddressMap, rewrite_addresses};
 pub use addresses::sentinel_link::SentinelAddresses;
-pub use command_log::acquire_detection::{EffectQuery, Acquired, CommandEffect};
+pub use command_log::acquire_detection::{Acquired, CommandEffect, EffectQuery};
 pub use command_log::acquire_traffic::{CommandsSent, IdleWait};
 pub use command_log::log::{CommandLog, FORMAT};
 pub use command_log::log_entry::{FrameOutcome, LogEntry};

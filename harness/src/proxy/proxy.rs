@@ -18,7 +18,7 @@ use super::link::ServerLink;
 use super::proxy_state::{ProxyState, TaskGuard};
 use super::resource_exhaustion::{ProxyIncident, ProxyIncidents};
 use crate::clock::Clock;
-use crate::proxy::command_log::acquire_detection::{EffectQuery, EffectQueries};
+use crate::proxy::command_log::acquire_detection::{EffectQueries, EffectQuery};
 use crate::proxy::command_log::acquire_traffic::{CommandsSent, IdleWait};
 use crate::proxy::command_log::log::CommandLog;
 use crate::proxy::command_log::operation::Operation;
@@ -331,7 +331,8 @@ impl Listening {
                 }
                 Err(error) => {
                     let worker = self.worker;
-                    let failure = format!("the proxy cannot accept a connection of worker {worker}");
+                    let failure =
+                        format!("the proxy cannot accept a connection of worker {worker}");
                     self.task.0.incidents.record_exhaustion(&failure, &error);
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }

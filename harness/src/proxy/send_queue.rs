@@ -90,7 +90,12 @@ impl<'a> SendQueue<'a> {
             Err(error) => return Err(error),
         };
         if count < bytes.len() {
-            self.enqueue(Payload::Rest, &bytes[count..], now_ns, PassConditions::default());
+            self.enqueue(
+                Payload::Rest,
+                &bytes[count..],
+                now_ns,
+                PassConditions::default(),
+            );
         }
         Ok(())
     }
@@ -98,7 +103,9 @@ impl<'a> SendQueue<'a> {
     /// Queues or drops the next frame, or resets its connection, as the fault rules decide.
     pub(super) fn admit(&mut self, mut meta: FrameMeta, bytes: &[u8]) {
         let mut conditions = match self.link.decide(meta.command()) {
-            FrameDecision::Drop => return self.log_frame(&meta, bytes, None, FrameOutcome::Dropped),
+            FrameDecision::Drop => {
+                return self.log_frame(&meta, bytes, None, FrameOutcome::Dropped);
+            }
             FrameDecision::Reset => {
                 self.log_frame(&meta, bytes, None, FrameOutcome::Cut);
                 return self.shared.reset();
@@ -108,7 +115,10 @@ impl<'a> SendQueue<'a> {
         // The reply to a command that the proxy answers is the server's reply to the substitute.
         conditions.answer = conditions.answer.or(meta.request.answer);
         meta.request.answer = conditions.answer;
-        match conditions.answer.filter(|_| self.direction == Direction::Reply) {
+        match conditions
+            .answer
+            .filter(|_| self.direction == Direction::Reply)
+        {
             None => self.enqueue(Payload::Frame(meta), bytes, meta.at_ns, conditions),
             Some(error) => {
                 let bytes = format!("-{}\r\n", error.text()).into_bytes();
@@ -123,7 +133,13 @@ impl<'a> SendQueue<'a> {
         self.enqueue(payload, &[], now_ns, PassConditions::default());
     }
 
-    fn enqueue(&mut self, payload: Payload, bytes: &[u8], arrived_at_ns: u64, conditions: PassConditions) {
+    fn enqueue(
+        &mut self,
+        payload: Payload,
+        bytes: &[u8],
+        arrived_at_ns: u64,
+        conditions: PassConditions,
+    ) {
         self.waiting_bytes += bytes.len();
         // A complete frame is always forwarded whole, so the result is ignored; the budget limits incomplete
         // frames.

@@ -123,7 +123,13 @@ impl Links for ServerBackend {
         if self.on_link_of(worker) != worker {
             return;
         }
-        if let Err(error) = self.parts.proxy.freeze_monitor().expect_no_traffic(worker).await {
+        if let Err(error) = self
+            .parts
+            .proxy
+            .freeze_monitor()
+            .expect_no_traffic(worker)
+            .await
+        {
             self.parts.proxy.record_incident(format!(
                 "it is not known whether a fault of worker {worker} has struck, because the kernel's table of connections cannot be read: {error}"
             ));

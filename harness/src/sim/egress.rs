@@ -16,7 +16,8 @@ use super::network_state::NetworkState;
 use super::submission_queue::RequestError;
 use crate::model::Reply;
 use crate::proxy::{
-    Acquired, FrameBarrier, FrameOutcome, InterceptedFrame, LinkId, Step, FrameDecision, PassConditions, held_back,
+    Acquired, FrameBarrier, FrameDecision, FrameOutcome, InterceptedFrame, LinkId, PassConditions,
+    Step, held_back,
 };
 
 impl Network {

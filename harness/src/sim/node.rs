@@ -10,7 +10,7 @@ use super::wall_clock::SimWallClock;
 use crate::backend::{DataChange, keys_to_evict};
 use crate::clock::Clock;
 use crate::history::KeyChange;
-use crate::key_watch::{KeyWatch, InspectionTime};
+use crate::key_watch::{InspectionTime, KeyWatch};
 use crate::model::{ClientId, Effect, Keyspace, Now, Reply, Server, ServerVersion};
 use crate::proxy::CommandEffect;
 

@@ -18,7 +18,9 @@ pub(super) async fn released_lock_is_free(clients: &mut Clients) -> CheckEnd {
         Answer::Released {
             released: Some(true),
         } => "",
-        Answer::Released { released: None } => "`null`: it does not report whether it still held it",
+        Answer::Released { released: None } => {
+            "`null`: it does not report whether it still held it"
+        }
         Answer::Released { .. } => {
             return release
                 .fail("it reported that the lock was no longer held, but the lease had not ended");
@@ -65,7 +67,9 @@ pub(super) async fn expired_lock_is_not_released(clients: &mut Clients) -> Check
     match &release.answer {
         Answer::Released {
             released: Some(true),
-        } => release.fail("it answered with `released` = true, although its key had expired before"),
+        } => {
+            release.fail("it answered with `released` = true, although its key had expired before")
+        }
         _ => passed(),
     }
 }

@@ -65,8 +65,7 @@ async fn two_clients(clients: &mut Clients) -> CheckEnd {
     }
     let release = clients.release_request(token);
     clients.send(who, Some(0), release).await?;
-    let silent =
-        "when a client had released the lock, it did not answer this client and the one that waited";
+    let silent = "when a client had released the lock, it did not answer this client and the one that waited";
     for _ in 0..=usize::from(!has_given_up) {
         clients.next_reply(who, silent).await?;
     }
@@ -96,8 +95,7 @@ pub(super) async fn cancelled_wait_ends(clients: &mut Clients) -> CheckEnd {
     clients.release(Who::One, &grant).await?;
     let next = clients.take(Who::One).await?;
     if must_be_refused(&next).is_ok() {
-        return given_up
-            .fail("it answered a cancelled `acquire`, but took the lock later");
+        return given_up.fail("it answered a cancelled `acquire`, but took the lock later");
     }
     next.granted()?;
     clients.release(Who::One, &next).await?;
@@ -124,7 +122,7 @@ pub(super) async fn blocked_task_does_nothing(clients: &mut Clients) -> CheckEnd
     }
     if let Answer::Error { message, .. } = &first.answer {
         return first.fail(format!(
-            "it offers `block`, but answered it with `error`: {message}"
+            "it offers to block, but answered `block` with `error`: {message}"
         ));
     }
     let blocked_ms = second.received.saturating_sub(first.sent).as_millis();
@@ -183,14 +181,12 @@ pub(super) async fn holder_is_granted_again(clients: &mut Clients) -> CheckEnd {
     clients.release(Who::One, &outer).await?;
     if early.token().is_some() {
         clients.release(Who::Two, &early).await?;
-        return early.fail(
-            "it granted the lock to another client after the holder's inner `release`",
-        );
+        return early
+            .fail("it granted the lock to another client after the holder's inner `release`");
     }
     let next = clients.take(Who::Two).await?;
     if must_be_refused(&next).is_ok() {
-        return next
-            .fail("after the holder's outermost `release`, the next client was refused");
+        return next.fail("after the holder's outermost `release`, the next client was refused");
     }
     next.granted()?;
     clients.release(Who::Two, &next).await?;

@@ -24,7 +24,11 @@ pub fn rewrite_addresses(frame: &[u8], map: &AddressMap) -> Vec<u8> {
     let mut new = new.into_iter();
     let mut new_items = Vec::with_capacity(items.len());
     for item in &items {
-        let text = if item.is_word { new.next().flatten() } else { None };
+        let text = if item.is_word {
+            new.next().flatten()
+        } else {
+            None
+        };
         new_items.push(text.map(|text| bulk_string(&text)));
     }
     joined(&items, &new_items)

@@ -141,10 +141,7 @@ mod tests {
         };
         let (effect, ()) = tokio::join!(queries.query(1, 7, Some(3)), async {
             let query = receiver.recv().await.unwrap();
-            assert_eq!(
-                (query.node, query.conn, query.number),
-                (1, 7, Some(3))
-            );
+            assert_eq!((query.node, query.conn, query.number), (1, 7, Some(3)));
             query.reply.send(took).unwrap();
         });
         assert_eq!(effect, Some(took));

@@ -68,7 +68,11 @@ mod tests {
             "",
         ];
         for text in failed {
-            assert_eq!(Answered::from_error(text.as_bytes()), Answered::Failed, "{text}");
+            assert_eq!(
+                Answered::from_error(text.as_bytes()),
+                Answered::Failed,
+                "{text}"
+            );
         }
     }
 }

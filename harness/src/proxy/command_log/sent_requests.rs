@@ -294,7 +294,10 @@ mod tests {
         ];
         for (number, (name, argument)) in sent.into_iter().enumerate() {
             let request = request(name.as_bytes(), argument, number as u64);
-            assert_eq!(requests.record_request(7, &request, None, None), number as u64);
+            assert_eq!(
+                requests.record_request(7, &request, None, None),
+                number as u64
+            );
         }
         for at_ns in [100, 200, 300] {
             requests.record_reply(7, at_ns, Answered::Done);
@@ -381,13 +384,25 @@ mod tests {
 
     #[test]
     fn introduction_is_parsed_only_with_its_own_token() {
-        let (ours, other) = (SentRequests::with_token("1f-".into()), SentRequests::default());
+        let (ours, other) = (
+            SentRequests::with_token("1f-".into()),
+            SentRequests::default(),
+        );
         for one in [&ours, &other] {
-            assert_eq!(one.parse_introduction(one.introduction(12).as_bytes()), Some(12));
+            assert_eq!(
+                one.parse_introduction(one.introduction(12).as_bytes()),
+                Some(12)
+            );
             assert_eq!(one.parse_introduction(b"picklock-connection-x"), None);
             assert_eq!(one.parse_introduction(b"hello"), None);
         }
-        assert_eq!(ours.parse_introduction(other.introduction(12).as_bytes()), None);
-        assert_eq!(other.parse_introduction(ours.introduction(12).as_bytes()), None);
+        assert_eq!(
+            ours.parse_introduction(other.introduction(12).as_bytes()),
+            None
+        );
+        assert_eq!(
+            other.parse_introduction(ours.introduction(12).as_bytes()),
+            None
+        );
     }
 }

@@ -164,8 +164,8 @@ impl ImposedFaults {
         let result = self.with(|faults| {
             let result = change(faults);
             self.version.fetch_add(1, Ordering::Release);
-                result
-            });
+            result
+        });
         self.changes.send_modify(|count| *count += 1);
         result
     }
