@@ -63,8 +63,7 @@ pub(crate) fn declared_keys<'a>(
     if !command.starts_with("EVAL") && command != "FCALL" {
         return None;
     }
-    let count = words.nth(2)?;
-    let count: usize = std::str::from_utf8(count).ok()?.parse().ok()?;
+    let count: usize = std::str::from_utf8(words.nth(2)?).ok()?.parse().ok()?;
     Some(words.take(count))
 }
 

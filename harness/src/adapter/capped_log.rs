@@ -17,7 +17,7 @@ const MAX_HEAD: u64 = 1 << 20;
 /// Number of bytes of the end that are kept.
 const MAX_TAIL: usize = 64 << 10;
 
-/// How long to wait for the last output after a worker has exited. A process that it left behind may hold the pipe
+/// Time to wait for the last output after a worker has exited. A process that it left behind may hold the pipe
 /// open.
 const PIPE_GRACE: Duration = Duration::from_millis(250);
 
@@ -52,9 +52,8 @@ impl CappedLog {
     /// Waits until the log is complete, for a limited time.
     pub(super) async fn written(&self) {
         let mut complete = self.0.clone();
-        let complete = complete.wait_for(|complete| *complete);
         // If it takes longer, the task continues to write the log.
-        let _ = tokio::time::timeout(PIPE_GRACE, complete).await;
+        let _ = tokio::time::timeout(PIPE_GRACE, complete.wait_for(|complete| *complete)).await;
     }
 }
 

@@ -43,11 +43,10 @@ pub fn connect(urls: &[String], timeout: Duration) -> Result<Vec<Node>, ConnectE
                     Redirecting::new(first.clone(), timeout)
                 }));
             }
-            let origin = origin(url).map_err(|source| ConnectError {
+            let origin = Arc::new(origin(url).map_err(|source| ConnectError {
                 url: url.clone(),
                 source,
-            })?;
-            let origin = Arc::new(origin);
+            })?);
             let node_origin = Arc::clone(&origin);
             let node = Node::opening(move || Reconnecting::new(Arc::clone(&node_origin), timeout));
             Ok(node.with_subscriptions(move |channel| {

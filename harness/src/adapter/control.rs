@@ -74,8 +74,8 @@ impl WorkerControl {
     /// threads: SIGSTOP itself is asynchronous. If this fails, the processes continue.
     ///
     /// # Errors
-    /// [`ProcessError::Gone`] if the process has ended, [`ProcessError::DidNotStop`] if one of
-    /// them did not stop in time, [`ProcessError::Signal`] if one of them cannot be stopped.
+    /// Returns [`ProcessError::Gone`] if the process has ended, [`ProcessError::DidNotStop`] if one of them did not
+    /// stop in time, and [`ProcessError::Signal`] if one of them cannot be stopped.
     pub async fn freeze(&self) -> Result<(), ProcessError> {
         let frozen = self.stop().await;
         if frozen.is_err() {
@@ -103,8 +103,8 @@ impl WorkerControl {
                 return Err(ProcessError::Gone(self.exited().await));
             }
             let table = self.table().await?;
-            let stopped = self.group.reap_guard().stop(&table)?;
-            let stopped = stopped.filter(|_| condition == Condition::Stopped);
+            let members = self.group.reap_guard().stop(&table)?;
+            let stopped = members.filter(|_| condition == Condition::Stopped);
             if stopped.is_some() && stopped == before {
                 return Ok(());
             }
@@ -121,7 +121,7 @@ impl WorkerControl {
     /// Lets the worker and all its descendants run again (SIGCONT).
     ///
     /// # Errors
-    /// [`ProcessError::Gone`] if the process has ended.
+    /// Returns [`ProcessError::Gone`] if the process has ended.
     pub async fn thaw(&self) -> Result<(), ProcessError> {
         let sent = self.signal(Signal::CONT).await;
         let table = self.table().await?;

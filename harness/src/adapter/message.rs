@@ -93,7 +93,7 @@ pub enum RequestKind {
         key: String,
         /// Lease time, in milliseconds.
         ttl_ms: u64,
-        /// How long to try, in milliseconds; 0 means once.
+        /// Time to keep trying, in milliseconds; 0 means one attempt.
         wait_ms: u64,
     },
     /// Extends the lease. Answered by `granted`, `refused`, `unsupported` or `error`.
@@ -140,7 +140,7 @@ pub enum RequestKind {
     /// Blocks the event loop or the client's thread for `for_ms` milliseconds. Answered by `blocked` when that time
     /// is over, or by `error`. Sent only if the adapter offers it.
     Block {
-        /// How long to block, in milliseconds.
+        /// Duration of the blocking, in milliseconds.
         for_ms: u64,
         /// Whether the loop or the thread is blocked.
         scope: TaskScope,
@@ -272,7 +272,7 @@ pub enum Answer {
         /// Fencing token, if the lock provides one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fence: Option<u64>,
-        /// How long the client may rely on the lock after writing this line, in milliseconds, rounded down.
+        /// Time after writing this line for which the client may rely on the lock, in milliseconds, rounded down.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         valid_ms: Option<u64>,
         /// Time between reading the request and writing this line, on a monotonic clock, in milliseconds, rounded
@@ -363,7 +363,7 @@ pub enum Notification {
     Extended {
         /// The grant's token.
         token: String,
-        /// How long the client may rely on the lock after writing this line, in milliseconds.
+        /// Time after writing this line for which the client may rely on the lock, in milliseconds.
         valid_ms: u64,
         /// Time since the `acquire` request of this grant was read, on a monotonic clock, in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -17,9 +17,9 @@ pub use super::process_error::ProcessError;
 use super::protocol_fault::{MalformedLine, read_message, too_long};
 use crate::process_stat::{MARK_VARIABLE, ProcessStat};
 
-/// How long to wait for output that is still in the pipe after a process has exited.
+/// Time to wait for output that is still in the pipe after a process has exited.
 const PIPE_GRACE: Duration = Duration::from_millis(250);
-/// How long a process may take to exit after the end of its output.
+/// Time that a process may take to exit after the end of its output.
 const EXIT_GRACE: Duration = Duration::from_secs(1);
 
 /// An output of a worker process.

@@ -57,16 +57,16 @@ pub enum ProtocolFault {
         reply: &'static str,
         expected: String,
     },
-    #[error("it answered with `id` {answered}, and the request has `id` {asked}")]
-    WrongId { asked: u64, answered: u64 },
+    #[error("it answered with `id` {found}, but the request has `id` {expected}")]
+    WrongId { expected: u64, found: u64 },
     #[error("it answered request {id} a second time")]
     SecondAnswer { id: u64 },
-    #[error("it wrote `{message}` for client {found}{}", expected_client(*.asked))]
+    #[error("it wrote `{message}` for client {found}{}", expected_client(*.expected))]
     WrongClient {
         message: &'static str,
         found: usize,
         /// The client that sent the request, or `None` if no client has the number `found`.
-        asked: Option<usize>,
+        expected: Option<usize>,
     },
     #[error("it wrote the event `{event}` for a token that it was never granted")]
     UnknownToken { event: &'static str },
@@ -91,9 +91,9 @@ pub enum ProtocolFault {
     },
 }
 
-fn expected_client(asked: Option<usize>) -> String {
-    match asked {
-        Some(asked) => format!(", but client {asked} sent the request"),
+fn expected_client(expected: Option<usize>) -> String {
+    match expected {
+        Some(client) => format!(", but client {client} sent the request"),
         None => ", but no such client has joined".to_owned(),
     }
 }
@@ -110,8 +110,8 @@ impl ProtocolFault {
     /// Creates the fault for a reply of a kind that the request must not get.
     pub fn wrong_answer(op: &'static str, reply: &'static str) -> Self {
         let request = REQUESTS.iter().find(|(name, _)| *name == op);
-        let expected = request.map_or(&[][..], |(_, answers)| answers);
-        let expected: Vec<String> = expected.iter().map(|name| format!("`{name}`")).collect();
+        let allowed = request.map_or(&[][..], |(_, answers)| answers);
+        let expected: Vec<String> = allowed.iter().map(|name| format!("`{name}`")).collect();
         ProtocolFault::WrongAnswer {
             op,
             reply,
@@ -120,11 +120,11 @@ impl ProtocolFault {
     }
 
     /// Creates the fault for a reply to another request than the pending one. Ids only grow.
-    pub fn wrong_id(asked: u64, answered: u64) -> Self {
-        if answered.checked_add(1) == Some(asked) {
-            ProtocolFault::SecondAnswer { id: answered }
+    pub fn wrong_id(expected: u64, found: u64) -> Self {
+        if found.checked_add(1) == Some(expected) {
+            ProtocolFault::SecondAnswer { id: found }
         } else {
-            ProtocolFault::WrongId { asked, answered }
+            ProtocolFault::WrongId { expected, found }
         }
     }
 

@@ -37,7 +37,7 @@ pub(super) struct Clients {
     init: Option<Init>,
 }
 
-/// What was done with a line.
+/// The result of dispatching a line.
 pub(super) enum Dispatched {
     /// The request was passed to a client, which replies.
     Passed,

@@ -57,7 +57,7 @@ enum Purpose {
     Block(oneshot::Sender<Result<u64, String>>),
 }
 
-/// How far the process is initialized.
+/// The state of the process's initialization.
 enum Startup {
     NotStarted,
     /// `init` was sent. These clients wait for its reply, each with the number of its own `init`.
@@ -93,8 +93,7 @@ impl SharedProcess {
         clock: Clock,
     ) -> Rc<Self> {
         let (to_send, mut requests) = local_channel();
-        let lines = Lines::new(is_shared, nodes, clock, to_send);
-        let lines = Rc::new(RefCell::new(lines));
+        let lines = Rc::new(RefCell::new(Lines::new(is_shared, nodes, clock, to_send)));
         let writing = async move {
             while let Some(request) = requests.next().await {
                 // If the process no longer reads, the other task receives how it ended.
@@ -324,7 +323,7 @@ impl Lines {
             let fault = ProtocolFault::WrongClient {
                 message: answer.reply(),
                 found,
-                asked: Some(client),
+                expected: Some(client),
             };
             return self.report_faulty_reply(fault, id, answer);
         }
@@ -387,7 +386,7 @@ impl Lines {
             let fault = ProtocolFault::WrongClient {
                 message: event.event(),
                 found: client,
-                asked: None,
+                expected: None,
             };
             return self.report_fault(malformed(fault, &event));
         }
@@ -407,8 +406,8 @@ impl Lines {
 }
 
 fn malformed(fault: ProtocolFault, message: &impl serde::Serialize) -> MalformedLine {
-    let line = serde_json::to_string(message).unwrap_or_default();
-    let line = truncate(&line, MAX_LINE_CHARS);
+    let text = serde_json::to_string(message).unwrap_or_default();
+    let line = truncate(&text, MAX_LINE_CHARS);
     MalformedLine { fault, line }
 }
 
@@ -430,14 +429,13 @@ mod tests {
     #[tokio::test]
     async fn client_that_stopped_listening_receives_nothing() {
         let tasks = tokio::task::LocalSet::new();
-        let told = tasks.run_until(async {
+        let test = async {
             let process = process();
             let (mut flooding, mut other) = (process.connect(0), process.connect(1));
-            let event = Notification::Lost {
+            let event = WorkerOutput::Message(WorkerMessage::Event(Notification::Lost {
                 token: "a".into(),
                 client: Some(0),
-            };
-            let event = WorkerOutput::Message(WorkerMessage::Event(event));
+            }));
             process.lines.borrow_mut().handle_output(event.clone());
             flooding.stop_listening();
             assert_eq!(process.lines.borrow().outputs.len(), 1);
@@ -447,7 +445,7 @@ mod tests {
             let ended = WorkerOutput::Exited("killed".into());
             process.lines.borrow_mut().handle_output(ended.clone());
             assert_eq!(other.next().await, ended);
-        });
-        told.await;
+        };
+        tasks.run_until(test).await;
     }
 }

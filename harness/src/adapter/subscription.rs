@@ -20,12 +20,12 @@ pub(super) async fn subscribe(
     channel: String,
     timeout: Duration,
 ) -> RedisResult<Box<dyn Subscription>> {
-    let subscribed = async {
+    let subscribing = async {
         let mut connection = origin.open_for_subscriptions().await?;
         connection.subscribe(channel).await?;
         RedisResult::Ok(connection)
     };
-    let connection = within(timeout, "subscription", subscribed).await?;
+    let connection = within(timeout, "subscription", subscribing).await?;
     Ok(Box::new(Subscribed(connection)))
 }
 

@@ -11,7 +11,7 @@ use super::outcome::{CheckEnd, ConformanceError, Stop};
 pub struct Check {
     /// Name of the check.
     pub name: &'static str,
-    /// What an adapter that passes does.
+    /// The behaviour of an adapter that passes.
     pub about: &'static str,
     /// The section of `docs/protocol.md` that it checks.
     pub paragraph: &'static str,

@@ -24,11 +24,12 @@ use crate::clock::Clock;
 use crate::process_stat::{ProcessStat, peers_of, waited_ns};
 use crate::servers::{BackendError, Reaper, Registration, WorkerContainer, parent_death_signal};
 
-/// How long an adapter may take to reply, in addition to the requested wait.
+/// Time that an adapter may take to reply, in addition to the requested wait.
 const PATIENCE: Duration = Duration::from_millis(1_500);
-/// How long a release may take: a library may retry for seconds, after an extension that does so too.
+/// Time that a release may take: a library may retry for seconds, after an extension that does so too.
 const RELEASE_PATIENCE: Duration = Duration::from_secs(6);
-/// How long the start may take. Nothing is tested by then, and on a busy machine a starting program may wait for
+/// Time that the start may take. Nothing is tested by then, and on a busy machine a starting program may wait for
+/// the
 /// the disk or a CPU for seconds without using CPU time.
 const START_PATIENCE: Duration = Duration::from_secs(10);
 /// Additional time per reply for an adapter in a container: its messages pass through the engine, which a busy
@@ -42,9 +43,9 @@ const IDLE: Duration = Duration::from_millis(50);
 const TICK: Duration = Duration::from_millis(10);
 /// Maximum additional time for an adapter that is working.
 const MAX_EXTENSION: Duration = Duration::from_secs(20);
-/// How long the adapter may take to exit after its input has ended.
+/// Time that the adapter may take to exit after its input has ended.
 const END_PATIENCE: Duration = Duration::from_secs(3);
-/// How long the processes that it started may take to exit after it.
+/// Time that the processes that it started may take to exit after it.
 const FOLLOW_PATIENCE: Duration = Duration::from_millis(1_500);
 /// Pause between two inspections of processes that should exit.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -384,20 +385,20 @@ impl Client {
         let within = END_PATIENCE + self.engine_patience();
         let how = timeout(within, self.control.exited()).await.ok();
         let begun = self.clock.elapsed();
-        let mut left = self.control.living().await.unwrap_or_default();
+        let mut living = self.control.living().await.unwrap_or_default();
         while how.is_some()
-            && !left.is_empty()
+            && !living.is_empty()
             && self.clock.elapsed().saturating_sub(begun) < FOLLOW_PATIENCE
         {
             tokio::time::sleep(POLL_INTERVAL).await;
-            left = self.control.living().await.unwrap_or_default();
+            living = self.control.living().await.unwrap_or_default();
         }
         let pid = self.control.pid();
-        let left = left
+        let left = living
             .into_iter()
             .filter(|one| *one != pid)
-            .map(describe_process);
-        let left = left.collect();
+            .map(describe_process)
+            .collect();
         EndSeen { how, within, left }
     }
 

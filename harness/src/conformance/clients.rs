@@ -22,7 +22,7 @@ use crate::proxy::Proxy;
 use crate::rng;
 use crate::servers::{BackendError, Binary, Reaper, Servers, WorkerContainers};
 
-/// How long the adapter waits for a reply of Redis, as `init` requests.
+/// Timeout of the adapter for a reply of Redis, which `init` contains.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Number of leases that is longer than any check, even if a busy machine delays the adapter.
@@ -296,8 +296,7 @@ impl Clients {
             None => None,
         };
         let command = &self.setup.worker;
-        let client = Client::start(command, container, &log, &self.reaper, &self.clock);
-        let mut client = client.await?;
+        let mut client = Client::start(command, container, &log, &self.reaper, &self.clock).await?;
         let init = RequestKind::Init(Init {
             protocols: PROTOCOLS.to_vec(),
             protocol: PROTOCOL,
@@ -309,9 +308,9 @@ impl Clients {
             warm_up: None,
             ttl_ms: None,
         });
-        let ready = client.ask(init, Duration::ZERO).await;
+        let reply = client.ask(init, Duration::ZERO).await;
         self.state.running.insert(who, client);
-        let ready = ready.map_err(|problem| Stop::RequestAborted(who, problem))?;
+        let ready = reply.map_err(|problem| Stop::RequestAborted(who, problem))?;
         if let Answer::Error { message, .. } = &ready.answer {
             let what = format!("it answered `init` with `error`: {message}");
             return Err(Stop::RequestAborted(

@@ -28,7 +28,7 @@ pub enum Mistake {
     NotGranted(&'static str),
     /// It did not refuse a lock that another client holds, with this reply.
     NotRefused(&'static str),
-    /// It could not use a lock whose lease was running, with this reply.
+    /// It could not use a lock whose lease had not ended, with this reply.
     LeaseNotUsed(&'static str),
     /// A mistake that no other check can find.
     Unshared,
@@ -111,7 +111,7 @@ pub enum CheckStatus {
 pub struct CheckResult {
     /// Name of the check.
     pub check: &'static str,
-    /// What an adapter that passes does.
+    /// The behaviour of an adapter that passes.
     pub about: &'static str,
     /// Status of the check.
     pub status: CheckStatus,

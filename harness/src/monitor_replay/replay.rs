@@ -259,8 +259,8 @@ impl MonitorReplay {
         let master = &mut self.servers[self.master];
         master.wall_us = wall_us;
         master.model.expire_cycle(master.now());
-        let names = stored.iter().map(|key| key.name.clone());
-        let mut names: Vec<Vec<u8>> = names.chain(self.watch.names()).collect();
+        let mut names: Vec<Vec<u8>> = stored.iter().map(|key| key.name.clone()).collect();
+        names.extend(self.watch.names());
         names.sort();
         names.dedup();
         let same = |one: &Option<HeldValue>, other: &Option<HeldValue>| match (one, other) {

@@ -256,7 +256,7 @@ fn no_client_waits_in_a_transaction_or_after_it_left() {
 }
 
 #[test]
-fn key_expired_while_the_server_was_down_is_not_lost_by_its_start() {
+fn key_expired_during_downtime_is_not_lost_by_the_restart() {
     let mut fixture = ReplayFixture::new();
     fixture.lines(&[
         r#"1 [0 A] "SET" "k" "a" "PX" "5""#,

@@ -125,7 +125,7 @@ impl<'a> ConnectionState<'a> {
             }
         }
         if !meta.is_raw() && !pending.expect_reply(request) {
-            let reason = "a command whose replies cannot be predicted";
+            let reason = "replies that cannot be matched to requests";
             self.turn_raw(Direction::Request, meta.at_ns, reason);
         }
     }

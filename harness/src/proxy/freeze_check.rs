@@ -43,7 +43,7 @@ struct WorkerLinks {
     existing: Option<TcpQueues>,
 }
 
-/// What one worker has sent.
+/// A summary of the data from one worker.
 #[derive(Debug, Default)]
 struct ReceivedTraffic {
     /// Whether data has arrived on a link to a node.

@@ -104,10 +104,10 @@ impl<'a> SendQueue<'a> {
     pub(super) fn admit(&mut self, mut meta: FrameMeta, bytes: &[u8]) {
         let mut conditions = match self.link.decide(meta.command()) {
             FrameDecision::Drop => {
-                return self.log_frame(&meta, bytes, None, FrameOutcome::Dropped);
+                return self.log(&meta, bytes, None, FrameOutcome::Dropped);
             }
             FrameDecision::Reset => {
-                self.log_frame(&meta, bytes, None, FrameOutcome::Cut);
+                self.log(&meta, bytes, None, FrameOutcome::Cut);
                 return self.shared.reset();
             }
             FrameDecision::Pass(conditions) => conditions,
@@ -222,15 +222,10 @@ impl<'a> SendQueue<'a> {
         Ok(())
     }
 
-    fn log_frame(
-        &self,
-        meta: &FrameMeta,
-        bytes: &[u8],
-        sent_ns: Option<u64>,
-        outcome: FrameOutcome,
-    ) {
+    fn log(&self, meta: &FrameMeta, bytes: &[u8], sent_ns: Option<u64>, outcome: FrameOutcome) {
+        let direction = self.direction;
         self.shared
-            .log_frame(self.direction, meta, bytes, sent_ns, outcome);
+            .log_frame(direction, meta, bytes, sent_ns, outcome);
     }
 }
 
@@ -239,7 +234,7 @@ impl Drop for SendQueue<'_> {
     fn drop(&mut self) {
         for waiting in self.link.iter() {
             if let Payload::Frame(meta) = &waiting.frame.payload {
-                self.log_frame(meta, &waiting.frame.bytes, None, FrameOutcome::Cut);
+                self.log(meta, &waiting.frame.bytes, None, FrameOutcome::Cut);
             }
         }
     }

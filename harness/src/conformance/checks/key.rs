@@ -24,8 +24,8 @@ fn judge([name, other]: &[String; 2], first: &Keys, second: &Exchange, both: &Ke
             "it granted `{name}`, but wrote no key to the server in `nodes`"
         ));
     }
-    let key_names: Vec<String> = first.keys().map(|key| format!("`{key}`")).collect();
-    let key_names = key_names.join(", ");
+    let quoted_keys: Vec<String> = first.keys().map(|key| format!("`{key}`")).collect();
+    let key_names = quoted_keys.join(", ");
     if let Answer::Refused | Answer::Error { .. } = &second.answer {
         return second.fail(format!(
             "two locks share a key: while only `{name}` was held, with the key {key_names}, it answered `acquire` of `{other}` with `{}`",

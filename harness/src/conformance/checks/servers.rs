@@ -16,11 +16,14 @@ pub(super) async fn only_the_given_server_is_used(clients: &mut Clients) -> Chec
 }
 
 fn judge(given: SocketAddr, peers: &BTreeSet<SocketAddr>) -> CheckEnd {
-    let others = peers.iter().filter(|peer| **peer != given);
-    let others: Vec<String> = others.map(ToString::to_string).collect();
+    let others: Vec<String> = peers
+        .iter()
+        .filter(|peer| **peer != given)
+        .map(ToString::to_string)
+        .collect();
     if !others.is_empty() {
         return failed(format!(
-            "it is connected to {}, which it was not given; use the addresses in `nodes`",
+            "it is connected to {}; use only the addresses in `nodes`",
             others.join(", ")
         ));
     }
@@ -42,7 +45,7 @@ mod tests {
             (vec![], "passed"),
             (
                 vec!["127.0.0.1:7001", "127.0.0.1:6379"],
-                "connected to 127.0.0.1:6379,",
+                "connected to 127.0.0.1:6379;",
             ),
         ] {
             let peers = peers.iter().map(|peer| peer.parse().unwrap()).collect();

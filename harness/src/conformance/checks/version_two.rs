@@ -10,10 +10,10 @@ use super::{
     passed_with,
 };
 
-/// How long the second client of a lock waits, in milliseconds. A check is over sooner.
+/// Wait of the second client of a lock, in milliseconds. A check is over sooner.
 const WAIT_MS: u64 = 5_000;
 
-/// How long a task is blocked, in milliseconds.
+/// Duration for which a task is blocked, in milliseconds.
 const BLOCK_MS: u64 = 300;
 
 const CLIENTS_SERVED_ONE_BY_ONE: &str = "while one client waited for the lock, the `ping` of another client of its process was not answered; serve the clients of a process concurrently";

@@ -63,11 +63,11 @@ fn message(text: &str, map: &AddressMap) -> Option<String> {
     let words: Vec<&str> = text.split(' ').collect();
     let new = replaced(&words, map);
     new.iter().any(Option::is_some).then(|| {
-        let words = words.iter().zip(&new);
-        let words: Vec<&str> = words
+        let rewritten = words.iter().zip(&new);
+        let rewritten: Vec<&str> = rewritten
             .map(|(word, new)| new.as_deref().unwrap_or(word))
             .collect();
-        words.join(" ")
+        rewritten.join(" ")
     })
 }
 

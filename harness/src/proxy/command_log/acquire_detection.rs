@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use crate::model::CommandKind;
 
-/// How long the proxy waits for a reply to a query before it treats the command's effect as unknown.
+/// Time after which an unanswered query means that the command's effect is unknown.
 const REPLY_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The effect of the command that a reply answers.

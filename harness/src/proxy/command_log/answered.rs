@@ -14,7 +14,7 @@ const REFUSALS: [&[u8]; 9] = [
     b"NOPERM",
 ];
 
-/// What a server did with a request, according to its reply.
+/// The outcome of a request at its server, according to the reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answered {
     /// The request was executed.
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_refused_and_a_script_fails() {
+    fn refused_command_differs_from_failed_script() {
         let refused = [
             "OOM command not allowed when used memory > 'maxmemory'.",
             "BUSY Redis is busy running a script. You can only call SCRIPT KILL.",

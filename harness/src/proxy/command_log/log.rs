@@ -106,8 +106,8 @@ impl CommandLog {
     /// lines, because older frames cannot be in transit.
     pub(crate) fn mark_lost(&self, conn: u64, from_ns: u64, outcome: FrameOutcome) {
         let mut state = lock(&self.state);
-        let lines = state.segments.iter_mut().rev();
-        let lines = lines.flat_map(|segment| segment.lines.iter_mut().rev());
+        let newest_segments = state.segments.iter_mut().rev();
+        let lines = newest_segments.flat_map(|segment| segment.lines.iter_mut().rev());
         for StoredRecord { record, .. } in lines.take(MAX_IN_TRANSIT) {
             if record.conn == conn && record.sent_ns.is_some_and(|sent_ns| sent_ns >= from_ns) {
                 (record.sent_ns, record.outcome) = (None, outcome);

@@ -1,7 +1,7 @@
 use picklock_scenarios::{Direction, Phase};
 use serde::Serialize;
 
-/// What happened to a frame.
+/// The outcome of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FrameOutcome {

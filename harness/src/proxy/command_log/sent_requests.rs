@@ -52,7 +52,7 @@ struct Sent {
     #[cfg(feature = "servers")]
     names_key: bool,
     replied_ns: Option<u64>,
-    /// What the server did with it, or `None` if it has not replied.
+    /// Its outcome at the server, or `None` if the server has not replied.
     answered: Option<Answered>,
     closed_before: usize,
     held_since_ns: Option<u64>,
@@ -204,9 +204,11 @@ impl SentRequests {
         let Some(connection) = connections.by_number.get_mut(&conn) else {
             return;
         };
-        let index = connection.replied.checked_sub(connection.removed);
+        let index = connection
+            .replied
+            .checked_sub(connection.removed)
+            .and_then(|index| usize::try_from(index).ok());
         connection.replied += 1;
-        let index = index.and_then(|index| usize::try_from(index).ok());
         if let Some(sent) = index.and_then(|index| connection.sent.get_mut(index)) {
             sent.replied_ns = Some(at_ns);
             sent.answered = Some(answered);

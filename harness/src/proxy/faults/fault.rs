@@ -4,7 +4,7 @@ use picklock_scenarios::{Direction, ServerError};
 
 use crate::proxy::LinkId;
 
-/// What a fault does to the frames that it affects.
+/// The effect of a fault on the frames that it affects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// They arrive later. Frames of one direction of a connection keep their order. Each delay counts from the
@@ -42,7 +42,7 @@ pub struct LinkFault {
     pub conn: Option<u64>,
     /// The direction that is affected.
     pub direction: Option<Direction>,
-    /// What happens to the affected frames.
+    /// The effect on these frames.
     pub effect: Effect,
     /// Maximum number of affected frames, over all links. Ignored by partitions, which stop bytes.
     pub frames: Option<u32>,

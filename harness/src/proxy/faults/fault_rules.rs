@@ -14,7 +14,7 @@ use crate::proxy::faults::imposed_faults::{Imposed, ImposedFaults};
 use crate::proxy::faults::refused_command::refuses;
 use crate::rng;
 
-/// What the faults do to a frame.
+/// The decision of the fault rules about a frame.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum FrameDecision {
     /// The frame is dropped.

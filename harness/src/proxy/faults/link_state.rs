@@ -42,7 +42,7 @@ pub(crate) struct Waiting<T> {
     stopped: bool,
 }
 
-/// What the first frame of a link waits for.
+/// The condition for which the first frame of a link waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     /// No frame waits.

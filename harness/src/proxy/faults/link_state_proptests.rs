@@ -222,7 +222,7 @@ impl Machine {
 
 proptest! {
     #[test]
-    fn the_machine_agrees_with_the_oracle(inputs in inputs()) {
+    fn state_machine_agrees_with_the_oracle(inputs in inputs()) {
         let (mut oracle, mut machine) = (Oracle::default(), Machine::new());
         let mut now_ns = 0;
         for (number, input) in inputs.into_iter().enumerate() {

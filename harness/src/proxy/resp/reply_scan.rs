@@ -10,7 +10,7 @@ const MAX_DEPTH: usize = 64;
 pub(in crate::proxy) struct ReplyScan {
     /// Everything before this offset has been scanned.
     position: usize,
-    /// Where to resume the search for the end of the line that begins at `position`.
+    /// Offset at which to resume the search for the end of the line that begins at `position`.
     searched: usize,
     /// Number of outstanding elements of each open aggregate; empty before the first byte.
     open: Vec<u64>,

@@ -311,9 +311,11 @@ async fn killed_process_that_a_tracer_holds_is_given_up() {
     let mut talk = Talk::with_adapter("polite.py", &[]);
     assert_eq!(talk.answer(RequestKind::Ping).await, Answer::Pong);
     let control = talk.worker.control.clone();
-    let mut tracer = std::process::Command::new("python3");
-    tracer.args(["-c", TRACER, &control.pid().to_string()]);
-    let mut tracer = tracer.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut tracer = std::process::Command::new("python3")
+        .args(["-c", TRACER, &control.pid().to_string()])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut line = String::new();
     let output = tracer.stdout.take().unwrap();
     std::io::BufReader::new(output)

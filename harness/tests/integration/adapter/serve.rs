@@ -44,8 +44,7 @@ impl Lock for Scripted {
                 fence: Some(7),
                 valid_until: Some(Deadline::after(ttl - Duration::from_micros(10_300))),
             })),
-            // The machine gives its time to somebody else between the lock's last look at the clock and
-            // its return.
+            // The process loses the CPU between the lock's last reading of the clock and its return.
             "interrupted" => {
                 let valid_until = Some(Deadline::after(ttl));
                 tokio::time::sleep(Duration::from_millis(200)).await;

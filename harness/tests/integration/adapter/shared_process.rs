@@ -65,7 +65,7 @@ fn pong(id: u64) -> WorkerOutput {
 }
 
 #[tokio::test]
-async fn each_client_receives_its_own_replies_in_any_order() {
+async fn clients_receive_their_own_replies_in_any_order() {
     let test = async {
         let mut shared = pinged("well", 50, 2).await;
         for line in &mut shared.lines {
@@ -90,7 +90,7 @@ async fn ten_thousand_outstanding_requests_are_all_answered() {
 }
 
 #[tokio::test]
-async fn each_client_of_a_dead_process_receives_the_exit_once() {
+async fn clients_of_a_dead_process_receive_the_exit_once() {
     let test = async {
         let mut shared = pinged("dies", 50, 1).await;
         for line in &mut shared.lines {

@@ -1,4 +1,4 @@
-//! What each fault does, in each direction.
+//! The effect of each fault, in each direction.
 
 use std::time::Duration;
 

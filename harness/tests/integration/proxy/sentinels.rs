@@ -16,11 +16,10 @@ fn at(text: &str) -> SocketAddr {
 
 /// Returns an array of bulk strings.
 fn array(words: &[&str]) -> String {
-    let words = words
+    let bulks = words
         .iter()
         .map(|word| format!("${}\r\n{word}\r\n", word.len()));
-    let words: Vec<String> = words.collect();
-    format!("*{}\r\n{}", words.len(), words.concat())
+    format!("*{}\r\n{}", words.len(), bulks.collect::<String>())
 }
 
 #[tokio::test]
@@ -76,7 +75,7 @@ async fn unparseable_reply_is_not_forwarded() {
 }
 
 #[tokio::test]
-async fn every_server_of_a_node_counts_as_that_node() {
+async fn links_to_all_servers_of_a_node_count_as_that_node() {
     let (master, replica) = (Redis::start().await, Redis::start().await);
     let proxy = proxy();
     let first = proxy.open(LINK, master.address).await.unwrap();
