@@ -1,7 +1,7 @@
 //! Builds the library that shifts a program's wall clock (`src/servers/shim/wall_clock.c`).
 //!
-//! Where it cannot be built an empty file takes its place, and faults of clocks are refused when
-//! they are wanted.
+//! If it cannot be built, an empty file takes its place, and clock faults are rejected when a scenario requests
+//! them.
 
 #[cfg(feature = "servers")]
 use std::{env, error::Error, path::PathBuf};
@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         std::fs::write(library, [])?;
         return Ok(());
     }
-    // The compiler that builds Lua for us builds this as well.
+    // Use the same compiler as for Lua.
     let mut compiler = cc::Build::new().try_get_compiler()?.to_command();
     compiler
         .args([
@@ -36,9 +36,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         .arg("-o")
         .arg(&library)
         .arg(SOURCE);
-    let ended = compiler.status()?;
-    if !ended.success() {
-        return Err(format!("{compiler:?} ended with {ended}").into());
+    let status = compiler.status()?;
+    if !status.success() {
+        return Err(format!("{compiler:?} ended with {status}").into());
     }
     Ok(())
 }

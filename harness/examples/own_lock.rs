@@ -5,7 +5,7 @@
 //! cargo run -p picklock-harness --example own_lock -- redis   # on a real redis-server
 //! ```
 
-#![expect(clippy::print_stdout, reason = "an example shows what it found")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use picklock_impls::{Context, Grant, Lock, LockError, Node};
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-/// Deletes the key only where it still holds our token.
+/// Deletes the key only if it still holds our token.
 const COMPARE_AND_DELETE: &str =
     "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
 
@@ -25,23 +25,26 @@ const COMPARE_AND_DELETE: &str =
 struct MyLock {
     redis: Node,
     rng: StdRng,
-    looks_before_it_deletes: bool,
+    compares_token: bool,
 }
 
 impl MyLock {
-    /// As it was written at first: the release deletes the key, even if another client holds it.
+    /// Creates the first version, whose release deletes the key even if another client holds it.
     fn first_try(nodes: Vec<Node>, context: Context) -> Self {
         MyLock {
-            redis: nodes.into_iter().next().expect("one node was asked for"),
+            redis: nodes
+                .into_iter()
+                .next()
+                .expect("the lock requires one node"),
             rng: context.rng,
-            looks_before_it_deletes: false,
+            compares_token: false,
         }
     }
 
-    /// With the fix.
+    /// Creates the fixed version.
     fn fixed(nodes: Vec<Node>, context: Context) -> Self {
         MyLock {
-            looks_before_it_deletes: true,
+            compares_token: true,
             ..MyLock::first_try(nodes, context)
         }
     }
@@ -80,13 +83,13 @@ impl Lock for MyLock {
                 tokio::time::sleep(Duration::from_millis(pause)).await;
             }
         };
-        // Not acquired in time: that is a refusal, not an error.
+        // A lock that is not acquired in time is refused; that is not an error.
         tokio::time::timeout(wait, tries).await.unwrap_or(Ok(None))
     }
 
     async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
         let mut delete = redis::Cmd::new();
-        if self.looks_before_it_deletes {
+        if self.compares_token {
             delete.arg("EVAL").arg(COMPARE_AND_DELETE).arg(1);
             delete.arg(key).arg(&grant.token);
         } else {
@@ -105,7 +108,7 @@ fn fixed() -> LockFactory {
 }
 
 fn main() -> Result<(), TrialError> {
-    // On real Redis the workers are processes of this program.
+    // With real Redis, the workers are processes of this program.
     if serve_worker(&[first_try(), fixed()])? {
         return Ok(());
     }
@@ -115,8 +118,8 @@ fn main() -> Result<(), TrialError> {
             .on_redis(WorkerEntry::main()),
         _ => Trial::scenario("gc-pause")?.seeds(0..50),
     };
-    let ran = trial.run_lock(&first_try())?;
-    if let Some(run) = ran.violation(Property::Ownership) {
+    let results = trial.run_lock(&first_try())?;
+    if let Some(run) = results.violation(Property::Ownership) {
         let story = run.verdicts[&Property::Ownership].story.join("\n  ");
         println!(
             "first try, seed {}: it deletes another client's lock",
@@ -124,11 +127,11 @@ fn main() -> Result<(), TrialError> {
         );
         println!("  {story}\n");
     }
-    let ran = trial.run_lock(&fixed())?;
-    ran.assert_held(Property::Ownership);
+    let results = trial.run_lock(&fixed())?;
+    results.assert_held(Property::Ownership);
     println!(
         "fixed: it deleted no other client's lock in {} runs",
-        ran.runs().len()
+        results.runs().len()
     );
     Ok(())
 }
@@ -140,7 +143,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs again in each worker process of the trials below.
+    /// Also runs in each worker process of the trials below.
     #[test]
     fn picklock_worker() {
         serve_worker(&[first_try(), fixed()]).unwrap();
@@ -155,42 +158,45 @@ mod tests {
     }
 
     #[test]
-    fn the_first_try_deletes_anothers_lock() {
+    fn first_try_deletes_another_clients_lock() {
         let trial = Trial::scenario("gc-pause").unwrap().seeds(0..10);
-        let ran = trial.run_lock(&first_try()).unwrap();
-        ran.assert_violated(Property::Ownership, Cause::StolenRelease);
+        let results = trial.run_lock(&first_try()).unwrap();
+        results.assert_violated(Property::Ownership, Cause::StolenRelease);
     }
 
     /// The scenario freezes the whole worker process.
     #[test]
-    fn the_first_try_deletes_anothers_lock_on_redis() {
-        let ran = on_redis("gc-pause").run_lock(&first_try()).unwrap();
-        ran.assert_violated(Property::Ownership, Cause::StolenRelease);
-        assert_eq!(ran.runs()[0].history.header.backend, BackendName::Process);
+    fn first_try_deletes_another_clients_lock_on_redis() {
+        let results = on_redis("gc-pause").run_lock(&first_try()).unwrap();
+        results.assert_violated(Property::Ownership, Cause::StolenRelease);
+        assert_eq!(
+            results.runs()[0].history.header.backend,
+            BackendName::Process
+        );
     }
 
-    /// Inside a runtime too: the trial has one of its own.
+    /// A trial works inside a runtime too, because it has its own.
     #[tokio::test]
-    async fn the_fixed_lock_keeps_its_word_on_redis() {
-        let ran = on_redis("gc-pause").run_lock(&fixed()).unwrap();
-        ran.assert_as_expected();
+    async fn fixed_lock_is_as_expected_on_redis() {
+        let results = on_redis("gc-pause").run_lock(&fixed()).unwrap();
+        results.assert_as_expected();
     }
 
     #[test]
-    fn a_worker_entry_that_is_none_is_named() {
+    fn missing_worker_entry_is_named() {
         let trial = Trial::scenario("calm").unwrap().seeds([1]);
         let trial = trial.on_redis(WorkerEntry::test("tests::no_such_test"));
         let error = trial.run_lock(&fixed()).unwrap_err().to_string();
         assert!(error.contains("tests::no_such_test"), "{error}");
     }
 
-    /// Inside a runtime too: the simulation has one of its own.
+    /// A simulation works inside a runtime too, because it has its own.
     #[tokio::test]
-    async fn the_fixed_lock_does_as_every_lock_should() {
+    async fn fixed_lock_is_as_expected_in_the_simulation() {
         for scenario in ["calm", "gc-pause", "holder-crash", "network-delay"] {
             let trial = Trial::scenario(scenario).unwrap().seeds(0..10);
-            let ran = trial.run_lock(&fixed()).unwrap();
-            ran.assert_as_expected();
+            let results = trial.run_lock(&fixed()).unwrap();
+            results.assert_as_expected();
         }
     }
 }

@@ -1,14 +1,11 @@
-//! One link of the proxy as a process of its own, for `scripts/bench-proxy`.
+//! One link of the proxy as a separate process, for `scripts/bench-proxy`.
 //!
 //! ```text
-//! wire_link serve UPSTREAM              forward to a Redis on loopback; prints the link's address
-//! wire_link probe COUNT NAME=ADDRESS... median latency of a single PING by each way
+//! proxy_link serve UPSTREAM              forward to a Redis on loopback; prints the link's address
+//! proxy_link probe COUNT NAME=ADDRESS... median latency of a single PING on each path
 //! ```
 
-#![expect(
-    clippy::print_stdout,
-    reason = "an example speaks to the person who started it"
-)]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::error::Error;
 use std::io::{Read, Write};
@@ -19,7 +16,7 @@ use hdrhistogram::Histogram;
 use picklock_harness::clock::Clock;
 use picklock_harness::proxy::{LinkId, NoInterceptor, Proxy};
 
-/// Rounds that are not counted: caches and connections warm up.
+/// Number of rounds that are not counted, while caches and connections warm up.
 const WARM_UP: u64 = 200;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -27,8 +24,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["serve", upstream] => serve(upstream.parse()?),
-        ["probe", count, ways @ ..] if !ways.is_empty() => probe(count.parse()?, ways),
-        _ => Err("usage: wire_link serve UPSTREAM | probe COUNT NAME=ADDRESS...".into()),
+        ["probe", count, paths @ ..] if !paths.is_empty() => probe(count.parse()?, paths),
+        _ => Err("usage: proxy_link serve UPSTREAM | probe COUNT NAME=ADDRESS...".into()),
     }
 }
 
@@ -41,21 +38,21 @@ fn serve(upstream: SocketAddr) -> Result<(), Box<dyn Error>> {
         let proxy = Proxy::new(Clock::start(), keys, 0, Arc::new(NoInterceptor));
         let link = LinkId { worker: 0, node: 0 };
         println!("{}", proxy.open(link, upstream).await?);
-        // The script ends it with SIGTERM; by hand, Ctrl-C shows what the log kept.
+        // The script ends it with SIGTERM. After Ctrl-C it prints the size of the log.
         tokio::signal::ctrl_c().await?;
         proxy.close().await;
         let (kept, omitted) = (proxy.log().entries().len(), proxy.log().omitted());
-        println!("log: {kept} entries kept, {omitted} made room");
+        println!("log: {kept} entries kept, {omitted} replaced");
         Ok(())
     })
 }
 
-/// Takes turns, so that whatever else the machine does hits every way alike.
-fn probe(count: u64, ways: &[&str]) -> Result<(), Box<dyn Error>> {
+/// Probes the paths in turns, so that other load on the machine affects all of them alike.
+fn probe(count: u64, paths: &[&str]) -> Result<(), Box<dyn Error>> {
     let clock = Clock::start();
     let mut probes = Vec::new();
-    for way in ways {
-        let (name, address) = way.split_once('=').ok_or("expected NAME=ADDRESS")?;
+    for path in paths {
+        let (name, address) = path.split_once('=').ok_or("expected NAME=ADDRESS")?;
         let stream = TcpStream::connect(address.parse::<SocketAddr>()?)?;
         stream.set_nodelay(true)?;
         probes.push((name, stream, Histogram::<u64>::new(3)?));

@@ -1,5 +1,5 @@
-//! Watches the keys of one node: what each holds, and why it changed. Nodes of the simulation have
-//! it, and the replay of what real servers tell.
+//! Watches the keys of one node: their values, and the causes of their changes. Used by simulated nodes, and by the
+//! replay of real servers' reports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -10,24 +10,24 @@ use crate::history::{Event, EventKind, KeyChange, KeyName};
 use crate::key_history::{KeyRecord, Locks, is_acquired, lock_keys, lock_of_key, takes_lock};
 use crate::model::{HeldValue, Server, Touched, TouchedKeys};
 
-/// A key that is known, and what it held when it was last looked at.
+/// A known key, with its value when it was last inspected.
 struct Known {
     database: usize,
     bytes: Vec<u8>,
     name: KeyName,
     held: Option<HeldValue>,
-    /// An acquisition has written it.
+    /// Whether an acquisition has written it.
     acquired: bool,
-    /// So it did, and the key comes and goes as a lock's does.
-    claimed: bool,
+    /// Whether an acquisition has written it and the key comes and goes as a lock's key does.
+    is_lock_value: bool,
     /// The worker whose command changed it last.
     by: Option<usize>,
 }
 
-/// So many undeclared keys are told.
+/// Maximum number of undeclared keys that are reported.
 const MAX_UNDECLARED: usize = 16;
 
-/// A key that a script changed, and that the command which ran it had not declared.
+/// A key that a script changed without its declaration by the command that ran the script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UndeclaredKey {
     at_ns: u64,
@@ -36,7 +36,7 @@ pub(crate) struct UndeclaredKey {
 }
 
 impl UndeclaredKey {
-    /// The same as an event of a history.
+    /// Converts it into an event of a history.
     pub(crate) fn into_event(self, node: usize, at_ns: u64) -> Event {
         Event {
             at_ns,
@@ -48,13 +48,14 @@ impl UndeclaredKey {
         }
     }
 
-    /// When it was changed, on the clock of the records.
+    /// Returns when it was changed, on the clock of the records.
     pub(crate) fn at_ns(&self) -> u64 {
         self.at_ns
     }
 }
 
-/// The keys that a command which runs a script declares: `EVAL script 1 key ...`. `None`: it runs none.
+/// Returns the keys that a command such as `EVAL script 1 key ...` declares, or `None` if the command runs no
+/// script.
 pub(crate) fn declared_keys<'a>(
     command: &str,
     mut words: impl Iterator<Item = &'a [u8]> + Clone,
@@ -62,53 +63,53 @@ pub(crate) fn declared_keys<'a>(
     if !command.starts_with("EVAL") && command != "FCALL" {
         return None;
     }
-    let count = words.nth(2)?;
-    let count: usize = std::str::from_utf8(count).ok()?.parse().ok()?;
+    let count: usize = std::str::from_utf8(words.nth(2)?).ok()?.parse().ok()?;
     Some(words.take(count))
 }
 
-/// The keys that hold locks under names that do not contain the lock's (a hash): the lock, and the name.
+/// The keys that hold locks under names that do not contain the lock's name, such as a hash. Each entry is a lock
+/// and the key's name.
 pub(crate) type DerivedNames = Vec<(u32, Vec<u8>)>;
 
 /// The keys of one node.
 #[derive(Default)]
 pub(crate) struct KeyWatch {
     locks: Rc<[String]>,
-    /// The lock that each attempt was for, where there are several.
+    /// The lock of each attempt, if there are several locks.
     attempts: BTreeMap<u64, u32>,
     known: Vec<Known>,
     records: Vec<KeyRecord>,
-    /// Another key may hold a lock since [`KeyWatch::new_derived_keys`] has looked.
+    /// Whether another key may hold a lock since the last call of [`KeyWatch::new_derived_keys`].
     is_lock_value_new: bool,
     derived: DerivedNames,
     undeclared: Vec<UndeclaredKey>,
-    /// The keys of one look; empty between two looks.
+    /// The keys of one inspection; empty between two inspections.
     touched: TouchedKeys,
 }
 
 impl Known {
-    /// True if this change makes it one that a lock may be held in. At most once.
+    /// Returns whether this change makes the key one that may hold a lock. Returns `true` at most once.
     fn becomes_lock_value(&mut self, record: &KeyRecord) -> bool {
-        if self.claimed {
+        if self.is_lock_value {
             return false;
         }
         self.acquired |= is_acquired(record);
         let is_own = matches!(self.name, KeyName::Lock(_));
         let passes = is_own || record.ttl_ms.is_some() || record.value.is_none();
-        self.claimed = self.acquired && passes;
-        self.claimed
+        self.is_lock_value = self.acquired && passes;
+        self.is_lock_value
     }
 }
 
-/// When a look is taken: on the clock of the records, and on the node's wall clock.
+/// The time of an inspection, on the clock of the records and on the node's wall clock.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct LookTime {
+pub(crate) struct InspectionTime {
     pub(crate) at_ns: u64,
     pub(crate) wall_ms: i64,
 }
 
 impl KeyWatch {
-    /// For a node whose locks have these names.
+    /// Creates a watch for a node whose locks have these names.
     pub(crate) fn new(locks: Rc<[String]>) -> Self {
         KeyWatch {
             locks,
@@ -116,26 +117,26 @@ impl KeyWatch {
         }
     }
 
-    /// An attempt to take this lock begins.
+    /// Records the beginning of an attempt to take this lock.
     pub(crate) fn begin_attempt(&mut self, op: u64, lock: u32) {
         if self.locks.len() > 1 {
             self.attempts.insert(op, lock);
         }
     }
 
-    fn with_locks<T>(&self, ask: impl FnOnce(Locks<'_>) -> T) -> T {
+    fn with_locks<T>(&self, f: impl FnOnce(Locks<'_>) -> T) -> T {
         let lock_of = |op: u64| usize::try_from(*self.attempts.get(&op)?).ok();
-        ask(Locks {
+        f(Locks {
             names: &self.locks,
             of_attempt: &lock_of,
         })
     }
 
-    /// Looks at the keys that the server has touched since the last look.
-    pub(crate) fn look(
+    /// Inspects the keys that the server has touched since the last inspection.
+    pub(crate) fn inspect(
         &mut self,
         server: &mut Server,
-        time: LookTime,
+        time: InspectionTime,
         why: impl Fn() -> KeyChange,
     ) {
         let mut touched = std::mem::take(&mut self.touched);
@@ -143,7 +144,7 @@ impl KeyWatch {
         for key in expired_first(&touched) {
             let index = self.index(key.database, key.key);
             if key.expired {
-                self.expired(index, time);
+                self.record_expired(index, time);
             } else {
                 self.compare(index, server, time, &why);
             }
@@ -151,8 +152,13 @@ impl KeyWatch {
         self.touched = touched;
     }
 
-    /// Looks at all known keys: the server, or its data, was replaced.
-    pub(crate) fn look_at_all(&mut self, server: &mut Server, time: LookTime, why: &KeyChange) {
+    /// Inspects all known keys, because the server or its data was replaced.
+    pub(crate) fn inspect_all(
+        &mut self,
+        server: &mut Server,
+        time: InspectionTime,
+        why: &KeyChange,
+    ) {
         server.take_touched(&mut self.touched);
         self.touched.clear();
         for index in 0..self.known.len() {
@@ -160,7 +166,7 @@ impl KeyWatch {
         }
     }
 
-    /// The names of the keys that hold this lock now: its own, and those that it has written under
+    /// Returns the names of the keys that hold this lock now: its own key, and those that it has written under
     /// other names.
     pub(crate) fn keys_of(&self, lock: &str) -> Vec<String> {
         let number = self.locks.iter().position(|known| known == lock);
@@ -180,7 +186,7 @@ impl KeyWatch {
         self.with_locks(|locks| lock_keys(&self.records, locks, lock))
     }
 
-    /// The keys that hold locks under names of another kind, if that may have changed since it was asked.
+    /// Returns the keys that hold locks under derived names, if they may have changed since the last call.
     pub(crate) fn new_derived_keys(&mut self) -> Option<DerivedNames> {
         if !std::mem::take(&mut self.is_lock_value_new) {
             return None;
@@ -202,7 +208,7 @@ impl KeyWatch {
         is_new.then(|| self.derived.clone())
     }
 
-    /// The lock in whose key one of these changes was.
+    /// Returns the lock whose key one of these changes affected.
     pub(crate) fn lock_changed(&self, changes: Range<usize>) -> Option<u32> {
         let known = &self.records[..changes.end];
         let mut changed = self.records[changes].iter();
@@ -211,8 +217,8 @@ impl KeyWatch {
         u32::try_from(lock).ok()
     }
 
-    /// The changes since so many were made by a script whose command had declared these keys. Each other
-    /// key is noted, once for each command.
+    /// Records undeclared keys among the changes from position `before`, which a script made whose command declared
+    /// the given keys. Each key is recorded once per command.
     pub(crate) fn record_undeclared<'a>(
         &mut self,
         before: usize,
@@ -223,8 +229,9 @@ impl KeyWatch {
                 continue;
             };
             let name = record.key.text(&self.locks);
-            let known =
-                |noted: &UndeclaredKey| (&noted.command, &noted.key) == (&by.command, &record.key);
+            let known = |recorded: &UndeclaredKey| {
+                (&recorded.command, &recorded.key) == (&by.command, &record.key)
+            };
             if !declared.clone().any(|key| key == name.as_bytes())
                 && self.undeclared.len() < MAX_UNDECLARED
                 && !self.undeclared.iter().any(known)
@@ -238,32 +245,32 @@ impl KeyWatch {
         }
     }
 
-    /// Takes out what was noted.
+    /// Removes and returns the undeclared keys.
     pub(crate) fn take_undeclared(&mut self) -> Vec<UndeclaredKey> {
         std::mem::take(&mut self.undeclared)
     }
 
-    /// How many changes there were so far.
+    /// Returns the number of changes so far.
     pub(crate) fn changes(&self) -> usize {
         self.records.len()
     }
 
-    /// True if one of these changes gave a lock a new owner.
+    /// Returns whether one of these changes gave a lock a new owner.
     pub(crate) fn took(&self, changes: Range<usize>) -> bool {
         self.with_locks(|locks| takes_lock(&self.records, changes, locks))
     }
 
-    /// The names of all keys in the first database that were seen.
+    /// Returns the names of all keys that were seen in the first database.
     pub(crate) fn names(&self) -> impl Iterator<Item = Vec<u8>> + '_ {
         let first = self.known.iter().filter(|known| known.database == 0);
         first.map(|known| known.bytes.clone())
     }
 
-    /// Takes the records out, in the order in which they happened.
+    /// Removes and returns the records, in the order in which they happened.
     ///
-    /// Faults strike at whole milliseconds, and a command that the node has executed after one may
-    /// have arrived a little earlier. Then the fault's records get the command's time: time never
-    /// runs backwards on a node.
+    /// Faults fire at whole milliseconds, and a command that the node executes after a fault may have arrived
+    /// slightly earlier. Then the fault's records get the command's time, because time never runs backwards on a
+    /// node.
     pub(crate) fn take(&mut self) -> Vec<KeyRecord> {
         let mut records = std::mem::take(&mut self.records);
         let mut next_ns = u64::MAX;
@@ -284,7 +291,7 @@ impl KeyWatch {
                 name,
                 held: None,
                 acquired: false,
-                claimed: false,
+                is_lock_value: false,
                 by: None,
             });
             self.known.len() - 1
@@ -299,7 +306,7 @@ impl KeyWatch {
         }
     }
 
-    fn expired(&mut self, index: usize, time: LookTime) {
+    fn record_expired(&mut self, index: usize, time: InspectionTime) {
         let known = &mut self.known[index];
         if known.held.take().is_some() {
             let record = KeyRecord {
@@ -314,12 +321,12 @@ impl KeyWatch {
         }
     }
 
-    /// Writes a change down, if there is one.
+    /// Records a change of the key, if there is one.
     fn compare(
         &mut self,
         index: usize,
         server: &Server,
-        time: LookTime,
+        time: InspectionTime,
         why: &impl Fn() -> KeyChange,
     ) {
         let known = &mut self.known[index];
@@ -327,12 +334,12 @@ impl KeyWatch {
         let change = why();
         let by = change.command().map(|command| command.worker);
         // Two clients may set the same expiry within one millisecond.
-        let is_another_clients = || {
+        let is_by_another_client = || {
             by.is_some()
                 && by != known.by
                 && held.as_ref().is_some_and(|it| it.expires_ms.is_some())
         };
-        if held == known.held && !is_another_clients() {
+        if held == known.held && !is_by_another_client() {
             return;
         }
         known.by = by;
@@ -350,23 +357,23 @@ impl KeyWatch {
     }
 }
 
-/// The keys of one look, in order, but what had expired comes first: it was gone before the command that
-/// found it so, and servers tell it first. What the same command wrote and then found expired stays
-/// where it is.
+/// Returns the keys of one inspection, in order, except that expired keys come first: they were gone before the
+/// command that found them expired, and servers report them first. A key that the same command wrote and then found
+/// expired stays in its place.
 fn expired_first(touched: &TouchedKeys) -> impl Iterator<Item = Touched<'_>> {
     let had_expired = |number: usize, key: &Touched<'_>| {
         let same = |other: &Touched<'_>| (other.database, other.key) == (key.database, key.key);
         key.expired && !touched.iter().take(number).any(|other| same(&other))
     };
-    let of = move |first: bool| {
+    let keys = move |first: bool| {
         let numbered = touched.iter().enumerate();
         numbered
             .filter_map(move |(number, key)| (had_expired(number, &key) == first).then_some(key))
     };
-    of(true).chain(of(false))
+    keys(true).chain(keys(false))
 }
 
-/// The name of a key that is no lock's: of another database than the first with its number.
+/// Returns the name of a key that is not a lock's, with the number of its database if it is not the first.
 fn other_name(database: usize, bytes: &[u8]) -> Arc<str> {
     let name = String::from_utf8_lossy(bytes);
     match database {
@@ -384,7 +391,7 @@ mod tests {
     use crate::key_history::ended_values;
     use crate::model::{CommandKind, Now, ServerVersion};
 
-    /// What `last` changed, 50 ms after the first commands.
+    /// Returns the changes by `last`, 50 ms after the first commands.
     fn changes(first: &[&[&str]], last: &[&str]) -> Vec<String> {
         let mut server = Server::new(ServerVersion::default());
         server.watch_keys(true);
@@ -393,17 +400,17 @@ mod tests {
         let mut run = |command: &[&str], wall_ms: i64| {
             let words: Vec<&[u8]> = command.iter().map(|word| word.as_bytes()).collect();
             server.execute(client, &words, Now::from_ms(wall_ms));
-            let time = LookTime { at_ns: 0, wall_ms };
-            watch.look(&mut server, time, || KeyChange::Evicted);
+            let time = InspectionTime { at_ns: 0, wall_ms };
+            watch.inspect(&mut server, time, || KeyChange::Evicted);
         };
         first.iter().for_each(|command| run(command, 1_000));
         run(last, 1_050);
-        let told = |record: &KeyRecord| format!("{:?} {:?}", record.key, record.why);
-        watch.take()[first.len()..].iter().map(told).collect()
+        let describe = |record: &KeyRecord| format!("{:?} {:?}", record.key, record.why);
+        watch.take()[first.len()..].iter().map(describe).collect()
     }
 
     #[test]
-    fn key_that_a_script_changes_and_does_not_declare_is_noted_once() {
+    fn undeclared_key_of_a_script_is_recorded_once() {
         let mut watch = KeyWatch::new(Rc::from(["lock".to_owned()]));
         let changed = |key: KeyName| KeyRecord {
             at_ns: 7,
@@ -425,14 +432,17 @@ mod tests {
         }
         let declared = declared_keys("EVAL", words.into_iter()).unwrap();
         watch.record_undeclared(0, declared);
-        let noted = watch.take_undeclared();
-        let keys: Vec<_> = noted.iter().map(|noted| noted.key.clone()).collect();
+        let undeclared = watch.take_undeclared();
+        let keys: Vec<_> = undeclared
+            .iter()
+            .map(|undeclared| undeclared.key.clone())
+            .collect();
         assert_eq!(keys, [KeyName::Other("count".into())]);
         assert!(declared_keys("SET", words.into_iter()).is_none());
     }
 
     #[test]
-    fn what_had_expired_was_gone_before_the_command_that_found_it_so() {
+    fn expired_key_is_recorded_before_the_command_that_found_it() {
         assert_eq!(
             changes(
                 &[&["SET", "a", "1"], &["SET", "b", "1", "PX", "10"]],
@@ -443,16 +453,16 @@ mod tests {
     }
 
     #[test]
-    fn what_a_command_gives_an_expiry_in_the_past_was_removed_by_it() {
+    fn expiry_in_the_past_is_a_removal_by_its_command() {
         assert_eq!(
             changes(&[&["SET", "a", "1"]], &["PEXPIREAT", "a", "1"]),
             [r#"Other("a") Evicted"#]
         );
     }
 
-    /// The key history is read from a history, and so it has the names of these commands itself.
+    /// The key history is read from a history, so it has its own list of these commands.
     #[test]
-    fn command_that_replaces_a_value_by_the_same_one_ends_it_in_the_key_history() {
+    fn command_that_replaces_a_value_by_the_same_one_ends_it() {
         let names = [
             "SET", "GETSET", "MSET", "SETEX", "PSETEX", "SETNX", "APPEND", "EVALSHA", "PEXPIRE",
             "PERSIST", "GETEX", "HSET", "EXEC",

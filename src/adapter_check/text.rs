@@ -65,7 +65,7 @@ mod tests {
     fn result(status: CheckStatus, detail: &str) -> CheckResult {
         CheckResult {
             check: "grant",
-            about: "grants a lock that nobody holds",
+            about: "grants a free lock",
             status,
             detail: detail.into(),
             line: None,
@@ -90,8 +90,8 @@ mod tests {
         ];
         let lines: String = results.iter().map(check_line).collect();
         insta::assert_snapshot!(format!("{lines}{}", summary(&results)), @r#"
-        ✓ grant           grants a lock that nobody holds
-        ✓ grant           grants a lock that nobody holds (with a remark)
+        ✓ grant           grants a free lock
+        ✓ grant           grants a free lock (with a remark)
         ✗ grant           it wrote `granted` without `token`
                           it wrote {"reply":"granted"}\u{1b}[2J
                           its log  Traceback

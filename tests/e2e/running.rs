@@ -19,7 +19,7 @@ use crate::slots::Slot;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Why a run says nothing: the machine had too much to do.
-const TOO_BUSY: [&str; 7] = [
+const TOO_BUSY: [&str; 8] = [
     "the harness stood still",
     "the machine was stalled for",
     "and no fault asked for it",
@@ -27,6 +27,7 @@ const TOO_BUSY: [&str; 7] = [
     "a fault took too long to strike:",
     "the Sentinels did not fail over",
     "was gone before it was known whose it was",
+    "disconnected before the proxy could identify its user",
 ];
 
 /// How often a run is made again in which the machine stood still.

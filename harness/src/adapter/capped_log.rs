@@ -1,7 +1,7 @@
-//! A worker's log: its standard error, with a limit on its length.
+//! A worker's log: its standard error, with a maximum length.
 //!
-//! The beginning is written as it comes. Of what comes after it only the end is kept, because the
-//! last words say most; the log says how much lies between.
+//! The beginning is written as it arrives. Only the tail of the remaining output is kept, because the last lines
+//! are the most useful. A marker states how many bytes were omitted.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -11,62 +11,60 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::watch;
 
-/// Bytes of the beginning that are kept.
-const BEGINNING: u64 = 1 << 20;
+/// Number of bytes of the beginning that are kept.
+const MAX_HEAD: u64 = 1 << 20;
 
-/// Bytes of the end that are kept.
-const END: usize = 64 << 10;
+/// Number of bytes of the end that are kept.
+const MAX_TAIL: usize = 64 << 10;
 
-/// After the end of a worker: how long to wait for what it wrote last. A process that it left behind
-/// may hold the pipe open.
-const LAST_WORDS: Duration = Duration::from_millis(250);
+/// Time to wait for the last output after a worker has exited. A process that it left behind may hold the pipe
+/// open.
+const PIPE_GRACE: Duration = Duration::from_millis(250);
 
-/// So many lines of the end of a worker's log; none if it cannot be read.
+/// Returns at most `max` lines from the end of a worker's log, or none if the log cannot be read.
 #[cfg(feature = "servers")]
-pub(crate) fn last_lines(log: &std::path::Path, most: usize) -> Vec<String> {
+pub(crate) fn last_lines(log: &std::path::Path, max: usize) -> Vec<String> {
     let log = std::fs::read(log).unwrap_or_default();
     let mut lines: Vec<String> = String::from_utf8_lossy(&log)
         .lines()
         .map(str::to_owned)
         .collect();
-    lines.split_off(lines.len().saturating_sub(most))
+    lines.split_off(lines.len().saturating_sub(max))
 }
 
-/// Tells when a worker's log is complete.
+/// A handle that reports when a worker's log is complete.
 #[derive(Clone)]
 pub(super) struct CappedLog(watch::Receiver<bool>);
 
 impl CappedLog {
-    /// Copies what comes `from` the worker to the end of a file, until there is no more. Must be
-    /// called inside a tokio runtime.
+    /// Appends the output of the worker to a file until it ends. Must be called inside a tokio runtime.
     pub(super) fn begin(from: impl AsyncRead + Send + Unpin + 'static, log: File) -> CappedLog {
         let (written, complete) = watch::channel(false);
         let length = log.metadata().map_or(0, |log| log.len());
         tokio::spawn(async move {
-            // What cannot be written is read all the same, so only the log is not complete.
+            // Output that cannot be written is read anyway, so only the log is incomplete.
             copy(from, log, length).await.unwrap_or_default();
             written.send_replace(true);
         });
         CappedLog(complete)
     }
 
-    /// Waits until everything is written, but not for long.
+    /// Waits until the log is complete, for a limited time.
     pub(super) async fn written(&self) {
         let mut complete = self.0.clone();
-        let complete = complete.wait_for(|complete| *complete);
-        // If it takes longer, the log goes on without us.
-        let _ = tokio::time::timeout(LAST_WORDS, complete).await;
+        // If it takes longer, the task continues to write the log.
+        let _ = tokio::time::timeout(PIPE_GRACE, complete.wait_for(|complete| *complete)).await;
     }
 }
 
-/// Appends to a log of this length.
+/// Appends the output to a log that has `length` bytes already.
 async fn copy(
     mut from: impl AsyncRead + Unpin,
     mut log: impl Write,
     length: u64,
 ) -> io::Result<()> {
-    let mut room = BEGINNING.saturating_sub(length);
-    let (mut end, mut omitted) = (VecDeque::new(), 0_u64);
+    let mut head_left = MAX_HEAD.saturating_sub(length);
+    let (mut tail, mut omitted) = (VecDeque::new(), 0_u64);
     let mut chunk = [0; 8 << 10];
     let mut failure = Ok(());
     loop {
@@ -74,25 +72,25 @@ async fn copy(
         if count == 0 {
             break;
         }
-        let beginning = count.min(usize::try_from(room).unwrap_or(usize::MAX));
-        room -= beginning as u64;
+        let head = count.min(usize::try_from(head_left).unwrap_or(usize::MAX));
+        head_left -= head as u64;
         if failure.is_ok() {
-            failure = log.write_all(&chunk[..beginning]);
+            failure = log.write_all(&chunk[..head]);
         }
-        end.extend(&chunk[beginning..count]);
-        let excess = end.len().saturating_sub(END);
-        end.drain(..excess);
+        tail.extend(&chunk[head..count]);
+        let excess = tail.len().saturating_sub(MAX_TAIL);
+        tail.drain(..excess);
         omitted += excess as u64;
     }
     failure?;
     if omitted > 0 {
-        let limit = BEGINNING >> 20;
+        let limit = MAX_HEAD >> 20;
         writeln!(
             log,
-            "\n[picklock: {omitted} bytes are left out here; a worker's log is cut at {limit} MiB]"
+            "\n[picklock: {omitted} bytes omitted; a worker's log is limited to {limit} MiB]"
         )?;
     }
-    log.write_all(end.make_contiguous())
+    log.write_all(tail.make_contiguous())
 }
 
 #[cfg(test)]
@@ -106,27 +104,27 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_short_log_is_whole() {
+    async fn short_log_is_complete() {
         assert_eq!(logged(b"one\ntwo", 5).await, "one\ntwo");
     }
 
     #[tokio::test]
-    async fn a_long_log_keeps_its_beginning_and_its_end() {
+    async fn long_log_keeps_its_beginning_and_its_end() {
         let middle = "m".repeat(5 << 20);
         let text = logged(format!("first\n{middle}\nlast").as_bytes(), 0).await;
         assert!(text.starts_with("first\nmmm") && text.ends_with("mmm\nlast"));
-        let most = BEGINNING as usize + END + 200;
-        assert!(text.len() < most, "{}", text.len());
-        let omitted = "first\n\nlast".len() + middle.len() - BEGINNING as usize - END;
-        let said = format!("\n[picklock: {omitted} bytes are left out here");
-        assert!(text.contains(&said));
+        let max = MAX_HEAD as usize + MAX_TAIL + 200;
+        assert!(text.len() < max, "{}", text.len());
+        let omitted = "first\n\nlast".len() + middle.len() - MAX_HEAD as usize - MAX_TAIL;
+        let marker = format!("\n[picklock: {omitted} bytes omitted");
+        assert!(text.contains(&marker));
     }
 
-    /// A worker that starts again goes on with the log that there is.
+    /// A worker that is restarted appends to the existing log.
     #[tokio::test]
-    async fn a_log_that_is_full_gets_only_an_end() {
-        let text = logged("m".repeat(END + 7).as_bytes(), BEGINNING).await;
-        assert!(text.starts_with("\n[picklock: 7 bytes are left out here"));
-        assert!(text.len() < END + 200);
+    async fn full_log_gets_only_a_tail() {
+        let text = logged("m".repeat(MAX_TAIL + 7).as_bytes(), MAX_HEAD).await;
+        assert!(text.starts_with("\n[picklock: 7 bytes omitted"));
+        assert!(text.len() < MAX_TAIL + 200);
     }
 }

@@ -1,7 +1,6 @@
-//! The command line after `exec:`, split into words as a shell does. There are no variables, globs
-//! or pipes.
+//! The command line after `exec:`, split into words as a shell does, but without variables, globs or pipes.
 
-/// Why a text is not a command line.
+/// The reason why a text is not a command line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommandLineError {
     /// It contains no word.
@@ -15,11 +14,11 @@ pub enum CommandLineError {
     OpenQuote(String),
 }
 
-/// The words of a command line: blanks separate, `'…'` is literal, `"…"` allows backslash escapes,
-/// and a backslash makes the next character literal.
+/// Splits a command line into words: blanks separate, `'…'` is literal, `"…"` allows backslash escapes, and a
+/// backslash makes the next character literal.
 ///
 /// # Errors
-/// There is no program to start, or a quote is not closed.
+/// Returns an error if there is no program to start or a quote is not closed.
 pub fn parse(text: &str) -> Result<Vec<String>, CommandLineError> {
     let words =
         shell_words::split(text).map_err(|_| CommandLineError::OpenQuote(text.to_owned()))?;
@@ -34,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_cut_at_blanks_and_quotes_keep_them_together() {
+    fn words_are_split_at_blanks_outside_quotes() {
         for (text, expected) in [
             ("python3 my_adapter.py", &["python3", "my_adapter.py"][..]),
             ("  node\tadapter.js  ", &["node", "adapter.js"]),
@@ -47,7 +46,7 @@ mod tests {
                 &["run", "it's", "a \"quote\""],
             ),
             ("run ''", &["run", ""]),
-            // Nothing that a shell would do is done.
+            // Variables, globs and pipes are not interpreted.
             (
                 "echo $HOME *.py | cat",
                 &["echo", "$HOME", "*.py", "|", "cat"],
@@ -58,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_command_and_an_open_quote_are_errors() {
+    fn empty_command_and_open_quote_are_errors() {
         for text in ["", "   ", "''"] {
             assert_eq!(parse(text), Err(CommandLineError::Empty), "{text:?}");
         }

@@ -11,13 +11,13 @@ use super::reconnecting::{Origin, Reconnecting, connection_info};
 use super::redirecting::Redirecting;
 use super::subscription::subscribe;
 
-/// URL scheme of a node whose master the Sentinels name.
+/// URL scheme of a node whose master is found through Sentinels.
 const SENTINEL_SCHEME: &str = "redis+sentinel://";
 
-/// URL scheme of a Redis Cluster, by its masters.
+/// URL scheme of a Redis Cluster, followed by its masters.
 const CLUSTER_SCHEME: &str = "redis+cluster://";
 
-/// The URL cannot be used to connect.
+/// The error for a URL that is not the address of a Redis node.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "`{url}` is not the address of a Redis node: {source}; expected `redis://HOST:PORT`, `redis+sentinel://HOST:PORT,HOST:PORT,.../MASTER`, or `redis+cluster://HOST:PORT,HOST:PORT,...`"
@@ -27,13 +27,13 @@ pub struct ConnectError {
     source: redis::RedisError,
 }
 
-/// One connection for each URL, to the server itself or to the master that the Sentinels name. A
-/// lock can open more, and subscribe. Nothing is sent yet: a node that is down must not prevent the
-/// worker from starting. Each command opens the connection if necessary, fails after `timeout` at the latest,
-/// and is never sent twice.
+/// Creates one connection per URL, to the server itself or to the master that the Sentinels report. A lock can open
+/// more connections, and subscribe. Nothing is sent yet, because a node that is down must not prevent the worker
+/// from starting. Each command opens the connection if necessary, fails after `timeout` at the latest, and is never
+/// sent twice.
 ///
 /// # Errors
-/// A URL does not name a Redis node.
+/// Returns an error if a URL is not the address of a Redis node.
 pub fn connect(urls: &[String], timeout: Duration) -> Result<Vec<Node>, ConnectError> {
     urls.iter()
         .map(|url| {
@@ -43,13 +43,12 @@ pub fn connect(urls: &[String], timeout: Duration) -> Result<Vec<Node>, ConnectE
                     Redirecting::new(first.clone(), timeout)
                 }));
             }
-            let origin = origin(url).map_err(|source| ConnectError {
+            let origin = Arc::new(origin(url).map_err(|source| ConnectError {
                 url: url.clone(),
                 source,
-            })?;
-            let origin = Arc::new(origin);
-            let opened = Arc::clone(&origin);
-            let node = Node::opening(move || Reconnecting::new(Arc::clone(&opened), timeout));
+            })?);
+            let node_origin = Arc::clone(&origin);
+            let node = Node::opening(move || Reconnecting::new(Arc::clone(&node_origin), timeout));
             Ok(node.with_subscriptions(move |channel| {
                 Box::pin(subscribe(Arc::clone(&origin), channel, timeout))
             }))
@@ -66,9 +65,10 @@ fn origin(url: &str) -> redis::RedisResult<Origin> {
         let what = "the name of the master is missing";
         return Err((redis::ErrorKind::InvalidClientConfig, what).into());
     };
-    let sentinels = hosts.split(',');
-    let sentinels = sentinels.map(|host| connection_info(&format!("redis://{host}")));
-    let sentinels: Vec<ConnectionInfo> = sentinels.collect::<redis::RedisResult<_>>()?;
+    let sentinels: Vec<ConnectionInfo> = hosts
+        .split(',')
+        .map(|host| connection_info(&format!("redis://{host}")))
+        .collect::<redis::RedisResult<_>>()?;
     let settings = sentinels
         .first()
         .map(ConnectionInfo::redis_settings)

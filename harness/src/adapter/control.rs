@@ -1,8 +1,8 @@
-//! Control of a worker process: freeze, thaw and kill it, even while other tasks wait for it.
+//! Control of a worker process: freezes, thaws and kills it, even while other tasks wait for it.
 //!
-//! A worker may be a wrapper around the process that has the lock, and that process may have a
-//! session of its own, or another parent. So all descendants are frozen and killed: those that
-//! `/proc` shows below the worker, and those that carry its mark.
+//! A worker may be a wrapper around the process that runs the lock, and that process may have its own session or
+//! another parent. So all descendants are frozen and killed: those that `/proc` shows below the worker, and those
+//! that carry its mark.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
@@ -18,77 +18,75 @@ use super::capped_log::CappedLog;
 use super::exit::Exit;
 use super::process_error::{ProcessError, STOP_WITHIN};
 use super::process_group::{self, Condition};
-use super::reap_guard::{ReapGuard, Sent, reap_orphan};
+use super::reap_guard::{ReapGuard, SignalOutcome, reap_orphan};
 use crate::clock::Clock;
 use crate::process_stat::{Member, ProcessTable, tracer_of_this_process};
 
-/// Pause between two looks at processes that are about to stop or to end.
-const LOOK: Duration = Duration::from_millis(1);
+/// Pause between two inspections of processes that are about to stop or to exit.
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// One that was killed ends within this time, unless the kernel or a tracer holds it.
+/// Time within which a killed process exits, unless the kernel or a tracer holds it.
 pub(crate) const END_WITHIN: Duration = Duration::from_secs(5);
 
-/// What is said about one that does not.
-pub const STILL_THERE: &str =
-    "was killed and has not ended: the kernel or a process that traces it holds it";
+/// How such a process is described if it does not exit.
+pub const STILL_THERE: &str = "was killed but has not exited: the kernel or a tracer holds it";
 
-/// Freezes, thaws and kills a worker with all processes that it started, even while other tasks
-/// wait for it.
+/// A handle that freezes, thaws and kills a worker with all processes that it started, even while other tasks wait
+/// for it.
 #[derive(Clone)]
 pub struct WorkerControl {
     group: Arc<Group>,
-    how_it_ended: watch::Receiver<Option<Exit>>,
+    exit: watch::Receiver<Option<Exit>>,
     pub(super) log: CappedLog,
 }
 
 impl WorkerControl {
-    /// `mark`: what its descendants inherit; see `MARK_VARIABLE`.
+    /// Controls `child`, whose descendants inherit `mark` in their environment; see `MARK_VARIABLE`.
     pub(super) fn new(child: Child, mark: String, log: CappedLog) -> io::Result<Self> {
         let reap_guard = Arc::new(Mutex::new(ReapGuard::new(child, mark)?));
-        let (tell, how_it_ended) = watch::channel(None);
+        let (exit_sender, exit) = watch::channel(None);
         let reaper = reap_guard.clone();
         tokio::spawn(async move {
-            let how = poll_fn(|context| lock(&reaper).poll_reap(context)).await;
+            let exit = poll_fn(|context| lock(&reaper).poll_reap(context)).await;
             // There may be no receiver left.
-            let _ = tell.send(Some(how));
+            let _ = exit_sender.send(Some(exit));
         });
         Ok(WorkerControl {
             group: Arc::new(Group(reap_guard)),
-            how_it_ended,
+            exit,
             log,
         })
     }
 
-    /// The id of its process.
+    /// Returns the PID of the worker.
     pub fn pid(&self) -> u32 {
         let pid = self.group.reap_guard().pid();
         pid.as_raw_nonzero().get().cast_unsigned()
     }
 
-    /// The value of the environment variable `PICKLOCK_WORKER` of all its descendants. No other
-    /// worker has the same one.
+    /// Returns the value of the environment variable `PICKLOCK_WORKER` of all its descendants, which is unique to
+    /// this worker.
     pub fn mark(&self) -> String {
         self.group.reap_guard().mark().to_owned()
     }
 
-    /// Sends SIGSTOP to the worker and all its descendants, and returns when every one of them has
-    /// stopped, all threads included: SIGSTOP itself is asynchronous. Where this fails, they
-    /// continue.
+    /// Sends SIGSTOP to the worker and all its descendants, and waits until each of them has stopped, with all
+    /// threads: SIGSTOP itself is asynchronous. If this fails, the processes continue.
     ///
     /// # Errors
-    /// [`ProcessError::Gone`] if the process has ended, [`ProcessError::DidNotStop`] if one of
-    /// them did not stop in time, [`ProcessError::Signal`] if one of them cannot be stopped.
+    /// Returns [`ProcessError::Gone`] if the process has ended, [`ProcessError::DidNotStop`] if one of them did not
+    /// stop in time, and [`ProcessError::Signal`] if one of them cannot be stopped.
     pub async fn freeze(&self) -> Result<(), ProcessError> {
         let frozen = self.stop().await;
         if frozen.is_err() {
-            // One that has ended need not continue.
+            // A process that has exited need not continue.
             self.thaw().await.unwrap_or_default();
         }
         frozen
     }
 
-    /// Two looks in a row must show the same processes, all stopped. What a look may have missed
-    /// because it was just being started is in the second one, and what has stopped starts nothing.
+    /// Repeats until two inspections in a row show the same processes, all stopped. The second inspection shows a
+    /// process that was just being started during the first, and stopped processes start nothing.
     async fn stop(&self) -> Result<(), ProcessError> {
         if let Some(tracer) = tracer_of_this_process()
             && let Ok(table) = self.table().await
@@ -105,8 +103,8 @@ impl WorkerControl {
                 return Err(ProcessError::Gone(self.exited().await));
             }
             let table = self.table().await?;
-            let stopped = self.group.reap_guard().stop(&table)?;
-            let stopped = stopped.filter(|_| condition == Condition::Stopped);
+            let members = self.group.reap_guard().stop(&table)?;
+            let stopped = members.filter(|_| condition == Condition::Stopped);
             if stopped.is_some() && stopped == before {
                 return Ok(());
             }
@@ -115,15 +113,15 @@ impl WorkerControl {
             }
             before = stopped;
             if before.is_none() {
-                tokio::time::sleep(LOOK).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
         }
     }
 
-    /// Lets it and all its descendants run again (SIGCONT).
+    /// Lets the worker and all its descendants run again (SIGCONT).
     ///
     /// # Errors
-    /// [`ProcessError::Gone`] if the process has ended.
+    /// Returns [`ProcessError::Gone`] if the process has ended.
     pub async fn thaw(&self) -> Result<(), ProcessError> {
         let sent = self.signal(Signal::CONT).await;
         let table = self.table().await?;
@@ -131,72 +129,81 @@ impl WorkerControl {
         sent
     }
 
-    /// Kills it and all its descendants (SIGKILL), frozen or not, and waits until it is reaped, but not for
-    /// ever: the kernel or a tracer can hold a process that was killed.
-    /// Returns how it ended, by this signal or before it.
+    /// Kills the worker and all its descendants (SIGKILL), frozen or not, and waits until the worker is reaped, for
+    /// a limited time: the kernel or a tracer can hold a killed process. Returns a description of how it ended, by
+    /// this signal or before it.
     pub async fn kill(&self) -> String {
         WorkerControl::kill_all(std::slice::from_ref(self)).await;
         let ended = tokio::time::timeout(END_WITHIN, self.exited()).await;
         ended.unwrap_or_else(|_| STILL_THERE.to_owned())
     }
 
-    /// True when it was reaped.
+    /// Returns whether the worker was reaped.
     pub fn has_ended(&self) -> bool {
-        self.how_it_ended.borrow().is_some()
+        self.exit.borrow().is_some()
     }
 
-    /// Kills these workers and all their descendants, and waits until none of them lives, and their
-    /// logs are complete.
+    /// Kills these workers and all their descendants, and waits until all of them are dead and their logs are
+    /// complete.
     ///
-    /// They are stopped first: what stands still starts nothing that could get away.
+    /// The processes are stopped first, because a stopped process cannot start another one that escapes.
     pub async fn kill_all(controls: &[WorkerControl]) {
         kill_own_tracer(controls).await;
         for control in controls {
-            // A process that has already ended needs no signal.
+            // A process that has already exited needs no signal.
             let _ = control.group.reap_guard().signal(Signal::STOP);
         }
         let clock = Clock::start();
-        let (mut before, mut seen) = (None, BTreeSet::new());
+        let (mut before, mut all_members) = (None, BTreeSet::new());
         while let Some(table) = table_since(controls).await {
             let held = hold_all(controls, &table);
-            seen.extend(held.iter().flatten().flat_map(|(_, all)| all).copied());
+            all_members.extend(
+                held.iter()
+                    .flatten()
+                    .flat_map(|(_, members)| members)
+                    .copied(),
+            );
             if (held.is_some() && held == before) || clock.elapsed() > STOP_WITHIN {
                 break;
             }
             before = held;
             if before.is_none() {
-                tokio::time::sleep(LOOK).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
         }
         for control in controls {
             let _ = control.group.reap_guard().signal(Signal::KILL);
         }
         while let Some(table) = table_since(controls).await {
-            let alive = controls.iter();
-            let alive = alive.filter(|control| !control.group.reap_guard().kill(&table));
-            if alive.count() == 0 || clock.elapsed() > STOP_WITHIN * 2 {
+            let alive = controls
+                .iter()
+                .filter(|control| !control.group.reap_guard().kill(&table))
+                .count();
+            if alive == 0 || clock.elapsed() > STOP_WITHIN * 2 {
                 break;
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         let leaders: BTreeSet<u32> = controls.iter().map(WorkerControl::pid).collect();
-        let orphans = seen.into_iter().filter(|(pid, _)| !leaders.contains(pid));
-        orphans.for_each(reap_orphan);
+        all_members
+            .into_iter()
+            .filter(|(pid, _)| !leaders.contains(pid))
+            .for_each(reap_orphan);
         let logs = controls.iter().map(|control| control.log.written());
         futures_util::future::join_all(logs).await;
     }
 
-    /// What the worker leaves behind when it ends shall live on, so that it can be seen. It is
-    /// killed with the worker, by [`kill`](Self::kill) or when the last handle is dropped.
+    /// Keeps the processes alive that the worker leaves behind when it exits, so that they can be detected. They
+    /// are killed with the worker, by [`kill`](Self::kill) or when the last handle is dropped.
     #[cfg(feature = "servers")]
     pub(crate) fn spare_group(&self) {
         self.group.reap_guard().spare_group();
     }
 
-    /// The ids of the worker's process and of its descendants that live.
+    /// Returns the PIDs of the worker and its descendants that are alive.
     ///
     /// # Errors
-    /// The system does not show its processes.
+    /// Returns an error if the system does not show its processes.
     #[cfg(feature = "servers")]
     pub(crate) async fn living(&self) -> Result<Vec<u32>, ProcessError> {
         let table = self.table().await?;
@@ -204,28 +211,29 @@ impl WorkerControl {
         Ok(members.into_iter().map(|(pid, _)| pid).collect())
     }
 
-    /// Waits until it has ended, and returns how, in words.
+    /// Waits until the worker has ended, and returns a description of how.
     pub async fn exited(&self) -> String {
-        let mut watched = self.how_it_ended.clone();
-        let ended = watched.wait_for(Option::is_some).await;
-        match ended.as_deref() {
-            Ok(Some(exit)) => exit.words.clone(),
-            // The task that reaps the child has ended with the runtime, so no more can be known.
+        let mut exit = self.exit.clone();
+        match exit.wait_for(Option::is_some).await.as_deref() {
+            Ok(Some(exit)) => exit.description.clone(),
+            // The task that reaps the child has ended with the runtime, so the reason is unknown.
             _ => "ended with the driver".to_owned(),
         }
     }
 
     #[cfg(feature = "servers")]
     pub(crate) fn was_killed(&self) -> bool {
-        let ended = self.how_it_ended.borrow();
-        ended.as_ref().is_some_and(|exit| exit.by_signal)
+        self.exit
+            .borrow()
+            .as_ref()
+            .is_some_and(|exit| exit.by_signal)
     }
 
     async fn signal(&self, signal: Signal) -> Result<(), ProcessError> {
-        let sent = self.group.reap_guard().signal(signal)?;
-        match sent {
-            Sent::Delivered => Ok(()),
-            Sent::TooLate => Err(ProcessError::Gone(self.exited().await)),
+        let outcome = self.group.reap_guard().signal(signal)?;
+        match outcome {
+            SignalOutcome::Delivered => Ok(()),
+            SignalOutcome::AlreadyDead => Err(ProcessError::Gone(self.exited().await)),
         }
     }
 
@@ -235,26 +243,27 @@ impl WorkerControl {
     }
 }
 
-/// A tracer of this process below a worker must not be stopped: this process would stop with it, for ever. It is
-/// killed, and lets go of this process with that.
+/// Kills a tracer of this process that is a worker or its descendant. It must not be stopped, because this process
+/// would stop with it, forever.
 async fn kill_own_tracer(controls: &[WorkerControl]) {
     if let Some(tracer) = tracer_of_this_process()
         && let Some(table) = table_since(controls).await
         && (controls.iter()).any(|one| one.group.reap_guard().has(&table, tracer))
     {
-        // If it has ended meanwhile, it traces nothing.
+        // If it has exited in the meantime, it traces nothing.
         let _ = process_group::signal_one(tracer, Signal::KILL);
     }
 }
 
-/// Stops what still runs of each worker. Returns the members of each if none could start anything; else `None`.
+/// Stops the processes of each worker that are still running. Returns the members of each worker if none of them
+/// can start another process, otherwise `None`.
 fn hold_all(
     controls: &[WorkerControl],
     table: &ProcessTable,
 ) -> Option<BTreeMap<u32, BTreeSet<Member>>> {
     let mut all = Some(BTreeMap::new());
     for control in controls {
-        // One that cannot be stopped can perhaps be killed.
+        // A process that cannot be stopped can perhaps be killed.
         let held = control.group.reap_guard().hold(table).unwrap_or_default();
         match (&mut all, held) {
             (Some(all), Some(members)) => {
@@ -266,11 +275,13 @@ fn hold_all(
     all
 }
 
-/// The processes among which the descendants of these workers are; `None`: they cannot be seen.
+/// Returns the processes that can be descendants of these workers, or `None` if they cannot be listed.
 async fn table_since(controls: &[WorkerControl]) -> Option<ProcessTable> {
-    let since = controls.iter();
-    let since = since.map(|one| one.group.reap_guard().since_ticks());
-    ProcessTable::look(since.min()?).await.ok()
+    let since_ticks = controls
+        .iter()
+        .map(|control| control.group.reap_guard().since_ticks())
+        .min()?;
+    ProcessTable::look(since_ticks).await.ok()
 }
 
 /// Kills the worker with its descendants when the last handle is dropped.

@@ -3,23 +3,24 @@ use std::process::ExitStatus;
 
 use rustix::process::Signal;
 
+/// How a process ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Exit {
-    /// `exited with status 3`, `killed by signal 9 (SIGKILL)`.
-    pub(super) words: String,
+    /// For example `exited with status 3` or `killed by signal 9 (SIGKILL)`.
+    pub(super) description: String,
     pub(super) by_signal: bool,
 }
 
 impl From<ExitStatus> for Exit {
     fn from(status: ExitStatus) -> Self {
         Exit {
-            words: describe(status),
+            description: describe(status),
             by_signal: status.signal().is_some(),
         }
     }
 }
 
-/// `exited with status 3`, `killed by signal 9 (SIGKILL)`.
+/// Describes an exit status, for example `exited with status 3` or `killed by signal 9 (SIGKILL)`.
 pub(crate) fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exited with status {code}"),
@@ -31,9 +32,9 @@ pub(crate) fn describe(status: ExitStatus) -> String {
     }
 }
 
-/// The names of the signals that commonly end a process.
+/// Returns the name of a signal that commonly ends a process.
 fn signal_name(number: i32) -> Option<&'static str> {
-    let known = [
+    [
         (Signal::HUP, "SIGHUP"),
         (Signal::INT, "SIGINT"),
         (Signal::QUIT, "SIGQUIT"),
@@ -45,7 +46,7 @@ fn signal_name(number: i32) -> Option<&'static str> {
         (Signal::SEGV, "SIGSEGV"),
         (Signal::PIPE, "SIGPIPE"),
         (Signal::TERM, "SIGTERM"),
-    ];
-    let mut known = known.into_iter();
-    known.find_map(|(signal, name)| (signal.as_raw() == number).then_some(name))
+    ]
+    .into_iter()
+    .find_map(|(signal, name)| (signal.as_raw() == number).then_some(name))
 }

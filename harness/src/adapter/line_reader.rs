@@ -4,15 +4,15 @@ use std::io;
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 
-/// Maximum length of a line, in bytes: a misbehaving program must not fill the memory.
+/// Maximum length of a line in bytes, so that a misbehaving program cannot exhaust the memory.
 pub const MAX_LINE_BYTES: usize = 1 << 20;
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
-    /// Without its newline; bytes that are not UTF-8 are replaced.
+    /// A line without its newline. Bytes that are not UTF-8 are replaced.
     Whole(String),
-    /// Longer than [`MAX_LINE_BYTES`]: its beginning. The rest is discarded as it arrives.
+    /// The beginning of a line that is longer than [`MAX_LINE_BYTES`]. The rest is discarded as it arrives.
     TooLong(String),
 }
 
@@ -24,7 +24,7 @@ pub struct LineReader<R> {
 }
 
 impl<R: AsyncBufRead + Unpin> LineReader<R> {
-    /// Reads from `input`.
+    /// Creates a reader of `input`.
     pub fn new(input: R) -> Self {
         LineReader {
             input,
@@ -33,10 +33,10 @@ impl<R: AsyncBufRead + Unpin> LineReader<R> {
         }
     }
 
-    /// The next line; `None` at the end. Cancel-safe: what was read so far is kept.
+    /// Returns the next line, or `None` at the end of the input. Cancel-safe: a partial line is kept.
     ///
     /// # Errors
-    /// The input cannot be read.
+    /// Returns an error if the input cannot be read.
     pub async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             let available = self.input.fill_buf().await?;
@@ -65,7 +65,7 @@ impl<R: AsyncBufRead + Unpin> LineReader<R> {
         }
     }
 
-    /// The beginning of a line whose end has not come.
+    /// Returns the beginning of a line that is still incomplete.
     pub fn unfinished(&self) -> String {
         String::from_utf8_lossy(&self.partial).into_owned()
     }
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     async fn all(input: &[u8]) -> Vec<Line> {
-        // A small buffer, so that lines come in pieces.
+        // A small buffer, so that lines arrive in pieces.
         let mut lines = LineReader::new(tokio::io::BufReader::with_capacity(7, input));
         let mut seen = Vec::new();
         while let Some(line) = lines.next().await.unwrap() {
@@ -95,13 +95,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_are_whole_and_a_cut_off_one_is_none() {
+    async fn lines_are_complete_and_an_unterminated_one_is_dropped() {
         let seen = all(b"one\n\na rather long line\ncut o").await;
         assert_eq!(seen, [whole("one"), whole(""), whole("a rather long line")]);
     }
 
     #[tokio::test]
-    async fn a_line_of_the_longest_length_is_whole_and_a_longer_one_is_skipped() {
+    async fn longest_line_is_complete_and_a_longer_one_is_skipped() {
         for excess in [0, 1, 100_000] {
             let mut input = vec![b'x'; MAX_LINE_BYTES + excess];
             input.extend_from_slice(b"\nafter\n");
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_cancelled_read_loses_nothing() {
+    async fn cancelled_read_loses_nothing() {
         let (mut writer, reader) = tokio::io::duplex(64);
         let mut lines = LineReader::new(tokio::io::BufReader::new(reader));
         tokio::io::AsyncWriteExt::write_all(&mut writer, b"half ")

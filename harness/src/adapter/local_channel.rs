@@ -1,31 +1,31 @@
 //! A channel between two tasks of the same thread.
 //!
-//! Driver and worker of a simulation exchange small messages one at a time. The synchronization of
-//! a thread-safe channel would cost more than the message.
+//! The driver and the workers of a simulation exchange small messages one at a time. The synchronization of a
+//! thread-safe channel would cost more than the message.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// What both ends share.
+/// State that both ends share.
 struct Shared<T> {
     messages: VecDeque<T>,
     reader: Option<Waker>,
-    /// The receiver has found nothing since it was last woken.
+    /// Whether the receiver has found no message since it was last woken.
     waits: bool,
     writers: usize,
-    read: bool,
+    has_receiver: bool,
 }
 
-/// An empty channel without a limit on its length.
+/// Creates an empty, unbounded channel.
 pub fn local_channel<T>() -> (Sender<T>, Receiver<T>) {
     let shared = Rc::new(RefCell::new(Shared {
         messages: VecDeque::new(),
         reader: None,
         waits: false,
         writers: 1,
-        read: true,
+        has_receiver: true,
     }));
     (Sender(Rc::clone(&shared)), Receiver(shared))
 }
@@ -33,7 +33,7 @@ pub fn local_channel<T>() -> (Sender<T>, Receiver<T>) {
 /// The sending end.
 pub struct Sender<T>(Rc<RefCell<Shared<T>>>);
 
-/// The receiver is gone.
+/// The error if the receiver is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Closed;
 
@@ -41,10 +41,10 @@ impl<T> Sender<T> {
     /// Sends a message.
     ///
     /// # Errors
-    /// The receiver is gone; the message is lost.
+    /// Returns an error if the receiver is gone; then the message is lost.
     pub fn send(&self, message: T) -> Result<(), Closed> {
         let mut shared = self.0.borrow_mut();
-        if !shared.read {
+        if !shared.has_receiver {
             return Err(Closed);
         }
         shared.messages.push_back(message);
@@ -53,7 +53,7 @@ impl<T> Sender<T> {
     }
 }
 
-/// Waking only marks the task, so nothing borrows the channel again here.
+/// Wakes the receiver if it waits. This only marks the task, so nothing borrows the channel again here.
 fn wake<T>(shared: &mut Shared<T>) {
     if std::mem::take(&mut shared.waits)
         && let Some(reader) = &shared.reader
@@ -83,12 +83,12 @@ impl<T> Drop for Sender<T> {
 pub struct Receiver<T>(Rc<RefCell<Shared<T>>>);
 
 impl<T> Receiver<T> {
-    /// The next message; `None` when there are no more and all senders are gone. Cancel-safe.
+    /// Returns the next message, or `None` when there are no more and all senders are gone. Cancel-safe.
     pub async fn next(&mut self) -> Option<T> {
         std::future::poll_fn(|context| self.poll_next(context)).await
     }
 
-    /// The next message, if there is one already.
+    /// Returns the next message, if there is one already.
     pub fn take(&mut self) -> Option<T> {
         self.0.borrow_mut().messages.pop_front()
     }
@@ -106,8 +106,8 @@ impl<T> Receiver<T> {
         if known.is_none_or(|known| !known.will_wake(context.waker())) {
             let before = shared.reader.replace(context.waker().clone());
             drop(shared);
-            // Dropped after the borrow ends: dropping a waker can drop a task, and with it ends of
-            // this channel.
+            // Drop the waker only after the borrow has ended: this can drop a task, and with it ends of this
+            // channel.
             drop(before);
         }
         Poll::Pending
@@ -117,7 +117,7 @@ impl<T> Receiver<T> {
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         let mut shared = self.0.borrow_mut();
-        shared.read = false;
+        shared.has_receiver = false;
         let left = (std::mem::take(&mut shared.messages), shared.reader.take());
         drop(shared);
         drop(left);
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_come_in_order_and_end_with_the_last_writer() {
+    fn messages_arrive_in_order_and_end_with_the_last_writer() {
         let (writer, mut reader) = local_channel();
         assert_eq!(reader.next().now_or_never(), None);
         let other = writer.clone();
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_learns_that_nobody_reads() {
+    fn send_fails_without_a_receiver() {
         let (writer, reader) = local_channel();
         assert_eq!(writer.send(()), Ok(()));
         drop(reader);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reader_that_waits_is_woken() {
+    async fn waiting_reader_is_woken() {
         let tasks = tokio::task::LocalSet::new();
         let read = tasks.run_until(async {
             let (writer, mut reader) = local_channel();

@@ -1,4 +1,4 @@
-//! The adapter protocol: what a driver and a worker say to each other, one JSON object a line.
+//! The messages of the adapter protocol between a driver and a worker, one JSON object per line.
 //!
 //! `docs/protocol.md` describes it for authors of adapters in other languages.
 
@@ -8,28 +8,28 @@ use std::time::Duration;
 use picklock_scenarios::{LockFeature, TaskScope};
 use serde::{Deserialize, Serialize};
 
-/// The version of the protocol that every adapter speaks; the driver sends it in `init`.
+/// The protocol version that every adapter supports; the driver sends it in `init`.
 pub const PROTOCOL: u32 = 1;
 
-/// The versions that the driver speaks.
+/// The protocol versions that the driver supports.
 pub const PROTOCOLS: &[u32] = &[PROTOCOL, SHARED_PROTOCOL];
 
-/// The version in which several clients share a process.
+/// The protocol version that allows several clients in one process.
 pub const SHARED_PROTOCOL: u32 = 2;
 
-/// The most events of one start of a worker: a lock that renews its lease of 100 ms at half time holds it for more than a
-/// quarter of an hour.
+/// Maximum number of events of one start of a worker. A lock that renews a lease of 100 ms at half time reaches it
+/// after more than a quarter of an hour.
 pub(crate) const MAX_EVENTS: u32 = 20_000;
 
-/// A request, with the number that its reply must carry.
+/// A request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Request {
-    /// Chosen by the driver; the reply carries the same.
+    /// Number chosen by the driver, which the reply must carry.
     pub id: u64,
-    /// Which client is meant, where several share the process.
+    /// The client that the request is for, if several share the process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<usize>,
-    /// What is asked.
+    /// The operation that is requested.
     #[serde(flatten)]
     pub ask: RequestKind,
 }
@@ -39,115 +39,116 @@ pub struct Request {
 pub struct Init {
     /// [`PROTOCOL`].
     pub protocol: u32,
-    /// [`PROTOCOLS`]: the adapter chooses. Empty: an older driver, which speaks `protocol` alone.
+    /// [`PROTOCOLS`], from which the adapter chooses. Empty for an older driver, which supports `protocol` only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protocols: Vec<u32>,
     /// Number of the worker.
     pub worker: usize,
-    /// One URL a node: `redis://127.0.0.1:PORT`.
+    /// One URL per node: `redis://127.0.0.1:PORT`.
     pub nodes: Vec<String>,
-    /// After this long without an answer a command has failed, milliseconds.
+    /// Time without a reply after which a command has failed, in milliseconds.
     pub timeout_ms: u64,
-    /// Seed for tokens and delays. Every start of every worker gets a different one.
+    /// Seed for tokens and delays, different for every start of every worker.
     pub seed: u64,
-    /// What the user gave with `--impl-option`.
+    /// The options that the user passed with `--impl-option`.
     #[serde(default)]
     pub options: BTreeMap<String, String>,
-    /// A key of the worker's own. A runtime that loads or compiles much at its first lock takes and frees one with it
-    /// before it answers; `None`: it must not.
+    /// A key that no other worker uses, or `None` if the worker must not warm up. A runtime that loads or compiles
+    /// much for its first lock takes and releases a lock with this key before it replies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<String>,
-    /// The lease time of that lock, milliseconds: the one of the run.
+    /// The lease time of that lock, in milliseconds: the lease time of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
 }
 
 impl Init {
-    /// After this long without an answer a command has failed.
+    /// Returns the time without a reply after which a command has failed.
     pub fn timeout(&self) -> Duration {
         Duration::from_millis(self.timeout_ms)
     }
 }
 
-/// A client begins in a process that has been initialized.
+/// The first request to a further client of a process that has been initialized.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Join {
-    /// One URL a node. Whoever gives each client connections of its own opens them there.
+    /// One URL per node. An adapter that gives each client its own connections opens them there.
     pub nodes: Vec<String>,
     /// Seed for the client's tokens and delays.
     pub seed: u64,
 }
 
-/// What the driver asks.
+/// The operations that the driver can request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "kebab-case")]
 pub enum RequestKind {
-    /// The first request: which worker it is, and where Redis is. Answered by `ready`.
+    /// The first request, with the worker's number and the Redis nodes. Answered by `ready`.
     Init(Init),
-    /// One more client begins in this process. Answered by `joined` or `error`. Only if the adapter offers `clients`.
+    /// Starts one more client in this process. Answered by `joined` or `error`. Sent only if the adapter offers
+    /// `clients`.
     Join(Join),
-    /// Take the lock. Answered by `granted`, `refused` or `error`.
+    /// Acquires the lock. Answered by `granted`, `refused` or `error`.
     Acquire {
         /// The lock's name.
         key: String,
-        /// Lease time, milliseconds.
+        /// Lease time, in milliseconds.
         ttl_ms: u64,
-        /// How long to try, in milliseconds; 0: once.
+        /// Time to keep trying, in milliseconds; 0 means one attempt.
         wait_ms: u64,
     },
-    /// Extend the lease. Answered by `granted`, `refused`, `unsupported` or `error`.
+    /// Extends the lease. Answered by `granted`, `refused`, `unsupported` or `error`.
     Extend {
         /// The lock's name.
         key: String,
         /// The token of the grant.
         token: String,
-        /// New lease time from now, milliseconds.
+        /// New lease time from now, in milliseconds.
         ttl_ms: u64,
     },
-    /// Give it back. Answered by `released` or `error`.
+    /// Releases the lock. Answered by `released` or `error`.
     Release {
         /// The lock's name.
         key: String,
         /// The token of the grant.
         token: String,
     },
-    /// The section of this grant has failed: leave it as an application does whose exception passes the lock. Answered by
-    /// `released` or `error`; no `release` follows. Only if the adapter offers it.
+    /// Ends the critical section of this grant as an application does if an exception propagates through the lock's
+    /// guard. Answered by `released` or `error`; no `release` follows. Sent only if the adapter offers it.
     SectionFailed {
         /// The lock's name.
         key: String,
         /// The token of the grant.
         token: String,
     },
-    /// Do what a `finally` does that unlocks whether or not the lock was taken. Answered by `released` or `error`. Only
-    /// if the adapter offers it.
+    /// Releases the lock as a `finally` block does that unlocks even if the lock was not acquired. Answered by
+    /// `released` or `error`. Sent only if the adapter offers it.
     ReleaseUnheld {
         /// The lock's name.
         key: String,
     },
-    /// The client gives up this `acquire` request. It has no answer of its own: the `acquire` is answered by `cancelled`,
-    /// or by what it came to before. Only if the adapter offers it.
+    /// Cancels an `acquire` request. `cancel` has no reply of its own: the `acquire` is answered by `cancelled`, or
+    /// by its result if that came first. Sent only if the adapter offers it.
     Cancel {
         /// The number of the `acquire` request.
         of: u64,
     },
-    /// The client ends as it is, with whatever it holds, and its process lives. Answered by `ended`; nothing more is asked
-    /// of it. Only if the adapter offers it.
+    /// Ends the client without releasing what it holds, while its process stays alive. Answered by `ended`; no
+    /// further request follows. Sent only if the adapter offers it.
     EndClient,
-    /// Show that the worker is running. Answered by `pong`.
+    /// Checks that the worker is running. Answered by `pong`.
     Ping,
-    /// Block the event loop, or the client's thread, for so long. Answered by `blocked` when that is over, or by
-    /// `error`. Only if the adapter offers it.
+    /// Blocks the event loop or the client's thread for `for_ms` milliseconds. Answered by `blocked` when that time
+    /// is over, or by `error`. Sent only if the adapter offers it.
     Block {
-        /// For how long, milliseconds.
+        /// Duration of the blocking, in milliseconds.
         for_ms: u64,
-        /// What is blocked.
+        /// Whether the loop or the thread is blocked.
         scope: TaskScope,
     },
 }
 
 impl RequestKind {
-    /// Its `op`.
+    /// Returns the value of `op`.
     pub fn op(&self) -> &'static str {
         match self {
             RequestKind::Init(_) => "init",
@@ -165,18 +166,18 @@ impl RequestKind {
     }
 }
 
-/// What a worker writes: a reply (with the request's number) or an event (without).
+/// A line that a worker writes: a reply, with the request's number, or an event, without one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum WorkerMessage {
-    /// The answer to a request.
+    /// The reply to a request.
     Reply {
         /// The request's number.
         id: u64,
-        /// The client that had asked. It may be left out.
+        /// The client that the request was for. Optional.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         client: Option<usize>,
-        /// The answer.
+        /// The content of the reply.
         #[serde(flatten)]
         answer: Answer,
     },
@@ -185,50 +186,51 @@ pub enum WorkerMessage {
 }
 
 impl WorkerMessage {
-    /// The answer to the request with this number. It leaves out the client.
+    /// Creates the reply to the request with this number, without a client.
     pub fn reply(id: u64, answer: Answer) -> Self {
         let client = None;
         WorkerMessage::Reply { id, client, answer }
     }
 }
 
-/// What an adapter offers of version 2. What it leaves out it does not offer.
+/// The features of protocol version 2 that an adapter offers. A feature that is omitted is not offered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offers {
-    /// The version that it has chosen. Left out: 1, which has nothing of this.
+    /// The version that the adapter has chosen. If omitted, it is version 1, which has none of these features.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<u32>,
-    /// Several clients in one process.
+    /// Whether it supports several clients in one process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<bool>,
-    /// Each client has connections of its own, to the addresses that `join` gave it. Otherwise they share theirs.
+    /// Whether each client has its own connections, to the addresses in its `join`. Otherwise the clients share
+    /// theirs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_connections: Option<bool>,
-    /// It can block its event loop.
+    /// Whether it can block its event loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks_loop: Option<bool>,
-    /// It can block the thread of one client.
+    /// Whether it can block the thread of one client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks_thread: Option<bool>,
-    /// An acquisition can be given up.
+    /// Whether an `acquire` can be cancelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancels: Option<bool>,
-    /// It can be asked to release what it has not.
+    /// Whether it can release a lock that the client does not hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub releases_unheld: Option<bool>,
-    /// It can be told that a section has failed.
+    /// Whether it supports `section-failed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fails_sections: Option<bool>,
-    /// A client that has the lock can acquire it again, and is granted.
+    /// Whether a client that holds the lock can acquire it again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reentrant: Option<bool>,
-    /// One client can end while the process lives.
+    /// Whether one client can end while the process stays alive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends_clients: Option<bool>,
 }
 
 impl Offers {
-    /// True if it offers this ability.
+    /// Returns whether the adapter offers this feature.
     pub fn has(&self, feature: LockFeature) -> bool {
         let offered = match feature {
             LockFeature::Clients => self.clients,
@@ -244,75 +246,74 @@ impl Offers {
     }
 }
 
-/// The answers.
+/// The replies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "kebab-case")]
 pub enum Answer {
-    /// To `init`.
+    /// The reply to `init`.
     Ready {
-        /// Name of the lock, for reports. It may be left out.
+        /// Name of the lock, for reports. Optional.
         name: Option<String>,
-        /// Its version. It may be left out.
+        /// Version of the lock. Optional.
         version: Option<String>,
-        /// False: it cannot be extended.
+        /// `false` if the lock cannot be extended.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         extends: Option<bool>,
-        /// What of version 2 it offers.
+        /// The features of version 2 that it offers.
         #[serde(flatten)]
         offers: Offers,
     },
-    /// To `join`: the client is ready.
+    /// The reply to `join`: the client is ready.
     Joined,
-    /// The worker has the lock.
+    /// The worker holds the lock.
     Granted {
         /// Identifies the grant in `extend` and `release`.
         token: String,
-        /// Fencing token, if the lock has them.
+        /// Fencing token, if the lock provides one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fence: Option<u64>,
-        /// How long after writing this line the client may rely on the lock, in milliseconds,
-        /// rounded down.
+        /// Time after writing this line for which the client may rely on the lock, in milliseconds, rounded down.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         valid_ms: Option<u64>,
-        /// How long after reading the request this line was written, on a monotonic clock,
-        /// milliseconds, rounded down.
+        /// Time between reading the request and writing this line, on a monotonic clock, in milliseconds, rounded
+        /// down.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         elapsed_ms: Option<u64>,
     },
-    /// Another client has the lock.
+    /// Another client holds the lock.
     Refused,
-    /// To `acquire`: the client had given it up, and nothing was taken.
+    /// The reply to an `acquire` that was cancelled and took nothing.
     Cancelled,
-    /// To `extend`: the lock cannot be extended. Nothing was done.
+    /// The reply to `extend` if the lock cannot be extended. Nothing was done.
     Unsupported {
-        /// Why not, in words.
+        /// An explanation for people.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
-    /// The lock was released.
+    /// The reply to a release.
     Released {
-        /// True: the lock was still held, and is now free. False: it was no longer held. Null: the
-        /// library does not say. It may not be left out.
+        /// `true` if the lock was still held and is free now, `false` if it was no longer held, and `null` if the
+        /// library does not report it. Required.
         #[serde(deserialize_with = "Option::deserialize")]
         released: Option<bool>,
     },
-    /// To `ping`.
+    /// The reply to `ping`.
     Pong,
-    /// To `block`: it is over.
+    /// The reply to `block`: the time is over.
     Blocked,
-    /// To `end-client`: the client has ended.
+    /// The reply to `end-client`: the client has ended.
     Ended,
     /// The request failed.
     Error {
-        /// What went wrong.
+        /// A description of the failure.
         message: String,
-        /// True: the request certainly had no effect. When in doubt, false.
+        /// `true` if the request certainly had no effect. When in doubt, `false`.
         definite: bool,
     },
 }
 
 impl Answer {
-    /// Its `reply`.
+    /// Returns the value of `reply`.
     pub fn reply(&self) -> &'static str {
         match self {
             Answer::Ready { .. } => "ready",
@@ -331,7 +332,7 @@ impl Answer {
 }
 
 impl Notification {
-    /// Its `event`.
+    /// Returns the value of `event`.
     pub fn event(&self) -> &'static str {
         match self {
             Notification::Extended { .. } => "extended",
@@ -339,14 +340,14 @@ impl Notification {
         }
     }
 
-    /// The token of the grant that it is about.
+    /// Returns the token of the grant that the event concerns.
     pub fn token(&self) -> &str {
         match self {
             Notification::Extended { token, .. } | Notification::Lost { token, .. } => token,
         }
     }
 
-    /// The client that it is about, where several share the process.
+    /// Returns the client that the event concerns, if several share the process.
     pub fn client(&self) -> Option<usize> {
         match self {
             Notification::Extended { client, .. } | Notification::Lost { client, .. } => *client,
@@ -354,7 +355,7 @@ impl Notification {
     }
 }
 
-/// Events that no request asked for.
+/// Unprompted events.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Notification {
@@ -362,20 +363,20 @@ pub enum Notification {
     Extended {
         /// The grant's token.
         token: String,
-        /// How long after writing this line the client may rely on the lock, in milliseconds.
+        /// Time after writing this line for which the client may rely on the lock, in milliseconds.
         valid_ms: u64,
-        /// Since the `acquire` request of this grant was read, milliseconds, monotonic.
+        /// Time since the `acquire` request of this grant was read, on a monotonic clock, in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         elapsed_ms: Option<u64>,
-        /// Whose grant, where several clients share the process.
+        /// The client that holds the grant, if several share the process.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         client: Option<usize>,
     },
-    /// The lease is lost: the holder must stop.
+    /// The lease is lost, and the holder must stop.
     Lost {
         /// The grant's token.
         token: String,
-        /// Whose grant, where several clients share the process.
+        /// The client that held the grant, if several share the process.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         client: Option<usize>,
     },

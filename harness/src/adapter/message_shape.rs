@@ -1,27 +1,27 @@
-//! Which messages the protocol has, with the fields of what a worker writes, as data.
+//! The messages of the protocol as data, with the fields of those that a worker writes.
 //!
-//! What is wrong with a line is told from this table. A test compares it with [`message`](super::message)
-//! and with `docs/protocol.md`.
+//! The diagnosis of malformed lines uses this table. A test compares it with [`message`](super::message) and with
+//! `docs/protocol.md`.
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldKind {
     /// A string.
     Text,
-    /// A whole number, 0 or more.
+    /// A non-negative integer.
     Whole,
-    /// True or false.
+    /// `true` or `false`.
     Boolean,
-    /// True, false or null.
+    /// `true`, `false` or `null`.
     BooleanOrNull,
 }
 
 impl FieldKind {
-    /// What is expected, with its article.
-    pub fn words(self) -> &'static str {
+    /// Describes the expected value, with its article.
+    pub fn describe(self) -> &'static str {
         match self {
             Self::Text => "a string",
-            Self::Whole => "a whole number, 0 or more, without a point",
+            Self::Whole => "a non-negative integer",
             Self::Boolean => "true or false",
             Self::BooleanOrNull => "true, false or null",
         }
@@ -31,11 +31,11 @@ impl FieldKind {
 /// One field of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FieldShape {
-    /// Its name.
+    /// Name of the field.
     pub name: &'static str,
-    /// What it holds.
+    /// Type of its value.
     pub kind: FieldKind,
-    /// False: it may be left out, or be null.
+    /// Whether it is required. An optional field may be omitted or `null`.
     pub required: bool,
 }
 
@@ -44,7 +44,7 @@ pub struct FieldShape {
 pub struct MessageShape {
     /// The value of `reply` or `event`.
     pub name: &'static str,
-    /// Its fields, without `id` and without the one that holds its name.
+    /// Its fields, except `id`, `reply` and `event`.
     pub fields: &'static [FieldShape],
 }
 
@@ -70,7 +70,7 @@ const fn message(name: &'static str, fields: &'static [FieldShape]) -> MessageSh
 
 use FieldKind::{Boolean, BooleanOrNull, Text, Whole};
 
-/// The requests, by `op`, each with the answers that it may get.
+/// The requests, by `op`, each with its possible replies.
 pub const REQUESTS: &[(&str, &[&str])] = &[
     ("init", &["ready", "error"]),
     ("join", &["joined", "error"]),
@@ -85,7 +85,7 @@ pub const REQUESTS: &[(&str, &[&str])] = &[
     ("block", &["blocked", "error"]),
 ];
 
-/// The answers, by `reply`.
+/// The replies, by `reply`.
 pub const REPLIES: &[MessageShape] = &[
     message(
         "ready",

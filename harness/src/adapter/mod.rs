@@ -1,4 +1,4 @@
-//! The adapter protocol: the driver's end and the built-in worker's end.
+//! The adapter protocol: the driver's end, and the worker's end for built-in locks.
 
 pub(crate) mod capped_log;
 pub mod command_line;

@@ -17,19 +17,19 @@ pub use super::process_error::ProcessError;
 use super::protocol_fault::{MalformedLine, read_message, too_long};
 use crate::process_stat::{MARK_VARIABLE, ProcessStat};
 
-/// After the end of a process: how long to wait for output that is still in the pipe.
-const LAST_WORDS: Duration = Duration::from_millis(250);
-/// After the end of its output: how long a process may take to exit.
+/// Time to wait for output that is still in the pipe after a process has exited.
+const PIPE_GRACE: Duration = Duration::from_millis(250);
+/// Time that a process may take to exit after the end of its output.
 const EXIT_GRACE: Duration = Duration::from_secs(1);
 
-/// What a worker writes or does.
+/// An output of a worker process.
 #[derive(Debug, Clone, PartialEq)]
 pub enum WorkerOutput {
     /// A message of the protocol.
     Message(WorkerMessage),
-    /// A line that is not a message, and why.
+    /// A line that is not a message, with the reason.
     Garbage(MalformedLine),
-    /// It has ended, in these words: `exited with status 3`, `killed by signal 9 (SIGKILL)`.
+    /// The end of the process, for example `exited with status 3` or `killed by signal 9 (SIGKILL)`.
     Exited(String),
 }
 
@@ -37,24 +37,23 @@ pub enum WorkerOutput {
 pub struct WorkerProcess {
     /// The handle that freezes, thaws and kills.
     pub control: WorkerControl,
-    /// Where requests go.
+    /// The writer of requests.
     pub stdin: WorkerStdin,
-    /// Where messages come from.
+    /// The reader of messages.
     pub stdout: WorkerStdout,
 }
 
 impl WorkerProcess {
-    /// Starts `argv`, without a shell, as the leader of a process group of its own. Its standard
-    /// error is appended to `stderr_log`, which is cut where it gets too long. `prepare` can change
-    /// the command before it starts: its environment, its working directory.
+    /// Starts `argv`, without a shell, as the leader of its own process group. Its standard error is appended to
+    /// `stderr_log`, up to a maximum length. `prepare` can change the command before it starts: its environment,
+    /// its working directory.
     ///
-    /// The process and its descendants carry a mark in their environment, by which they are found
-    /// again wherever they go.
+    /// The process and its descendants carry a mark in their environment, by which they are found wherever they go.
     ///
-    /// Must be called inside a tokio runtime. When all handles are dropped, they are killed.
+    /// Must be called inside a tokio runtime. When all handles are dropped, the processes are killed.
     ///
     /// # Errors
-    /// The log cannot be opened, or the program cannot be started.
+    /// Returns an error if the log cannot be opened or the program cannot be started.
     pub fn spawn(
         argv: &[String],
         stderr_log: &Path,
@@ -103,7 +102,7 @@ impl WorkerProcess {
     }
 }
 
-/// A mark that no other worker of this machine has: this process, and a number.
+/// Returns a mark that no other worker of this machine has, from the identity of this process and a number.
 fn new_mark() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let pid = std::process::id();
@@ -112,14 +111,14 @@ fn new_mark() -> String {
     format!("{pid}:{started_ticks}:{number}")
 }
 
-/// Writes requests.
+/// The writer of requests to a worker.
 pub struct WorkerStdin(ChildStdin);
 
 impl WorkerStdin {
     /// Writes one request.
     ///
     /// # Errors
-    /// The worker no longer reads.
+    /// Returns an error if the worker no longer reads.
     pub async fn send(&mut self, request: &Request) -> Result<(), ProcessError> {
         let mut line = serde_json::to_vec(request)
             .map_err(|error| ProcessError::Send(io::Error::other(error)))?;
@@ -127,30 +126,30 @@ impl WorkerStdin {
         self.write(&line).await.map_err(ProcessError::Send)
     }
 
-    /// Writes these bytes, which need not be a request.
+    /// Writes bytes, which need not be a request.
     ///
     /// # Errors
-    /// The worker no longer reads.
+    /// Returns an error if the worker no longer reads.
     pub async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.0.write_all(bytes).await?;
         self.0.flush().await
     }
 }
 
-/// Reads messages.
+/// The reader of messages from a worker.
 pub struct WorkerStdout {
     lines: LineReader<BufReader<ChildStdout>>,
     control: WorkerControl,
 }
 
 impl WorkerStdout {
-    /// The beginning of a line whose end has not come.
+    /// Returns the beginning of a line that is still incomplete.
     pub fn unfinished(&self) -> String {
         self.lines.unfinished()
     }
 
-    /// Waits for the next output. [`WorkerOutput::Exited`] is the last one; later calls return it
-    /// again. Cancel-safe.
+    /// Waits for the next output. [`WorkerOutput::Exited`] is the last one; later calls return it again.
+    /// Cancel-safe.
     pub async fn next(&mut self) -> WorkerOutput {
         let output = self.next_output().await;
         if matches!(output, WorkerOutput::Exited(_)) {
@@ -165,7 +164,7 @@ impl WorkerStdout {
             line = self.lines.next() => line,
             how = self.control.exited() => {
                 // A process that the worker started may keep the pipe open, so the wait is limited.
-                match tokio::time::timeout(LAST_WORDS, self.lines.next()).await {
+                match tokio::time::timeout(PIPE_GRACE, self.lines.next()).await {
                     Ok(Ok(Some(line))) => Ok(Some(line)),
                     _ => return WorkerOutput::Exited(how),
                 }
@@ -176,13 +175,13 @@ impl WorkerStdout {
                 read_message(&text).map_or_else(WorkerOutput::Garbage, WorkerOutput::Message)
             }
             Ok(Some(Line::TooLong(start))) => WorkerOutput::Garbage(too_long(&start)),
-            Ok(None) | Err(_) => self.fell_silent().await,
+            Ok(None) | Err(_) => self.exit_after_output().await,
         }
     }
 
-    /// Its output has ended. A worker that cannot answer is of no use, so it is killed unless it
-    /// exits.
-    async fn fell_silent(&self) -> WorkerOutput {
+    /// Waits for the worker to exit after its output has ended. If it does not exit, kills it, because it can no
+    /// longer reply.
+    async fn exit_after_output(&self) -> WorkerOutput {
         if let Ok(how) = tokio::time::timeout(EXIT_GRACE, self.control.exited()).await {
             return WorkerOutput::Exited(how);
         }

@@ -2,52 +2,52 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Longest time that a stop signal may take to come into effect.
+/// Maximum time that SIGSTOP may take to come into effect.
 pub(super) const STOP_WITHIN: Duration = Duration::from_secs(5);
 
-/// Why something could not be done to a worker process.
+/// The reason why an operation on a worker process failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
-    /// There is no program in the command line.
+    /// The command line contains no program.
     #[error("the command line of a worker is empty")]
     NoProgram,
-    /// Its log cannot be opened.
+    /// The worker's log cannot be opened.
     #[error("cannot open the worker's log {path}: {source}", path = path.display())]
     Log {
-        /// The log.
+        /// Path of the log.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
-    /// It cannot be started.
+    /// The program cannot be started.
     #[error("cannot start `{program}`: {source}{}", start_advice(source))]
     Start {
         /// The first word of its command line.
         program: String,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
-    /// It is gone already.
+    /// The worker has ended already.
     #[error("the worker is gone: {0}")]
     Gone(String),
-    /// The kernel refused a signal, or to look at the process: what `?` makes of an error of the system.
+    /// The kernel refused a signal or the inspection of a process.
     #[error("cannot signal the worker: {0}")]
     Signal(#[from] io::Error),
-    /// It was told to stop, and did not.
+    /// The worker did not stop after SIGSTOP.
     #[error("the worker did not stop within {STOP_WITHIN:?} after SIGSTOP")]
     DidNotStop,
-    /// One of its processes traces this one, which would stop with it.
+    /// One of the worker's processes traces this process, which would stop with it.
     #[error("process {0} of the worker traces Picklock, which would stop with it")]
     Traces(u32),
-    /// A request cannot be written: the worker does not read any more.
-    #[error("cannot send to the worker: {0}")]
+    /// A request cannot be written, because the worker no longer reads.
+    #[error("cannot send a request to the worker: {0}")]
     Send(#[source] io::Error),
 }
 
-/// What to do about a program that does not start.
+/// Returns advice about a program that does not start.
 fn start_advice(source: &io::Error) -> &'static str {
-    /// The file has no `#!` line, and is no program of this machine.
-    const NO_PROGRAM: i32 = rustix::io::Errno::NOEXEC.raw_os_error();
+    /// The file has no `#!` line and is not a program of this machine.
+    const NOT_EXECUTABLE: i32 = rustix::io::Errno::NOEXEC.raw_os_error();
     match source.kind() {
         io::ErrorKind::NotFound => {
             "; give its path, or a program on PATH (there is no shell: aliases and variables do not work)"
@@ -55,7 +55,7 @@ fn start_advice(source: &io::Error) -> &'static str {
         io::ErrorKind::PermissionDenied => {
             "; make it executable (`chmod +x`), or start it by its interpreter (`python3 FILE`)"
         }
-        _ if source.raw_os_error() == Some(NO_PROGRAM) => {
+        _ if source.raw_os_error() == Some(NOT_EXECUTABLE) => {
             "; start it by its interpreter (`python3 FILE`), or begin it with a `#!` line"
         }
         _ => "",
@@ -63,7 +63,7 @@ fn start_advice(source: &io::Error) -> &'static str {
 }
 
 impl ProcessError {
-    /// What the system said, if it is the reason.
+    /// Returns the system's error, if there is one.
     pub fn source_io(&self) -> Option<&io::Error> {
         std::error::Error::source(self)?.downcast_ref()
     }

@@ -6,14 +6,14 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
 };
 
-/// What the kernel says about a child that has not been reaped.
+/// The kernel's state of a child that has not been reaped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Condition {
     /// Running, or about to stop.
     Running,
     /// All its threads are stopped.
     Stopped,
-    /// Dead, but not reaped: its id is not reused yet.
+    /// Dead but not reaped, so its PID is not reused yet.
     Dead,
 }
 
@@ -38,7 +38,7 @@ pub(super) fn signal(leader: Pid, signal: Signal) -> io::Result<()> {
     }
 }
 
-/// Signals one process. It is not an error if it has ended.
+/// Signals one process. A process that has exited is not an error.
 pub(super) fn signal_one(pid: u32, signal: Signal) -> io::Result<()> {
     let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
         return Err(io::ErrorKind::InvalidInput.into());

@@ -1,4 +1,4 @@
-//! What an adapter can do wrong, each with its words: for `picklock adapter check`, and for runs.
+//! Violations of the adapter protocol and their messages, for `picklock adapter check` and for runs.
 
 use std::time::Duration;
 
@@ -7,17 +7,16 @@ use serde_json::{Map, Value};
 use super::message::WorkerMessage;
 use super::message_shape::{EVENTS, FieldKind, FieldShape, REPLIES, REQUESTS, field};
 
-/// How much of a line is kept, in characters.
-pub const LINE_KEPT: usize = 200;
-/// How much of a value is quoted, in characters.
-const VALUE_KEPT: usize = 60;
+/// Maximum number of characters of a line that are quoted.
+pub const MAX_LINE_CHARS: usize = 200;
+/// Maximum number of characters of a value that are quoted.
+const MAX_VALUE_CHARS: usize = 60;
 
-/// One way to break the protocol. Its words are a clause after the adapter's name: "the adapter
-/// wrote …".
+/// A violation of the protocol. Its message is a clause about the adapter: "it wrote …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(
     missing_docs,
-    reason = "the messages say what each is, and the names what is in it"
+    reason = "the error messages describe the variants and their fields"
 )]
 pub enum ProtocolFault {
     #[error(
@@ -26,12 +25,14 @@ pub enum ProtocolFault {
     NotJson,
     #[error("it wrote JSON that is not an object; every message is one object on one line")]
     NotAnObject,
-    /// Longer than [`MAX_LINE_BYTES`](super::line_reader::MAX_LINE_BYTES).
+    /// A line longer than [`MAX_LINE_BYTES`](super::line_reader::MAX_LINE_BYTES).
     #[error("it wrote a line longer than one mebibyte")]
     TooLong,
     #[error("it wrote a message with neither `reply` nor `event`")]
     NoKind,
-    #[error("it wrote `{found}` as `{tag}`, which the protocol does not have; it has {known}")]
+    #[error(
+        "it wrote `{found}` as `{tag}`, which the protocol does not define; expected one of {known}"
+    )]
     UnknownKind {
         tag: &'static str,
         found: String,
@@ -46,7 +47,7 @@ pub enum ProtocolFault {
     WrongField {
         message: &'static str,
         field: &'static str,
-        /// Its value, cut.
+        /// The value that was found, truncated.
         found: String,
         expected: &'static str,
     },
@@ -56,60 +57,61 @@ pub enum ProtocolFault {
         reply: &'static str,
         expected: String,
     },
-    #[error("it answered with `id` {answered}, and the request has `id` {asked}")]
-    WrongId { asked: u64, answered: u64 },
+    #[error("it answered with `id` {found}, but the request has `id` {expected}")]
+    WrongId { expected: u64, found: u64 },
     #[error("it answered request {id} a second time")]
     SecondAnswer { id: u64 },
-    #[error("it wrote `{message}` for client {found}{}", expected_client(*.asked))]
+    #[error("it wrote `{message}` for client {found}{}", expected_client(*.expected))]
     WrongClient {
         message: &'static str,
         found: usize,
-        /// The client that had asked; `None`: there is no client of that number.
-        asked: Option<usize>,
+        /// The client that sent the request, or `None` if no client has the number `found`.
+        expected: Option<usize>,
     },
     #[error("it wrote the event `{event}` for a token that it was never granted")]
     UnknownToken { event: &'static str },
-    #[error("it wrote more than {most} events")]
-    TooManyEvents { most: u32 },
+    #[error("it wrote more than {max} events")]
+    TooManyEvents { max: u32 },
     #[error("it did not answer `{op}` within {:.1} s{}", .within.as_secs_f64(), after_waiting(*.wait))]
     NoAnswer {
         op: &'static str,
-        /// The patience for it, its waiting included.
+        /// The time limit, including the wait.
         within: Duration,
         wait: Duration,
     },
     #[error(
-        "it did not answer `{op}`: it wrote the beginning of a line, and no newline; end every line, and flush it"
+        "it did not answer `{op}`: it wrote an incomplete line; end every line with a newline, and flush it"
     )]
     Unfinished { op: &'static str },
     #[error("it {how} before it answered `{op}`")]
     Ended {
         op: &'static str,
-        /// How, in words.
+        /// A description of its exit.
         how: String,
     },
 }
 
-fn expected_client(asked: Option<usize>) -> String {
-    match asked {
-        Some(asked) => format!(", and client {asked} had asked"),
-        None => ", and no such client has joined".to_owned(),
+fn expected_client(expected: Option<usize>) -> String {
+    match expected {
+        Some(client) => format!(", but client {client} sent the request"),
+        None => ", but no such client has joined".to_owned(),
     }
 }
 
 fn after_waiting(wait: Duration) -> String {
-    match wait.is_zero() {
-        true => String::new(),
-        false => format!(", although `wait_ms` was {}", wait.as_millis()),
+    if wait.is_zero() {
+        String::new()
+    } else {
+        format!(", although `wait_ms` was {}", wait.as_millis())
     }
 }
 
 impl ProtocolFault {
-    /// An answer of a kind that the request may not get.
+    /// Creates the fault for a reply of a kind that the request must not get.
     pub fn wrong_answer(op: &'static str, reply: &'static str) -> Self {
         let request = REQUESTS.iter().find(|(name, _)| *name == op);
-        let expected = request.map_or(&[][..], |(_, answers)| answers);
-        let expected: Vec<String> = expected.iter().map(|name| format!("`{name}`")).collect();
+        let allowed = request.map_or(&[][..], |(_, answers)| answers);
+        let expected: Vec<String> = allowed.iter().map(|name| format!("`{name}`")).collect();
         ProtocolFault::WrongAnswer {
             op,
             reply,
@@ -117,15 +119,16 @@ impl ProtocolFault {
         }
     }
 
-    /// An answer to another request than the one that is open. Ids only grow.
-    pub fn wrong_id(asked: u64, answered: u64) -> Self {
-        match answered.checked_add(1) == Some(asked) {
-            true => ProtocolFault::SecondAnswer { id: answered },
-            false => ProtocolFault::WrongId { asked, answered },
+    /// Creates the fault for a reply to another request than the pending one. Ids only grow.
+    pub fn wrong_id(expected: u64, found: u64) -> Self {
+        if found.checked_add(1) == Some(expected) {
+            ProtocolFault::SecondAnswer { id: found }
+        } else {
+            ProtocolFault::WrongId { expected, found }
         }
     }
 
-    /// True if an adapter shows the same fault twice: ids, times and values differ each time.
+    /// Returns whether both are the same fault of an adapter: ids, times and values differ each time.
     #[cfg(feature = "servers")]
     pub(crate) fn is_like(&self, other: &ProtocolFault) -> bool {
         use ProtocolFault::{NoAnswer, SecondAnswer, WrongField, WrongId};
@@ -151,7 +154,7 @@ impl ProtocolFault {
         }
     }
 
-    /// The paragraph of `docs/protocol.md` that it breaks.
+    /// Returns the section of `docs/protocol.md` that describes the violated rule.
     pub fn paragraph(&self) -> &'static str {
         match self {
             Self::NotJson | Self::NotAnObject | Self::TooLong | Self::Unfinished { .. } => "lines",
@@ -169,42 +172,43 @@ impl ProtocolFault {
     }
 }
 
-/// A line that is not a message, and why.
+/// A line that is not a message, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{fault}: {line}")]
 pub struct MalformedLine {
-    /// What is wrong.
+    /// The violation of the protocol.
     pub fault: ProtocolFault,
-    /// Its first [`LINE_KEPT`] characters.
+    /// Its first [`MAX_LINE_CHARS`] characters.
     pub line: String,
 }
 
-/// The message in a line.
+/// Parses the message in a line.
 ///
 /// # Errors
-/// It is none.
+/// Returns the fault if the line is not a message.
 pub fn read_message(line: &str) -> Result<WorkerMessage, MalformedLine> {
-    // A message that is well is read once: this is on the way of every answer of a run.
+    // A valid message is parsed only once, because every reply of a run passes here.
     serde_json::from_str(line).map_err(|error| MalformedLine {
         fault: diagnose(line, &error),
-        line: cut(line, LINE_KEPT),
+        line: truncate(line, MAX_LINE_CHARS),
     })
 }
 
-/// What was read of a line that is too long.
+/// Returns the fault for a line that is too long, with the beginning of the line.
 pub fn too_long(start: &str) -> MalformedLine {
     MalformedLine {
         fault: ProtocolFault::TooLong,
-        line: cut(start, LINE_KEPT),
+        line: truncate(start, MAX_LINE_CHARS),
     }
 }
 
-/// The beginning of a text. What was left out is marked.
-pub fn cut(text: &str, kept: usize) -> String {
-    let start: String = text.chars().take(kept).collect();
-    match start.len() == text.len() {
-        true => start,
-        false => format!("{start}…"),
+/// Returns the first `max_chars` characters of a text, with an ellipsis if it is longer.
+pub fn truncate(text: &str, max_chars: usize) -> String {
+    let start: String = text.chars().take(max_chars).collect();
+    if start.len() == text.len() {
+        start
+    } else {
+        format!("{start}…")
     }
 }
 
@@ -233,12 +237,12 @@ fn diagnose(line: &str, error: &serde_json::Error) -> ProtocolFault {
     let id = (tag == "reply").then_some(&ID);
     let mut fields = id.into_iter().chain(shape.fields);
     let wrong = fields.find_map(|field| wrong_field(shape.name, field, &object));
-    // The table knows every field, so this is only what no table can say, such as a field twice.
+    // The table contains every field, so only errors remain that it cannot express, such as a duplicate field.
     wrong.unwrap_or_else(|| ProtocolFault::WrongField {
         message: shape.name,
         field: tag,
         found: error.to_string(),
-        expected: "part of a message as the protocol has it",
+        expected: "part of a message as the protocol defines it",
     })
 }
 
@@ -264,12 +268,12 @@ fn wrong_field(
         message,
         field,
         found: quoted(found),
-        expected: shape.kind.words(),
+        expected: shape.kind.describe(),
     })
 }
 
 fn quoted(value: &Value) -> String {
-    cut(&value.to_string(), VALUE_KEPT)
+    truncate(&value.to_string(), MAX_VALUE_CHARS)
 }
 
 #[cfg(test)]
@@ -281,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_by_its_field() {
+    fn fault_names_the_field() {
         for (line, words) in [
             ("Connected to Redis!", "log to standard error"),
             ("", "log to standard error"),
@@ -298,7 +302,7 @@ mod tests {
             ),
             (
                 r#"{"id":1,"reply":"granted","token":"a","valid_ms":9.5}"#,
-                "`valid_ms` = 9.5; `valid_ms` must be a whole number",
+                "`valid_ms` = 9.5; `valid_ms` must be a non-negative integer",
             ),
             (
                 r#"{"id":1,"reply":"granted","token":"a","elapsed_ms":-1}"#,
@@ -316,13 +320,13 @@ mod tests {
             (r#"{"event":"lost"}"#, "`lost` without `token`"),
             (r#"{"id":1,"id":2,"reply":"pong"}"#, "part of a message"),
         ] {
-            let told = fault(line);
-            assert!(told.contains(words), "{line}: {told}");
+            let message = fault(line);
+            assert!(message.contains(words), "{line}: {message}");
         }
     }
 
     #[test]
-    fn what_may_be_left_out_or_is_not_known_is_no_fault() {
+    fn omitted_optional_and_unknown_fields_are_accepted() {
         for line in [
             r#"{"id":1,"reply":"granted","token":"a","fence":null,"colour":"red"}"#,
             r#"{"id":1,"reply":"released","released":null}"#,
@@ -333,10 +337,10 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_cut() {
+    fn long_line_is_truncated() {
         let line = format!("\"{}\"", "é".repeat(300));
         let malformed = read_message(&line).unwrap_err();
-        assert_eq!(malformed.line.chars().count(), LINE_KEPT + 1);
+        assert_eq!(malformed.line.chars().count(), MAX_LINE_CHARS + 1);
         assert!(malformed.line.ends_with('…'));
     }
 }

@@ -12,31 +12,31 @@ use super::exit::Exit;
 use super::process_group::{self, Condition};
 use crate::process_stat::{Lineage, Member, ProcessStat, ProcessTable, is_held, is_stopped};
 
-/// The child, under one lock for signals and for reaping. After a process is reaped, its id may
-/// belong to an unrelated process, which must never be signalled.
+/// The child, under one lock for signals and for reaping. After a process is reaped, its PID may belong to an
+/// unrelated process, which must never be signalled.
 pub(super) struct ReapGuard {
     child: Child,
     pid: Pid,
     reaped: bool,
     lineage: Lineage,
-    /// True: what the child leaves behind in its group is not killed when it has ended.
+    /// Whether processes that the child leaves behind in its group stay alive when it has ended.
     spares_group: bool,
-    /// True when the whole lineage was seen to be dead.
+    /// Whether all members of the lineage were seen to be dead.
     is_extinct: bool,
 }
 
-pub(super) enum Sent {
+pub(super) enum SignalOutcome {
     Delivered,
-    TooLate,
+    AlreadyDead,
 }
 
 impl ReapGuard {
-    /// Of a child that leads a process group. Its descendants carry `mark`.
+    /// Guards a child that leads a process group. Its descendants carry `mark` in their environment.
     pub(super) fn new(child: Child, mark: String) -> io::Result<Self> {
         let number = child.id();
         let pid = number.and_then(|id| Pid::from_raw(id.cast_signed()));
         let (Some(number), Some(pid)) = (number, pid) else {
-            return Err(io::Error::other("it has no process number"));
+            return Err(io::Error::other("the child has no PID"));
         };
         // Without `/proc` only the process group is known.
         let started_ticks = ProcessStat::for_process(number).map_or(0, |stat| stat.started_ticks);
@@ -60,37 +60,37 @@ impl ReapGuard {
         self.lineage.mark()
     }
 
-    /// No descendant is older than this, in clock ticks since boot.
+    /// Returns the minimum start time of the descendants, in clock ticks since boot.
     pub(super) fn since_ticks(&self) -> u64 {
         self.lineage.since_ticks()
     }
 
-    /// What the child leaves behind in its group shall live on, for somebody to look at.
+    /// Keeps the processes alive that the child leaves behind in its group, so that they can be inspected.
     #[cfg(feature = "servers")]
     pub(super) fn spare_group(&mut self) {
         self.spares_group = true;
     }
 
-    /// The child and its descendants, as far as they live in this table.
+    /// Returns the child and its descendants that are alive in this table.
     pub(super) fn members(&mut self, table: &ProcessTable) -> BTreeSet<Member> {
         self.lineage.members(table)
     }
 
-    /// True if this process is one of them.
+    /// Returns whether this process is one of them.
     pub(super) fn has(&mut self, table: &ProcessTable, pid: u32) -> bool {
         self.members(table).iter().any(|(one, _)| *one == pid)
     }
 
     /// Signals the process group, unless the child is dead.
-    pub(super) fn signal(&self, signal: Signal) -> io::Result<Sent> {
+    pub(super) fn signal(&self, signal: Signal) -> io::Result<SignalOutcome> {
         if self.condition()? == Condition::Dead {
-            return Ok(Sent::TooLate);
+            return Ok(SignalOutcome::AlreadyDead);
         }
         process_group::signal(self.pid, signal)?;
-        Ok(Sent::Delivered)
+        Ok(SignalOutcome::Delivered)
     }
 
-    /// The state of the child itself.
+    /// Returns the state of the child itself.
     pub(super) fn condition(&self) -> io::Result<Condition> {
         if self.reaped {
             return Ok(Condition::Dead);
@@ -98,7 +98,7 @@ impl ReapGuard {
         process_group::condition(self.pid)
     }
 
-    /// Signals every descendant that lives in this table, and returns them.
+    /// Signals the child and all descendants that are alive in this table, and returns them.
     pub(super) fn signal_all(
         &mut self,
         table: &ProcessTable,
@@ -111,14 +111,15 @@ impl ReapGuard {
         Ok(members)
     }
 
-    /// Stops every descendant that lives in this table and still runs. Returns all of them if none
-    /// did; else `None`.
+    /// Stops the members that are still running in this table. Returns all members if none of them was running,
+    /// otherwise `None`.
     pub(super) fn stop(&mut self, table: &ProcessTable) -> io::Result<Option<BTreeSet<Member>>> {
         self.stop_all(table, |_| Ok(false))
     }
 
-    /// The same, but returns all of them if none could start another process. A parent in `vfork` does not
-    /// stop before its child is another program, which it may never be: the child stands still.
+    /// Stops the members like [`stop`](Self::stop), but also accepts a parent in `vfork`, which does not stop
+    /// before its child has executed another program: while that child is stopped, the parent cannot start another
+    /// process.
     pub(super) fn hold(&mut self, table: &ProcessTable) -> io::Result<Option<BTreeSet<Member>>> {
         self.stop_all(table, is_held)
     }
@@ -139,17 +140,17 @@ impl ReapGuard {
         Ok(all.then_some(members))
     }
 
-    /// Kills every descendant that lives in this table. Returns true when there is none.
+    /// Kills all members that are alive in this table. Returns whether there was none.
     pub(super) fn kill(&mut self, table: &ProcessTable) -> bool {
-        // One that cannot be signalled belongs to another user, and stays.
+        // A process that cannot be signalled belongs to another user, and stays.
         let killed = self.signal_all(table, Signal::KILL);
         self.is_extinct = killed.is_ok_and(|members| members.is_empty());
         self.is_extinct
     }
 
-    /// Kills what is left, without waiting for its end.
+    /// Kills the remaining members, without waiting for their end.
     pub(super) fn abandon(&mut self) {
-        // A process that has already ended needs no signal.
+        // A process that has already exited needs no signal.
         let _ = self.signal(Signal::KILL);
         if !self.is_extinct
             && let Ok(table) = ProcessTable::read(self.since_ticks())
@@ -159,8 +160,8 @@ impl ReapGuard {
     }
 
     pub(super) fn poll_reap(&mut self, context: &mut Context<'_>) -> Poll<Exit> {
-        // Until the dead leader is reaped, no other group can have its number. So this is the time
-        // to kill what it left behind in its group.
+        // No other group can have its number until the dead leader is reaped. So now is the time to kill the
+        // processes that it left behind in its group.
         if !self.spares_group && matches!(process_group::condition(self.pid), Ok(Condition::Dead)) {
             let _ = process_group::signal(self.pid, Signal::KILL);
         }
@@ -170,7 +171,7 @@ impl ReapGuard {
             match status {
                 Ok(status) => status.into(),
                 Err(error) => Exit {
-                    words: format!("ended, and the reason is not known: {error}"),
+                    description: format!("ended for an unknown reason: {error}"),
                     by_signal: false,
                 },
             }
@@ -178,15 +179,15 @@ impl ReapGuard {
     }
 }
 
-/// Reaps a dead process that this process had adopted because its parent had ended. One that has
-/// another parent is left to that.
+/// Reaps a dead process that this process has adopted because its parent had exited. A process with another parent
+/// is left to that parent.
 pub(super) fn reap_orphan((pid, started_ticks): Member) {
-    let is_ours = ProcessStat::for_process(pid).is_ok_and(|stat| {
+    let is_adopted = ProcessStat::for_process(pid).is_ok_and(|stat| {
         stat.has_ended() && stat.started_ticks == started_ticks && stat.parent == std::process::id()
     });
     let number = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    if let (true, Some(pid)) = (is_ours, number) {
-        // It has ended, so there is nothing to wait for.
+    if let (true, Some(pid)) = (is_adopted, number) {
+        // It has exited, so there is nothing to wait for.
         let _ = waitpid(Some(pid), WaitOptions::NOHANG);
     }
 }

@@ -1,19 +1,18 @@
-//! A connection to one Redis node that is opened again after it broke.
+//! A connection to one Redis node that is reopened after it broke.
 //!
 //! redis-rs's own `ConnectionManager` is not suitable for a lock under test, for three reasons
 //! (found in version 1.8.1; the tests of this module fail with it):
 //!
-//! - After a command times out, it keeps the connection. If the reply was lost and not only late,
-//!   each later command receives the reply to the one before.
-//! - It remembers a failed attempt to connect: after the node is back, the next command still
-//!   fails.
-//! - While it reconnects, commands wait until all attempts have been made. The response timeout
-//!   does not cover that.
+//! - After a command times out, it keeps the connection. If the reply was lost rather than late, each later command
+//!   receives the reply to the command before it.
+//! - It remembers a failed connection attempt: after the node is back, the next command still fails.
+//! - While it reconnects, commands wait until all attempts have been made, which the response timeout does not
+//!   cover.
 //!
-//! Where Sentinels know the node, redis-rs's own `Sentinel` finds its master: it asks them for the
-//! master and checks the role of the server that they name. That happens whenever a connection is
-//! opened. A `READONLY` reply means that the server is no longer a master, so the connection is
-//! closed. redis-rs's `SentinelClient` is not used, because it asks before every command.
+//! With Sentinels, redis-rs's own `Sentinel` finds the master whenever a connection is opened: it queries the
+//! Sentinels and checks the role of the server that they report. A `READONLY` reply means that the server is no
+//! longer a master, so the connection is closed. redis-rs's `SentinelClient` is not used, because it queries the
+//! Sentinels before every command.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,38 +27,39 @@ use redis::{
 
 use crate::clock::Clock;
 
-/// Pause after a failed attempt to connect. Long enough that a client of a dead node does not
-/// occupy a core, and short compared with any lease.
+/// Pause after a failed connection attempt: long enough that a client of a dead node does not occupy a core, and
+/// short compared with any lease.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Connects when a command needs a connection. Clones share it.
+/// A connection that is opened when a command needs it. Clones share it.
 #[derive(Clone)]
 pub(super) struct Reconnecting(Arc<Shared>);
 
-/// How the server at this URL is reached.
+/// Returns the connection settings for a URL.
 pub(super) fn connection_info(url: &str) -> RedisResult<ConnectionInfo> {
     let info = url.into_connection_info()?;
-    // The first command on the wire must be the lock's own, not redis-rs's `CLIENT SETINFO`.
+    // The first command that is sent must be the lock's own, not redis-rs's `CLIENT SETINFO`.
     let settings = info.redis_settings().clone().set_skip_set_lib_name();
     Ok(info.set_redis_settings(settings))
 }
 
+/// How the server of a node is found.
 pub(super) enum Origin {
-    /// Always the same server.
+    /// A fixed server.
     Server(Client),
-    /// The master that Sentinels name.
+    /// The master that Sentinels report.
     Sentinels {
         sentinel: tokio::sync::Mutex<Sentinel>,
-        /// The name by which they know it.
+        /// The name of the master in the Sentinels' configuration.
         master: String,
-        /// Settings of the connection to it.
+        /// Settings of the connection to the master.
         as_master: SentinelNodeConnectionInfo,
     },
 }
 
 impl Origin {
-    /// Connects to the server itself, or to the master that the Sentinels name now.
-    async fn reach<T>(
+    /// Connects to the server itself, or to the master that the Sentinels report now.
+    async fn connect<T>(
         &self,
         connect: impl AsyncFnOnce(&Client) -> RedisResult<T>,
     ) -> RedisResult<T> {
@@ -70,7 +70,7 @@ impl Origin {
                 master,
                 as_master,
             } => {
-                // Others may ask the Sentinels while this one connects, which can take long.
+                // Release the Sentinels before connecting, which can take long, so that other tasks can query them.
                 let client = {
                     let mut sentinel = sentinel.lock().await;
                     sentinel.async_master_for(master, Some(as_master)).await?
@@ -81,7 +81,7 @@ impl Origin {
     }
 
     async fn open(&self, config: &AsyncConnectionConfig) -> RedisResult<MultiplexedConnection> {
-        self.reach(async |client| {
+        self.connect(async |client| {
             client
                 .get_multiplexed_async_connection_with_config(config)
                 .await
@@ -89,14 +89,14 @@ impl Origin {
         .await
     }
 
-    /// A connection for subscriptions only.
+    /// Opens a connection for subscriptions only.
     pub(super) async fn open_for_subscriptions(&self) -> RedisResult<PubSub> {
-        self.reach(async |client| client.get_async_pubsub().await)
+        self.connect(async |client| client.get_async_pubsub().await)
             .await
     }
 
-    /// True for an error reply after which the connection is still usable.
-    fn is_well(&self, error: &RedisError) -> bool {
+    /// Returns whether the connection is still usable after this error.
+    fn is_usable_after(&self, error: &RedisError) -> bool {
         let demoted = error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly);
         let answered = matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension);
         answered && !(demoted && matches!(self, Origin::Sentinels { .. }))
@@ -108,8 +108,7 @@ struct Shared {
     timeout: Duration,
     clock: Clock,
     live: Mutex<Option<Live>>,
-    /// Held while connecting, so there is one attempt at a time. The value is when the last one
-    /// failed.
+    /// Held while connecting, so that there is one attempt at a time. The value is when the last attempt failed.
     connecting: tokio::sync::Mutex<Option<Duration>>,
 }
 
@@ -122,7 +121,7 @@ struct Live {
 }
 
 impl Reconnecting {
-    /// Commands fail after `timeout`, including the time to connect.
+    /// Creates a connection whose commands fail after `timeout`, including the time to connect.
     pub(super) fn new(origin: Arc<Origin>, timeout: Duration) -> Self {
         Reconnecting(Arc::new(Shared {
             origin,
@@ -144,8 +143,8 @@ impl Reconnecting {
                 mark: Some(live.mark.clone()),
             };
             let answer = exchange(&mut live.connection).await;
-            let is_well = |error: &RedisError| self.0.origin.is_well(error);
-            if answer.as_ref().err().is_none_or(is_well) {
+            let is_usable = |error: &RedisError| self.0.origin.is_usable_after(error);
+            if answer.as_ref().err().is_none_or(is_usable) {
                 suspect.clear();
             }
             answer
@@ -154,14 +153,14 @@ impl Reconnecting {
     }
 }
 
-/// Waits no longer than this for `what`.
+/// Waits for `future`, or returns an error that names `what` after `timeout`.
 pub(super) async fn within<T>(
     timeout: Duration,
     what: &str,
-    coming: impl Future<Output = RedisResult<T>>,
+    future: impl Future<Output = RedisResult<T>>,
 ) -> RedisResult<T> {
-    let came = tokio::time::timeout(timeout, coming).await;
-    came.unwrap_or_else(|_| {
+    let result = tokio::time::timeout(timeout, future).await;
+    result.unwrap_or_else(|_| {
         let why = format!("no {what} within {timeout:?}");
         let late = io::Error::new(io::ErrorKind::TimedOut, why);
         Err(RedisError::from(late))
@@ -173,7 +172,7 @@ impl Shared {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The connection, which is opened if there is none.
+    /// Returns the connection, and opens it if there is none.
     async fn connected(&self) -> RedisResult<Live> {
         if let Some(live) = self.live().clone() {
             return Ok(live);
@@ -202,8 +201,8 @@ impl Shared {
     }
 }
 
-/// While an answer is outstanding, the connection is suspect. It is dropped unless this is cleared,
-/// also if the caller gives up and drops the command.
+/// Marks a connection as suspect while a reply is outstanding. It is dropped unless the mark is cleared, even if
+/// the caller drops the command.
 struct Suspect<'a> {
     shared: &'a Shared,
     mark: Option<Arc<()>>,

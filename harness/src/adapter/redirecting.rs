@@ -1,8 +1,8 @@
 //! A connection to a Redis Cluster, of which each server has some of the keys.
 //!
-//! The server that has answered last is asked first, and where it answers `MOVED`, the one that it names. A command that
-//! was moved was not carried out, so no command is carried out twice. The usual clients of a Cluster
-//! do more: they ask for the whole map beforehand.
+//! A command is sent to the server that answered last, and if it replies `MOVED`, to the server in that reply. A
+//! command that was moved was not executed, so no command is executed twice. The usual Cluster clients also query
+//! the slot map beforehand.
 
 use std::collections::HashMap;
 use std::slice;
@@ -14,10 +14,10 @@ use redis::{Client, Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
 
 use super::reconnecting::{Origin, Reconnecting, connection_info};
 
-/// A command is moved no more often than this: then the servers do not agree who has the key.
+/// Maximum number of redirections of a command. Beyond it, the servers do not agree on the owner of the key.
 const MAX_MOVES: usize = 5;
 
-/// The connections to all servers that are known. Clones share them.
+/// The connections to all known servers. Clones share them.
 #[derive(Clone)]
 pub(super) struct Redirecting(Arc<Shared>);
 
@@ -27,40 +27,41 @@ struct Shared {
 }
 
 struct Servers {
-    by_place: HashMap<String, Reconnecting>,
-    /// The one that has answered last.
+    by_address: HashMap<String, Reconnecting>,
+    /// The server that answered last.
     last: String,
 }
 
 impl Redirecting {
-    /// Begins with the server at this place. Commands fail after `timeout`, each time that they are moved anew.
+    /// Starts with the server at this address. Commands fail after `timeout`, which starts over at each
+    /// redirection.
     pub(super) fn new(first: String, timeout: Duration) -> Redirecting {
         Redirecting(Arc::new(Shared {
             timeout,
             servers: Mutex::new(Servers {
-                by_place: HashMap::new(),
+                by_address: HashMap::new(),
                 last: first,
             }),
         }))
     }
 
-    fn begin(&self) -> Way {
-        Way {
-            place: self.0.servers().last.clone(),
+    fn begin(&self) -> Route {
+        Route {
+            address: self.0.servers().last.clone(),
             moves: 0,
         }
     }
 
-    /// True: the commands with these answers were moved, and the way leads to another server now.
-    fn moved(&self, way: &mut Way, answers: &Result<&[Value], &RedisError>) -> bool {
+    /// Returns whether the commands with these replies were moved, and if so, sets the route to the other server.
+    fn is_moved(&self, route: &mut Route, answers: &Result<&[Value], &RedisError>) -> bool {
         match moved_to(answers) {
-            Some(to) if way.moves < MAX_MOVES => {
-                way.place = to;
-                way.moves += 1;
+            Some(to) if route.moves < MAX_MOVES => {
+                route.address = to;
+                route.moves += 1;
                 true
             }
             _ => {
-                self.0.servers().last.clone_from(&way.place);
+                self.0.servers().last.clone_from(&route.address);
                 false
             }
         }
@@ -68,18 +69,18 @@ impl Redirecting {
 }
 
 fn moved_to(answers: &Result<&[Value], &RedisError>) -> Option<String> {
-    let place = |error: &RedisError| error.redirect_node().map(|(place, _)| place.to_owned());
+    let address = |error: &RedisError| error.redirect_node().map(|(address, _)| address.to_owned());
     match answers {
-        Err(error) => place(error),
+        Err(error) => address(error),
         Ok(answers) => answers.iter().find_map(|answer| match answer {
-            Value::ServerError(error) => place(&error.clone().into()),
+            Value::ServerError(error) => address(&error.clone().into()),
             _ => None,
         }),
     }
 }
 
-struct Way {
-    place: String,
+struct Route {
+    address: String,
     moves: usize,
 }
 
@@ -88,14 +89,14 @@ impl Shared {
         self.servers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn connection(&self, place: &str) -> RedisResult<Reconnecting> {
+    fn connection(&self, address: &str) -> RedisResult<Reconnecting> {
         let mut servers = self.servers();
-        if let Some(known) = servers.by_place.get(place) {
+        if let Some(known) = servers.by_address.get(address) {
             return Ok(known.clone());
         }
-        let client = Client::open(connection_info(&format!("redis://{place}"))?)?;
+        let client = Client::open(connection_info(&format!("redis://{address}"))?)?;
         let new = Reconnecting::new(Arc::new(Origin::Server(client)), self.timeout);
-        servers.by_place.insert(place.to_owned(), new.clone());
+        servers.by_address.insert(address.to_owned(), new.clone());
         Ok(new)
     }
 }
@@ -103,11 +104,11 @@ impl Shared {
 impl ConnectionLike for Redirecting {
     fn req_packed_command<'a>(&'a mut self, command: &'a Cmd) -> RedisFuture<'a, Value> {
         Box::pin(async move {
-            let mut way = self.begin();
+            let mut route = self.begin();
             loop {
-                let mut server = self.0.connection(&way.place)?;
+                let mut server = self.0.connection(&route.address)?;
                 let answer = server.req_packed_command(command).await;
-                if !self.moved(&mut way, &answer.as_ref().map(slice::from_ref)) {
+                if !self.is_moved(&mut route, &answer.as_ref().map(slice::from_ref)) {
                     return answer;
                 }
             }
@@ -121,11 +122,11 @@ impl ConnectionLike for Redirecting {
         count: usize,
     ) -> RedisFuture<'a, Vec<Value>> {
         Box::pin(async move {
-            let mut way = self.begin();
+            let mut route = self.begin();
             loop {
-                let mut server = self.0.connection(&way.place)?;
+                let mut server = self.0.connection(&route.address)?;
                 let answer = server.req_packed_commands(pipeline, offset, count).await;
-                if !self.moved(&mut way, &answer.as_deref()) {
+                if !self.is_moved(&mut route, &answer.as_deref()) {
                     return answer;
                 }
             }
@@ -133,7 +134,7 @@ impl ConnectionLike for Redirecting {
     }
 
     fn get_db(&self) -> i64 {
-        // A Cluster has no other.
+        // A Cluster has only this database.
         0
     }
 }

@@ -1,7 +1,6 @@
 //! The worker's end of the protocol, for built-in locks.
 //!
-//! It needs no process and no global state: it works on any pair of streams, in a process of its
-//! own or in a simulation.
+//! It needs no process and no global state: it works on any pair of streams, in its own process or in a simulation.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,78 +16,78 @@ use super::message::{
     Answer, Init, Notification, Offers, PROTOCOL, Request, RequestKind, SHARED_PROTOCOL,
     WorkerMessage,
 };
-use super::served_clients::{Clients, Requests, Taken, of_client, wrong};
+use super::served_clients::{Clients, Dispatched, Requests, invalid, with_client};
 use crate::clock::{Clock, millis};
 
-/// Why a worker cannot continue. It can only be reported in its log.
+/// The reason why a worker cannot continue. It can only be reported in the worker's log.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// Requests cannot be read.
     #[error("cannot read requests: {0}")]
     Read(#[source] std::io::Error),
-    /// Replies cannot be written: the driver is gone.
+    /// Replies cannot be written, because the driver is gone.
     #[error("cannot write a reply: {0}")]
     Write(#[source] std::io::Error),
 }
 
 /// Answers requests until the input ends.
 ///
-/// `build` makes the lock when `init` comes, and one for each client that joins. `complain` receives messages about
-/// requests without an id, which cannot be answered. They belong in a log. Locks with background tasks need a
-/// `tokio::task::LocalSet` around the call.
+/// `build` creates the lock when `init` arrives, and one for each client that joins. `log` receives messages about
+/// requests without an `id`, which cannot be answered. Locks with background tasks need a `tokio::task::LocalSet`
+/// around the call.
 ///
 /// # Errors
-/// One of the streams breaks.
+/// Returns an error if one of the streams breaks.
 pub async fn serve<B, F>(
     reader: impl AsyncBufRead + Unpin,
     mut writer: impl AsyncWrite + Unpin,
     build: B,
-    mut complain: impl FnMut(&str),
+    mut log: impl FnMut(&str),
 ) -> Result<(), ServeError>
 where
     B: Fn(Init, Canceller) -> F,
     F: Future<Output = Result<Box<dyn DynLock>, String>>,
 {
     let mut lines = LineReader::new(reader);
-    let (outbox, mut said) = local_channel();
+    let (outbox, mut messages) = local_channel();
     let mut serving = FuturesUnordered::new();
     let begin = |client, requests| {
         let outbox = outbox.clone();
-        let say = move |message| outbox.send(of_client(client, message)).is_ok();
-        answer_messages(requests, &build, say)
+        let send = move |message| outbox.send(with_client(client, message)).is_ok();
+        answer_messages(requests, &build, send)
     };
-    // Whoever shares the process with nobody is not named.
-    let (alone, requests) = local_channel();
+    // A client that has the process to itself has no number.
+    let (unshared, requests) = local_channel();
     serving.push(begin(None, requests));
-    let mut clients = Some(Clients::new(alone));
+    let mut clients = Some(Clients::new(unshared));
     loop {
         let message = tokio::select! {
             biased;
-            message = said.next() => message,
+            message = messages.next() => message,
             line = lines.next(), if clients.is_some() => {
                 let Some(line) = line.map_err(ServeError::Read)? else {
-                    // What was asked is still answered.
+                    // Requests that were read are still answered.
                     clients = None;
                     continue;
                 };
                 let Some(clients) = &mut clients else { continue };
-                match clients.take(line) {
-                    Ok(Taken::Asked) => continue,
-                    Ok(Taken::Joined { client, requests }) => {
+                match clients.dispatch(line) {
+                    Ok(Dispatched::Passed) => continue,
+                    Ok(Dispatched::Joined { client, requests }) => {
                         serving.push(begin(Some(client), requests));
                         continue;
                     }
-                    Ok(Taken::Answered(message)) => Some(message),
+                    Ok(Dispatched::Answered(message)) => Some(message),
                     Err(help) => {
-                        complain(&help);
+                        log(&help);
                         continue;
                     }
                 }
             }
-            // Though every client has ended, the process lives for as long as its input does.
+            // Even if every client has ended, the process lives as long as its input.
             ended = serving.next(), if clients.is_none() || !serving.is_empty() => match ended {
                 Some(()) => continue,
-                None => said.take(),
+                None => messages.take(),
             },
         };
         let Some(message) = message else {
@@ -105,13 +104,13 @@ where
     }
 }
 
-/// The same for one client, whose requests and answers are messages instead of lines.
+/// Answers the requests of one client, which are messages instead of lines.
 ///
-/// Ends when there are no more requests, or when `say` returns false because the driver is gone.
+/// Returns when there are no more requests, or when `send` returns `false` because the driver is gone.
 pub async fn answer_messages<B, F>(
     requests: Receiver<Request>,
     build: B,
-    mut say: impl FnMut(WorkerMessage) -> bool,
+    mut send: impl FnMut(WorkerMessage) -> bool,
 ) where
     B: FnOnce(Init, Canceller) -> F,
     F: Future<Output = Result<Box<dyn DynLock>, String>>,
@@ -120,13 +119,13 @@ pub async fn answer_messages<B, F>(
     let mut worker = Worker::new(build);
     loop {
         let mut ends = false;
-        let said = match worker.next(requests.next()).await {
+        let message = match worker.next(requests.next()).await {
             Incoming::Request(request) => {
                 let read_at = worker.clock.elapsed();
                 let canceller = worker.canceller.clone();
                 canceller.reset();
                 ends = matches!(request.ask, RequestKind::EndClient);
-                let cancelled = match request.ask {
+                let acquire = match request.ask {
                     RequestKind::Acquire { .. } => Some(request.id),
                     RequestKind::Cancel { .. } => continue,
                     _ => None,
@@ -134,15 +133,14 @@ pub async fn answer_messages<B, F>(
                 tokio::select! {
                     biased;
                     reply = worker.reply(request, read_at) => reply,
-                    // It never ends.
-                    never = requests.watch(cancelled, &canceller) => match never {},
+                    never = requests.watch_for_cancel(acquire, &canceller) => match never {},
                 }
             }
             Incoming::Notice(notice) => worker.event(notice),
             Incoming::End => return,
         };
-        // What its lock has under way in the background is the process's.
-        if !say(said) || ends {
+        // The lock's background tasks belong to the process, not to this client.
+        if !send(message) || ends {
             return;
         }
     }
@@ -154,7 +152,7 @@ enum Incoming {
     End,
 }
 
-/// A grant that was not yet released.
+/// A grant that has not been released.
 struct Held {
     grant: Grant,
     /// When the acquire request of this grant was read.
@@ -184,7 +182,8 @@ where
         }
     }
 
-    /// A notice comes first, so that a busy driver does not delay the news of a lost lease.
+    /// Returns the next request or notice. Notices come first, so that a busy driver does not delay the report of a
+    /// lost lease.
     async fn next(&mut self, request: impl Future<Output = Option<Request>>) -> Incoming {
         let request = match &mut self.lock {
             None => request.await,
@@ -197,8 +196,7 @@ where
         request.map_or(Incoming::End, Incoming::Request)
     }
 
-    /// What a notice tells the driver. The remaining lease is computed last, immediately before it is
-    /// written.
+    /// Converts a notice into an event. The remaining lease is computed last, immediately before it is written.
     fn event(&self, notice: Notice) -> WorkerMessage {
         let client = None;
         WorkerMessage::Event(match notice {
@@ -228,11 +226,11 @@ where
             RequestKind::Release { key, token } => self.release(&key, &token, false).await,
             RequestKind::SectionFailed { key, token } => self.release(&key, &token, true).await,
             RequestKind::ReleaseUnheld { key } => self.release_unheld(&key).await,
-            // It came too late.
-            RequestKind::Cancel { .. } => wrong("there is nothing to give up"),
+            // The request that it cancels has been answered already.
+            RequestKind::Cancel { .. } => invalid("there is no request to cancel"),
             RequestKind::EndClient => Answer::Ended,
-            RequestKind::Join(_) => wrong("`join` is for a process"),
-            RequestKind::Block { .. } => wrong("no single client can be blocked"),
+            RequestKind::Join(_) => invalid("`join` applies to a process, not to a client"),
+            RequestKind::Block { .. } => invalid("a single client cannot be blocked"),
         };
         WorkerMessage::Reply { id, client, answer }
     }
@@ -240,12 +238,12 @@ where
     async fn init(&mut self, init: Init) -> Answer {
         let protocol = init.protocol;
         if protocol != PROTOCOL {
-            return wrong(format!(
+            return invalid(format!(
                 "protocol {protocol} is not supported, only {PROTOCOL}"
             ));
         }
         let Some(build) = self.build.take() else {
-            return wrong("`init` came a second time");
+            return invalid("received a second `init`");
         };
         match build(init, self.canceller.clone()).await {
             Ok(lock) => {
@@ -259,13 +257,13 @@ where
                     offers,
                 }
             }
-            Err(reason) => wrong(reason),
+            Err(reason) => invalid(reason),
         }
     }
 
     async fn acquire(&mut self, read_at: Duration, key: &str, ttl_ms: u64, wait_ms: u64) -> Answer {
         let Some(lock) = &mut self.lock else {
-            return wrong(NO_LOCK);
+            return invalid(NO_LOCK);
         };
         let ttl = Duration::from_millis(ttl_ms);
         let wait = Duration::from_millis(wait_ms);
@@ -279,10 +277,10 @@ where
 
     async fn extend(&mut self, read_at: Duration, key: &str, token: &str, ttl_ms: u64) -> Answer {
         let Some(lock) = &mut self.lock else {
-            return wrong(NO_LOCK);
+            return invalid(NO_LOCK);
         };
         let Some(held) = self.grants.get(token) else {
-            return unknown(token);
+            return unknown_token(token);
         };
         let ttl = Duration::from_millis(ttl_ms);
         match lock.extend(key, &held.grant, ttl).await {
@@ -300,17 +298,18 @@ where
         }
     }
 
-    /// `section_failed`: as the lock does it then.
+    /// Releases a grant, normally or as the lock does if the critical section failed.
     async fn release(&mut self, key: &str, token: &str, section_failed: bool) -> Answer {
         let Some(lock) = &mut self.lock else {
-            return wrong(NO_LOCK);
+            return invalid(NO_LOCK);
         };
         let Some(held) = self.grants.get(token) else {
-            return unknown(token);
+            return unknown_token(token);
         };
-        let released = match section_failed {
-            false => lock.release(key, &held.grant),
-            true => lock.section_failed(key, &held.grant),
+        let released = if section_failed {
+            lock.section_failed(key, &held.grant)
+        } else {
+            lock.release(key, &held.grant)
         };
         match released.await {
             Ok(released) => {
@@ -318,16 +317,15 @@ where
                 let released = Some(released);
                 Answer::Released { released }
             }
-            // The grant is kept: without its token the release could not be repeated (bug class
-            // L3).
+            // Keep the grant: without its token the release could not be repeated (bug class L3).
             Err(error) => failed(&error),
         }
     }
 
-    /// What the lock does when it is told to release a grant that it has not made.
+    /// Asks the lock to release a grant that it never made.
     async fn release_unheld(&mut self, key: &str) -> Answer {
         let Some(lock) = &mut self.lock else {
-            return wrong(NO_LOCK);
+            return invalid(NO_LOCK);
         };
         let never = Grant {
             token: "never granted".to_owned(),
@@ -342,13 +340,13 @@ where
         }
     }
 
-    /// How long ago this was, milliseconds, rounded down.
+    /// Returns the time since `then` in milliseconds, rounded down.
     fn since(&self, then: Duration) -> u64 {
         millis(self.clock.elapsed().saturating_sub(then))
     }
 
-    /// Keeps the grant. The remaining lease is computed last, immediately before it is written: time that passes between
-    /// the two figures must not make it longer.
+    /// Stores the grant, and returns the reply. The remaining lease is computed last, immediately before it is
+    /// written: time that passes between the two figures must not make it longer.
     fn granted(&mut self, grant: Grant, read_at: Duration, acquired_at: Duration) -> Answer {
         let held = Held {
             grant: grant.clone(),
@@ -365,7 +363,7 @@ where
     }
 }
 
-/// What every lock offers that is served here.
+/// The features that every built-in lock offers.
 const OFFERS: Offers = Offers {
     protocol: Some(SHARED_PROTOCOL),
     clients: Some(true),
@@ -379,10 +377,10 @@ const OFFERS: Offers = Offers {
     ends_clients: Some(true),
 };
 
-const NO_LOCK: &str = "there is no lock yet: `init` must come first, and be answered by `ready`";
+const NO_LOCK: &str = "there is no lock yet: send `init` first, and wait for `ready`";
 
-fn unknown(token: &str) -> Answer {
-    wrong(format!("no grant has the token `{token}`"))
+fn unknown_token(token: &str) -> Answer {
+    invalid(format!("no grant has the token `{token}`"))
 }
 
 fn failed(error: &LockError) -> Answer {

@@ -1,4 +1,4 @@
-//! The clients that a process serves: which of them a line is for, and what each was asked.
+//! Dispatches the requests of a process to the clients that it serves.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -12,8 +12,8 @@ use super::local_channel::{Receiver, Sender, local_channel};
 use super::message::{Answer, Init, Join, Notification, Request, RequestKind, WorkerMessage};
 use crate::clock;
 
-/// What a client says, with its number, where it shares the process.
-pub(super) fn of_client(number: Option<usize>, mut message: WorkerMessage) -> WorkerMessage {
+/// Adds the client's number to a message, if the client shares the process.
+pub(super) fn with_client(number: Option<usize>, mut message: WorkerMessage) -> WorkerMessage {
     if number.is_none() {
         return message;
     }
@@ -31,43 +31,46 @@ pub(super) fn of_client(number: Option<usize>, mut message: WorkerMessage) -> Wo
     message
 }
 
-/// The clients of a process, by the number that requests name; `None`: the one that is alone.
+/// The clients of a process, by the number in their requests; `None` for a client that has the process to itself.
 pub(super) struct Clients {
     requests: BTreeMap<Option<usize>, Sender<Request>>,
     init: Option<Init>,
 }
 
-pub(super) enum Taken {
-    /// A client answers it.
-    Asked,
-    /// A client has joined, and answers it.
+/// The result of dispatching a line.
+pub(super) enum Dispatched {
+    /// The request was passed to a client, which replies.
+    Passed,
+    /// A client has joined, and replies.
     Joined {
         client: usize,
         requests: Receiver<Request>,
     },
-    /// This is the answer.
+    /// The request was answered with this reply.
     Answered(WorkerMessage),
 }
 
 impl Clients {
-    pub(super) fn new(alone: Sender<Request>) -> Self {
+    pub(super) fn new(unshared: Sender<Request>) -> Self {
         Clients {
-            requests: BTreeMap::from([(None, alone)]),
+            requests: BTreeMap::from([(None, unshared)]),
             init: None,
         }
     }
 
+    /// Dispatches the request in a line.
+    ///
     /// # Errors
-    /// The line has no id, so that it cannot be answered.
-    pub(super) fn take(&mut self, line: Line) -> Result<Taken, String> {
-        let request = match understand(line) {
+    /// Returns a message for the log if the line has no `id`, so that it cannot be answered.
+    pub(super) fn dispatch(&mut self, line: Line) -> Result<Dispatched, String> {
+        let request = match parse_request(line) {
             Ok(request) => request,
-            Err((Some(id), help)) => return Ok(answered(id, None, wrong(help))),
+            Err((Some(id), help)) => return Ok(answered(id, None, invalid(help))),
             Err((None, help)) => return Err(help),
         };
         let Request { id, client, ask } = request;
         match ask {
-            RequestKind::Join(join) => Ok(self.joined(id, client, join)),
+            RequestKind::Join(join) => Ok(self.join(id, client, join)),
             RequestKind::Block {
                 for_ms,
                 scope: TaskScope::Loop,
@@ -84,23 +87,31 @@ impl Clients {
         }
     }
 
-    fn pass(&self, request: Request) -> Taken {
+    fn pass(&self, request: Request) -> Dispatched {
         let (id, client) = (request.id, request.client);
-        let requests = self.requests.get(&client);
-        match requests.is_some_and(|requests| requests.send(request).is_ok()) {
-            true => Taken::Asked,
-            false => answered(id, client, wrong("no such client has joined")),
+        let passed = self
+            .requests
+            .get(&client)
+            .is_some_and(|requests| requests.send(request).is_ok());
+        if passed {
+            Dispatched::Passed
+        } else {
+            answered(id, client, invalid("no such client has joined"))
         }
     }
 
-    /// To the client that joins it is its `init`.
-    fn joined(&mut self, id: u64, client: Option<usize>, join: Join) -> Taken {
+    /// Starts a client. The client itself receives its `join` as an `init`.
+    fn join(&mut self, id: u64, client: Option<usize>, join: Join) -> Dispatched {
         let (Some(number), Some(init)) = (client, &self.init) else {
-            let answer = wrong("`join` needs a `client`, and `init` before it");
+            let answer = invalid("`join` needs a `client`, and `init` before it");
             return answered(id, client, answer);
         };
         if self.requests.contains_key(&client) {
-            return answered(id, client, wrong("`join` came a second time"));
+            return answered(
+                id,
+                client,
+                invalid("received a second `join` for this client"),
+            );
         }
         let init = Init {
             worker: number,
@@ -112,44 +123,45 @@ impl Clients {
         self.requests.insert(client, sender);
         let ask = RequestKind::Init(init);
         self.pass(Request { id, client, ask });
-        Taken::Joined {
+        Dispatched::Joined {
             client: number,
             requests,
         }
     }
 }
 
-fn answered(id: u64, client: Option<usize>, answer: Answer) -> Taken {
-    Taken::Answered(WorkerMessage::Reply { id, client, answer })
+fn answered(id: u64, client: Option<usize>, answer: Answer) -> Dispatched {
+    Dispatched::Answered(WorkerMessage::Reply { id, client, answer })
 }
 
-/// The requests to a client. While it acquires they are looked at, because one may tell it to give up.
+/// The requests to a client. They are read ahead while it acquires, because one of them may cancel the `acquire`.
 pub(super) struct Requests {
-    coming: Receiver<Request>,
+    incoming: Receiver<Request>,
     waiting: VecDeque<Request>,
 }
 
 impl Requests {
-    pub(super) fn new(coming: Receiver<Request>) -> Self {
+    pub(super) fn new(incoming: Receiver<Request>) -> Self {
         let waiting = VecDeque::new();
-        Requests { coming, waiting }
+        Requests { incoming, waiting }
     }
 
     pub(super) async fn next(&mut self) -> Option<Request> {
         match self.waiting.pop_front() {
             Some(request) => Some(request),
-            None => self.coming.next().await,
+            None => self.incoming.next().await,
         }
     }
 
-    /// Passes on that the client gives up the request `cancelled`. Everything else waits. Cancel-safe.
-    pub(super) async fn watch(
+    /// Reads requests while the client works on one. Cancels the `acquire` request with the number `acquire`, if
+    /// that is requested; all other requests wait. Never returns. Cancel-safe.
+    pub(super) async fn watch_for_cancel(
         &mut self,
-        cancelled: Option<u64>,
+        acquire: Option<u64>,
         canceller: &Canceller,
     ) -> Infallible {
-        if let Some(id) = cancelled {
-            while let Some(request) = self.coming.next().await {
+        if let Some(id) = acquire {
+            while let Some(request) = self.incoming.next().await {
                 match request.ask {
                     RequestKind::Cancel { of } if of == id => canceller.cancel(),
                     _ => self.waiting.push_back(request),
@@ -160,8 +172,8 @@ impl Requests {
     }
 }
 
-/// The request in a line. If it is none: its id, as far as it has one, and what is wrong.
-fn understand(line: Line) -> Result<Request, (Option<u64>, String)> {
+/// Parses the request in a line. If it is invalid, returns its `id`, if it has one, and what is wrong.
+fn parse_request(line: Line) -> Result<Request, (Option<u64>, String)> {
     let Line::Whole(text) = line else {
         let help = "a line longer than a mebibyte is not a request";
         return Err((None, help.into()));
@@ -173,8 +185,8 @@ fn understand(line: Line) -> Result<Request, (Option<u64>, String)> {
     })
 }
 
-/// The request was not valid, so nothing was done.
-pub(super) fn wrong(message: impl Into<String>) -> Answer {
+/// Returns the reply to an invalid request, which had no effect.
+pub(super) fn invalid(message: impl Into<String>) -> Answer {
     Answer::Error {
         message: message.into(),
         definite: true,

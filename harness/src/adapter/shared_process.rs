@@ -1,5 +1,5 @@
-//! The driver's end of a worker process that several clients share: their requests go out on its one line, each with a
-//! number that no other has, and each answer goes to the client that had asked.
+//! The driver's end of a worker process that several clients share. Their requests are sent on the process's one
+//! standard input, each with a unique number, and each reply is passed to the client that sent the request.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -14,7 +14,7 @@ use super::message::{
     Answer, Init, Join, Notification, Offers, Request, RequestKind, WorkerMessage,
 };
 use super::process::{WorkerOutput, WorkerStdin, WorkerStdout};
-use super::protocol_fault::{LINE_KEPT, MalformedLine, ProtocolFault, cut};
+use super::protocol_fault::{MAX_LINE_CHARS, MalformedLine, ProtocolFault, truncate};
 use crate::clock::Clock;
 
 /// A worker process that several clients share.
@@ -29,23 +29,25 @@ impl Drop for SharedProcess {
     }
 }
 
-/// One client's part of the line.
+/// One client's connection to a shared process.
 pub struct ClientLine {
     process: Rc<SharedProcess>,
     client: usize,
-    heard: Receiver<WorkerOutput>,
+    outputs: Receiver<WorkerOutput>,
 }
 
-/// When a task had been blocked for as long as was asked, by the run's clock, or what the adapter said instead.
+/// Receives the time on the run's clock at which a task was unblocked, or the adapter's error.
 pub type Unblocked = oneshot::Receiver<Result<u64, String>>;
 
-struct Open {
+/// A request that has not been answered.
+struct PendingRequest {
     client: usize,
-    asked: Asked,
+    purpose: Purpose,
 }
 
-enum Asked {
-    /// `init`. Everybody who waits for it is in [`Begun::Asked`].
+/// The purpose of a request to the process.
+enum Purpose {
+    /// `init`. The clients that wait for its reply are in [`Startup::Pending`].
     Init,
     /// `join`, with the number of the client's `init`.
     Join(u64),
@@ -55,32 +57,34 @@ enum Asked {
     Block(oneshot::Sender<Result<u64, String>>),
 }
 
-enum Begun {
-    Not,
-    /// These clients wait, each with the number of its `init`.
-    Asked(Vec<(usize, u64, Join)>),
+/// The state of the process's initialization.
+enum Startup {
+    NotStarted,
+    /// `init` was sent. These clients wait for its reply, each with the number of its own `init`.
+    Pending(Vec<(usize, u64, Join)>),
     Ready(Answer),
 }
 
 struct Lines {
-    /// More than one client lives here, so requests say whose they are.
+    /// Whether the process has more than one client, so that requests must carry the client.
     is_shared: bool,
-    /// The URLs that the process gets with `init`.
+    /// The URLs that the process receives with `init`.
     nodes: Vec<String>,
     clock: Clock,
     to_send: Sender<Request>,
-    heard: BTreeMap<usize, Sender<WorkerOutput>>,
-    /// All clients that there ever were.
+    outputs: BTreeMap<usize, Sender<WorkerOutput>>,
+    /// All clients that have ever been connected.
     known: BTreeSet<usize>,
-    open: HashMap<u64, Open>,
+    pending: HashMap<u64, PendingRequest>,
     last_id: u64,
-    begun: Begun,
-    /// Its last output.
+    startup: Startup,
+    /// The last output of the process, if it has ended.
     ended: Option<WorkerOutput>,
 }
 
 impl SharedProcess {
-    /// Carries the lines of this process, whose connections go to `nodes`. Must be called inside a `LocalSet`.
+    /// Forwards the messages of this process, whose connections lead to `nodes`. Must be called inside a
+    /// `LocalSet`.
     pub fn begin(
         mut stdin: WorkerStdin,
         mut stdout: WorkerStdout,
@@ -89,23 +93,22 @@ impl SharedProcess {
         clock: Clock,
     ) -> Rc<Self> {
         let (to_send, mut requests) = local_channel();
-        let lines = Lines::of_no_client(is_shared, nodes, clock, to_send);
-        let lines = Rc::new(RefCell::new(lines));
+        let lines = Rc::new(RefCell::new(Lines::new(is_shared, nodes, clock, to_send)));
         let writing = async move {
             while let Some(request) = requests.next().await {
-                // If it no longer reads, the other task hears how it ended.
+                // If the process no longer reads, the other task receives how it ended.
                 if stdin.send(&request).await.is_err() {
                     return;
                 }
             }
         };
-        let listening = {
+        let reading = {
             let lines = Rc::clone(&lines);
             async move {
-                // The last output is noted in `ended`; after it the next would come at once, for ever.
+                // After the last output, which is kept in `ended`, `next` would return immediately, forever.
                 while lines.borrow().ended.is_none() {
                     let output = stdout.next().await;
-                    lines.borrow_mut().take(output);
+                    lines.borrow_mut().handle_output(output);
                 }
             }
         };
@@ -113,45 +116,45 @@ impl SharedProcess {
             lines,
             tasks: [
                 tokio::task::spawn_local(writing),
-                tokio::task::spawn_local(listening),
+                tokio::task::spawn_local(reading),
             ],
         })
     }
 
-    /// True if this client can begin here: the process runs, and it has not lived here before.
-    pub fn takes(&self, client: usize) -> bool {
+    /// Returns whether this client can start here: the process runs, and the client has not been here before.
+    pub fn accepts(&self, client: usize) -> bool {
         let lines = self.lines.borrow();
         lines.ended.is_none() && !lines.known.contains(&client)
     }
 
-    /// A client begins to use the line.
+    /// Connects a client to the process.
     pub fn connect(self: &Rc<Self>, client: usize) -> ClientLine {
-        let (sender, heard) = local_channel();
+        let (sender, outputs) = local_channel();
         let mut lines = self.lines.borrow_mut();
         lines.known.insert(client);
-        lines.heard.insert(client, sender);
+        lines.outputs.insert(client, sender);
         drop(lines);
         ClientLine {
             process: Rc::clone(self),
             client,
-            heard,
+            outputs,
         }
     }
 
-    /// True if all clients use the same connections, so that nobody can tell from a connection whose command came.
+    /// Returns whether all clients use the same connections, so that a connection does not identify the client.
     pub fn shares_connections(&self) -> bool {
         let lines = self.lines.borrow();
         lines.is_shared && lines.offers().own_connections != Some(true)
     }
 
-    /// Asks the adapter to block its event loop, or the client's thread, for so long.
+    /// Asks the adapter to block its event loop or the client's thread for `for_ms` milliseconds.
     pub fn block(&self, client: usize, scope: TaskScope, for_ms: u64) -> Unblocked {
         let (sender, unblocked) = oneshot::channel();
         let ask = RequestKind::Block { for_ms, scope };
-        // If it has ended, the sender is dropped.
-        let asked = Asked::Block(sender);
+        // If the process has ended, the sender is dropped.
+        let purpose = Purpose::Block(sender);
         let mut lines = self.lines.borrow_mut();
-        lines.send(client, asked, ask).unwrap_or_default();
+        lines.send(client, purpose, ask).unwrap_or_default();
         unblocked
     }
 }
@@ -160,103 +163,103 @@ impl ClientLine {
     /// Sends a request.
     ///
     /// # Errors
-    /// The process has ended.
+    /// Returns an error if the process has ended.
     pub fn send(&self, request: Request) -> Result<(), Closed> {
         let Request { id, ask, .. } = request;
-        self.process.lines.borrow_mut().ask(self.client, id, ask)
+        self.process
+            .lines
+            .borrow_mut()
+            .request(self.client, id, ask)
     }
 
-    /// The next thing that the client says, or that happens to its process. Cancel-safe.
+    /// Waits for the client's next message, or for the end of its process. Cancel-safe.
     pub async fn next(&mut self) -> WorkerOutput {
-        let gone = || WorkerOutput::Exited("the line is closed".into());
-        self.heard.next().await.unwrap_or_else(gone)
+        let closed = || WorkerOutput::Exited("the line is closed".into());
+        self.outputs.next().await.unwrap_or_else(closed)
     }
 
-    /// The client is told nothing more, and what it was told is dropped: the process goes on for the others.
+    /// Discards all past and future messages of the client. The process continues to run for the other clients.
     pub fn stop_listening(&mut self) {
-        self.process.lines.borrow_mut().heard.remove(&self.client);
-        (_, self.heard) = local_channel();
+        self.process.lines.borrow_mut().outputs.remove(&self.client);
+        (_, self.outputs) = local_channel();
     }
 }
 
 impl Drop for ClientLine {
     fn drop(&mut self) {
-        self.process.lines.borrow_mut().heard.remove(&self.client);
+        self.process.lines.borrow_mut().outputs.remove(&self.client);
     }
 }
 
 impl Lines {
-    fn of_no_client(
-        is_shared: bool,
-        nodes: Vec<String>,
-        clock: Clock,
-        to_send: Sender<Request>,
-    ) -> Self {
+    fn new(is_shared: bool, nodes: Vec<String>, clock: Clock, to_send: Sender<Request>) -> Self {
         Lines {
             is_shared,
             nodes,
             clock,
             to_send,
-            heard: BTreeMap::new(),
+            outputs: BTreeMap::new(),
             known: BTreeSet::new(),
-            open: HashMap::new(),
+            pending: HashMap::new(),
             last_id: 0,
-            begun: Begun::Not,
+            startup: Startup::NotStarted,
             ended: None,
         }
     }
 
     fn offers(&self) -> Offers {
-        match &self.begun {
-            Begun::Ready(Answer::Ready { offers, .. }) => *offers,
+        match &self.startup {
+            Startup::Ready(Answer::Ready { offers, .. }) => *offers,
             _ => Offers::default(),
         }
     }
 
-    /// A client asks. Its `init` begins the process if nobody has, and lets the client join.
-    fn ask(&mut self, client: usize, id: u64, ask: RequestKind) -> Result<(), Closed> {
+    /// Sends a client's request. The first `init` initializes the process; the `init` of a further client becomes a
+    /// `join`.
+    fn request(&mut self, client: usize, id: u64, ask: RequestKind) -> Result<(), Closed> {
         let init = match ask {
             RequestKind::Init(init) => init,
             RequestKind::Cancel { of } => return self.cancel(client, of),
-            ask => return self.send(client, Asked::Own(id), ask),
+            ask => return self.send(client, Purpose::Own(id), ask),
         };
         let (nodes, seed) = (init.nodes.clone(), init.seed);
         let join = Join { nodes, seed };
-        match &mut self.begun {
-            Begun::Asked(waiting) => {
+        match &mut self.startup {
+            Startup::Pending(waiting) => {
                 waiting.push((client, id, join));
                 Ok(())
             }
-            Begun::Ready(ready) => {
+            Startup::Ready(ready) => {
                 let ready = ready.clone();
                 self.join(client, id, join, &ready)
             }
-            Begun::Not => {
-                self.begun = Begun::Asked(vec![(client, id, join)]);
+            Startup::NotStarted => {
+                self.startup = Startup::Pending(vec![(client, id, join)]);
                 let nodes = self.nodes.clone();
                 let init = RequestKind::Init(Init { nodes, ..init });
-                self.send(client, Asked::Init, init)
+                self.send(client, Purpose::Init, init)
             }
         }
     }
 
-    /// The process is ready. A client joins it, unless it is alone there, or must be: then this is its answer.
+    /// Lets a client join the process, which is ready. If the process has only this client, or supports only one,
+    /// the reply to `init` is the client's reply.
     fn join(&mut self, client: usize, id: u64, join: Join, ready: &Answer) -> Result<(), Closed> {
         if self.is_shared && self.offers().clients == Some(true) {
-            return self.send(client, Asked::Join(id), RequestKind::Join(join));
+            return self.send(client, Purpose::Join(id), RequestKind::Join(join));
         }
         self.reply(client, id, ready.clone());
         Ok(())
     }
 
-    /// A client gives up its request of this number. That has no answer of its own.
+    /// Cancels the client's request with this number. `cancel` has no reply of its own.
     fn cancel(&mut self, client: usize, own: u64) -> Result<(), Closed> {
-        let is_it = |open: &Open| {
-            open.client == client && matches!(open.asked, Asked::Own(id) if id == own)
+        let is_it = |request: &PendingRequest| {
+            request.client == client && matches!(request.purpose, Purpose::Own(id) if id == own)
         };
-        let asked = self.open.iter().find(|(_, open)| is_it(open));
-        let Some((&of, _)) = asked else {
-            // It has been answered.
+        let cancelled = self.pending.iter().find(|(_, request)| is_it(request));
+        let Some((&of, _)) = cancelled else {
+            // It has been answered already.
             return Ok(());
         };
         self.last_id += 1;
@@ -265,143 +268,146 @@ impl Lines {
         self.to_send.send(Request { id, client, ask })
     }
 
-    fn send(&mut self, client: usize, asked: Asked, ask: RequestKind) -> Result<(), Closed> {
+    fn send(&mut self, client: usize, purpose: Purpose, ask: RequestKind) -> Result<(), Closed> {
         if self.ended.is_some() {
             return Err(Closed);
         }
         self.last_id += 1;
         let id = self.last_id;
-        let named = self.is_shared && !matches!(asked, Asked::Init);
-        self.open.insert(id, Open { client, asked });
+        let named = self.is_shared && !matches!(purpose, Purpose::Init);
+        self.pending.insert(id, PendingRequest { client, purpose });
         let client = named.then_some(client);
         self.to_send.send(Request { id, client, ask })
     }
 
     fn reply(&self, client: usize, id: u64, answer: Answer) {
         let reply = WorkerMessage::reply(id, answer);
-        self.tell(client, WorkerOutput::Message(reply));
+        self.deliver(client, WorkerOutput::Message(reply));
     }
 
-    /// A client that has left, or was killed, hears nothing.
-    fn tell(&self, client: usize, output: WorkerOutput) {
-        if let Some(heard) = self.heard.get(&client) {
-            heard.send(output).unwrap_or_default();
+    /// Passes an output to a client, unless the client has left or was killed.
+    fn deliver(&self, client: usize, output: WorkerOutput) {
+        if let Some(outputs) = self.outputs.get(&client) {
+            outputs.send(output).unwrap_or_default();
         }
     }
 
-    fn take(&mut self, output: WorkerOutput) {
+    fn handle_output(&mut self, output: WorkerOutput) {
         match output {
             WorkerOutput::Message(WorkerMessage::Reply { id, client, answer }) => {
-                self.answered(id, client, answer);
+                self.handle_reply(id, client, answer);
             }
-            WorkerOutput::Message(WorkerMessage::Event(event)) => self.event(event),
-            WorkerOutput::Garbage(line) => self.broken(line),
+            WorkerOutput::Message(WorkerMessage::Event(event)) => self.handle_event(event),
+            WorkerOutput::Garbage(line) => self.report_fault(line),
             WorkerOutput::Exited(_) => {
-                for client in self.heard.keys() {
-                    self.tell(*client, output.clone());
+                for client in self.outputs.keys() {
+                    self.deliver(*client, output.clone());
                 }
-                self.open.clear();
+                self.pending.clear();
                 self.ended = Some(output);
             }
         }
     }
 
-    fn answered(&mut self, id: u64, named: Option<usize>, answer: Answer) {
-        let Some(open) = self.open.remove(&id) else {
-            let fault = match id <= self.last_id {
-                true => ProtocolFault::SecondAnswer { id },
-                false => ProtocolFault::wrong_id(self.last_id, id),
+    fn handle_reply(&mut self, id: u64, named: Option<usize>, answer: Answer) {
+        let Some(request) = self.pending.remove(&id) else {
+            let fault = if id <= self.last_id {
+                ProtocolFault::SecondAnswer { id }
+            } else {
+                ProtocolFault::wrong_id(self.last_id, id)
             };
-            return self.faulty(fault, id, answer);
+            return self.report_faulty_reply(fault, id, answer);
         };
-        let client = open.client;
+        let client = request.client;
         if let Some(found) = named.filter(|named| *named != client) {
             let fault = ProtocolFault::WrongClient {
                 message: answer.reply(),
                 found,
-                asked: Some(client),
+                expected: Some(client),
             };
-            return self.faulty(fault, id, answer);
+            return self.report_faulty_reply(fault, id, answer);
         }
-        match (open.asked, answer) {
-            (Asked::Join(own), Answer::Joined) => {
-                if let Begun::Ready(ready) = &self.begun {
+        match (request.purpose, answer) {
+            (Purpose::Join(own), Answer::Joined) => {
+                if let Startup::Ready(ready) = &self.startup {
                     self.reply(client, own, ready.clone());
                 }
             }
-            // The driver says what is wrong with any other answer to its `init`.
-            (Asked::Own(own) | Asked::Join(own), answer) => self.reply(client, own, answer),
-            (Asked::Init, answer) => self.begun(answer),
-            (Asked::Block(waits), Answer::Blocked) => {
+            // The driver diagnoses any other reply to its `init`.
+            (Purpose::Own(own) | Purpose::Join(own), answer) => self.reply(client, own, answer),
+            (Purpose::Init, answer) => self.handle_init_reply(answer),
+            (Purpose::Block(waits), Answer::Blocked) => {
                 waits.send(Ok(self.clock.now_ns())).unwrap_or_default();
             }
-            (Asked::Block(waits), Answer::Error { message, .. }) => {
+            (Purpose::Block(waits), Answer::Error { message, .. }) => {
                 waits.send(Err(message)).unwrap_or_default();
             }
-            (Asked::Block(_), answer) => {
+            (Purpose::Block(_), answer) => {
                 let fault = ProtocolFault::wrong_answer("block", answer.reply());
-                self.faulty(fault, id, answer);
+                self.report_faulty_reply(fault, id, answer);
             }
         }
     }
 
-    /// The answer to `init` is everybody's who waits for it.
-    fn begun(&mut self, answer: Answer) {
-        let Begun::Asked(waiting) = std::mem::replace(&mut self.begun, Begun::Not) else {
+    /// Passes the reply to `init` to all clients that wait for it.
+    fn handle_init_reply(&mut self, answer: Answer) {
+        let Startup::Pending(waiting) = std::mem::replace(&mut self.startup, Startup::NotStarted)
+        else {
             return;
         };
         let is_ready = matches!(answer, Answer::Ready { .. });
         if is_ready {
-            self.begun = Begun::Ready(answer.clone());
+            self.startup = Startup::Ready(answer.clone());
         }
         for (client, id, join) in waiting {
-            match is_ready {
-                // If it has ended meanwhile, everybody hears that.
-                true => self.join(client, id, join, &answer).unwrap_or_default(),
-                false => self.reply(client, id, answer.clone()),
+            if is_ready {
+                // If the process has ended in the meantime, all clients receive that.
+                self.join(client, id, join, &answer).unwrap_or_default();
+            } else {
+                self.reply(client, id, answer.clone());
             }
         }
     }
 
-    fn event(&mut self, event: Notification) {
+    fn handle_event(&mut self, event: Notification) {
         let client = match (event.client(), self.is_shared) {
             (Some(client), true) => client,
             (_, false) => match self.known.first() {
-                Some(alone) => *alone,
+                Some(only_client) => *only_client,
                 None => return,
             },
             (None, true) => {
                 let (message, field) = (event.event(), "client");
                 let fault = ProtocolFault::MissingField { message, field };
-                return self.broken(malformed(fault, &event));
+                return self.report_fault(malformed(fault, &event));
             }
         };
         if !self.known.contains(&client) {
             let fault = ProtocolFault::WrongClient {
                 message: event.event(),
                 found: client,
-                asked: None,
+                expected: None,
             };
-            return self.broken(malformed(fault, &event));
+            return self.report_fault(malformed(fault, &event));
         }
-        self.tell(client, WorkerOutput::Message(WorkerMessage::Event(event)));
+        self.deliver(client, WorkerOutput::Message(WorkerMessage::Event(event)));
     }
 
-    fn faulty(&self, fault: ProtocolFault, id: u64, answer: Answer) {
-        self.broken(malformed(fault, &WorkerMessage::reply(id, answer)));
+    fn report_faulty_reply(&self, fault: ProtocolFault, id: u64, answer: Answer) {
+        self.report_fault(malformed(fault, &WorkerMessage::reply(id, answer)));
     }
 
-    /// The process has broken the protocol. One client tells it: with it all of them end.
-    fn broken(&self, line: MalformedLine) {
-        if let Some(client) = self.heard.keys().next() {
-            self.tell(*client, WorkerOutput::Garbage(line));
+    /// Passes a violation of the protocol to one client. This ends the process with all clients.
+    fn report_fault(&self, line: MalformedLine) {
+        if let Some(client) = self.outputs.keys().next() {
+            self.deliver(*client, WorkerOutput::Garbage(line));
         }
     }
 }
 
 fn malformed(fault: ProtocolFault, message: &impl serde::Serialize) -> MalformedLine {
-    let line = serde_json::to_string(message).unwrap_or_default();
-    let line = cut(&line, LINE_KEPT);
+    let text = serde_json::to_string(message).unwrap_or_default();
+    let line = truncate(&text, MAX_LINE_CHARS);
     MalformedLine { fault, line }
 }
 
@@ -409,10 +415,10 @@ fn malformed(fault: ProtocolFault, message: &impl serde::Serialize) -> Malformed
 mod tests {
     use super::*;
 
-    /// A process of two clients that reads and writes nothing.
+    /// Returns a process of two clients that reads and writes nothing.
     fn process() -> Rc<SharedProcess> {
         let (to_send, _) = local_channel();
-        let lines = Lines::of_no_client(true, Vec::new(), Clock::start(), to_send);
+        let lines = Lines::new(true, Vec::new(), Clock::start(), to_send);
         let idle = || tokio::task::spawn_local(std::future::pending::<()>());
         Rc::new(SharedProcess {
             lines: Rc::new(RefCell::new(lines)),
@@ -421,26 +427,25 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn client_that_listens_no_more_is_told_nothing() {
+    async fn client_that_stopped_listening_receives_nothing() {
         let tasks = tokio::task::LocalSet::new();
-        let told = tasks.run_until(async {
+        let test = async {
             let process = process();
             let (mut flooding, mut other) = (process.connect(0), process.connect(1));
-            let event = Notification::Lost {
+            let event = WorkerOutput::Message(WorkerMessage::Event(Notification::Lost {
                 token: "a".into(),
                 client: Some(0),
-            };
-            let event = WorkerOutput::Message(WorkerMessage::Event(event));
-            process.lines.borrow_mut().take(event.clone());
+            }));
+            process.lines.borrow_mut().handle_output(event.clone());
             flooding.stop_listening();
-            assert_eq!(process.lines.borrow().heard.len(), 1);
-            process.lines.borrow_mut().take(event);
+            assert_eq!(process.lines.borrow().outputs.len(), 1);
+            process.lines.borrow_mut().handle_output(event);
             let closed = WorkerOutput::Exited("the line is closed".into());
             assert_eq!(flooding.next().await, closed);
             let ended = WorkerOutput::Exited("killed".into());
-            process.lines.borrow_mut().take(ended.clone());
+            process.lines.borrow_mut().handle_output(ended.clone());
             assert_eq!(other.next().await, ended);
-        });
-        told.await;
+        };
+        tasks.run_until(test).await;
     }
 }

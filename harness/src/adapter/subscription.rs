@@ -1,5 +1,4 @@
-//! A worker's subscription to a channel of a real Redis node: redis-rs's connection for RESP2, which
-//! carries nothing else.
+//! A worker's subscription to a channel of a real Redis node. It has its own RESP2 connection.
 
 use std::io;
 use std::sync::Arc;
@@ -12,21 +11,21 @@ use redis::{RedisError, RedisResult};
 
 use super::reconnecting::{Origin, within};
 
-/// Ends with its connection.
+/// A subscription that ends with its connection.
 struct Subscribed(PubSub);
 
-/// Connects and subscribes; both together fail after `timeout` at the latest.
+/// Connects and subscribes. Both together fail after `timeout` at the latest.
 pub(super) async fn subscribe(
     origin: Arc<Origin>,
     channel: String,
     timeout: Duration,
 ) -> RedisResult<Box<dyn Subscription>> {
-    let subscribed = async {
+    let subscribing = async {
         let mut connection = origin.open_for_subscriptions().await?;
         connection.subscribe(channel).await?;
         RedisResult::Ok(connection)
     };
-    let connection = within(timeout, "subscription", subscribed).await?;
+    let connection = within(timeout, "subscription", subscribing).await?;
     Ok(Box::new(Subscribed(connection)))
 }
 

@@ -1,4 +1,4 @@
-//! What starts a worker process.
+//! The command that starts a worker process.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,22 +6,23 @@ use std::path::PathBuf;
 #[cfg(feature = "servers")]
 use tokio::process::Command;
 
-/// A program with its arguments, and where and with which environment it is started.
+/// A program with its arguments, its working directory and its environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorkerCommand {
     /// The program and its arguments.
     pub argv: Vec<String>,
-    /// Its working directory; `None`: that of this process.
+    /// Its working directory, or `None` for that of this process.
     pub directory: Option<PathBuf>,
     /// Variables that are added to the environment of this process, or of the container.
     pub environment: BTreeMap<String, String>,
-    /// The image of the container that the worker lives in; `None`: it is a process of this machine. With
-    /// an image `argv` is what carries the container's standard streams, and gets its name as last word.
+    /// The image of the container in which the worker runs, or `None` for a process of this machine. With an image,
+    /// `argv` is the command that attaches to the container's standard streams; the container's name is appended to
+    /// it.
     pub image: Option<String>,
 }
 
 impl WorkerCommand {
-    /// A program in the working directory of this process, with its environment.
+    /// Creates a command that runs in the working directory of this process, with its environment.
     pub fn new(argv: Vec<String>) -> WorkerCommand {
         WorkerCommand {
             argv,
@@ -29,7 +30,7 @@ impl WorkerCommand {
         }
     }
 
-    /// A container of this image. `argv` is what carries its standard streams.
+    /// Creates a command for a container of this image. `argv` attaches to its standard streams.
     pub fn in_container(image: &str, argv: Vec<String>) -> WorkerCommand {
         WorkerCommand {
             image: Some(image.to_owned()),
@@ -37,8 +38,8 @@ impl WorkerCommand {
         }
     }
 
-    /// The words to start. A relative path of the program is taken from the working directory that the
-    /// program gets: whether the operating system does that too is not specified.
+    /// Returns the command line to start. A relative path of the program is resolved against the program's own
+    /// working directory, because it is unspecified whether the operating system does so.
     #[cfg(feature = "servers")]
     pub(crate) fn argv_to_start(&self) -> Vec<String> {
         let mut argv = self.argv.clone();
@@ -57,7 +58,7 @@ impl WorkerCommand {
         if let Some(directory) = &self.directory {
             command.current_dir(directory);
         }
-        // A container has an environment of its own.
+        // A container has its own environment.
         if self.image.is_none() {
             command.envs(&self.environment);
         }

@@ -1,4 +1,4 @@
-//! One check: what it is about, and the function that makes it.
+//! One check: its description, and the function that performs it.
 
 use futures_util::future::LocalBoxFuture;
 
@@ -9,35 +9,37 @@ use super::outcome::{CheckEnd, ConformanceError, Stop};
 /// One check.
 #[derive(Debug, Clone, Copy)]
 pub struct Check {
-    /// Its name.
+    /// Name of the check.
     pub name: &'static str,
-    /// What it says of an adapter that passes.
+    /// The behaviour of an adapter that passes.
     pub about: &'static str,
-    /// The paragraph of `docs/protocol.md` that it is about.
+    /// The section of `docs/protocol.md` that it checks.
     pub paragraph: &'static str,
-    /// Asks the two clients, and judges their answers.
-    pub(super) make: fn(&mut Clients) -> LocalBoxFuture<'_, CheckEnd>,
+    /// Sends requests to the two clients, and judges their replies.
+    pub(super) perform: fn(&mut Clients) -> LocalBoxFuture<'_, CheckEnd>,
 }
 
 impl Check {
-    /// Makes it, and says by which mistake it failed. An adapter that broke the protocol is killed. An error: the
-    /// check could not be made.
+    /// Runs the check, and returns the mistake if it failed. An adapter that broke the protocol is killed.
+    ///
+    /// # Errors
+    /// Returns an error if the check could not be performed.
     pub(super) async fn run(
         &self,
         clients: &mut Clients,
     ) -> Result<(CheckResult, Mistake), ConformanceError> {
         clients.begin(self.name);
-        let outcome = (self.make)(clients).await;
-        // Whatever happened, the next check finds a server that answers.
+        let outcome = (self.perform)(clients).await;
+        // In any case, the next check must find a server that answers.
         clients.thaw_server().await?;
-        let outcome = match outcome {
+        let final_outcome = match outcome {
             Ok(_) | Err(Stop::Problem(_)) => clients.events().await.map(|_| ()).and(outcome),
             other => other,
         };
-        let (problem, log) = match outcome {
-            Ok((status, detail)) => return Ok((self.result(status, detail), Mistake::OfCheck)),
+        let (problem, log) = match final_outcome {
+            Ok((status, detail)) => return Ok((self.result(status, detail), Mistake::Unshared)),
             Err(Stop::Problem(problem)) => (problem, Vec::new()),
-            Err(Stop::RequestAborted(who, problem)) => (problem, clients.dismiss(who).await),
+            Err(Stop::RequestAborted(who, problem)) => (problem, clients.kill(who).await),
             Err(Stop::Failed(error)) => return Err(error),
         };
         let result = CheckResult {

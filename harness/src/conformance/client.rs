@@ -1,4 +1,4 @@
-//! One process of the adapter. A question to it has a time limit.
+//! One process of the adapter. Every request to it has a time limit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -24,66 +24,71 @@ use crate::clock::Clock;
 use crate::process_stat::{ProcessStat, peers_of, waited_ns};
 use crate::servers::{BackendError, Reaper, Registration, WorkerContainer, parent_death_signal};
 
-/// How long an adapter may be silent beyond all waiting that was asked for.
+/// Time that an adapter may take to reply, in addition to the requested wait.
 const PATIENCE: Duration = Duration::from_millis(1_500);
-/// The same of a release: a library may try for seconds to give back what is gone, behind an extension that does so too.
+/// Time that a release may take: a library may retry for seconds, after an extension that does so too.
 const RELEASE_PATIENCE: Duration = Duration::from_secs(6);
-/// How long it may take to get ready. Nothing is tested by then, and on a machine that is busy a program
-/// that starts may have to wait for the disk or a processor for seconds, without using one.
+/// Time that the start may take. Nothing is tested by then, and on a busy machine a starting program may wait for
+/// the
+/// the disk or a CPU for seconds without using CPU time.
 const START_PATIENCE: Duration = Duration::from_secs(10);
-/// More for one in a container, each time: what goes to it and comes from it passes the engine, which a busy machine
-/// keeps waiting as well, and nobody sees for how long.
+/// Additional time per reply for an adapter in a container: its messages pass through the engine, which a busy
+/// machine delays for an unknown time as well.
 const ENGINE_PATIENCE: Duration = Duration::from_secs(10);
-/// One that works is given more time, so that a busy machine accuses nobody: as long as it uses a processor, or waits
-/// for one, for longer than [`IDLE`] in each of these.
+/// An adapter that is working gets more time, so that a busy machine does not make it fail: it is working while it
+/// uses or waits for a CPU for longer than [`IDLE`] in each window of this length.
 const WINDOW: Duration = Duration::from_secs(1);
 const IDLE: Duration = Duration::from_millis(50);
-/// What the kernel counts processor time in.
+/// The unit of the kernel's CPU time counters.
 const TICK: Duration = Duration::from_millis(10);
-/// At last, patience ends.
-const LONGEST: Duration = Duration::from_secs(20);
-/// How long it may take to exit after its input has ended.
+/// Maximum additional time for an adapter that is working.
+const MAX_EXTENSION: Duration = Duration::from_secs(20);
+/// Time that the adapter may take to exit after its input has ended.
 const END_PATIENCE: Duration = Duration::from_secs(3);
-/// How long what it started may take to follow.
+/// Time that the processes that it started may take to exit after it.
 const FOLLOW_PATIENCE: Duration = Duration::from_millis(1_500);
-/// Pause between two looks at processes that should end.
-const LOOK: Duration = Duration::from_millis(20);
-/// This many of the last lines of its log are told.
+/// Pause between two inspections of processes that should exit.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Number of the last lines of its log that are reported.
 const LAST_LINES: usize = 4;
 
+/// A process of the adapter.
 pub(super) struct Client {
     control: WorkerControl,
-    /// Its container, if it lives in one. `control` then is that of what carries its streams.
+    /// Its container, if it runs in one. Then `control` belongs to the process that carries its streams.
     container: Option<WorkerContainer>,
     stdin: Option<WorkerStdin>,
     stdout: WorkerStdout,
     log: PathBuf,
     clock: Clock,
     last_id: u64,
-    /// Requests that nobody waits for yet: what was asked, and when.
-    open: BTreeMap<u64, (&'static str, Duration)>,
-    /// Tokens that it was granted.
+    /// Requests whose replies are outstanding, by id: the `op`, and when it was sent.
+    pending: BTreeMap<u64, (&'static str, Duration)>,
+    /// Tokens of its grants.
     tokens: BTreeSet<String>,
-    /// Events that were not yet taken.
+    /// Events that `take_events` has not returned yet.
     events: Vec<Notification>,
-    /// How many events there were in all.
-    told: u32,
+    /// Total number of events.
+    event_count: u32,
     _registrations: [Registration; 2],
 }
 
 /// How a process ended after its input.
 #[derive(Debug)]
 pub(super) struct EndSeen {
-    /// In words; `None`: it went on, and was killed.
+    /// A description of its exit, or `None` if it did not exit and was killed.
     pub how: Option<String>,
-    /// How long it was given for it.
+    /// The time limit.
     pub within: Duration,
-    /// The processes that it left behind: name and number.
+    /// The processes that it left behind, with name and PID.
     pub left: Vec<String>,
 }
 
 impl Client {
-    /// Starts the process. One in a container has begun when this returns, or has ended. An error: it does not start.
+    /// Starts the process. In a container, it has started or exited when this returns.
+    ///
+    /// # Errors
+    /// Returns an error if the process does not start.
     pub(super) async fn start(
         command: &WorkerCommand,
         container: Option<WorkerContainer>,
@@ -99,11 +104,11 @@ impl Client {
         })?;
         let control = process.control;
         control.spare_group();
-        // At once: a process that has ended is soon gone.
+        // Register at once, because a process that has exited is soon gone.
         let group = reaper.group(control.pid()).map_err(BackendError::from)?;
         let marked = reaper.marked(&control.mark()).map_err(BackendError::from)?;
         if let Some(container) = &container {
-            // If it has ended, the adapter's first answer says so.
+            // If it has exited, the first request reports that.
             container.until_begun(control.exited()).await?;
         }
         Ok(Client {
@@ -114,16 +119,18 @@ impl Client {
             log: log.to_owned(),
             clock: clock.clone(),
             last_id: 0,
-            open: BTreeMap::new(),
+            pending: BTreeMap::new(),
             tokens: BTreeSet::new(),
             events: Vec::new(),
-            told: 0,
+            event_count: 0,
             _registrations: [group, marked],
         })
     }
 
-    /// Sends a request. `wait`: how long the adapter may take beside its own work. An error here and below: it broke
-    /// the protocol.
+    /// Sends a request, and returns it with its reply. The adapter may take `wait` in addition to its own work.
+    ///
+    /// # Errors
+    /// Returns an error if the adapter broke the protocol.
     pub(super) async fn ask(
         &mut self,
         ask: RequestKind,
@@ -137,55 +144,59 @@ impl Client {
             RequestKind::Extend { ttl_ms, .. } => (*ttl_ms, 0),
             _ => (0, 0),
         };
-        let told_wait = Duration::from_millis(wait_ms);
+        let requested_wait = Duration::from_millis(wait_ms);
         let patience = match ask {
             RequestKind::Init { .. } => START_PATIENCE,
             RequestKind::Release { .. } => RELEASE_PATIENCE + wait,
-            _ => PATIENCE + wait + told_wait,
+            _ => PATIENCE + wait + requested_wait,
         };
         self.last_id += 1;
         let id = self.last_id;
         let client = None;
         let line = serde_json::to_string(&Request { id, client, ask }).unwrap_or_default();
-        let exchange = self.exchange(op, &line, patience, told_wait).await?;
+        let exchange = self.exchange(op, &line, patience, requested_wait).await?;
         Ok(Exchange { ttl_ms, ..exchange })
     }
 
-    /// Sends a request of one of several clients, or of the only one, and does not wait for the answer. Returns its id.
+    /// Sends a request for one of several clients, or for the only client, without waiting for the reply. Returns
+    /// its id.
     pub(super) async fn send(&mut self, client: Option<usize>, ask: RequestKind) -> u64 {
         self.last_id += 1;
         let id = self.last_id;
-        self.open.insert(id, (ask.op(), self.clock.elapsed()));
+        self.pending.insert(id, (ask.op(), self.clock.elapsed()));
         let line = serde_json::to_string(&Request { id, client, ask }).unwrap_or_default();
         self.write(&line).await;
         id
     }
 
-    /// This request has no answer of its own.
+    /// Expects no reply to a request, because it has none of its own.
     pub(super) fn forget(&mut self, id: u64) {
-        self.open.remove(&id);
+        self.pending.remove(&id);
     }
 
-    /// The next answer to one of the requests that were sent.
-    pub(super) async fn answer(&mut self) -> Result<Exchange, Problem> {
-        let oldest = self.open.values().next();
+    /// Returns the next reply to one of the requests that were sent.
+    pub(super) async fn next_reply(&mut self) -> Result<Exchange, Problem> {
+        let oldest = self.pending.values().next();
         let (op, sent) = oldest.copied().unwrap_or_default();
-        let mut exchange = self.heard_after(sent, op, PATIENCE, Duration::ZERO).await?;
-        let Some((op, sent)) = self.open.remove(&exchange.id) else {
+        let mut exchange = self
+            .receive_reply(sent, op, PATIENCE, Duration::ZERO)
+            .await?;
+        let Some((op, sent)) = self.pending.remove(&exchange.id) else {
             let fault = ProtocolFault::wrong_id(self.last_id, exchange.id);
             return Err(Problem::from(fault).with_line(&exchange.line()));
         };
         (exchange.op, exchange.sent) = (op, sent);
-        self.of_a_fitting_kind(exchange)
+        self.check_reply_kind(exchange)
     }
 
-    /// The next request has this id, unless that was passed. Later ones follow it.
+    /// Continues with this id, unless it has been passed.
     pub(super) fn continue_ids_at(&mut self, id: u64) {
         self.last_id = self.last_id.max(id - 1);
     }
 
-    /// Sends a request as it stands here, with an id. `op`: whose answers it may get.
-    pub(super) async fn ask_oddly(
+    /// Sends an arbitrary JSON request with an id, and returns it with its reply. The reply may be any that `op`
+    /// allows.
+    pub(super) async fn ask_raw(
         &mut self,
         op: &'static str,
         mut request: Value,
@@ -197,15 +208,15 @@ impl Client {
     }
 
     /// Sends a line that is not a request.
-    pub(super) async fn babble(&mut self) {
-        // One that does not read any more is seen at the next request.
+    pub(super) async fn send_garbage(&mut self) {
+        // If the adapter no longer reads, the next request fails.
         self.write("this is not a request").await;
     }
 
     async fn write(&mut self, line: &str) {
         if let Some(stdin) = &mut self.stdin {
             let line = format!("{line}\n");
-            // A full pipe has no reader either.
+            // If the pipe stays full, the adapter does not read.
             let _ = timeout(PATIENCE, stdin.write(line.as_bytes())).await;
         }
     }
@@ -219,17 +230,17 @@ impl Client {
     ) -> Result<Exchange, Problem> {
         let sent = self.clock.elapsed();
         self.write(line).await;
-        let exchange = self.heard_after(sent, op, patience, wait).await?;
-        let asked = self.last_id;
-        if exchange.id != asked {
-            let fault = ProtocolFault::wrong_id(asked, exchange.id);
+        let exchange = self.receive_reply(sent, op, patience, wait).await?;
+        let expected_id = self.last_id;
+        if exchange.id != expected_id {
+            let fault = ProtocolFault::wrong_id(expected_id, exchange.id);
             return Err(Problem::from(fault).with_line(&exchange.line()));
         }
-        self.of_a_fitting_kind(exchange)
+        self.check_reply_kind(exchange)
     }
 
-    /// The next answer. `op`: what it is waited for.
-    async fn heard_after(
+    /// Waits for the next reply, which should answer `op`.
+    async fn receive_reply(
         &mut self,
         sent: Duration,
         op: &'static str,
@@ -238,18 +249,20 @@ impl Client {
     ) -> Result<Exchange, Problem> {
         let begun = self.clock.elapsed();
         loop {
-            let Some(heard) = self.hear(begun, patience).await else {
+            let Some(output) = self.receive(begun, patience).await else {
                 let within = self.clock.elapsed().saturating_sub(sent);
-                return Err(self.fault(match self.stdout.unfinished().is_empty() {
-                    true => ProtocolFault::NoAnswer { op, within, wait },
-                    false => ProtocolFault::Unfinished { op },
-                }));
+                let fault = if self.stdout.unfinished().is_empty() {
+                    ProtocolFault::NoAnswer { op, within, wait }
+                } else {
+                    ProtocolFault::Unfinished { op }
+                };
+                return Err(self.problem(fault));
             };
-            match heard {
+            match output {
                 WorkerOutput::Message(WorkerMessage::Event(event)) => {
-                    self.told += 1;
-                    if self.told > MAX_EVENTS {
-                        return Err(ProtocolFault::TooManyEvents { most: MAX_EVENTS }.into());
+                    self.event_count += 1;
+                    if self.event_count > MAX_EVENTS {
+                        return Err(ProtocolFault::TooManyEvents { max: MAX_EVENTS }.into());
                     }
                     self.events.push(event);
                 }
@@ -260,21 +273,21 @@ impl Client {
                         ttl_ms: 0,
                         answer,
                         sent,
-                        heard: self.clock.elapsed(),
+                        received: self.clock.elapsed(),
                     });
                 }
                 WorkerOutput::Garbage(malformed) => return Err(malformed.into()),
                 WorkerOutput::Exited(how) => {
-                    return Err(self.fault(ProtocolFault::Ended { op, how }));
+                    return Err(self.problem(ProtocolFault::Ended { op, how }));
                 }
             }
         }
     }
 
-    /// An answer of a kind that its request may get.
-    fn of_a_fitting_kind(&mut self, exchange: Exchange) -> Result<Exchange, Problem> {
+    /// Returns an error unless the reply is of a kind that its request may get.
+    fn check_reply_kind(&mut self, exchange: Exchange) -> Result<Exchange, Problem> {
         let reply = exchange.answer.reply();
-        // What the protocol does not have, it has no answers for.
+        // The protocol defines no replies for unknown requests, so any reply is accepted.
         let request = REQUESTS.iter().find(|(name, _)| *name == exchange.op);
         if request.is_some_and(|(_, answers)| !answers.contains(&reply)) {
             let fault = ProtocolFault::wrong_answer(exchange.op, reply);
@@ -284,18 +297,18 @@ impl Client {
         Ok(exchange)
     }
 
-    /// What it says next; `None`: nothing, for longer than patience lasts from this time on. What it says meanwhile
-    /// does not renew that.
-    async fn hear(&mut self, begun: Duration, patience: Duration) -> Option<WorkerOutput> {
+    /// Waits for the next output of the adapter, or returns `None` if it takes longer than `patience` from `begun`.
+    /// Other outputs in the meantime do not extend this time.
+    async fn receive(&mut self, begun: Duration, patience: Duration) -> Option<WorkerOutput> {
         let until = begun + patience + self.engine_patience();
         let left = until.saturating_sub(self.clock.elapsed());
-        if let Ok(heard) = timeout(left, self.stdout.next()).await {
-            return Some(heard);
+        if let Ok(output) = timeout(left, self.stdout.next()).await {
+            return Some(output);
         }
-        while self.clock.elapsed() < until + LONGEST {
+        while self.clock.elapsed() < until + MAX_EXTENSION {
             let before = self.busy_time().await;
-            if let Ok(heard) = timeout(WINDOW, self.stdout.next()).await {
-                return Some(heard);
+            if let Ok(output) = timeout(WINDOW, self.stdout.next()).await {
+                return Some(output);
             }
             if self.busy_time().await.saturating_sub(before) < IDLE {
                 return None;
@@ -305,11 +318,14 @@ impl Client {
     }
 
     fn engine_patience(&self) -> Duration {
-        let container = self.container.as_ref();
-        container.map_or(Duration::ZERO, |_| ENGINE_PATIENCE)
+        if self.container.is_some() {
+            ENGINE_PATIENCE
+        } else {
+            Duration::ZERO
+        }
     }
 
-    /// How long all its processes have used a processor, or waited for one although they could run.
+    /// Returns how long all its processes have used a CPU, or waited for one although they were runnable.
     async fn busy_time(&self) -> Duration {
         let living = self.living().await.unwrap_or_default();
         let busy = living.into_iter().map(|pid| {
@@ -320,16 +336,20 @@ impl Client {
         busy.sum()
     }
 
-    /// A fault, with the line that it has not finished.
-    fn fault(&self, fault: ProtocolFault) -> Problem {
+    /// Creates the problem for a fault, with the adapter's incomplete line, if there is one.
+    fn problem(&self, fault: ProtocolFault) -> Problem {
         let (problem, unfinished) = (Problem::from(fault), self.stdout.unfinished());
-        match unfinished.is_empty() {
-            true => problem,
-            false => problem.with_line(&unfinished),
+        if unfinished.is_empty() {
+            problem
+        } else {
+            problem.with_line(&unfinished)
         }
     }
 
-    /// The events that came since they were taken last. An error: one is about a token that it was never granted.
+    /// Removes and returns the events since the last call.
+    ///
+    /// # Errors
+    /// Returns an error if an event has a token that was never granted.
     pub(super) fn take_events(&mut self) -> Result<Vec<Notification>, Problem> {
         let events = std::mem::take(&mut self.events);
         for event in &events {
@@ -344,39 +364,45 @@ impl Client {
         Ok(events)
     }
 
-    /// Whom its processes are connected to. An error: the system does not show it.
+    /// Returns the addresses to which its processes are connected.
+    ///
+    /// # Errors
+    /// Returns an error if the system does not show them.
     pub(super) async fn peers(&self) -> Result<BTreeSet<SocketAddr>, String> {
         let living = match &self.container {
-            // What carries the streams is connected to the engine.
+            // The process that carries the streams is connected to the engine.
             Some(container) => container.processes().await.into_iter().collect(),
             None => self.living().await.map_err(|error| error.to_string())?,
         };
         peers_of(&living).map_err(|error| error.to_string())
     }
 
-    /// Ends its input, waits for its end, and looks what it leaves behind.
+    /// Closes the adapter's input, waits for its exit, and finds the processes that it leaves behind.
     pub(super) async fn end_input(&mut self) -> EndSeen {
-        // What is known of its descendants before it ends is known after.
+        // Descendants that are known before the exit are found afterwards.
         let _ = self.living().await;
         self.stdin = None;
         let within = END_PATIENCE + self.engine_patience();
         let how = timeout(within, self.control.exited()).await.ok();
         let begun = self.clock.elapsed();
-        let mut left = self.control.living().await.unwrap_or_default();
+        let mut living = self.control.living().await.unwrap_or_default();
         while how.is_some()
-            && !left.is_empty()
+            && !living.is_empty()
             && self.clock.elapsed().saturating_sub(begun) < FOLLOW_PATIENCE
         {
-            tokio::time::sleep(LOOK).await;
-            left = self.control.living().await.unwrap_or_default();
+            tokio::time::sleep(POLL_INTERVAL).await;
+            living = self.control.living().await.unwrap_or_default();
         }
         let pid = self.control.pid();
-        let left = left.into_iter().filter(|one| *one != pid).map(named);
-        let left = left.collect();
+        let left = living
+            .into_iter()
+            .filter(|one| *one != pid)
+            .map(describe_process)
+            .collect();
         EndSeen { how, within, left }
     }
 
-    /// The ids of its processes that live.
+    /// Returns the PIDs of its processes that are alive.
     async fn living(&self) -> Result<Vec<u32>, ProcessError> {
         let mut living = self.control.living().await?;
         if let Some(container) = &self.container {
@@ -387,7 +413,7 @@ impl Client {
 
     pub(super) async fn kill(&mut self) {
         if let Some(container) = &self.container {
-            // One that cannot be removed now is left to the end of all checks.
+            // A container that cannot be removed now is removed after all checks.
             let _ = container.remove().await;
         }
         self.control.kill().await;
@@ -398,8 +424,8 @@ impl Client {
     }
 }
 
-/// `sleep (4711)`.
-fn named(pid: u32) -> String {
+/// Describes a process, for example `sleep (4711)`.
+fn describe_process(pid: u32) -> String {
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     format!("{} ({pid})", name.trim())
 }

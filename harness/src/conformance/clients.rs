@@ -1,4 +1,4 @@
-//! Two clients of a lock and the server that they use, as a check asks them.
+//! The two clients of a lock and the server that the checks use.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use redis::aio::MultiplexedConnection;
 use super::client::Client;
 use super::exchange::Exchange;
 use super::finding::{Mistake, Problem};
-use super::keys::KeysSeen;
+use super::keys::KeySnapshot;
 use super::outcome::{Stop, Who};
 use crate::adapter::message::{Answer, Init, Join, Notification, PROTOCOL, PROTOCOLS, RequestKind};
 use crate::adapter::protocol_fault::ProtocolFault;
@@ -22,22 +22,22 @@ use crate::proxy::Proxy;
 use crate::rng;
 use crate::servers::{BackendError, Binary, Reaper, Servers, WorkerContainers};
 
-/// What the adapter is told to wait for an answer of Redis.
+/// Timeout of the adapter for a reply of Redis, which `init` contains.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// So many leases last longer than a check waits for an adapter that a busy machine keeps waiting.
+/// Number of leases that is longer than any check, even if a busy machine delays the adapter.
 pub(super) const LONG: f64 = 60.0;
 
-/// What is checked, and with what.
+/// The adapter under test, and the programs and settings of the checks.
 #[derive(Debug, Clone)]
 pub struct ConformanceSetup {
-    /// What starts the adapter.
+    /// The command that starts the adapter.
     pub worker: WorkerCommand,
-    /// What the user gave with `--impl-option`.
+    /// The options that the user passed with `--impl-option`.
     pub options: BTreeMap<String, String>,
-    /// The lease of the checks.
+    /// The lease time in the checks.
     pub lease: Duration,
-    /// For the seeds that the adapter is given.
+    /// Seed from which the adapter's seeds are derived.
     pub seed: u64,
     /// The server program.
     pub server: Binary,
@@ -47,7 +47,7 @@ pub struct ConformanceSetup {
     pub reaper_args: Vec<OsString>,
 }
 
-/// One of the two locks of a check. No other check has the same.
+/// One of the two locks of a check. Every check has its own locks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LockName {
     First,
@@ -57,12 +57,12 @@ pub(super) enum LockName {
 /// Two clients, and the server and the clock of all checks.
 pub(super) struct Clients {
     pub setup: ConformanceSetup,
-    /// Where the adapter's containers come from; `None`: it is a process of this machine.
+    /// Creates the adapter's containers, or `None` if the adapter is a process of this machine.
     pub containers: Option<WorkerContainers>,
     pub logs: PathBuf,
     pub reaper: Reaper,
     pub servers: Servers,
-    /// What leads to the server, and where the adapter reaches it.
+    /// The proxy in front of the server, and the address on which the adapter reaches it.
     pub proxy: Proxy,
     pub address: SocketAddr,
     pub connection: MultiplexedConnection,
@@ -70,19 +70,20 @@ pub(super) struct Clients {
     pub state: State,
 }
 
-/// What changes from check to check.
+/// State that changes from check to check.
 #[derive(Default)]
 pub(super) struct State {
-    /// The check, which gives its locks their names.
+    /// Name of the current check, from which the names of its locks are derived.
     check: &'static str,
     running: BTreeMap<Who, Client>,
-    /// The first answer to `init`.
+    /// The first reply to `init`.
     pub ready: Option<Answer>,
-    /// How many processes were started: each has a log of its own.
+    /// Number of processes that were started. Each has its own log.
     starts: u32,
     is_frozen: bool,
-    /// The events of this check, and whether all that had to come by now have.
+    /// The events of this check so far.
     events: Vec<Notification>,
+    /// Whether `events` contains every event that is due.
     is_settled: bool,
 }
 
@@ -101,12 +102,12 @@ impl Clients {
         format!("picklock:{}{which}", self.state.check)
     }
 
-    /// `acquire` of the first lock, at once, for a lease that does not end during the check.
+    /// Sends `acquire` for the first lock, without waiting, for a lease that does not end during the check.
     pub(super) async fn take(&mut self, who: Who) -> Result<Exchange, Stop> {
         self.acquire(who, LockName::First, LONG, 0).await
     }
 
-    /// `acquire`, for so many leases of the checks.
+    /// Sends `acquire`, for a multiple of the checks' lease time.
     pub(super) async fn acquire(
         &mut self,
         who: Who,
@@ -114,11 +115,11 @@ impl Clients {
         leases: f64,
         wait_ms: u64,
     ) -> Result<Exchange, Stop> {
-        let ask = self.asking(lock, leases, wait_ms);
-        self.ask(who, ask).await
+        let request = self.acquire_request(lock, leases, wait_ms);
+        self.ask(who, request).await
     }
 
-    /// `extend` of the first lock. It is an error if that was not granted.
+    /// Sends `extend` for the first lock. Fails if the lock was not granted.
     pub(super) async fn extend(
         &mut self,
         who: Who,
@@ -131,23 +132,25 @@ impl Clients {
         self.ask(who, ask).await
     }
 
-    /// `release` of the first lock. It is an error if that was not granted.
+    /// Sends `release` for the first lock. Fails if the lock was not granted.
     pub(super) async fn release(&mut self, who: Who, grant: &Exchange) -> Result<Exchange, Stop> {
         let token = grant.granted()?.to_owned();
-        self.ask(who, self.release_of(token)).await
+        self.ask(who, self.release_request(token)).await
     }
 
+    /// Sends a request, and returns it with its reply.
     pub(super) async fn ask(&mut self, who: Who, ask: RequestKind) -> Result<Exchange, Stop> {
-        // A command to a frozen server fails after its time, and a second one may follow.
-        let wait = match self.state.is_frozen {
-            true => COMMAND_TIMEOUT * 2,
-            false => Duration::ZERO,
+        // A command to a frozen server fails after its timeout, and a second one may follow.
+        let wait = if self.state.is_frozen {
+            COMMAND_TIMEOUT * 2
+        } else {
+            Duration::ZERO
         };
-        let asked = self.client(who).await?.ask(ask, wait).await;
-        asked.map_err(|problem| Stop::RequestAborted(who, problem))
+        let exchange = self.client(who).await?.ask(ask, wait).await;
+        exchange.map_err(|problem| Stop::RequestAborted(who, problem))
     }
 
-    /// Sends a request of one of the clients of a process, or of its only one, and does not wait for the answer.
+    /// Sends a request for one of the clients of a process, or for its only client, without waiting for the reply.
     pub(super) async fn send(
         &mut self,
         who: Who,
@@ -157,37 +160,41 @@ impl Clients {
         Ok(self.client(who).await?.send(client, ask).await)
     }
 
-    /// The next answer to one of the requests that were sent. `if_silent`: what it shows if none comes.
-    pub(super) async fn answer(&mut self, who: Who, if_silent: &str) -> Result<Exchange, Stop> {
-        let answer = self.client(who).await?.answer().await;
-        let is_silence = |problem: &Problem| matches!(&problem.mistake, Mistake::Protocol(fault) if matches!(**fault, ProtocolFault::NoAnswer { .. }));
-        answer.map_err(|problem| match is_silence(&problem) {
-            true => Stop::RequestAborted(who, Problem::new(if_silent)),
-            false => Stop::RequestAborted(who, problem),
+    /// Returns the next reply to one of the requests that were sent. If there is none, the problem is `if_silent`.
+    pub(super) async fn next_reply(&mut self, who: Who, if_silent: &str) -> Result<Exchange, Stop> {
+        let reply = self.client(who).await?.next_reply().await;
+        let is_timeout = |problem: &Problem| matches!(&problem.mistake, Mistake::Protocol(fault) if matches!(**fault, ProtocolFault::NoAnswer { .. }));
+        reply.map_err(|problem| {
+            let problem = if is_timeout(&problem) {
+                Problem::new(if_silent)
+            } else {
+                problem
+            };
+            Stop::RequestAborted(who, problem)
         })
     }
 
-    /// True if the adapter says that it offers this.
+    /// Returns whether the adapter offers this feature.
     pub(super) fn offers(&self, feature: LockFeature) -> bool {
         matches!(&self.state.ready, Some(Answer::Ready { offers, .. }) if offers.has(feature))
     }
 
-    /// What a client of a process begins with.
-    pub(super) fn join(&self) -> RequestKind {
+    /// Returns a `join` request.
+    pub(super) fn join_request(&self) -> RequestKind {
         RequestKind::Join(Join {
             nodes: vec![format!("redis://{}", self.address)],
             seed: self.setup.seed,
         })
     }
 
-    /// What `release` of the first lock is.
-    pub(super) fn release_of(&self, token: String) -> RequestKind {
+    /// Returns a `release` request for the first lock.
+    pub(super) fn release_request(&self, token: String) -> RequestKind {
         let key = self.lock(LockName::First);
         RequestKind::Release { key, token }
     }
 
-    /// What `acquire` of this lock is.
-    pub(super) fn asking(&self, lock: LockName, leases: f64, wait_ms: u64) -> RequestKind {
+    /// Returns an `acquire` request for this lock.
+    pub(super) fn acquire_request(&self, lock: LockName, leases: f64, wait_ms: u64) -> RequestKind {
         RequestKind::Acquire {
             key: self.lock(lock),
             ttl_ms: self.ttl_ms(leases),
@@ -195,20 +202,20 @@ impl Clients {
         }
     }
 
-    /// The same for a request that is none of the protocol's. Its id is added.
-    pub(super) async fn ask_oddly(
+    /// Sends a request that is not part of the protocol, with an `id`, and returns it with its reply.
+    pub(super) async fn ask_raw(
         &mut self,
         who: Who,
         op: &'static str,
         request: serde_json::Value,
     ) -> Result<Exchange, Stop> {
-        let asked = self.client(who).await?.ask_oddly(op, request).await;
-        asked.map_err(|problem| Stop::RequestAborted(who, problem))
+        let exchange = self.client(who).await?.ask_raw(op, request).await;
+        exchange.map_err(|problem| Stop::RequestAborted(who, problem))
     }
 
-    /// The events of both since the check began. All that had to come by now are among them.
+    /// Returns all events of both clients since the check began.
     ///
-    /// It also hears whether a request is answered a second time: each process answers a last `ping`.
+    /// Each process answers a last `ping` for this, which also detects whether a request is answered a second time.
     pub(super) async fn events(&mut self) -> Result<&[Notification], Stop> {
         let State {
             running,
@@ -219,30 +226,33 @@ impl Clients {
         if !std::mem::replace(is_settled, true) {
             for (who, client) in running {
                 let broken = |problem| Stop::RequestAborted(*who, problem);
-                let asked = client.ask(RequestKind::Ping, Duration::ZERO).await;
-                asked.map_err(broken)?;
+                client
+                    .ask(RequestKind::Ping, Duration::ZERO)
+                    .await
+                    .map_err(broken)?;
                 events.extend(client.take_events().map_err(broken)?);
             }
         }
         Ok(events)
     }
 
-    pub(super) async fn hears_of_loss(&mut self, grant: &Exchange) -> Result<bool, Stop> {
+    /// Returns whether the holder of a grant has received `lost`.
+    pub(super) async fn is_notified_of_loss(&mut self, grant: &Exchange) -> Result<bool, Stop> {
         let is_lost = |event: &Notification| matches!(event, Notification::Lost { token, .. } if Some(token.as_str()) == grant.token());
         Ok(self.events().await?.iter().any(is_lost))
     }
 
-    /// Lets so many leases pass.
+    /// Waits for a multiple of the lease time.
     pub(super) async fn wait(&self, leases: f64) {
         tokio::time::sleep(self.setup.lease.mul_f64(leases)).await;
     }
 
-    pub(super) async fn keys(&mut self) -> Result<KeysSeen, Stop> {
-        Ok(KeysSeen::look(&mut self.connection, &self.clock).await?)
+    pub(super) async fn keys(&mut self) -> Result<KeySnapshot, Stop> {
+        Ok(KeySnapshot::take(&mut self.connection, &self.clock).await?)
     }
 
-    /// Removes the keys that were written since that look.
-    pub(super) async fn remove_keys_since(&mut self, before: &KeysSeen) -> Result<(), Stop> {
+    /// Removes the keys that were written since the snapshot `before`.
+    pub(super) async fn remove_keys_since(&mut self, before: &KeySnapshot) -> Result<(), Stop> {
         let now = self.keys().await?;
         for key in now.written_since(before).into_keys() {
             let mut delete = redis::cmd("DEL");
@@ -251,22 +261,22 @@ impl Clients {
         Ok(())
     }
 
-    /// Freezes the server: it accepts connections, and answers nothing.
+    /// Freezes the server, which then accepts connections but answers nothing.
     pub(super) async fn freeze_server(&mut self) -> Result<(), Stop> {
         self.servers.pause(0).await?;
         self.state.is_frozen = true;
         Ok(())
     }
 
-    /// Lets it answer again, if it is frozen.
+    /// Thaws the server, if it is frozen.
     pub(super) async fn thaw_server(&mut self) -> Result<(), BackendError> {
-        match std::mem::take(&mut self.state.is_frozen) {
-            true => self.servers.resume(0).await,
-            false => Ok(()),
+        if std::mem::take(&mut self.state.is_frozen) {
+            self.servers.resume(0).await?;
         }
+        Ok(())
     }
 
-    /// The process, started where it does not run.
+    /// Returns the client's process, and starts it if it does not run.
     pub(super) async fn client(&mut self, who: Who) -> Result<&mut Client, Stop> {
         self.state.is_settled = false;
         if !self.state.running.contains_key(&who) {
@@ -286,8 +296,7 @@ impl Clients {
             None => None,
         };
         let command = &self.setup.worker;
-        let client = Client::start(command, container, &log, &self.reaper, &self.clock);
-        let mut client = client.await?;
+        let mut client = Client::start(command, container, &log, &self.reaper, &self.clock).await?;
         let init = RequestKind::Init(Init {
             protocols: PROTOCOLS.to_vec(),
             protocol: PROTOCOL,
@@ -299,22 +308,22 @@ impl Clients {
             warm_up: None,
             ttl_ms: None,
         });
-        let ready = client.ask(init, Duration::ZERO).await;
+        let reply = client.ask(init, Duration::ZERO).await;
         self.state.running.insert(who, client);
-        let ready = ready.map_err(|problem| Stop::RequestAborted(who, problem))?;
+        let ready = reply.map_err(|problem| Stop::RequestAborted(who, problem))?;
         if let Answer::Error { message, .. } = &ready.answer {
             let what = format!("it answered `init` with `error`: {message}");
             return Err(Stop::RequestAborted(
                 who,
-                ready.shows(what).of(Mistake::NotReady),
+                ready.problem(what).with_mistake(Mistake::NotReady),
             ));
         }
         self.state.ready.get_or_insert_with(|| ready.answer.clone());
         Ok(ready)
     }
 
-    /// Kills a process, if it runs. Returns the end of its log.
-    pub(super) async fn dismiss(&mut self, who: Who) -> Vec<String> {
+    /// Kills a process, if it runs. Returns the last lines of its log.
+    pub(super) async fn kill(&mut self, who: Who) -> Vec<String> {
         let Some(mut client) = self.state.running.remove(&who) else {
             return Vec::new();
         };
@@ -322,10 +331,13 @@ impl Clients {
         client.last_lines()
     }
 
-    /// Ends everything. An error: the server could not be ended.
+    /// Ends the clients, the proxy, the containers and the server.
+    ///
+    /// # Errors
+    /// Returns an error if the server could not be stopped.
     pub(super) async fn end(mut self) -> Result<(), BackendError> {
         for who in [Who::One, Who::Two] {
-            self.dismiss(who).await;
+            self.kill(who).await;
         }
         self.proxy.close().await;
         if let Some(containers) = self.containers.take() {

@@ -19,21 +19,21 @@ use crate::servers::{
     sweep,
 };
 
-/// How an adapter did.
+/// The result of all checks of an adapter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConformanceReport {
-    /// The name that it reported.
+    /// Name that the adapter reported.
     pub name: Option<String>,
-    /// The version that it reported.
+    /// Version that the adapter reported.
     pub version: Option<String>,
-    /// The server.
+    /// The server of the checks.
     pub redis: Redis,
-    /// All checks, in the order of the table.
+    /// The results of all checks, in the order of the table.
     pub checks: Vec<CheckResult>,
 }
 
 impl ConformanceReport {
-    /// True if no check failed.
+    /// Returns whether no check failed.
     pub fn passed(&self) -> bool {
         let failed = |result: &CheckResult| result.status == CheckStatus::Failed;
         !self.checks.iter().any(failed)
@@ -43,19 +43,19 @@ impl ConformanceReport {
 /// The only link of the proxy. Both processes of the adapter use it.
 const LINK: LinkId = LinkId { worker: 0, node: 0 };
 
-/// A server of ours on loopback answers at once.
-const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+/// Timeout for the server, which is local and answers at once.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Makes all checks. `tell` hears how each came out, as soon as it is known.
+/// Runs all checks, and calls `on_result` with each result as soon as it is known.
 ///
-/// Must be called on the thread that lives as long as the process: children die with the thread that
-/// started them. Dropping the future ends everything that it started.
+/// Must be called on a thread that lives as long as the process, because children die with the thread that started
+/// them. Dropping the future ends everything that it started.
 ///
 /// # Errors
-/// The adapter or the server cannot be started.
+/// Returns an error if the adapter or the server cannot be started.
 pub fn check_adapter<'a>(
     setup: ConformanceSetup,
-    tell: &'a mut dyn FnMut(&CheckResult),
+    on_result: &'a mut dyn FnMut(&CheckResult),
 ) -> LocalBoxFuture<'a, Result<ConformanceReport, ConformanceError>> {
     Box::pin(async move {
         adopt_orphans();
@@ -74,12 +74,12 @@ pub fn check_adapter<'a>(
         };
         let kind = ServerKind::Process(setup.server.clone());
         let servers = Servers::start(&kind, layout, dir.path(), &reaper).await?;
-        let connection = servers.address(0).connection(ANSWER_WITHIN).await?;
+        let connection = servers.address(0).connection(REPLY_TIMEOUT).await?;
         let redis = servers.server().clone();
         let clock = Clock::start();
-        // The server wants a password, which the adapter does not know: the proxy gives it.
-        let nobody = Arc::new(NoInterceptor);
-        let proxy = Proxy::new(clock.clone(), Vec::new(), setup.seed, nobody);
+        // The server requires a password that the adapter does not have: the proxy logs in.
+        let interceptor = Arc::new(NoInterceptor);
+        let proxy = Proxy::new(clock.clone(), Vec::new(), setup.seed, interceptor);
         proxy.log_in(&servers.password().text());
         let opened = proxy.open(LINK, servers.address(0).socket()).await;
         let address = opened.map_err(ConformanceError::Link)?;
@@ -95,7 +95,7 @@ pub fn check_adapter<'a>(
             clock,
             state: State::default(),
         };
-        let checks = all_checks(&mut clients, tell).await;
+        let checks = all_checks(&mut clients, on_result).await;
         let ready = clients.state.ready.take();
         let ended = clients.end().await;
         let checks = checks?;
@@ -115,20 +115,20 @@ pub fn check_adapter<'a>(
 
 async fn all_checks(
     clients: &mut Clients,
-    tell: &mut dyn FnMut(&CheckResult),
+    on_result: &mut dyn FnMut(&CheckResult),
 ) -> Result<Vec<CheckResult>, ConformanceError> {
     let mut results: Vec<CheckResult> = Vec::new();
     let mut mistakes: Vec<(&'static str, Mistake)> = Vec::new();
     for check in CHECKS {
         let is_failed = |first: &CheckResult| first.status == CheckStatus::Failed;
-        // Without the first one there is nobody to ask.
+        // If the first check fails, no process is ready for the others.
         let result = if results.first().is_some_and(is_failed) {
             check.not_run("it did not get ready")
         } else {
             let (mut result, mistake) = check.run(clients).await?;
             let mut earlier = mistakes.iter();
-            // One mistake stops many checks. It is told where it shows first.
-            if let Some((earlier, _)) = earlier.find(|(_, earlier)| mistake.is_that(earlier)) {
+            // One mistake stops many checks. Report it only where it occurs first.
+            if let Some((earlier, _)) = earlier.find(|(_, earlier)| mistake.is_same(earlier)) {
                 let why = format!("stopped by the same fault as `{earlier}`");
                 let doc = result.doc;
                 result = CheckResult {
@@ -140,7 +140,7 @@ async fn all_checks(
             }
             result
         };
-        tell(&result);
+        on_result(&result);
         results.push(result);
     }
     Ok(results)

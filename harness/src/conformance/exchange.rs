@@ -4,21 +4,21 @@ use super::finding::{Mistake, Problem};
 use super::outcome::Stop;
 use crate::adapter::message::{Answer, WorkerMessage};
 
-/// A request and its answer.
+/// A request and its reply.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Exchange {
     /// The `op` of the request.
     pub op: &'static str,
     /// The id of both.
     pub id: u64,
-    /// The lease that was asked for, milliseconds; 0 if none was.
+    /// The requested lease in milliseconds, or 0 if none was requested.
     pub ttl_ms: u64,
-    /// The answer.
+    /// The reply.
     pub answer: Answer,
-    /// Just before the request was sent.
+    /// Time just before the request was sent.
     pub sent: Duration,
-    /// When the answer was read.
-    pub heard: Duration,
+    /// Time when the reply was read.
+    pub received: Duration,
 }
 
 impl Exchange {
@@ -27,7 +27,7 @@ impl Exchange {
         serde_json::to_string(&reply).unwrap_or_default()
     }
 
-    /// The token, if the answer is a grant.
+    /// Returns the token, if the reply is a grant.
     pub(super) fn token(&self) -> Option<&str> {
         match &self.answer {
             Answer::Granted { token, .. } => Some(token),
@@ -35,31 +35,36 @@ impl Exchange {
         }
     }
 
-    /// The token, of an `acquire` of a lock that is free. An error: it was not granted.
+    /// Returns the token of an `acquire` of a free lock.
+    ///
+    /// # Errors
+    /// Returns an error if the lock was not granted.
     pub(super) fn granted(&self) -> Result<&str, Stop> {
-        let what = match &self.answer {
+        let reply = match &self.answer {
             Answer::Granted { token, .. } => return Ok(token),
             Answer::Error { message, .. } => format!("`error`: {message}"),
             other => format!("`{}`", other.reply()),
         };
-        let problem = self.shows(format!("it answered `acquire` of a free lock with {what}"));
-        Err(problem.of(Mistake::NotGranted(self.answer.reply())).into())
+        let problem = self.problem(format!("it answered `acquire` of a free lock with {reply}"));
+        Err(problem
+            .with_mistake(Mistake::NotGranted(self.answer.reply()))
+            .into())
     }
 
-    /// What this answer shows to be wrong.
-    pub(super) fn shows(&self, what: impl Into<String>) -> Problem {
+    /// Creates the problem that this reply shows.
+    pub(super) fn problem(&self, what: impl Into<String>) -> Problem {
         Problem::new(what).with_line(&self.line())
     }
 
-    /// An error, always: this answer shows that something is wrong.
-    pub(super) fn wrong<T>(&self, what: impl Into<String>) -> Result<T, Stop> {
-        Err(self.shows(what).into())
+    /// Returns the problem that this reply shows as an error.
+    pub(super) fn fail<T>(&self, what: impl Into<String>) -> Result<T, Stop> {
+        Err(self.problem(what).into())
     }
 }
 
 #[cfg(test)]
 impl Exchange {
-    /// A request that was sent at 100 ms and answered at 110 ms.
+    /// Creates an exchange that was sent at 100 ms and answered at 110 ms.
     pub(super) fn answered(answer: Answer) -> Exchange {
         Exchange {
             op: "acquire",
@@ -67,11 +72,11 @@ impl Exchange {
             ttl_ms: 1_000,
             answer,
             sent: Duration::from_millis(100),
-            heard: Duration::from_millis(110),
+            received: Duration::from_millis(110),
         }
     }
 
-    /// The same, granted.
+    /// Creates such an exchange that was granted.
     pub(super) fn grant(valid_ms: Option<u64>, elapsed_ms: Option<u64>) -> Exchange {
         Exchange::answered(Answer::Granted {
             token: "t".into(),

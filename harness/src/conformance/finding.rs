@@ -1,23 +1,23 @@
-//! What came out of a check.
+//! The results of checks.
 
 use serde::Serialize;
 
-use crate::adapter::protocol_fault::{LINE_KEPT, MalformedLine, ProtocolFault, cut};
+use crate::adapter::protocol_fault::{MAX_LINE_CHARS, MalformedLine, ProtocolFault, truncate};
 
-/// What is wrong.
+/// A problem of an adapter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// In words.
+    /// A description for people.
     pub what: String,
-    /// The line that was received, cut. It may hold anything, control characters included.
+    /// The line that was received, truncated. It may contain anything, including control characters.
     pub line: Option<String>,
-    /// The paragraph of `docs/protocol.md`; `None`: that of the check.
+    /// The section of `docs/protocol.md`, or `None` for that of the check.
     pub paragraph: Option<&'static str>,
-    /// What other checks may find as well.
+    /// The mistake, by which other checks recognize the same problem.
     pub mistake: Mistake,
 }
 
-/// What is wrong, as far as one mistake stops several checks.
+/// A mistake of an adapter that may stop several checks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mistake {
     /// It broke the protocol.
@@ -26,19 +26,19 @@ pub enum Mistake {
     NotReady,
     /// It did not grant a lock that was free, with this reply.
     NotGranted(&'static str),
-    /// It did not refuse a lock that another client has, with this reply.
+    /// It did not refuse a lock that another client holds, with this reply.
     NotRefused(&'static str),
-    /// It could not use a lock whose lease was running, with this reply.
+    /// It could not use a lock whose lease had not ended, with this reply.
     LeaseNotUsed(&'static str),
-    /// No other check finds it.
-    OfCheck,
+    /// A mistake that no other check can find.
+    Unshared,
 }
 
 impl Mistake {
-    /// True if it is the same one that has stopped another check.
-    pub(super) fn is_that(&self, other: &Mistake) -> bool {
+    /// Returns whether this is the same mistake as that of another check.
+    pub(super) fn is_same(&self, other: &Mistake) -> bool {
         match (self, other) {
-            (Mistake::OfCheck, _) => false,
+            (Mistake::Unshared, _) => false,
             (Mistake::Protocol(one), Mistake::Protocol(other)) => one.is_like(other),
             (one, other) => one == other,
         }
@@ -51,22 +51,22 @@ impl Problem {
             what: what.into(),
             line: None,
             paragraph: None,
-            mistake: Mistake::OfCheck,
+            mistake: Mistake::Unshared,
         }
     }
 
     pub(super) fn with_line(mut self, line: &str) -> Self {
-        self.line = Some(cut(line, LINE_KEPT));
+        self.line = Some(truncate(line, MAX_LINE_CHARS));
         self
     }
 
-    /// Of a kind that other checks may find as well.
-    pub(super) fn of(self, mistake: Mistake) -> Self {
+    /// Sets the mistake, which other checks may find as well.
+    pub(super) fn with_mistake(self, mistake: Mistake) -> Self {
         Problem { mistake, ..self }
     }
 
-    /// By this paragraph, instead of that of the check.
-    pub(super) fn by(mut self, paragraph: &'static str) -> Self {
+    /// Sets the section, instead of that of the check.
+    pub(super) fn with_paragraph(mut self, paragraph: &'static str) -> Self {
         self.paragraph = Some(paragraph);
         self
     }
@@ -74,14 +74,14 @@ impl Problem {
 
 impl From<ProtocolFault> for Problem {
     fn from(fault: ProtocolFault) -> Self {
-        // Where it says nothing, the paragraph of the check tells more than that of the request.
-        let of_the_check = matches!(
+        // If there was no reply, the check's section is more helpful than that of the request.
+        let use_paragraph_of_check = matches!(
             fault,
             ProtocolFault::NoAnswer { .. } | ProtocolFault::Ended { .. }
         );
         Problem {
-            paragraph: (!of_the_check).then(|| fault.paragraph()),
-            ..Problem::new(fault.to_string()).of(Mistake::Protocol(Box::new(fault)))
+            paragraph: (!use_paragraph_of_check).then(|| fault.paragraph()),
+            ..Problem::new(fault.to_string()).with_mistake(Mistake::Protocol(Box::new(fault)))
         }
     }
 }
@@ -92,38 +92,38 @@ impl From<MalformedLine> for Problem {
     }
 }
 
-/// How a check came out.
+/// The status of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckStatus {
-    /// The adapter does what it should.
+    /// The adapter behaves as required.
     Passed,
-    /// It does not.
+    /// The adapter does not behave as required.
     Failed,
-    /// It does not offer this, and need not.
+    /// The adapter does not offer this, and need not.
     NotOffered,
-    /// Not tried, because it did not get as far.
+    /// The check was skipped, because the adapter failed before.
     NotRun,
 }
 
-/// How one check came out, as a document has it.
+/// The result of one check, as it is serialized.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CheckResult {
-    /// The check.
+    /// Name of the check.
     pub check: &'static str,
-    /// What an adapter that passes does.
+    /// The behaviour of an adapter that passes.
     pub about: &'static str,
-    /// How it came out.
+    /// Status of the check.
     pub status: CheckStatus,
-    /// What is wrong, or a remark. May be empty.
+    /// The problem, or a remark. May be empty.
     pub detail: String,
-    /// The line that shows what is wrong, cut.
+    /// The line that shows the problem, truncated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<String>,
-    /// The end of the adapter's log, where it failed.
+    /// The last lines of the adapter's log, if it broke the protocol.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<String>,
-    /// Where the protocol says how it should be: `docs/protocol.md#release`.
+    /// The command that shows the section of the documentation, such as `picklock docs protocol#release`.
     pub doc: String,
 }
 
@@ -133,24 +133,24 @@ mod tests {
 
     use super::*;
 
-    /// Whether both are told depends on what they are, and not on their words.
+    /// Mistakes are compared by their content, not by their messages.
     #[test]
     fn fault_with_other_ids_and_times_is_the_same_mistake() {
-        let silent = |op, seconds| ProtocolFault::NoAnswer {
+        let no_answer = |op, seconds| ProtocolFault::NoAnswer {
             op,
             within: Duration::from_secs(seconds),
             wait: Duration::ZERO,
         };
         let protocol = |fault| Problem::from(fault).mistake;
-        for (one, other, is_that) in [
+        for (one, other, is_same) in [
             (
-                protocol(silent("ping", 2)),
-                protocol(silent("ping", 3)),
+                protocol(no_answer("ping", 2)),
+                protocol(no_answer("ping", 3)),
                 true,
             ),
             (
-                protocol(silent("ping", 2)),
-                protocol(silent("acquire", 2)),
+                protocol(no_answer("ping", 2)),
+                protocol(no_answer("acquire", 2)),
                 false,
             ),
             (
@@ -168,9 +168,9 @@ mod tests {
                 Mistake::NotGranted("refused"),
                 false,
             ),
-            (Mistake::OfCheck, Mistake::OfCheck, false),
+            (Mistake::Unshared, Mistake::Unshared, false),
         ] {
-            assert_eq!(one.is_that(&other), is_that, "{one:?}, {other:?}");
+            assert_eq!(one.is_same(&other), is_same, "{one:?}, {other:?}");
         }
     }
 }

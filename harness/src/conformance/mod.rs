@@ -1,5 +1,5 @@
-//! Does an adapter keep the protocol? Requests to two of its processes over one real Redis server,
-//! and what is to be seen there.
+//! Checks whether an adapter conforms to the protocol: sends requests to two of its processes, which use one real
+//! Redis server, and inspects the replies and the server's keys.
 
 pub mod check;
 pub mod checks;

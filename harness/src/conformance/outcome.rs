@@ -1,27 +1,27 @@
-//! How a check ends, and why an adapter could not be checked.
+//! The outcome of a check, and the errors for which an adapter could not be checked.
 
 use super::finding::{CheckStatus, Problem};
 use crate::adapter::process::ProcessError;
 use crate::servers::BackendError;
 
-/// One of the two processes of the adapter. Each is one client of the lock.
+/// One of the two processes of the adapter, each of which is one client of the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Who {
     One,
     Two,
 }
 
-/// How a check ends: what it says of an adapter that did nothing wrong, with a remark or a reason.
+/// The outcome of a check: the status of an adapter that did nothing wrong, with a remark or a reason.
 pub(super) type CheckEnd = Result<(CheckStatus, String), Stop>;
 
-/// Why a check does not get to its end.
+/// The reason why a check stopped early.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// The adapter does not do what it should. The next check may ask it.
+    /// The adapter has a problem. The next check can use its processes.
     Problem(Problem),
-    /// This client broke the protocol, and has to be killed.
+    /// This client broke the protocol, and must be killed.
     RequestAborted(Who, Problem),
-    /// The check itself cannot go on.
+    /// The check itself failed.
     Failed(ConformanceError),
 }
 
@@ -49,12 +49,12 @@ pub(super) fn not_offered(reason: impl Into<String>) -> CheckEnd {
     Ok((CheckStatus::NotOffered, reason.into()))
 }
 
-/// Failed, where no line shows it.
+/// Returns a failure that no line shows.
 pub(super) fn failed<T>(what: impl Into<String>) -> Result<T, Stop> {
     Err(Problem::new(what).into())
 }
 
-/// Why an adapter could not be checked. That is not its fault.
+/// The reason why an adapter could not be checked, which is not its fault.
 #[derive(Debug, thiserror::Error)]
 pub enum ConformanceError {
     /// The adapter cannot be started.
@@ -71,9 +71,9 @@ pub enum ConformanceError {
     Unanswered(#[from] redis::RedisError),
 }
 
-/// `passed`, `not offered: …` or what is wrong.
+/// Describes an outcome: `passed`, `not offered: …` or the problem.
 #[cfg(test)]
-pub(super) fn words(outcome: CheckEnd) -> String {
+pub(super) fn describe(outcome: CheckEnd) -> String {
     match outcome {
         Ok((CheckStatus::NotOffered, reason)) => format!("not offered: {reason}"),
         Ok(_) => "passed".into(),

@@ -1,17 +1,18 @@
-//! What servers tell of their keys, replayed on the model of Redis.
+//! Replays the servers' reports about their keys on the model of Redis.
 //!
-//! A real server tells what it executes (`MONITOR`) and which keys expire (keyspace notifications), both
-//! on one connection, in the order in which they happen. That is replayed, so that both backends have
-//! the same changes of keys, and so the same key history. In the simulation each node keeps them itself.
+//! A real server reports the commands that it executes (`MONITOR`) and the keys that expire (keyspace
+//! notifications), both on one connection, in the order in which they happen. These reports are replayed, so that
+//! real servers yield the same key changes as the simulation, and so the same key history. Simulated nodes record
+//! the changes directly.
 //!
-//! - `monitor_stream`: what a server tells, taken apart
-//! - `server_report`: whose command each line is about
-//! - `replay`: the servers of one node, replayed; `replayed_server` is one of them
+//! - `monitor_stream`: parses a server's reports
+//! - `server_report`: finds the worker and the request behind each line
+//! - `replay`: the replayed servers of one node; `replayed_server` is one of them
 //! - `written_changes`: which request made which changes
-//! - `stored_key`: a key as a server has it, when it is read at once
+//! - `stored_key`: a key as it is read directly from a server
 //!
-//! What MONITOR tells and does not tell: <https://redis.io/docs/latest/commands/monitor/>. Scripts are
-//! not run again: their inner commands follow in lines of their own.
+//! For the contents of MONITOR's output, see <https://redis.io/docs/latest/commands/monitor/>. Scripts are not
+//! executed again, because their inner commands follow as separate lines.
 
 mod monitor_stream;
 mod replay;
@@ -23,7 +24,7 @@ mod stored_key;
 mod written_changes;
 
 #[cfg(feature = "servers")]
-pub(crate) use monitor_stream::{MonitorStream, Told};
+pub(crate) use monitor_stream::{MonitorStream, ServerMessage};
 pub use replay::MonitorReplay;
 pub use server_report::ServerReport;
 pub use stored_key::{StoredKey, StoredValue};

@@ -1,99 +1,98 @@
-//! What a server tells on a connection with MONITOR and keyspace notifications, taken apart.
+//! Parses what a server sends on a connection with MONITOR and keyspace notifications.
 //!
-//! Lines of MONITOR are simple strings: `+1700000000.123456 [0 127.0.0.1:51234] "SET" "k" "v"`.
-//! Notifications are push frames of RESP3. Nothing else comes on such a connection but the answers
-//! with which it was set up.
+//! Lines of MONITOR are simple strings: `+1700000000.123456 [0 127.0.0.1:51234] "SET" "k" "v"`. Notifications are
+//! RESP3 push frames. Apart from these, such a connection carries only the replies to the commands that set it up.
 
 use crate::proxy::{ReplyStream, bulk_strings};
 
-/// How much of a line is quoted that is none, bytes.
-const QUOTED: usize = 200;
+/// Maximum number of bytes of an invalid line that are quoted.
+const MAX_QUOTED: usize = 200;
 
 /// One command that a server has executed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MonitorLine {
     /// The server's wall clock: microseconds since the Unix epoch.
     pub wall_us: i64,
-    /// The database that it was executed in.
+    /// The database in which it was executed.
     pub database: usize,
-    /// Who sent it.
+    /// The sender of the command.
     pub source: Source,
     /// Name and arguments.
     pub words: Vec<Vec<u8>>,
 }
 
 impl MonitorLine {
-    /// The command in upper case.
+    /// Returns the command's name in upper case.
     pub(super) fn name(&self) -> String {
         let name = self.words.first().map(Vec::as_slice).unwrap_or_default();
         String::from_utf8_lossy(name).to_ascii_uppercase()
     }
 }
 
-/// Who sent a command.
+/// The sender of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// A client, named by its address.
+    /// A client, identified by its address.
     Client(String),
-    /// The script that was named last.
+    /// The latest script.
     Script,
 }
 
-/// Something that a server tells.
+/// A message from a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Told {
-    /// It has executed a command.
+pub enum ServerMessage {
+    /// The server has executed a command.
     Executed(MonitorLine),
-    /// It has removed a key, although no command did.
+    /// The server has removed a key that no command removed.
     Lost {
-        /// Why.
+        /// The reason.
         loss: Loss,
         /// The key's database.
         database: usize,
         /// Its name.
         key: Vec<u8>,
     },
-    /// An answer to a command of this connection, as text.
+    /// A reply to a command of this connection, as text.
     Answer(String),
 }
 
-/// Why a key went away that no command removed.
+/// The reason why a key disappeared that no command removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
-    /// It had expired.
+    /// The key had expired.
     Expired,
-    /// It was evicted.
+    /// The key was evicted.
     Evicted,
 }
 
-/// Takes apart what arrives in chunks.
+/// Parses the messages in bytes that arrive in chunks.
 #[derive(Debug, Default)]
 pub struct MonitorStream(ReplyStream);
 
 impl MonitorStream {
-    /// More has arrived.
+    /// Adds bytes.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.0.feed(bytes);
     }
 
-    /// The next thing that the server tells; `None`: not all of it has arrived.
+    /// Returns the next message, or `None` if it is still incomplete.
     ///
     /// # Errors
-    /// What arrived is no such thing, or too long: the beginning of it, or words.
-    pub fn next_told(&mut self) -> Result<Option<Told>, String> {
+    /// Returns the beginning of an invalid line, or the reason if the bytes are not RESP or are too long.
+    pub fn next_message(&mut self) -> Result<Option<ServerMessage>, String> {
         while let Some(reply) = self.0.next_reply()? {
             if let [b'+' | b'-', line @ .., b'\r', b'\n'] = reply {
-                return told(line).map(Some);
+                return parse_line(line).map(Some);
             }
-            if let Some(told) = notified(&bulk_strings(reply)) {
-                return Ok(Some(told));
+            if let Some(message) = parse_notification(&bulk_strings(reply)) {
+                return Ok(Some(message));
             }
         }
         Ok(None)
     }
 }
 
-fn notified(words: &[&[u8]]) -> Option<Told> {
+fn parse_notification(words: &[&[u8]]) -> Option<ServerMessage> {
     let [kind, .., channel, key] = words else {
         return None;
     };
@@ -107,30 +106,32 @@ fn notified(words: &[&[u8]]) -> Option<Told> {
         "evicted" => Loss::Evicted,
         _ => return None,
     };
-    Some(Told::Lost {
+    Some(ServerMessage::Lost {
         loss,
         database: database.parse().ok()?,
         key: key.to_vec(),
     })
 }
 
-fn told(line: &[u8]) -> Result<Told, String> {
+fn parse_line(line: &[u8]) -> Result<ServerMessage, String> {
     if !line.first().is_some_and(u8::is_ascii_digit) {
-        return Ok(Told::Answer(String::from_utf8_lossy(line).into_owned()));
+        return Ok(ServerMessage::Answer(
+            String::from_utf8_lossy(line).into_owned(),
+        ));
     }
-    let executed = executed(line).map(Told::Executed);
+    let executed = parse_monitor_line(line).map(ServerMessage::Executed);
     executed.ok_or_else(|| {
-        let beginning = &line[..line.len().min(QUOTED)];
+        let beginning = &line[..line.len().min(MAX_QUOTED)];
         String::from_utf8_lossy(beginning).into_owned()
     })
 }
 
-/// `1700000000.123456 [0 127.0.0.1:51234] "SET" "k" "v"`.
-fn executed(line: &[u8]) -> Option<MonitorLine> {
+/// Parses a line such as `1700000000.123456 [0 127.0.0.1:51234] "SET" "k" "v"`.
+fn parse_monitor_line(line: &[u8]) -> Option<MonitorLine> {
     let open = memchr::memchr(b'[', line)?;
     let close = open
         + memchr::memmem::find(&line[open..], b"] ").or_else(|| {
-            // A command without a word does not exist, but an address may contain a bracket.
+            // No command is empty, but an address may contain a bracket.
             line[open..].iter().rposition(|byte| *byte == b']')
         })?;
     // `[0 [::1]:51234]` has two closing brackets.
@@ -151,10 +152,10 @@ fn executed(line: &[u8]) -> Option<MonitorLine> {
     })
 }
 
-/// `"SET" "a\x00b"`: each word in quotes, with escapes as in C.
+/// Parses words such as `"SET" "a\x00b"`, each in quotes, with escapes as in C.
 ///
-/// Valkey 8.1 leaves quotes inside a word as they are. So a quote ends a word only before the next word
-/// or at the end of the line, where every other server's quotes do.
+/// Valkey 8.1 does not escape quotes inside a word. So a quote ends a word only before the next word or at the end
+/// of the line, which holds for the closing quotes of every server.
 fn words(text: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut words = Vec::new();
     let mut bytes = text.iter().copied();
@@ -205,8 +206,8 @@ mod tests {
 
     #[test]
     fn quotes_inside_a_word_need_no_escape() {
-        let seen = words(br#" "EVAL" "call("SET", KEYS[1])\n" "0""#).unwrap();
-        assert_eq!(seen, [&b"EVAL"[..], b"call(\"SET\", KEYS[1])\n", b"0"]);
+        let parsed = words(br#" "EVAL" "call("SET", KEYS[1])\n" "0""#).unwrap();
+        assert_eq!(parsed, [&b"EVAL"[..], b"call(\"SET\", KEYS[1])\n", b"0"]);
         assert_eq!(
             words(br#" "a\"b" "" "c""#).unwrap(),
             [&b"a\"b"[..], b"", b"c"]
@@ -214,19 +215,19 @@ mod tests {
         assert_eq!(words(br#" "never ends"#), None);
     }
 
-    fn all(chunks: &[&[u8]]) -> Vec<Told> {
+    fn all(chunks: &[&[u8]]) -> Vec<ServerMessage> {
         let mut stream = MonitorStream::default();
         let mut seen = Vec::new();
         for chunk in chunks {
             stream.feed(chunk);
-            while let Some(told) = stream.next_told().unwrap() {
-                seen.push(told);
+            while let Some(message) = stream.next_message().unwrap() {
+                seen.push(message);
             }
         }
         seen
     }
 
-    /// What Redis 7.0.15 sent.
+    /// Recorded from Redis 7.0.15.
     const RECORDED: &[u8] = b"%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n\
         >3\r\n$10\r\npsubscribe\r\n$22\r\n__keyevent@*__:expired\r\n:1\r\n+OK\r\n\
         +1795323761.403668 [0 127.0.0.1:37198] \"SET\" \"k\" \"v\\x00\\\"x\" \"PX\" \"50\" \"NX\"\r\n\
@@ -235,58 +236,60 @@ mod tests {
         +1795323761.707321 [3 [::1]:37198] \"GET\" \"k\"\r\n";
 
     #[test]
-    fn commands_and_expiries_are_taken_apart() {
-        let told = all(&[RECORDED]);
-        let Told::Executed(set) = &told[1] else {
-            panic!("{told:?}")
+    fn commands_and_expiries_are_parsed() {
+        let messages = all(&[RECORDED]);
+        let ServerMessage::Executed(set) = &messages[1] else {
+            panic!("{messages:?}")
         };
-        assert_eq!(told[0], Told::Answer("OK".into()));
+        assert_eq!(messages[0], ServerMessage::Answer("OK".into()));
         assert_eq!(set.wall_us, 1_795_323_761_403_668);
         assert_eq!(set.source, Source::Client("127.0.0.1:37198".into()));
         assert_eq!(set.words[2], b"v\x00\"x");
         assert_eq!(set.words.len(), 6);
-        assert!(matches!(&told[2], Told::Executed(line) if line.source == Source::Script));
-        let expired = Told::Lost {
+        assert!(
+            matches!(&messages[2], ServerMessage::Executed(line) if line.source == Source::Script)
+        );
+        let expired = ServerMessage::Lost {
             loss: Loss::Expired,
             database: 0,
             key: b"j".to_vec(),
         };
-        assert_eq!(told[3], expired);
+        assert_eq!(messages[3], expired);
         assert!(
-            matches!(&told[4], Told::Executed(line) if line.database == 3
+            matches!(&messages[4], ServerMessage::Executed(line) if line.database == 3
             && line.source == Source::Client("[::1]:37198".into()))
         );
-        assert_eq!(told.len(), 5);
+        assert_eq!(messages.len(), 5);
     }
 
     #[test]
-    fn a_line_that_is_none_is_an_error() {
+    fn invalid_line_is_an_error() {
         let mut stream = MonitorStream::default();
         stream.feed(b"+17 nothing of the kind\r\n");
-        assert!(stream.next_told().is_err());
+        assert!(stream.next_message().is_err());
     }
 
     #[test]
-    fn a_line_without_an_end_is_an_error() {
+    fn endless_line_is_an_error() {
         let mut stream = MonitorStream::default();
         stream.feed(b"+1795323761.403668 [0 127.0.0.1:1] \"SET\" \"k\" \"");
         stream.feed(&vec![b'x'; 8 << 20]);
-        assert!(stream.next_told().unwrap_err().contains("too long"));
+        assert!(stream.next_message().unwrap_err().contains("too long"));
     }
 
     proptest! {
         #[test]
-        fn where_chunks_end_does_not_matter(cut in 0..RECORDED.len(), other in 0..RECORDED.len()) {
+        fn chunk_boundaries_do_not_matter(cut in 0..RECORDED.len(), other in 0..RECORDED.len()) {
             let (from, to) = (cut.min(other), cut.max(other));
             let chunks = [&RECORDED[..from], &RECORDED[from..to], &RECORDED[to..]];
             prop_assert_eq!(all(&chunks), all(&[RECORDED]));
         }
 
         #[test]
-        fn nothing_makes_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn no_bytes_cause_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let mut stream = MonitorStream::default();
             stream.feed(&bytes);
-            while let Ok(Some(_)) = stream.next_told() {}
+            while let Ok(Some(_)) = stream.next_message() {}
         }
     }
 }

@@ -4,43 +4,46 @@ use std::rc::Rc;
 use crate::history::Event;
 use crate::history::KeyChange;
 use crate::key_history::KeyRecord;
-use crate::key_watch::{KeyWatch, LookTime};
+use crate::key_watch::{InspectionTime, KeyWatch};
 use crate::model::{CommandKind, HeldValue, Now, ServerVersion};
 use crate::proxy::CommandEffect;
 
 use super::monitor_stream::{Loss, MonitorLine};
-use super::replayed_server::{ByWorker, Notice, Place, ReplayedServer};
+use super::replayed_server::{ByWorker, Notice, ReplayedServer, UnitPosition};
 use super::stored_key::StoredKey;
 use super::written_changes::WrittenChanges;
 
-/// The replay's clock is that of the server's last command; an expiry is set by the clock of the
-/// server's event loop, which may be older.
+/// Tolerance for expiries: the replay's clock is that of the server's last command, while the server sets an expiry
+/// by the clock of its event loop, which may be older.
 const EXPIRY_SLACK_MS: u64 = 50;
 
-/// So close to its expiry it is not certain whether a command still found a key, where the server does not tell.
+/// Time before and after a key's expiry within which it is uncertain whether a command still found the key, if the
+/// server does not report expiries.
 const DOUBT_MS: u64 = 3;
 
-/// The servers of one node, its master and those that may replace it, replayed on the model of Redis from what they tell.
+/// The servers of one node, its master and those that may replace it, replayed on the model of Redis from their
+/// reports.
 pub struct MonitorReplay {
     version: ServerVersion,
     servers: Vec<ReplayedServer>,
     master: usize,
     watch: KeyWatch,
-    /// Which command of the workers made which changes.
+    /// The changes that each command of the workers made.
     written: WrittenChanges,
-    /// The first command that the model does not know: what it did to the keys is not known either.
+    /// The first command that the model does not support, so that its effect on the keys is unknown.
     unknown: Option<String>,
-    /// The servers do not tell which keys expire: the clock decides.
+    /// Whether keys expire by the clock, because the servers do not report which keys expire.
     by_clock: bool,
-    /// The first key of which the clock could not tell whether a command came before its expiry.
+    /// The first key for which the clock could not decide whether a command came before its expiry.
     doubtful: Option<String>,
 }
 
 impl MonitorReplay {
-    /// A node with so many servers of this version, whose locks have these names.
+    /// Creates the replay of a node with this number of servers of this version, whose locks have these names.
     pub fn new(version: ServerVersion, servers: usize, locks: Rc<[String]>) -> Self {
-        let servers = (0..servers).map(|server| ReplayedServer::new(version, server > 0));
-        let mut servers: Vec<ReplayedServer> = servers.collect();
+        let mut servers: Vec<ReplayedServer> = (0..servers)
+            .map(|server| ReplayedServer::new(version, server > 0))
+            .collect();
         if let Some(master) = servers.first_mut() {
             master.model.watch_keys(true);
         }
@@ -56,14 +59,14 @@ impl MonitorReplay {
         }
     }
 
-    /// From now on keys expire when the clock of the servers says so, because they do not tell it.
+    /// Makes keys expire by the clock of the servers, because the servers do not report expiries.
     pub fn expire_by_clock(&mut self) {
         self.by_clock = true;
     }
 
-    /// A server has executed a command at `at_ns` on the run's clock. `by`: which worker's, if it was
-    /// a worker's.
-    pub fn executed(
+    /// Records that a server has executed a command at `at_ns` on the run's clock. `by` is the worker's command, if
+    /// a worker sent it.
+    pub fn record_executed(
         &mut self,
         server: usize,
         line: &MonitorLine,
@@ -74,46 +77,46 @@ impl MonitorReplay {
             return;
         };
         let name = line.name();
-        let place = replayed.place(line, &name);
+        let position = replayed.position(line, &name);
         if self.by_clock {
-            self.doubt(server, line);
+            self.check_expiry_doubt(server, line);
         }
         let replayed = &mut self.servers[server];
-        match place {
-            Place::Alone | Place::Begins => {
+        match position {
+            UnitPosition::Outside | UnitPosition::Begins => {
                 self.finish(server);
                 if self.by_clock {
-                    self.run_out(server, line, at_ns);
+                    self.expire_by(server, line, at_ns);
                 }
             }
-            // What was found expired belongs to the unit.
-            Place::Inside | Place::Ends => {
+            // Keys that were found expired belong to the unit.
+            UnitPosition::Inside | UnitPosition::Ends => {
                 for notice in std::mem::take(&mut replayed.notices) {
                     replayed.remove(&notice);
                 }
             }
         }
-        // Clients that write to the promoted server are what makes it the node's master. A replica can be read.
+        // The promoted server becomes the node's master when clients write to it. Replicas may be read.
         if by.is_some() && server != self.master && may_be_for_masters(&name) {
             self.promote(server, at_ns);
         }
         let replayed = &mut self.servers[server];
-        if place == Place::Begins {
+        if position == UnitPosition::Begins {
             replayed.begin(line, by.clone(), at_ns);
         }
-        replayed.execute(line, &name, place);
+        replayed.execute(line, &name, position);
         if self.unknown.is_none() {
             let mut unknown = replayed.model.unknown_commands().iter();
-            // What is told was executed, whatever the model knows of servers between its versions.
+            // A reported command was executed, even if the model's version of the server lacks it.
             let lacking = Some(&name).filter(|name| replayed.model.lacks(name));
             let unknown = unknown.find(|name| may_write(name));
             self.unknown = unknown.or(lacking).cloned();
         }
-        match place {
-            Place::Alone => self.record_of(server, at_ns, by.as_ref(), &name),
-            Place::Begins | Place::Inside => {}
-            Place::Ends => {
-                if let Some(unit) = &mut replayed.open {
+        match position {
+            UnitPosition::Outside => self.record_command(server, at_ns, by.as_ref(), &name),
+            UnitPosition::Begins | UnitPosition::Inside => {}
+            UnitPosition::Ends => {
+                if let Some(unit) = &mut replayed.active_unit {
                     (unit.by, unit.at_ns) = (by, at_ns);
                 }
                 self.finish(server);
@@ -121,23 +124,23 @@ impl MonitorReplay {
         }
     }
 
-    /// True if keys expire when the clock says so.
+    /// Returns whether keys expire by the clock.
     pub fn is_by_clock(&self) -> bool {
         self.by_clock
     }
 
-    /// Removes what has certainly expired by the time of a line.
-    fn run_out(&mut self, server: usize, line: &MonitorLine, at_ns: u64) {
+    /// Removes the keys that have certainly expired by the time of a line.
+    fn expire_by(&mut self, server: usize, line: &MonitorLine, at_ns: u64) {
         let replayed = &mut self.servers[server];
         let certain_ms = i64::try_from(DOUBT_MS).unwrap_or_default();
         let wall_us = line.wall_us - certain_ms * 1000;
         replayed.model.expire_cycle(Now { wall_us });
-        self.note(server, at_ns, || KeyChange::Expired);
+        self.record_changes(server, at_ns, || KeyChange::Expired);
     }
 
-    /// A command that comes close to the end of a key that it names may have come before or after it: the server's
-    /// clock and the time of the line are not quite the same.
-    fn doubt(&mut self, server: usize, line: &MonitorLine) {
+    /// Checks whether a command names a key close to its expiry. Such a command may have been executed before or
+    /// after the expiry, because the server's clock and the time of the line differ slightly.
+    fn check_expiry_doubt(&mut self, server: usize, line: &MonitorLine) {
         let model = &self.servers[server].model;
         let is_doubtful = |name: &Vec<u8>| {
             let is_named = line.words.iter().any(|word| word == name);
@@ -146,77 +149,84 @@ impl MonitorReplay {
             expires_ms.is_some_and(|at_ms| at_ms.abs_diff(line.wall_us / 1000) <= DOUBT_MS)
         };
         let doubtful = self.watch.names().find(is_doubtful);
-        let doubtful = doubtful.map(|name| String::from_utf8_lossy(&name).into_owned());
-        self.doubtful = self.doubtful.take().or(doubtful);
+        if self.doubtful.is_none() {
+            self.doubtful = doubtful.map(|name| String::from_utf8_lossy(&name).into_owned());
+        }
     }
 
-    /// A server has removed a key that had expired, or has evicted one.
-    pub(super) fn lost(&mut self, server: usize, notice: Notice) {
+    /// Records that a server has removed a key that had expired, or has evicted a key.
+    pub(super) fn record_loss(&mut self, server: usize, notice: Notice) {
         match self.servers.get_mut(server) {
-            Some(replayed) if replayed.open.is_some() => replayed.notices.push(notice),
-            Some(_) => self.lose(server, &notice),
+            Some(replayed) if replayed.active_unit.is_some() => replayed.notices.push(notice),
+            Some(_) => self.remove(server, &notice),
             None => {}
         }
     }
 
-    fn lose(&mut self, server: usize, notice: &Notice) {
+    fn remove(&mut self, server: usize, notice: &Notice) {
         self.servers[server].remove(notice);
-        self.note(server, notice.at_ns, || match notice.loss {
+        self.record_changes(server, notice.at_ns, || match notice.loss {
             Loss::Expired => KeyChange::Expired,
             Loss::Evicted => KeyChange::Evicted,
         });
     }
 
-    /// The script or the transaction that a server has begun is over: nothing more belongs to it.
+    /// Ends the script or the transaction that a server has begun, and records its changes.
     fn finish(&mut self, server: usize) {
         let replayed = &mut self.servers[server];
-        let Some(unit) = replayed.open.take() else {
+        let Some(unit) = replayed.active_unit.take() else {
             return;
         };
         let notices = std::mem::take(&mut replayed.notices);
         let before = self.watch.changes();
-        self.record_of(server, unit.at_ns, unit.by.as_ref(), "");
+        self.record_command(server, unit.at_ns, unit.by.as_ref(), "");
         if let Some(declared) = &unit.declared {
             let declared = declared.iter().map(Vec::as_slice);
             self.watch.record_undeclared(before, declared);
         }
         for notice in notices {
-            self.lose(server, &notice);
+            self.remove(server, &notice);
         }
     }
 
-    /// Everything that the servers have told so far is over.
+    /// Ends the active units of all servers.
     pub fn settle(&mut self) {
         for server in 0..self.servers.len() {
             self.finish(server);
         }
     }
 
-    /// A client with this address is new: what an earlier one had begun is over.
-    pub fn connected(&mut self, server: usize, address: &str) {
+    /// Records a new client with this address: the transaction of an earlier one is over.
+    pub fn record_connected(&mut self, server: usize, address: &str) {
         if let Some(replayed) = self.servers.get_mut(server) {
             replayed.forget(address);
         }
     }
 
-    /// The client at this address has closed its connection: it waits for nothing any more.
-    pub fn closed(&mut self, server: usize, address: &str) {
+    /// Records that the client at this address has closed its connection, and so waits for nothing.
+    pub fn record_closed(&mut self, server: usize, address: &str) {
         if let Some(replayed) = self.servers.get_mut(server) {
             replayed.stop_waiting(address);
         }
     }
 
-    /// A server has started, and has these keys. `wall_us`: what its wall clock shows.
-    pub fn restarted(&mut self, server: usize, keys: &[StoredKey], wall_us: i64, at_ns: u64) {
+    /// Records that a server has started with these keys, at `wall_us` of its wall clock.
+    pub fn record_restarted(
+        &mut self,
+        server: usize,
+        keys: &[StoredKey],
+        wall_us: i64,
+        at_ns: u64,
+    ) {
         self.settle();
         let is_master = server == self.master;
         let Some(replayed) = self.servers.get_mut(server) else {
             return;
         };
-        // What ran out while the server was down was not lost by its start.
+        // Keys that expired while the server was down were not lost by its start.
         replayed.wall_us = wall_us;
         replayed.model.expire_cycle(replayed.now());
-        self.note(server, at_ns, || KeyChange::Expired);
+        self.record_changes(server, at_ns, || KeyChange::Expired);
         let mut started = ReplayedServer::new(self.version, !is_master);
         started.model.watch_keys(is_master);
         started.wall_us = wall_us;
@@ -227,7 +237,7 @@ impl MonitorReplay {
         }
     }
 
-    /// A server is the node's master from now on.
+    /// Makes a server the node's master from now on.
     pub fn promote(&mut self, server: usize, at_ns: u64) {
         if server < self.servers.len() && server != self.master {
             self.settle();
@@ -239,8 +249,8 @@ impl MonitorReplay {
         }
     }
 
-    /// What the replay has of a key of the master, and what the master itself has, if the two differ
-    /// at this time of its wall clock.
+    /// Compares the replay with the keys that the master itself has at this time of its wall clock. Returns a
+    /// description of the first difference.
     pub fn difference(&mut self, stored: &[StoredKey], wall_us: i64) -> Option<String> {
         self.settle();
         let mut real = ReplayedServer::new(self.version, false);
@@ -249,8 +259,8 @@ impl MonitorReplay {
         let master = &mut self.servers[self.master];
         master.wall_us = wall_us;
         master.model.expire_cycle(master.now());
-        let names = stored.iter().map(|key| key.name.clone());
-        let mut names: Vec<Vec<u8>> = names.chain(self.watch.names()).collect();
+        let mut names: Vec<Vec<u8>> = stored.iter().map(|key| key.name.clone()).collect();
+        names.extend(self.watch.names());
         names.sort();
         names.dedup();
         let same = |one: &Option<HeldValue>, other: &Option<HeldValue>| match (one, other) {
@@ -263,41 +273,40 @@ impl MonitorReplay {
             (one, other) => one.is_none() && other.is_none(),
         };
         let differing = names.into_iter().find_map(|name| {
-            let told = master.model.held_value(0, &name);
-            let there = real.model.held_value(0, &name);
+            let replayed = master.model.held_value(0, &name);
+            let actual = real.model.held_value(0, &name);
             // A key that is about to expire may be gone on one side only.
-            let expiring = [&told, &there].into_iter().flatten().any(|held| {
+            let expiring = [&replayed, &actual].into_iter().flatten().any(|held| {
                 let left = held.expires_ms.map(|at_ms| at_ms - wall_us / 1000);
                 left.is_some_and(|left| left <= EXPIRY_SLACK_MS as i64)
             });
-            (!expiring && !same(&told, &there)).then_some((name, told, there))
+            (!expiring && !same(&replayed, &actual)).then_some((name, replayed, actual))
         });
-        let (name, told, there) = differing?;
+        let (name, replayed, actual) = differing?;
         let shown =
             |held: Option<HeldValue>| held.map_or("nothing".into(), |held| held.text.to_string());
         Some(format!(
-            "{}: the account has {}, the server has {}",
+            "{}: the replay has {}, the server has {}",
             String::from_utf8_lossy(&name),
-            shown(told),
-            shown(there)
+            shown(replayed),
+            shown(actual)
         ))
     }
 
-    /// Why the account has a gap although the servers have told what they tell: a command that the model of
-    /// Redis does not know, or an expiry that they do not tell.
+    /// Returns the reason for a gap in the key history although the servers have sent their reports: a command that
+    /// the model of Redis does not support, or an expiry that the servers do not report.
     pub fn gap(&self) -> Option<String> {
-        let unknown = self.unknown.as_ref();
-        let unknown = unknown.map(|name| format!("the model of Redis does not know {name}"));
-        unknown.or_else(|| {
-            let key = self.doubtful.as_ref()?;
-            Some(format!(
-                "a command named {key} within {DOUBT_MS} ms of its expiry, and the server does not tell which came \
-                 first: its keyspace notifications are off (`notify-keyspace-events Exe`)"
-            ))
-        })
+        if let Some(name) = &self.unknown {
+            return Some(format!("the model of Redis does not support {name}"));
+        }
+        let key = self.doubtful.as_ref()?;
+        Some(format!(
+            "a command named {key} within {DOUBT_MS} ms of its expiry, and the server does not report which came first, \
+             because its keyspace notifications are off (`notify-keyspace-events Exe`)"
+        ))
     }
 
-    /// The keys that scripts changed and had not declared, as events of this node.
+    /// Returns the keys that scripts changed without a declaration, as events of this node.
     #[cfg(feature = "servers")]
     pub(crate) fn take_undeclared(&mut self, node: usize) -> Vec<Event> {
         let undeclared = self.watch.take_undeclared().into_iter();
@@ -309,93 +318,93 @@ impl MonitorReplay {
             .collect()
     }
 
-    /// Which of the servers is the master.
+    /// Returns the number of the server that is the master.
     pub fn master(&self) -> usize {
         self.master
     }
 
-    /// The changes so far, in the order in which they happened.
+    /// Removes and returns the changes so far, in the order in which they happened.
     pub fn take(&mut self) -> Vec<KeyRecord> {
         self.settle();
         self.watch.take()
     }
 
-    /// An attempt to take this lock begins.
+    /// Records the beginning of an attempt to take this lock.
     pub fn begin_attempt(&mut self, op: u64, lock: u32) {
         self.watch.begin_attempt(op, lock);
     }
 
-    /// What the command with this number on this connection did to locks. Those before it that were not
-    /// asked about count as well: one of them may have taken a lock.
+    /// Returns the effect of the command with this number on this connection on locks. Earlier commands that were
+    /// not queried count as well, because one of them may have taken a lock.
     pub fn effect_of(&mut self, conn: u64, number: u64) -> CommandEffect {
         self.settle();
         let written = self.written.take(conn, number);
         let mut all = written.iter();
-        let its = written.iter().find(|(of, _)| *of == number);
+        let own = written.iter().find(|(other, _)| *other == number);
         CommandEffect {
             took: all.any(|(_, changes)| self.watch.took(changes.clone())),
-            lock: its.and_then(|(_, changes)| self.watch.lock_changed(changes.clone())),
+            lock: own.and_then(|(_, changes)| self.watch.lock_changed(changes.clone())),
         }
     }
 
-    /// The keys that hold locks under names of another kind, if that may have changed since it was asked:
-    /// the lock, and the name.
+    /// Returns the keys that hold locks under derived names, if they may have changed since the last call. Each
+    /// entry is a lock and the key's name.
     pub fn new_derived_keys(&mut self) -> Option<Vec<(u32, Vec<u8>)>> {
         self.watch.new_derived_keys()
     }
 
-    /// What is known of the keys.
+    /// Returns the state of the keys.
     #[cfg(feature = "servers")]
     pub(crate) fn watch(&self) -> &KeyWatch {
         &self.watch
     }
 
-    /// Notes the changes of a command, and whose they are.
-    fn record_of(&mut self, server: usize, at_ns: u64, by: Option<&ByWorker>, name: &str) {
+    /// Records the changes of a command, and the request that made them.
+    fn record_command(&mut self, server: usize, at_ns: u64, by: Option<&ByWorker>, name: &str) {
         let before = self.watch.changes();
-        self.note(server, at_ns, || why(by, name));
+        self.record_changes(server, at_ns, || cause_of_change(by, name));
         let request = by.and_then(|by| by.request);
-        self.written.note(request, before..self.watch.changes());
+        self.written.record(request, before..self.watch.changes());
     }
 
-    fn note(&mut self, server: usize, at_ns: u64, why: impl Fn() -> KeyChange) {
+    fn record_changes(&mut self, server: usize, at_ns: u64, why: impl Fn() -> KeyChange) {
         if server == self.master {
             let time = self.look_time(at_ns);
             let model = &mut self.servers[server].model;
-            self.watch.look(model, time, why);
+            self.watch.inspect(model, time, why);
         }
     }
 
     fn record_replacement(&mut self, at_ns: u64, why: &KeyChange) {
         let time = self.look_time(at_ns);
         let model = &mut self.servers[self.master].model;
-        self.watch.look_at_all(model, time, why);
+        self.watch.inspect_all(model, time, why);
     }
 
-    fn look_time(&self, at_ns: u64) -> LookTime {
-        LookTime {
+    fn look_time(&self, at_ns: u64) -> InspectionTime {
+        InspectionTime {
             at_ns,
             wall_ms: self.servers[self.master].now().ms(),
         }
     }
 }
 
-/// True for a command that may change keys, also where it is not known; `name`: it, or it and its
-/// subcommand.
+/// Returns whether a command may change keys, which is true for an unknown one. `name` is the command, or the
+/// command and its subcommand.
 fn may_write(name: &str) -> bool {
     let (command, subcommand) = name.split_once(' ').unwrap_or((name, ""));
     CommandKind::of(command, subcommand).is_none_or(CommandKind::writes)
 }
 
-/// False for a command that a replica answers, too.
+/// Returns `false` for a command that a replica answers, too.
 fn may_be_for_masters(name: &str) -> bool {
     let (command, subcommand) = name.split_once(' ').unwrap_or((name, ""));
     let is_for_masters = |kind: CommandKind| kind.writes() || kind.takes();
     CommandKind::of(command, subcommand).is_none_or(is_for_masters)
 }
 
-/// Why a command changes keys.
-fn why(by: Option<&ByWorker>, name: &str) -> KeyChange {
+/// Returns the cause of the changes of a command.
+fn cause_of_change(by: Option<&ByWorker>, name: &str) -> KeyChange {
     match (by, CommandKind::of(name, "")) {
         (Some(by), _) => KeyChange::Command(by.command.clone()),
         (None, Some(CommandKind::Removes)) => KeyChange::Evicted,

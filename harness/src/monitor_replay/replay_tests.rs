@@ -1,4 +1,4 @@
-//! What a server tells in special cases, and what the replay makes of it.
+//! The replay of special cases of a server's reports.
 
 use std::rc::Rc;
 
@@ -12,8 +12,8 @@ use crate::key_history::KeyRecord;
 use crate::model::ServerVersion;
 use crate::proxy::{LinkId, SentRequests};
 
-/// One node with a server and a replica, whose lines come one after another.
-struct Told {
+/// One node with a server and a replica, whose lines are fed one after another.
+struct ReplayFixture {
     replay: MonitorReplay,
     reports: [ServerReport; 2],
     sent: SentRequests,
@@ -25,28 +25,29 @@ fn sent() -> SentRequests {
     let sent = SentRequests::default();
     for conn in 0..3 {
         let worker = conn as usize;
-        sent.opened(conn, LinkId { worker, node: 0 });
+        sent.add_connection(conn, LinkId { worker, node: 0 });
     }
     sent
 }
 
-impl Told {
-    /// Clients `A` and `B` of the master are those of workers 0 and 1.
+impl ReplayFixture {
+    /// Creates a node in which the master's clients `A` and `B` are those of workers 0 and 1.
     fn new() -> Self {
-        let mut told = Told {
+        let mut fixture = ReplayFixture {
             replay: MonitorReplay::new(ServerVersion::default(), 2, Rc::from(["k".to_owned()])),
             reports: [ServerReport::for_server(0), ServerReport::for_server(1)],
             sent: sent(),
             at_ns: 0,
         };
-        told.lines(&[
+        fixture.lines(&[
             r#"0 [0 A] "ECHO" "picklock-connection-0""#,
             r#"0 [0 B] "ECHO" "picklock-connection-1""#,
         ]);
-        told
+        fixture
     }
 
-    /// Lines of the master: each the milliseconds that its clock shows, and what stands behind them.
+    /// Feeds lines of the master. Each consists of the milliseconds on the master's clock, and the rest of the
+    /// line.
     fn lines(&mut self, lines: &[&str]) {
         lines.iter().for_each(|line| self.line(0, line));
     }
@@ -54,18 +55,18 @@ impl Told {
     fn line(&mut self, server: usize, line: &str) {
         let (ms, rest) = line.split_once(' ').unwrap();
         let micros = ms.parse::<u64>().unwrap() * 1000;
-        self.tell(server, &format!("+1.{micros:06} {rest}\r\n"));
+        self.feed(server, &format!("+1.{micros:06} {rest}\r\n"));
     }
 
     fn expired(&mut self, key: &str) {
         let length = key.len();
-        self.tell(
+        self.feed(
             0,
             &format!("*4\r\n$8\r\npmessage\r\n$1\r\n*\r\n$22\r\n__keyevent@0__:expired\r\n${length}\r\n{key}\r\n"),
         );
     }
 
-    fn tell(&mut self, server: usize, text: &str) {
+    fn feed(&mut self, server: usize, text: &str) {
         self.at_ns += 1;
         let (at_ns, replay) = (self.at_ns, &mut self.replay);
         let report = &mut self.reports[server];
@@ -73,7 +74,7 @@ impl Told {
         assert_eq!(read, Ok(()));
     }
 
-    /// The changes of the keys: value, life, and why.
+    /// Returns the changes of the keys: value, time to live, and cause.
     fn changes(&mut self) -> Vec<String> {
         self.replay.take().iter().map(describe).collect()
     }
@@ -90,49 +91,49 @@ fn describe(record: &KeyRecord) -> String {
 }
 
 #[test]
-fn a_script_changes_a_key_once() {
-    let mut told = Told::new();
-    told.lines(&[
+fn script_changes_a_key_once() {
+    let mut fixture = ReplayFixture::new();
+    fixture.lines(&[
         r#"1 [0 A] "EVALSHA" "x" "1" "k""#,
         r#"1 [0 lua] "HINCRBY" "k" "a" "1""#,
         r#"1 [0 lua] "PEXPIRE" "k" "50""#,
         r#"2 [0 B] "GET" "k""#,
     ]);
-    assert_eq!(told.changes(), ["{a: 1} 50 EVALSHA of 0"]);
+    assert_eq!(fixture.changes(), ["{a: 1} 50 EVALSHA of 0"]);
 }
 
-/// The lines of a script that the machine interrupted have times of their own; what they write got its
-/// expiry when the script began.
+/// The lines of an interrupted script have different times, but the expiries of its writes count from its
+/// beginning.
 #[test]
-fn a_script_that_was_interrupted_wrote_the_expiry_that_it_was_given() {
-    let mut told = Told::new();
-    told.lines(&[
+fn interrupted_script_keeps_its_expiry() {
+    let mut fixture = ReplayFixture::new();
+    fixture.lines(&[
         r#"1 [0 A] "EVALSHA" "x" "1" "k""#,
         r#"1 [0 lua] "SET" "k" "a" "NX" "PX" "50""#,
         r#"9 [0 lua] "INCR" "k:fence""#,
         r#"9 [0 B] "GET" "k""#,
     ]);
-    let changes = told.changes();
+    let changes = fixture.changes();
     assert_eq!(changes, ["a 50 EVALSHA of 0", "1 ever EVALSHA of 0"]);
 }
 
 #[test]
-fn a_transaction_that_was_interrupted_wrote_the_expiry_that_it_was_given() {
-    let mut told = Told::new();
-    told.lines(&[
+fn interrupted_transaction_keeps_its_expiry() {
+    let mut fixture = ReplayFixture::new();
+    fixture.lines(&[
         r#"1 [0 A] "MULTI""#,
         r#"2 [0 A] "SET" "k" "a" "PX" "50""#,
         r#"8 [0 A] "SET" "n" "b""#,
         r#"9 [0 A] "EXEC""#,
     ]);
-    let changes = told.changes();
+    let changes = fixture.changes();
     assert_eq!(changes, ["a 50 EXEC of 0", "b ever EXEC of 0"]);
 }
 
 #[test]
-fn a_transaction_changes_a_key_once_and_by_its_own_command() {
-    let mut told = Told::new();
-    told.lines(&[
+fn transaction_changes_a_key_once_by_its_exec() {
+    let mut fixture = ReplayFixture::new();
+    fixture.lines(&[
         r#"1 [0 A] "MULTI""#,
         r#"2 [0 B] "SET" "k" "b""#,
         r#"3 [0 A] "SET" "k" "a""#,
@@ -140,7 +141,7 @@ fn a_transaction_changes_a_key_once_and_by_its_own_command() {
         r#"3 [0 A] "EXEC""#,
         r#"4 [0 A] "DEL" "k""#,
     ]);
-    let changes = told.changes();
+    let changes = fixture.changes();
     assert_eq!(
         changes,
         ["b ever SET of 1", "a 50 EXEC of 0", "- ever DEL of 0"]
@@ -148,33 +149,33 @@ fn a_transaction_changes_a_key_once_and_by_its_own_command() {
 }
 
 #[test]
-fn an_expiry_between_two_scripts_belongs_to_neither() {
-    let mut told = Told::new();
-    told.lines(&[
+fn expiry_between_two_scripts_belongs_to_neither() {
+    let mut fixture = ReplayFixture::new();
+    fixture.lines(&[
         r#"1 [0 A] "EVAL" "x" "0""#,
         r#"1 [0 lua] "SET" "k" "a" "PX" "5""#,
     ]);
-    told.expired("k");
-    told.lines(&[r#"9 [0 B] "EVAL" "x" "0""#, r#"9 [0 lua] "SET" "k" "b""#]);
-    let changes = told.changes();
+    fixture.expired("k");
+    fixture.lines(&[r#"9 [0 B] "EVAL" "x" "0""#, r#"9 [0 lua] "SET" "k" "b""#]);
+    let changes = fixture.changes();
     assert_eq!(
         changes,
         ["a 5 EVAL of 0", "- ever Expired", "b ever EVAL of 1"]
     );
 }
 
-/// The key was gone before the script, which only found it so.
+/// The key was gone before the script found it expired.
 #[test]
-fn an_expiry_inside_a_script_comes_before_what_it_writes() {
-    let mut told = Told::new();
-    told.lines(&[
+fn expiry_inside_a_script_precedes_its_writes() {
+    let mut fixture = ReplayFixture::new();
+    fixture.lines(&[
         r#"1 [0 B] "SET" "k" "b" "PX" "5""#,
         r#"9 [0 A] "EVAL" "x" "0""#,
         r#"9 [0 lua] "SET" "j" "a""#,
     ]);
-    told.expired("k");
-    told.lines(&[r#"9 [0 lua] "GET" "k""#]);
-    let changes = told.changes();
+    fixture.expired("k");
+    fixture.lines(&[r#"9 [0 lua] "GET" "k""#]);
+    let changes = fixture.changes();
     assert_eq!(
         changes,
         ["b 5 SET of 1", "- ever Expired", "a ever EVAL of 0"]
@@ -182,31 +183,31 @@ fn an_expiry_inside_a_script_comes_before_what_it_writes() {
 }
 
 #[test]
-fn where_the_server_tells_no_expiry_the_clock_decides() {
-    let mut told = Told::new();
-    told.replay.expire_by_clock();
-    told.lines(&[
+fn clock_decides_without_expiry_notifications() {
+    let mut fixture = ReplayFixture::new();
+    fixture.replay.expire_by_clock();
+    fixture.lines(&[
         r#"1 [0 A] "SET" "k" "a" "NX" "PX" "50""#,
         r#"40 [0 B] "SET" "k" "b" "NX" "PX" "50""#,
         r#"60 [0 B] "SET" "k" "b" "NX" "PX" "50""#,
     ]);
-    let changes = told.changes();
+    let changes = fixture.changes();
     assert_eq!(
         changes,
         ["a 50 SET of 0", "- ever Expired", "b 50 SET of 1"]
     );
-    assert_eq!(told.replay.gap(), None);
-    // The key may be gone by now, or not yet.
-    told.lines(&[r#"111 [0 A] "SET" "k" "a" "NX" "PX" "50""#]);
-    let gap = told.replay.gap().unwrap();
+    assert_eq!(fixture.replay.gap(), None);
+    // The key may or may not have expired by now.
+    fixture.lines(&[r#"111 [0 A] "SET" "k" "a" "NX" "PX" "50""#]);
+    let gap = fixture.replay.gap().unwrap();
     assert!(gap.contains("a command named k within 3 ms"), "{gap}");
 }
 
 #[test]
-fn what_strangers_do_to_their_own_keys_is_passed_over() {
-    let mut told = Told::new();
-    told.reports[0].skip_strangers("k".to_owned());
-    told.lines(&[
+fn commands_of_other_users_on_their_own_keys_are_skipped() {
+    let mut fixture = ReplayFixture::new();
+    fixture.reports[0].skip_other_users("k".to_owned());
+    fixture.lines(&[
         r#"1 [0 A] "SET" "k" "a""#,
         r#"2 [0 S] "SET" "shop" "1""#,
         r#"3 [0 S] "EVAL" "x" "0""#,
@@ -216,7 +217,7 @@ fn what_strangers_do_to_their_own_keys_is_passed_over() {
         r#"6 [0 B] "SET" "own" "b""#,
         r#"7 [0 S] "FLUSHALL""#,
     ]);
-    let changes = told.changes();
+    let changes = fixture.changes();
     assert_eq!(
         changes,
         [
@@ -226,23 +227,23 @@ fn what_strangers_do_to_their_own_keys_is_passed_over() {
             "- ever Flushed"
         ]
     );
-    assert_eq!(told.replay.gap(), None);
+    assert_eq!(fixture.replay.gap(), None);
 }
 
-/// Nothing touches the key afterwards.
+/// No command touches the key afterwards.
 #[test]
-fn an_expiry_that_only_the_server_tells_ends_the_value() {
-    let mut told = Told::new();
-    told.lines(&[r#"1 [0 A] "SET" "k" "a" "PX" "5""#]);
-    told.expired("k");
-    assert_eq!(told.changes(), ["a 5 SET of 0", "- ever Expired"]);
+fn expiry_notification_alone_ends_the_value() {
+    let mut fixture = ReplayFixture::new();
+    fixture.lines(&[r#"1 [0 A] "SET" "k" "a" "PX" "5""#]);
+    fixture.expired("k");
+    assert_eq!(fixture.changes(), ["a 5 SET of 0", "- ever Expired"]);
 }
 
-/// The same list: in a transaction BLPOP does not wait.
+/// All clients use the same list. In a transaction BLPOP does not wait.
 #[test]
-fn nothing_waits_in_a_transaction_and_nobody_who_has_gone() {
-    let mut told = Told::new();
-    told.lines(&[
+fn no_client_waits_in_a_transaction_or_after_it_left() {
+    let mut fixture = ReplayFixture::new();
+    fixture.lines(&[
         r#"1 [0 A] "MULTI""#,
         r#"1 [0 A] "BLPOP" "l" "0""#,
         r#"1 [0 A] "EXEC""#,
@@ -251,13 +252,13 @@ fn nothing_waits_in_a_transaction_and_nobody_who_has_gone() {
         r#"3 [0 B] "ECHO" "picklock-connection-1""#,
         r#"4 [0 A] "RPUSH" "l" "x""#,
     ]);
-    assert_eq!(told.changes(), ["{x} ever RPUSH of 0"]);
+    assert_eq!(fixture.changes(), ["{x} ever RPUSH of 0"]);
 }
 
 #[test]
-fn what_ran_out_while_a_server_was_down_was_not_lost_by_its_start() {
-    let mut told = Told::new();
-    told.lines(&[
+fn key_expired_during_downtime_is_not_lost_by_the_restart() {
+    let mut fixture = ReplayFixture::new();
+    fixture.lines(&[
         r#"1 [0 A] "SET" "k" "a" "PX" "5""#,
         r#"1 [0 A] "SET" "j" "a" "PX" "500""#,
         r#"1 [0 A] "SET" "i" "a" "PX" "500""#,
@@ -267,93 +268,94 @@ fn what_ran_out_while_a_server_was_down_was_not_lost_by_its_start() {
         value: StoredValue::String(b"a".to_vec()),
         ttl_ms: 401,
     };
-    told.replay.restarted(0, &[stored], 1_100_000, 9);
-    let changes = told.changes();
+    fixture.replay.record_restarted(0, &[stored], 1_100_000, 9);
+    let changes = fixture.changes();
     assert_eq!(changes[3..], ["- ever Expired", "- ever Restarted"]);
 }
 
-/// A replica leaves it to its master to decide what has expired, even if its own clock says so.
+/// A replica's master decides which keys have expired, even if the replica's own clock disagrees.
 #[test]
-fn a_replica_does_not_expire_what_its_master_keeps() {
-    let mut told = Told::new();
-    told.lines(&[r#"0 [0 A] "SET" "k" "a" "PXAT" "1005""#]);
-    told.line(1, r#"0 [0 master] "SET" "k" "a" "PXAT" "1005""#);
-    told.line(1, r#"9 [0 master] "PEXPIREAT" "k" "1050""#);
-    told.line(1, r#"10 [0 X] "ECHO" "mark""#);
-    told.replay.promote(1, 9);
-    told.line(1, r#"20 [0 X] "ECHO" "picklock-connection-1""#);
-    told.line(1, r#"20 [0 X] "PERSIST" "k""#);
-    let changes = told.changes();
+fn replica_does_not_expire_keys_that_its_master_keeps() {
+    let mut fixture = ReplayFixture::new();
+    fixture.lines(&[r#"0 [0 A] "SET" "k" "a" "PXAT" "1005""#]);
+    fixture.line(1, r#"0 [0 master] "SET" "k" "a" "PXAT" "1005""#);
+    fixture.line(1, r#"9 [0 master] "PEXPIREAT" "k" "1050""#);
+    fixture.line(1, r#"10 [0 X] "ECHO" "mark""#);
+    fixture.replay.promote(1, 9);
+    fixture.line(1, r#"20 [0 X] "ECHO" "picklock-connection-1""#);
+    fixture.line(1, r#"20 [0 X] "PERSIST" "k""#);
+    let changes = fixture.changes();
     assert_eq!(
         changes,
         ["a 5 SET of 0", "a 40 FailedOver", "a ever PERSIST of 1"]
     );
 }
 
-/// A server does not tell that a client has closed its connection while it waited.
-/// What it wrote would be missing from the account, and nobody would notice.
+/// Its writes would be missing from the key history without notice.
 #[test]
 fn unknown_command_that_may_write_is_a_gap() {
-    let mut told = Told::new();
-    told.lines(&[
+    let mut fixture = ReplayFixture::new();
+    fixture.lines(&[
         r#"0 [0 A] "SET" "k" "a" "PX" "1000""#,
         r#"1 [0 A] "SCAN" "0""#,
         r#"2 [0 A] "COMMAND" "DOCS""#,
     ]);
-    assert_eq!(told.replay.gap(), None);
-    told.lines(&[
+    assert_eq!(fixture.replay.gap(), None);
+    fixture.lines(&[
         r#"3 [0 A] "GETDEL" "k""#,
         r#"4 [0 A] "XADD" "s" "*" "a" "b""#,
     ]);
-    let gap = told.replay.gap();
+    let gap = fixture.replay.gap();
     assert_eq!(
         gap.as_deref(),
-        Some("the model of Redis does not know GETDEL")
+        Some("the model of Redis does not support GETDEL")
     );
 }
 
 /// A server between two versions of the model has a command that the older one lacks.
 #[test]
-fn command_that_the_servers_version_should_lack_is_a_gap() {
-    let mut told = Told::new();
-    told.lines(&[
+fn command_that_the_version_should_lack_is_a_gap() {
+    let mut fixture = ReplayFixture::new();
+    fixture.lines(&[
         r#"0 [0 A] "SET" "k" "a" "PX" "1000""#,
         r#"1 [0 A] "DELIFEQ" "k" "a""#,
     ]);
-    let gap = told.replay.gap();
+    let gap = fixture.replay.gap();
     assert_eq!(
         gap.as_deref(),
-        Some("the model of Redis does not know DELIFEQ")
+        Some("the model of Redis does not support DELIFEQ")
     );
 }
 
 /// Some clients greet and read replicas.
 #[test]
 fn replica_that_is_only_read_is_not_promoted() {
-    let mut told = Told::new();
-    told.lines(&[r#"0 [0 A] "SET" "k" "a" "PX" "1000""#]);
-    told.line(1, r#"2 [0 X] "ECHO" "picklock-connection-1""#);
-    told.line(1, r#"3 [0 X] "PING""#);
-    told.line(1, r#"4 [0 X] "GET" "k""#);
-    assert_eq!(told.changes(), ["a 1000 SET of 0"]);
+    let mut fixture = ReplayFixture::new();
+    fixture.lines(&[r#"0 [0 A] "SET" "k" "a" "PX" "1000""#]);
+    fixture.line(1, r#"2 [0 X] "ECHO" "picklock-connection-1""#);
+    fixture.line(1, r#"3 [0 X] "PING""#);
+    fixture.line(1, r#"4 [0 X] "GET" "k""#);
+    assert_eq!(fixture.changes(), ["a 1000 SET of 0"]);
 }
 
 #[test]
-fn a_client_that_left_while_it_waited_is_given_nothing() {
+fn client_that_left_while_waiting_receives_nothing() {
     let pushed = |by: &str| {
-        let mut told = Told::new();
-        told.lines(&[
+        let mut fixture = ReplayFixture::new();
+        fixture.lines(&[
             r#"1 [0 A] "BLPOP" "k" "0""#,
             r#"2 [0 C] "ECHO" "picklock-connection-2""#,
         ]);
-        told.sent.closed(0);
+        fixture.sent.record_close(0);
         let push: [&[u8]; 3] = [b"RPUSH", b"k", b"x"];
-        let asked = (0, Phase::Acquire);
-        told.sent.sent_words(2, push.into_iter(), asked, None);
-        told.line(0, &format!(r#"3 [0 {by}] "RPUSH" "k" "x""#));
-        told.changes()
+        let operation = (0, Phase::Acquire);
+        fixture
+            .sent
+            .record_words(2, push.into_iter(), operation, None);
+        fixture.line(0, &format!(r#"3 [0 {by}] "RPUSH" "k" "x""#));
+        fixture.changes()
     };
     assert_eq!(pushed("C"), ["{x} ever RPUSH of 2"]);
-    // Nothing says that the waiting one had left by then.
+    // Nothing shows that the waiting client had left by then.
     assert_eq!(pushed("B"), [""; 0]);
 }

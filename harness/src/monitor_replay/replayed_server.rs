@@ -1,9 +1,9 @@
-//! One server of a node, replayed.
+//! The replay of one server of a node.
 //!
-//! A script and a transaction happen at once, so what they change is looked at once: when they are
-//! over. A server does not say when a script is over; the next thing that it says about another command
-//! shows it. A key that a command finds expired is told before that command, so such a notification
-//! waits until it is clear whether it belongs to the script.
+//! Scripts and transactions are atomic, so their changes are inspected together when they are over. A server does
+//! not report the end of a script: it shows when the next line belongs to another command. If a command finds a key
+//! expired, the server reports the expiry before that command, so such a notification waits until it is clear
+//! whether it belongs to the script.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,38 +17,38 @@ use super::stored_key::{StoredKey, StoredValue};
 /// A worker's command.
 #[derive(Debug, Clone)]
 pub struct ByWorker {
-    /// Whose, and in which attempt.
+    /// The command, with its worker and its attempt.
     pub command: KeyCommand,
-    /// Its connection, and its number among those of the connection; `None`: that is not known.
+    /// Its connection, and its number among the requests of that connection, or `None` if these are unknown.
     pub request: Option<(u64, u64)>,
 }
 
-/// Something that happens at once: a script with its inner commands, or a transaction.
+/// An atomic unit: a script with its inner commands, or a transaction.
 #[derive(Debug, Clone)]
 pub(super) struct Unit {
-    /// Whose; `None`: no worker's.
+    /// The worker's command that began it, or `None` for another client's.
     pub(super) by: Option<ByWorker>,
     pub(super) at_ns: u64,
-    /// Of a transaction: its client's address.
+    /// For a transaction, the address of its client.
     transaction: Option<String>,
-    /// Of a script: the keys that its command has declared.
+    /// For a script, the keys that its command declared.
     pub(super) declared: Option<Vec<Vec<u8>>>,
 }
 
-/// Where a command stands.
+/// The position of a command relative to an atomic unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    /// It belongs to nothing else.
-    Alone,
-    /// A script, or the first command of a transaction.
+pub(super) enum UnitPosition {
+    /// It belongs to no unit.
+    Outside,
+    /// It begins a unit: it runs a script, or is the first command of a transaction.
     Begins,
-    /// In the unit that has begun.
+    /// It is inside the active unit.
     Inside,
-    /// The end of the transaction that has begun.
+    /// It ends the active transaction.
     Ends,
 }
 
-/// A notification.
+/// A keyspace notification.
 #[derive(Debug, Clone)]
 pub(super) struct Notice {
     pub(super) loss: Loss,
@@ -57,27 +57,27 @@ pub(super) struct Notice {
     pub(super) at_ns: u64,
 }
 
-/// The keys that a script's command has declared.
-fn declared(line: &MonitorLine) -> Option<Vec<Vec<u8>>> {
+/// Returns the keys that a script's command declared.
+fn keys_declared_by(line: &MonitorLine) -> Option<Vec<Vec<u8>>> {
     let name = line.name();
     let declared = declared_keys(&name, line.words.iter().map(Vec::as_slice))?;
     Some(declared.map(<[u8]>::to_vec).collect())
 }
 
-/// One server.
+/// The replay of one server.
 pub(super) struct ReplayedServer {
     pub(super) model: Server,
-    /// The model's client for each client of the server, and its database.
+    /// For each client of the server, the model's client and its selected database.
     clients: HashMap<String, (ClientId, usize)>,
-    /// The addresses of the clients that have begun a transaction.
+    /// The addresses of clients that are in a transaction.
     transactions: HashSet<String>,
-    /// What has begun and may not be over.
-    pub(super) open: Option<Unit>,
-    /// What was told since the last command of the open unit.
+    /// The unit that has begun and may not be over.
+    pub(super) active_unit: Option<Unit>,
+    /// The notifications since the last command of the active unit.
     pub(super) notices: Vec<Notice>,
-    /// What the server's wall clock showed last.
+    /// The server's wall clock at its last command.
     pub(super) wall_us: i64,
-    /// Its commands come from its master, which alone decides about expired keys.
+    /// Whether it is a replica, whose master alone decides which keys have expired.
     pub(super) is_replica: bool,
 }
 
@@ -87,7 +87,7 @@ impl ReplayedServer {
             model: Server::new(version),
             clients: HashMap::new(),
             transactions: HashSet::new(),
-            open: None,
+            active_unit: None,
             notices: Vec::new(),
             wall_us: 0,
             is_replica,
@@ -100,38 +100,41 @@ impl ReplayedServer {
         }
     }
 
-    /// Where a command with this name stands.
-    pub(super) fn place(&self, line: &MonitorLine, name: &str) -> Place {
+    /// Returns the position of a command with this name.
+    pub(super) fn position(&self, line: &MonitorLine, name: &str) -> UnitPosition {
         let Source::Client(address) = &line.source else {
-            return Place::Inside;
+            return UnitPosition::Inside;
         };
-        // An EXEC ends what was queued.
-        let stands_alone = name != "EXEC" && !is_queued(name);
-        if !self.transactions.contains(address) || stands_alone {
+        // An EXEC ends the queued commands.
+        let is_outside = name != "EXEC" && !is_queued(name);
+        if !self.transactions.contains(address) || is_outside {
             let is_script = CommandKind::of(name, "").is_some_and(CommandKind::is_script);
-            return match is_script {
-                true => Place::Begins,
-                false => Place::Alone,
+            return if is_script {
+                UnitPosition::Begins
+            } else {
+                UnitPosition::Outside
             };
         }
-        let open = self.open.as_ref();
-        let goes_on = open.is_some_and(|unit| unit.transaction.as_ref() == Some(address));
-        match (name, goes_on) {
-            ("EXEC", true) => Place::Ends,
-            // It was empty, or was refused.
-            ("EXEC", false) => Place::Alone,
-            (_, true) => Place::Inside,
-            (_, false) => Place::Begins,
+        let unit = self.active_unit.as_ref();
+        let continues = unit.is_some_and(|unit| unit.transaction.as_ref() == Some(address));
+        match (name, continues) {
+            ("EXEC", true) => UnitPosition::Ends,
+            // The transaction was empty, or was refused.
+            ("EXEC", false) => UnitPosition::Outside,
+            (_, true) => UnitPosition::Inside,
+            (_, false) => UnitPosition::Begins,
         }
     }
 
-    /// Executes a command as a client of its own for each of the server's, because some of them wait.
+    /// Executes a command on the model. Each client of the server has its own client in the model, because some
+    /// wait.
     ///
-    /// The clock stands still in a script and in a transaction, as it does on the server: each line shows
-    /// when it was told, and a server that is interrupted tells the next one later.
-    pub(super) fn execute(&mut self, line: &MonitorLine, name: &str, place: Place) {
-        let goes_on = matches!(place, Place::Inside | Place::Ends) && self.open.is_some();
-        if !goes_on {
+    /// As on the server, the clock does not advance within a script or a transaction, although each line has its
+    /// own time, which is later if the server was interrupted.
+    pub(super) fn execute(&mut self, line: &MonitorLine, name: &str, position: UnitPosition) {
+        let continues = matches!(position, UnitPosition::Inside | UnitPosition::Ends)
+            && self.active_unit.is_some();
+        if !continues {
             self.wall_us = line.wall_us;
         }
         self.record_transaction(line, name);
@@ -155,26 +158,26 @@ impl ReplayedServer {
         let client = self.client(address, line.database);
         let words: Vec<&[u8]> = line.words.iter().map(Vec::as_slice).collect();
         let reply = self.model.execute(client, &words, now);
-        if reply == Reply::Blocked && place != Place::Alone {
-            // Nothing waits in a script or a transaction.
+        if reply == Reply::Blocked && position != UnitPosition::Outside {
+            // No command waits in a script or a transaction.
             self.clients.remove(address);
             self.model.disconnect(client);
         }
         self.model.take_messages();
     }
 
-    /// The unit that this command begins.
+    /// Begins a unit with this command.
     pub(super) fn begin(&mut self, line: &MonitorLine, by: Option<ByWorker>, at_ns: u64) {
         let transaction = match &line.source {
             Source::Client(address) if self.transactions.contains(address) => Some(address.clone()),
             _ => None,
         };
-        self.open = Some(Unit {
+        self.active_unit = Some(Unit {
             by,
             at_ns,
             declared: match transaction {
                 Some(_) => None,
-                None => declared(line),
+                None => keys_declared_by(line),
             },
             transaction,
         });
@@ -203,13 +206,15 @@ impl ReplayedServer {
         };
     }
 
-    /// A client has gone, or a new one has its address: it waits for nothing, and its transaction is over.
+    /// Removes a client that has disconnected, or whose address belongs to a new client: it waits for nothing, and
+    /// its transaction is over.
     pub(super) fn forget(&mut self, address: &str) {
         self.transactions.remove(address);
         self.stop_waiting(address);
     }
 
-    /// A client has gone. What it sent before that may still be told, so its transaction is kept.
+    /// Stops the waiting of a client that has disconnected. Its transaction is kept, because commands that it sent
+    /// before may still be reported.
     pub(super) fn stop_waiting(&mut self, address: &str) {
         if let Some((client, _)) = self.clients.remove(address) {
             self.model.disconnect(client);
@@ -220,7 +225,7 @@ impl ReplayedServer {
         let now = self.now();
         let model = &mut self.model;
         let (client, selected) = match self.clients.get_mut(address) {
-            Some(known) => known,
+            Some(client) => client,
             None => {
                 let new = (model.connect(), 0);
                 self.clients.entry(address.to_owned()).or_insert(new)
@@ -234,7 +239,7 @@ impl ReplayedServer {
         *client
     }
 
-    /// Puts keys into it.
+    /// Loads keys into the model.
     pub(super) fn load(&mut self, keys: &[StoredKey]) {
         let client = self.model.connect();
         let now = self.now();
@@ -242,7 +247,7 @@ impl ReplayedServer {
             let mut words: Vec<&[u8]> = Vec::new();
             match &key.value {
                 StoredValue::String(value) => words.extend([b"SET", key.name.as_slice(), value]),
-                StoredValue::Made(command, arguments) => {
+                StoredValue::BuiltBy(command, arguments) => {
                     words.extend([command.as_bytes(), &key.name]);
                     words.extend(arguments.iter().map(Vec::as_slice));
                 }

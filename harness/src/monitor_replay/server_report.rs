@@ -1,7 +1,7 @@
-//! What one server tells, read into the replay of its node: whose command each line is about.
+//! Feeds the reports of one server into the replay of its node, with the worker's request behind each line.
 //!
-//! A server names a client by its address. Each connection of a worker introduces itself with an
-//! `ECHO`, which ties the address to the connection; what the connection sends is known from elsewhere.
+//! A server's report identifies a client by its address. Each connection of a worker introduces itself with an
+//! `ECHO`, which links the address to the connection; the requests of the connection are known to the proxy.
 
 use std::collections::HashMap;
 
@@ -11,29 +11,29 @@ use crate::history::KeyCommand;
 use crate::model::CommandKind;
 use crate::proxy::{ExecutedRequest, SentRequests};
 
-use super::monitor_stream::{MonitorLine, MonitorStream, Source, Told};
+use super::monitor_stream::{MonitorLine, MonitorStream, ServerMessage, Source};
 use super::replay::MonitorReplay;
 use super::replayed_server::{ByWorker, Notice};
 
-/// What is known while the report of one server is read.
+/// The state for reading the reports of one server.
 #[derive(Debug, Default)]
 pub struct ServerReport {
     server: usize,
     stream: MonitorStream,
     /// The connection at each of the server's addresses.
     connections: HashMap<String, u64>,
-    /// How many of the connections that were closed the replay knows of.
+    /// Number of closed connections that the replay has been informed of.
     closed: usize,
-    /// When the latest command was executed that is no part of a script.
+    /// When the latest command outside a script was executed.
     script_ns: u64,
-    /// What the names of the run's keys contain, where strangers use the server too.
+    /// Prefix of the run's keys, if other users share the server.
     own_keys: Option<String>,
-    /// Where they do: the latest command that is no part of a script matters to the run.
-    matters: bool,
+    /// Whether the latest command outside a script concerns the run, if other users share the server.
+    is_relevant: bool,
 }
 
 impl ServerReport {
-    /// The report of a node's server with this number.
+    /// Creates the state for a node's server with this number.
     pub fn for_server(server: usize) -> Self {
         ServerReport {
             server,
@@ -41,48 +41,50 @@ impl ServerReport {
         }
     }
 
-    /// From now on what strangers do to other keys than those with this in their names is passed over.
-    pub fn skip_strangers(&mut self, own_keys: String) {
+    /// Skips from now on what other users do to keys whose names do not contain `own_keys`.
+    pub fn skip_other_users(&mut self, own_keys: String) {
         self.own_keys = Some(own_keys);
     }
 
-    /// False for what a stranger does to keys of strangers.
-    fn matters(&mut self, line: &MonitorLine) -> bool {
+    /// Returns `false` for what another user does to that user's keys.
+    fn is_relevant(&mut self, line: &MonitorLine) -> bool {
         let Some(own_keys) = &self.own_keys else {
             return true;
         };
-        let names_own = |word: &Vec<u8>| memmem::find(word, own_keys.as_bytes()).is_some();
-        let names_own = line.words.iter().any(names_own);
+        let names_own = line
+            .words
+            .iter()
+            .any(|word| memmem::find(word, own_keys.as_bytes()).is_some());
         if let Source::Client(address) = &line.source {
             let flushes = CommandKind::of(&line.name(), "") == Some(CommandKind::Flushes);
-            // An ECHO shows the time.
+            // An ECHO serves as a time mark.
             let is_echo = echo(line).is_some();
             let is_own = self.connections.contains_key(address);
-            self.matters = names_own || flushes || is_echo || is_own;
+            self.is_relevant = names_own || flushes || is_echo || is_own;
         }
-        self.matters || names_own
+        self.is_relevant || names_own
     }
 
-    /// Reads what has arrived by `at_ns`. `echoed` gets the words of the clients' `ECHO`s that
-    /// introduce no connection.
+    /// Reads the bytes that have arrived by `at_ns`. Calls `on_echo` with the argument of each `ECHO` that
+    /// introduces no connection.
     ///
     /// # Errors
-    /// A line that is none, as text. What follows it cannot be read.
+    /// Returns the beginning of a line that cannot be parsed. Nothing after it can be read.
     pub fn read(
         &mut self,
         bytes: &[u8],
         at_ns: u64,
         replay: &mut MonitorReplay,
         sent_requests: &SentRequests,
-        mut echoed: impl FnMut(&[u8]),
+        mut on_echo: impl FnMut(&[u8]),
     ) -> Result<(), String> {
         self.stream.feed(bytes);
-        while let Some(told) = self.stream.next_told()? {
-            match told {
-                Told::Executed(line) => {
-                    self.executed(&line, at_ns, replay, sent_requests, &mut echoed);
+        while let Some(message) = self.stream.next_message()? {
+            match message {
+                ServerMessage::Executed(line) => {
+                    self.record_executed(&line, at_ns, replay, sent_requests, &mut on_echo);
                 }
-                Told::Lost {
+                ServerMessage::Lost {
                     loss,
                     database,
                     key,
@@ -93,36 +95,36 @@ impl ServerReport {
                         key,
                         at_ns,
                     };
-                    replay.lost(self.server, notice);
+                    replay.record_loss(self.server, notice);
                 }
-                Told::Answer(_) => {}
+                ServerMessage::Answer(_) => {}
             }
         }
         Ok(())
     }
 
-    fn executed(
+    fn record_executed(
         &mut self,
         line: &MonitorLine,
         now_ns: u64,
         replay: &mut MonitorReplay,
         sent_requests: &SentRequests,
-        echoed: &mut impl FnMut(&[u8]),
+        on_echo: &mut impl FnMut(&[u8]),
     ) {
         let mut by = None;
         if let Source::Client(address) = &line.source {
             self.script_ns = now_ns;
             if let Some(word) = echo(line) {
-                match sent_requests.introduced(word) {
+                match sent_requests.parse_introduction(word) {
                     Some(conn) => {
-                        replay.connected(self.server, address);
+                        replay.record_connected(self.server, address);
                         self.connections.insert(address.clone(), conn);
                     }
-                    None => echoed(word),
+                    None => on_echo(word),
                 }
             } else if let Some(&conn) = self.connections.get(address) {
-                let sent = sent_requests.claim_words(conn, &line.words);
-                // Its reply may have come before its line did.
+                let sent = sent_requests.take_executed(conn, &line.words);
+                // Its reply may have arrived before its line.
                 if let Some(sent) = &sent {
                     self.record_closed(sent.closed_before, replay, sent_requests);
                 }
@@ -134,13 +136,13 @@ impl ServerReport {
                 });
             }
         }
-        if self.matters(line) {
-            replay.executed(self.server, line, self.script_ns, by);
+        if self.is_relevant(line) {
+            replay.record_executed(self.server, line, self.script_ns, by);
         }
     }
 
-    /// A server does not tell that a connection is closed, so the replay hears it from the first
-    /// request that was sent after that: what is pushed from then on goes to nobody who has left.
+    /// Informs the replay of closed connections, before the first request that was sent after they were closed. A
+    /// server does not report them, and a value that is pushed after that does not go to a client that has left.
     fn record_closed(
         &mut self,
         until: usize,
@@ -150,15 +152,15 @@ impl ServerReport {
         if until <= self.closed {
             return;
         }
-        for closed in sent_requests.closed_ones(self.closed..until) {
+        for closed in sent_requests.closed_connections(self.closed..until) {
             let at = self.connections.iter().filter(|(_, conn)| **conn == closed);
-            at.for_each(|(address, _)| replay.closed(self.server, address));
+            at.for_each(|(address, _)| replay.record_closed(self.server, address));
         }
         self.closed = until;
     }
 }
 
-/// The word of an `ECHO`.
+/// Returns the argument of an `ECHO`.
 fn echo(line: &MonitorLine) -> Option<&[u8]> {
     match line.words.as_slice() {
         [name, word] if name.eq_ignore_ascii_case(b"ECHO") => Some(word),
@@ -166,12 +168,14 @@ fn echo(line: &MonitorLine) -> Option<&[u8]> {
     }
 }
 
-/// A change that is noticed earlier than this after its command went on is as good as noticed at once, nanoseconds.
-const MOMENT_NS: u64 = 1_000_000;
+/// Minimum time between the forwarding of a command and the observation of its change for the change to count as
+/// observed late, in nanoseconds.
+const MIN_LATE_NS: u64 = 1_000_000;
 
-/// The command of a worker, whose changes were noticed at this time.
-fn command(sent: &ExecutedRequest, line: &MonitorLine, noticed_ns: u64) -> KeyCommand {
-    let was_late = |forwarded_at_ns: &u64| noticed_ns.saturating_sub(*forwarded_at_ns) >= MOMENT_NS;
+/// Returns a worker's command, whose changes were observed at `observed_ns`.
+fn command(sent: &ExecutedRequest, line: &MonitorLine, observed_ns: u64) -> KeyCommand {
+    let was_late =
+        |forwarded_at_ns: &u64| observed_ns.saturating_sub(*forwarded_at_ns) >= MIN_LATE_NS;
     KeyCommand {
         worker: sent.link.worker,
         op: sent.op,

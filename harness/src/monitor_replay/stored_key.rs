@@ -1,18 +1,18 @@
-/// A key as a server has it: read from a server, and loaded into its replay.
+/// A key as it is stored on a server, and loaded into the server's replay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredKey {
     /// Its name, in the first database.
     pub name: Vec<u8>,
-    /// What it holds.
+    /// Its value.
     pub value: StoredValue,
-    /// How much longer it lives, in milliseconds; negative: for ever.
+    /// Remaining time to live in milliseconds; negative if the key has no expiry.
     pub ttl_ms: i64,
 }
 
 impl StoredKey {
-    /// The script that reads a server's time, and then the keys that it is given, or all keys of its first database
-    /// where it is given none, with name, type, remaining life and value, in one step. Refused if they hold more than 4 MiB: a lock needs a
-    /// fraction, and nobody else's values shall fill our memory.
+    /// A script that atomically reads a server's time and the given keys, or all keys of its first database if none
+    /// are given, with name, type, remaining time to live and value. It fails if the keys hold more than 4 MiB: a
+    /// lock needs a fraction of that, and other users' values must not exhaust the memory.
     pub const READ_ALL: &'static str = "
 local all, room = {}, 4194304
 for _, key in ipairs(KEYS[1] and KEYS or redis.call('KEYS', '*')) do
@@ -39,23 +39,23 @@ return {redis.call('TIME'), all}";
 pub enum StoredValue {
     /// A string.
     String(Vec<u8>),
-    /// Anything else: the command that makes it, and its arguments after the key.
-    Made(&'static str, Vec<Vec<u8>>),
+    /// A value of another type: the command that creates it, and the command's arguments after the key.
+    BuiltBy(&'static str, Vec<Vec<u8>>),
 }
 
 impl StoredValue {
-    /// A value of a type as `TYPE` names it, from the words that a server gives for it.
+    /// Creates a value of the type that `TYPE` returned, from the words that a server returned for it.
     pub fn parse(kind: &str, mut words: Vec<Vec<u8>>) -> Self {
         match kind {
             "string" => StoredValue::String(words.pop().unwrap_or_default()),
-            "hash" => StoredValue::Made("HSET", words),
-            "list" => StoredValue::Made("RPUSH", words),
-            "set" => StoredValue::Made("SADD", words),
+            "hash" => StoredValue::BuiltBy("HSET", words),
+            "list" => StoredValue::BuiltBy("RPUSH", words),
+            "set" => StoredValue::BuiltBy("SADD", words),
             _ => {
-                // Read as member and score, written as score and member.
+                // A server returns member and score, and ZADD requires score and member.
                 let pairs = words.chunks_exact_mut(2);
                 pairs.for_each(|pair| pair.swap(0, 1));
-                StoredValue::Made("ZADD", words)
+                StoredValue::BuiltBy("ZADD", words)
             }
         }
     }

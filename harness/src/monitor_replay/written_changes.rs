@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-/// One command's changes, by their positions among the node's.
+/// The changes of one command, by their positions among the node's changes.
 #[derive(Debug)]
 struct Written {
     conn: u64,
@@ -8,18 +8,18 @@ struct Written {
     changes: Range<usize>,
 }
 
-/// The commands of one node that have changed keys, in the order of their execution.
+/// The commands that have changed keys of one node, in the order of their execution.
 #[derive(Debug, Default)]
 pub(super) struct WrittenChanges(Vec<Written>);
 
 impl WrittenChanges {
-    /// A command, given as its connection and its number there, has made these changes.
-    pub(super) fn note(&mut self, request: Option<(u64, u64)>, changes: Range<usize>) {
+    /// Records that a command, given as its connection and its number there, has made these changes.
+    pub(super) fn record(&mut self, request: Option<(u64, u64)>, changes: Range<usize>) {
         let Some((conn, number)) = request.filter(|_| !changes.is_empty()) else {
             return;
         };
         match self.0.last_mut() {
-            // The commands of a script follow each other.
+            // The commands of a script are consecutive.
             Some(last) if (last.conn, last.number) == (conn, number) => {
                 last.changes.end = changes.end;
             }
@@ -31,12 +31,13 @@ impl WrittenChanges {
         }
     }
 
-    /// Takes out what the connection has written up to the command with this number: the number of each
-    /// command, and its changes.
+    /// Removes and returns the changes of a connection's commands up to this number. Each entry is a command's
+    /// number and its changes.
     pub(super) fn take(&mut self, conn: u64, number: u64) -> Vec<(u64, Range<usize>)> {
-        let asked = |written: &mut Written| written.conn == conn && written.number <= number;
-        let taken = self.0.extract_if(.., asked);
-        taken
+        self.0
+            .extract_if(.., |written| {
+                written.conn == conn && written.number <= number
+            })
             .map(|written| (written.number, written.changes))
             .collect()
     }
@@ -47,14 +48,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_change_is_asked_about_once_and_not_before_its_command_is_answered() {
+    fn changes_are_taken_once_and_only_up_to_the_number() {
         let mut written = WrittenChanges::default();
-        written.note(Some((7, 0)), 0..0);
-        written.note(Some((7, 1)), 0..1);
-        written.note(Some((7, 1)), 1..2);
-        written.note(None, 2..3);
-        written.note(Some((8, 1)), 3..4);
-        written.note(Some((7, 3)), 4..5);
+        written.record(Some((7, 0)), 0..0);
+        written.record(Some((7, 1)), 0..1);
+        written.record(Some((7, 1)), 1..2);
+        written.record(None, 2..3);
+        written.record(Some((8, 1)), 3..4);
+        written.record(Some((7, 3)), 4..5);
         assert_eq!(written.take(7, 0), []);
         assert_eq!(written.take(7, 2), [(1, 0..2)]);
         assert_eq!(written.take(7, 2), []);

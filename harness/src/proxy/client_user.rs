@@ -1,7 +1,7 @@
-//! Whose a client of the proxy is: the proxy forwards the commands of its own user only.
+//! Identifies the user of a client: the proxy forwards only the commands of its own user.
 //!
-//! The kernel is asked about the one connection, over netlink, because the answer then takes as long
-//! with a thousand connections as with one. Where it does not answer there, `/proc/net/tcp` is read.
+//! The proxy queries the kernel for one connection over netlink, which takes as long with a thousand connections as
+//! with one. If netlink does not answer, it reads `/proc/net/tcp`.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,102 +9,107 @@ use std::net::SocketAddr;
 use rustix::net::{RecvFlags, recv};
 use tokio::net::TcpStream;
 
-use super::connection_setup::beyond_setup;
+use super::connection_setup::first_command_beyond_setup;
 use super::resource_exhaustion::{ProxyIncident, ProxyIncidents};
 
-/// True for a client of our own user, on a link of this worker; another one is cut off. It may be the
-/// worker's all the same, as where the adapter is started as somebody else: then the lock is not to
-/// blame, so the refusal is noted.
-pub(super) fn serves(
+/// Returns `true` if the client, on a link of `worker`, belongs to our own user. Otherwise resets the connection
+/// and records an incident, because the client may still belong to the worker, for example if the adapter runs as
+/// another user. Then the lock is not to blame.
+pub(super) fn admits(
     client: &TcpStream,
     peer: SocketAddr,
     worker: usize,
-    shortages: &ProxyIncidents,
+    incidents: &ProxyIncidents,
 ) -> bool {
-    let ours = client.local_addr();
-    match ours.and_then(|ours| ClientUser::of(peer, ours)) {
-        Ok(user) if user.may_enter() => return true,
-        Ok(ClientUser::User(user)) => shortages.add(ProxyIncident::ClientRefused {
+    let user = client
+        .local_addr()
+        .and_then(|ours| ClientUser::look_up(peer, ours));
+    match user {
+        Ok(user) if user.is_admitted() => return true,
+        Ok(ClientUser::User(user)) => incidents.add(ProxyIncident::ClientRefused {
             worker,
             user,
-            served: own(),
+            served: own_user(),
         }),
-        // Nothing is lost of a client that gave up before it had said more than that it is there.
+        // A client that gave up before it sent a command has lost nothing.
         Ok(ClientUser::Gone) => {
-            if let Some(sent) = lost(client) {
-                shortages.add(ProxyIncident::ClientGone { worker, sent });
+            if let Some(sent) = unserved_command(client) {
+                incidents.add(ProxyIncident::ClientGone { worker, sent });
             }
         }
-        Err(error) => shortages.add(ProxyIncident::Exhausted(format!(
-            "the kernel does not say whose a client on a link of worker {worker} is: {error}"
+        Err(error) => incidents.add(ProxyIncident::Exhausted(format!(
+            "the kernel does not report the user of a client on a link of worker {worker}: {error}"
         ))),
     }
-    // If this fails, the socket is closed in the ordinary way.
+    // If this fails, the socket is closed without a reset.
     let _ = client.set_zero_linger();
     false
 }
 
-/// What a client that is gone has sent and that may matter to others.
-fn lost(client: &TcpStream) -> Option<String> {
+/// Returns the first command from a disconnected client that may affect other clients.
+fn unserved_command(client: &TcpStream) -> Option<String> {
     let mut bytes = vec![0; 4 << 10];
     let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
     let count = recv(client, &mut bytes[..], flags).map_or(0, |(count, _)| count);
-    let is_all = count < bytes.len();
-    let beyond = beyond_setup(&bytes[..count]);
-    // No client needs so much to set up a connection.
-    beyond.or_else(|| (!is_all).then(|| "a lot".to_owned()))
+    first_command_beyond_setup(&bytes[..count])
+        // No client needs this many bytes to set up a connection.
+        .or_else(|| (count == bytes.len()).then(|| "a lot".to_owned()))
 }
 
-/// Whose a client is.
+/// The user that a client belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ClientUser {
-    /// Its socket belongs to the user with this number.
+    /// The user ID that owns the client's socket.
     User(u32),
-    /// Its socket is closed, and the kernel no longer knows whose it was.
+    /// The client's socket is closed, and the kernel no longer reports its user.
     #[cfg_attr(
         not(target_os = "linux"),
-        expect(dead_code, reason = "only Linux is asked")
+        expect(dead_code, reason = "only Linux is queried")
     )]
     Gone,
 }
 
 impl ClientUser {
-    /// Whose the client at this address is, of a connection that was accepted at `ours`.
-    /// `Err`: the kernel does not say.
+    /// Looks up the user of the client at this address, whose connection was accepted at `ours`.
+    ///
+    /// # Errors
+    /// Returns an error if the kernel does not report the user.
     #[cfg(target_os = "linux")]
-    fn of(client: SocketAddr, ours: SocketAddr) -> io::Result<ClientUser> {
-        asked(client, ours).or_else(|_| looked_up(client, ours))
+    fn look_up(client: SocketAddr, ours: SocketAddr) -> io::Result<ClientUser> {
+        query_netlink(client, ours).or_else(|_| read_proc(client, ours))
     }
 
-    /// Other systems have no such question: who can reach the port is served there, and docs/other-users.md says so.
+    /// Returns our own user: other systems have no such query, so every client that reaches the port is served, as
+    /// docs/other-users.md states.
     #[cfg(not(target_os = "linux"))]
-    fn of(_: SocketAddr, _: SocketAddr) -> io::Result<ClientUser> {
-        Ok(ClientUser::User(own()))
+    fn look_up(_: SocketAddr, _: SocketAddr) -> io::Result<ClientUser> {
+        Ok(ClientUser::User(own_user()))
     }
 
-    /// True where the client may be served: its user is the one that this process acts for, or root,
-    /// from whom nothing can be hidden.
-    fn may_enter(self) -> bool {
-        matches!(self, ClientUser::User(user) if user == 0 || user == own())
+    /// Returns whether the client may be served: its user is our own user, or root, from whom nothing can be
+    /// hidden.
+    fn is_admitted(self) -> bool {
+        matches!(self, ClientUser::User(user) if user == 0 || user == own_user())
     }
 }
 
-/// The user that this process acts for.
-fn own() -> u32 {
+/// Returns the effective user ID of this process.
+fn own_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// A socket without an inode belongs to no process any more, whatever its user number says.
+/// Returns the owner of a socket. A socket without an inode belongs to no process, whatever its user ID.
 #[cfg(target_os = "linux")]
-fn known(user: u32, inode: u64) -> ClientUser {
-    match inode {
-        0 => ClientUser::Gone,
-        _ => ClientUser::User(user),
+fn owner_of_socket(user: u32, inode: u64) -> ClientUser {
+    if inode == 0 {
+        ClientUser::Gone
+    } else {
+        ClientUser::User(user)
     }
 }
 
 #[cfg(target_os = "linux")]
-fn asked(client: SocketAddr, ours: SocketAddr) -> io::Result<ClientUser> {
+fn query_netlink(client: SocketAddr, ours: SocketAddr) -> io::Result<ClientUser> {
     use rustix::net::{
         AddressFamily, SendFlags, SocketFlags, SocketType, netlink, sendto, socket_with,
     };
@@ -116,22 +121,22 @@ fn asked(client: SocketAddr, ours: SocketAddr) -> io::Result<ClientUser> {
     let protocol = Some(netlink::SOCK_DIAG);
     let kernel = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, protocol)?;
     let to_kernel = netlink::SocketAddrNetlink::new(0, 0);
-    let words = question::about(client, ours);
-    sendto(&kernel, &words, SendFlags::empty(), &to_kernel)?;
-    let mut answer = [0; 512];
-    let (length, _) = recv(&kernel, &mut answer, RecvFlags::empty())?;
-    question::answered(&answer[..length])
+    let request = sock_diag::request(client, ours);
+    sendto(&kernel, &request, SendFlags::empty(), &to_kernel)?;
+    let mut reply = [0; 512];
+    let (length, _) = recv(&kernel, &mut reply, RecvFlags::empty())?;
+    sock_diag::parse_reply(&reply[..length])
 }
 
-/// The question and its answer, as `linux/netlink.h` and `linux/inet_diag.h` lay them out.
+/// The request and its reply, as `linux/netlink.h` and `linux/inet_diag.h` define them.
 #[cfg(target_os = "linux")]
-mod question {
+mod sock_diag {
     use std::io;
     use std::net::SocketAddrV4;
 
     use rustix::io::Errno;
 
-    use super::{ClientUser, known};
+    use super::{ClientUser, owner_of_socket};
 
     const HEADER: usize = 16;
     const LENGTH: u32 = 72;
@@ -141,12 +146,12 @@ mod question {
     const INET: u8 = 2;
     const TCP: u8 = 6;
     const NO_COOKIE: [u8; 8] = [0xff; 8];
-    /// Where user and inode stand in an answer.
+    /// Offsets of the user ID and the inode in a reply.
     const USER: usize = HEADER + 64;
     const INODE: usize = HEADER + 68;
 
-    /// Which socket has this address, and is connected to ours?
-    pub(super) fn about(client: SocketAddrV4, ours: SocketAddrV4) -> Vec<u8> {
+    /// Returns a request for the socket that has the address `client` and is connected to `ours`.
+    pub(super) fn request(client: SocketAddrV4, ours: SocketAddrV4) -> Vec<u8> {
         let mut bytes = Vec::new();
         bytes.extend(LENGTH.to_ne_bytes());
         bytes.extend(BY_FAMILY.to_ne_bytes());
@@ -160,16 +165,16 @@ mod question {
             bytes.extend(address.ip().octets());
             bytes.extend([0; 12]);
         }
-        // No interface in particular.
+        // Any interface.
         bytes.extend([0; 4]);
         bytes.extend(NO_COOKIE);
         bytes
     }
 
-    pub(super) fn answered(answer: &[u8]) -> io::Result<ClientUser> {
+    pub(super) fn parse_reply(reply: &[u8]) -> io::Result<ClientUser> {
         let short = || io::Error::from(io::ErrorKind::UnexpectedEof);
         let word = |at: usize| -> io::Result<[u8; 4]> {
-            let bytes = answer.get(at..at + 4).ok_or_else(short)?;
+            let bytes = reply.get(at..at + 4).ok_or_else(short)?;
             bytes.try_into().map_err(|_| short())
         };
         let [low, high, _, _] = word(4)?;
@@ -177,7 +182,7 @@ mod question {
             BY_FAMILY => {
                 let user = u32::from_ne_bytes(word(USER)?);
                 let inode = u32::from_ne_bytes(word(INODE)?);
-                Ok(known(user, u64::from(inode)))
+                Ok(owner_of_socket(user, u64::from(inode)))
             }
             ERROR => {
                 let errno = i32::from_ne_bytes(word(HEADER)?).saturating_neg();
@@ -192,18 +197,18 @@ mod question {
 }
 
 #[cfg(target_os = "linux")]
-fn looked_up(client: SocketAddr, ours: SocketAddr) -> io::Result<ClientUser> {
+fn read_proc(client: SocketAddr, ours: SocketAddr) -> io::Result<ClientUser> {
     let mut table = std::fs::read_to_string("/proc/net/tcp")?;
-    // A client may use a socket for both versions of the protocol. A kernel without IPv6 has no such
-    // file.
+    // A client may use a dual-stack socket. A kernel without IPv6 does not have this file.
     table.push_str(&std::fs::read_to_string("/proc/net/tcp6").unwrap_or_default());
-    Ok(found(&table, client, ours))
+    Ok(find_in_table(&table, client, ours))
 }
 
+/// Finds the user in lines such as
 /// `0: 0100007F:C350 0100007F:1F90 01 00000000:00000000 00:00000000 00000000 UID 0 INODE ...`
 #[cfg(target_os = "linux")]
-fn found(table: &str, client: SocketAddr, ours: SocketAddr) -> ClientUser {
-    let (client, ours) = (written(client), written(ours));
+fn find_in_table(table: &str, client: SocketAddr, ours: SocketAddr) -> ClientUser {
+    let (client, ours) = (kernel_spellings(client), kernel_spellings(ours));
     let user = table.lines().find_map(|line| {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         let is_it = |at: usize, names: &[String]| {
@@ -214,14 +219,14 @@ fn found(table: &str, client: SocketAddr, ours: SocketAddr) -> ClientUser {
             return None;
         }
         let inode = words.get(9)?.parse().ok()?;
-        Some(known(words.get(7)?.parse().ok()?, inode))
+        Some(owner_of_socket(words.get(7)?.parse().ok()?, inode))
     });
     user.unwrap_or(ClientUser::Gone)
 }
 
-/// An address as the kernel writes it: as one of IPv4, and as the same in a socket of IPv6.
+/// Returns an address as the kernel prints it: for an IPv4 socket, and for a dual-stack socket.
 #[cfg(target_os = "linux")]
-fn written(address: SocketAddr) -> Vec<String> {
+fn kernel_spellings(address: SocketAddr) -> Vec<String> {
     use std::net::IpAddr;
 
     let port = address.port();
@@ -245,7 +250,7 @@ mod tests {
 
     use super::*;
 
-    /// An accepted connection: the client's end, ours, and both addresses.
+    /// Returns the client's end and our end of an accepted connection, and both addresses.
     fn connection() -> (TcpStream, TcpStream, [SocketAddr; 2]) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let ours = listener.local_addr().unwrap();
@@ -255,26 +260,26 @@ mod tests {
     }
 
     #[test]
-    fn our_own_client_is_known_in_both_ways() {
+    fn own_client_is_identified_both_ways() {
         let (_client, _accepted, [peer, ours]) = connection();
-        let user = ClientUser::User(own());
-        assert_eq!(asked(peer, ours).unwrap(), user);
-        assert_eq!(looked_up(peer, ours).unwrap(), user);
-        assert!(user.may_enter());
+        let user = ClientUser::User(own_user());
+        assert_eq!(query_netlink(peer, ours).unwrap(), user);
+        assert_eq!(read_proc(peer, ours).unwrap(), user);
+        assert!(user.is_admitted());
     }
 
     #[test]
-    fn a_client_that_has_closed_its_socket_is_nobody_s() {
+    fn client_with_closed_socket_is_gone() {
         let (client, _accepted, [peer, ours]) = connection();
         drop(client);
-        assert_eq!(asked(peer, ours).unwrap(), ClientUser::Gone);
-        assert_eq!(looked_up(peer, ours).unwrap(), ClientUser::Gone);
-        assert!(!ClientUser::Gone.may_enter());
+        assert_eq!(query_netlink(peer, ours).unwrap(), ClientUser::Gone);
+        assert_eq!(read_proc(peer, ours).unwrap(), ClientUser::Gone);
+        assert!(!ClientUser::Gone.is_admitted());
     }
 
     #[test]
     #[cfg(target_endian = "little")]
-    fn another_user_is_told_from_another_client_of_the_same_port() {
+    fn user_is_found_by_both_addresses() {
         let table = "\
   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:1F90 0100007F:C350 01 00000000:00000000 00:00000000 00000000     0        0 11 1
@@ -284,14 +289,14 @@ mod tests {
    4: 0100007F:C352 0100007F:1F90 04 00000000:00000000 00:00000000 00000000     0        0 0 1
 ";
         let ours = "127.0.0.1:8080".parse().unwrap();
-        let user = |client: &str| found(table, client.parse().unwrap(), ours);
+        let user = |client: &str| find_in_table(table, client.parse().unwrap(), ours);
         assert_eq!(user("127.0.0.1:50000"), ClientUser::User(65534));
         assert_eq!(user("127.0.0.2:50000"), ClientUser::User(1000));
         assert_eq!(user("127.0.0.1:50001"), ClientUser::User(7));
         assert_eq!(user("127.0.0.1:50002"), ClientUser::Gone, "closed");
         assert_eq!(user("127.0.0.1:50003"), ClientUser::Gone, "unknown");
-        let stranger = own() + 1;
-        assert!(!ClientUser::User(stranger).may_enter());
-        assert!(ClientUser::User(0).may_enter(), "root sees everything");
+        let other_user = own_user() + 1;
+        assert!(!ClientUser::User(other_user).is_admitted());
+        assert!(ClientUser::User(0).is_admitted(), "root sees everything");
     }
 }

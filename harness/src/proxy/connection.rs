@@ -1,4 +1,4 @@
-//! One connection of a worker to a node: two pumps, and how it ends.
+//! One connection of a worker to a node: its two pumps, and how it ends.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use super::connection_state::ConnectionState;
-use super::freeze_check::Received;
+use super::freeze_check::ReceivedBytes;
 use super::link::ServerLink;
 use super::login::Greeting;
 use super::proxy_state::ProxyState;
@@ -24,50 +24,50 @@ pub(super) async fn carry(
     server_link: ServerLink,
     conn: u64,
     mut client: TcpStream,
-    received: Arc<Received>,
+    received: Arc<ReceivedBytes>,
 ) {
     let shared = ConnectionState::new(proxy, server_link, conn, received);
     let cut = proxy.cut_notice(conn);
     let upstream = tokio::select! {
         biased;
         () = cut.notified() => None,
-        upstream = shared.reach() => upstream,
+        upstream = shared.connect_upstream() => upstream,
     };
     let Some(mut upstream) = upstream else {
         return reset(client);
     };
-    let whole = tokio::select! {
+    let ended_orderly = tokio::select! {
         biased;
         () = cut.notified() => false,
-        both = shared.introduced_both_ways(&mut client, &mut upstream) => both.is_ok(),
+        forwarded = shared.greet_and_forward(&mut client, &mut upstream) => forwarded.is_ok(),
     };
-    if !whole {
+    if ended_orderly {
+        drop(upstream);
+    } else {
         reset(client);
         reset(upstream);
-    } else {
-        drop(upstream);
     }
-    shared.closed();
+    shared.record_close();
 }
 
 /// Closes a connection so that its peer sees a reset.
 fn reset(stream: TcpStream) {
-    // If this fails, the socket is closed in the ordinary way, which ends it as well.
+    // If this fails, the socket is closed without a reset, which ends the connection as well.
     let _ = stream.set_zero_linger();
 }
 
 impl ConnectionState<'_> {
-    /// Connects to the node, once no partition is in the way. `None`: it does not answer.
-    async fn reach(&self) -> Option<TcpStream> {
+    /// Connects to the node as soon as no partition is in the way. Returns `None` if the node does not answer.
+    async fn connect_upstream(&self) -> Option<TcpStream> {
         // A handshake needs both directions, and so does its refusal.
-        self.no_partition(None, true).await;
+        self.wait_for_partitions(None, true).await;
         let upstream = self.proxy.upstream(self.server_link);
         let error = match connect(upstream).await {
             Ok(stream) => return Some(stream),
             Err(error) => error,
         };
-        let what = format!("{} cannot be connected", self.link);
-        self.proxy.shortages.note(&what, &error);
+        let failure = format!("{} cannot be connected", self.link);
+        self.proxy.incidents.record_exhaustion(&failure, &error);
         let meta =
             FrameMeta::unrequested(self.proxy.clock.now_ns(), self.operation(), Shape::Blank);
         let text = match upstream {
@@ -75,14 +75,14 @@ impl ConnectionState<'_> {
             None => error.to_string(),
         };
         let outcome = FrameOutcome::Unreachable;
-        self.note(Direction::Request, &meta, text.as_bytes(), None, outcome);
-        self.no_partition(None, false).await;
+        self.log_frame(Direction::Request, &meta, text.as_bytes(), None, outcome);
+        self.wait_for_partitions(None, false).await;
         None
     }
 
-    /// Logs in to the server first, if it wants that, and introduces the connection, if what the
-    /// server says is to be joined with what it sends.
-    async fn introduced_both_ways(
+    /// Logs in to the server if it requires a password, introduces the connection if its requests are tracked, and
+    /// then forwards both directions.
+    async fn greet_and_forward(
         &self,
         client: &mut TcpStream,
         upstream: &mut TcpStream,
@@ -92,16 +92,20 @@ impl ConnectionState<'_> {
             greeting.log_in(password);
         }
         if let Some(sent) = self.proxy.sent.get() {
-            sent.opened(self.conn, self.link);
+            sent.add_connection(self.conn, self.link);
             greeting.introduce(&sent.introduction(self.conn));
         }
-        let other = greeting.exchange(upstream).await?;
-        // A server that accepts no more connections says so at once.
-        client.write_all(&other).await?;
-        self.both_ways(client, upstream).await
+        let unexpected_reply = greeting.exchange(upstream).await?;
+        // A server that accepts no more connections sends an error at once.
+        client.write_all(&unexpected_reply).await?;
+        self.forward_both_ways(client, upstream).await
     }
 
-    async fn both_ways(&self, client: &mut TcpStream, upstream: &mut TcpStream) -> io::Result<()> {
+    async fn forward_both_ways(
+        &self,
+        client: &mut TcpStream,
+        upstream: &mut TcpStream,
+    ) -> io::Result<()> {
         let (client_reader, client_writer) = client.split();
         let (upstream_reader, upstream_writer) = upstream.split();
         let requests = Pump::new(self, Direction::Request, client_reader, upstream_writer);
@@ -113,13 +117,13 @@ impl ConnectionState<'_> {
         Ok(())
     }
 
-    /// Runs a pump. When it breaks because its receiver is gone, the sender learns of it only when
-    /// no partition stops the reset, which travels in direction `back`.
+    /// Runs a pump. If it breaks because its receiver is gone, the sender notices only once no partition stops the
+    /// reset, which travels in direction `back`.
     async fn run(&self, pump: Pump<'_>, back: Direction) -> io::Result<()> {
         let Err(error) = pump.run().await else {
             return Ok(());
         };
-        self.no_partition(Some(back), false).await;
+        self.wait_for_partitions(Some(back), false).await;
         Err(error)
     }
 }
@@ -127,7 +131,7 @@ impl ConnectionState<'_> {
 async fn connect(upstream: Option<SocketAddr>) -> io::Result<TcpStream> {
     let upstream = upstream.ok_or(io::ErrorKind::ConnectionRefused)?;
     let stream = TcpStream::connect(upstream).await?;
-    // A command must not wait for the acknowledgement of the one before.
+    // A command must not wait for the acknowledgement of the command before it.
     stream.set_nodelay(true)?;
     Ok(stream)
 }

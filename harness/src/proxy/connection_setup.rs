@@ -1,5 +1,5 @@
-//! What a client says that matters to nobody but itself: to set up a connection, to find the master, to
-//! listen. Nothing is lost if no server ever sees it.
+//! Recognizes commands that affect only their own connection: they set it up, find the master, or subscribe.
+//! Nothing is lost if no server ever receives them.
 
 use picklock_scenarios::Direction;
 
@@ -8,9 +8,9 @@ use crate::proxy::resp::command::{CommandName, arguments};
 use crate::proxy::resp::frame_budget::FrameShare;
 use crate::proxy::resp::frame_reader::FrameReader;
 
-/// The first command in these first bytes of a connection that may matter to others; `None`: there is none.
-/// What is not whole at their end is no command, and has no effect either.
-pub(super) fn beyond_setup(mut bytes: &[u8]) -> Option<String> {
+/// Returns the name of the first command in `bytes`, the start of a connection, that may affect other clients, or
+/// `None` if there is none. An incomplete command at the end does not count, because no server executes it.
+pub(super) fn first_command_beyond_setup(mut bytes: &[u8]) -> Option<String> {
     let mut reader = FrameReader::new(Direction::Request, FrameShare::default());
     while !bytes.is_empty() {
         bytes = &bytes[reader.feed(bytes)..];
@@ -32,51 +32,60 @@ pub(super) fn beyond_setup(mut bytes: &[u8]) -> Option<String> {
                 }
             }
             Ok(None) => return None,
-            Err(_) => return Some("what is no command".to_owned()),
+            Err(_) => return Some("bytes that are not a command".to_owned()),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::beyond_setup;
+    use super::first_command_beyond_setup;
 
-    /// Each line as a request.
-    fn said(lines: &[&str]) -> Option<String> {
+    /// Returns the first effective command if each line is sent as a request.
+    fn first_command(lines: &[&str]) -> Option<String> {
         let requests = lines.iter().map(|line| {
             let words: Vec<&str> = line.split(' ').collect();
             let bulk = |word: &&str| format!("${}\r\n{word}\r\n", word.len());
             let bulks: String = words.iter().map(bulk).collect();
             format!("*{}\r\n{bulks}", words.len())
         });
-        beyond_setup(requests.collect::<String>().as_bytes())
+        first_command_beyond_setup(requests.collect::<String>().as_bytes())
     }
 
     #[test]
-    fn a_command_of_a_lock_is_more_than_setting_up() {
+    fn lock_command_is_more_than_setup() {
         let hello = ["hello 3", "CLIENT SETINFO LIB-NAME x"];
-        assert_eq!(said(&[]), None);
-        assert_eq!(said(&hello), None);
-        assert_eq!(said(&["hello 3", "DEL k"]).as_deref(), Some("DEL"));
-        assert_eq!(beyond_setup(b"DEL k\r\n").as_deref(), Some("DEL"));
-        assert!(beyond_setup(b"*1\r\nnonsense\r\n").is_some());
-        // Half a command is none.
-        assert_eq!(beyond_setup(b"*2\r\n$3\r\nDEL\r\n"), None);
+        assert_eq!(first_command(&[]), None);
+        assert_eq!(first_command(&hello), None);
+        assert_eq!(first_command(&["hello 3", "DEL k"]).as_deref(), Some("DEL"));
+        assert_eq!(
+            first_command_beyond_setup(b"DEL k\r\n").as_deref(),
+            Some("DEL")
+        );
+        assert!(first_command_beyond_setup(b"*1\r\nnonsense\r\n").is_some());
+        // An incomplete command does not count.
+        assert_eq!(first_command_beyond_setup(b"*2\r\n$3\r\nDEL\r\n"), None);
     }
 
     #[test]
-    fn a_client_that_looks_for_the_master_changes_nothing() {
-        assert_eq!(said(&["AUTH secret", "ROLE"]), None);
-        assert_eq!(said(&["SENTINEL get-master-addr-by-name shop"]), None);
-        let failover = said(&["SENTINEL MASTERS", "SENTINEL FAILOVER shop"]);
+    fn looking_up_the_master_is_setup() {
+        assert_eq!(first_command(&["AUTH secret", "ROLE"]), None);
+        assert_eq!(
+            first_command(&["SENTINEL get-master-addr-by-name shop"]),
+            None
+        );
+        let failover = first_command(&["SENTINEL MASTERS", "SENTINEL FAILOVER shop"]);
         assert_eq!(failover.as_deref(), Some("SENTINEL"));
-        assert_eq!(said(&["SENTINEL"]).as_deref(), Some("SENTINEL"));
+        assert_eq!(first_command(&["SENTINEL"]).as_deref(), Some("SENTINEL"));
     }
 
     #[test]
-    fn to_listen_is_no_command_that_others_see_but_to_publish_is() {
-        assert_eq!(said(&["SUBSCRIBE channel", "UNSUBSCRIBE channel"]), None);
-        let both = said(&["SUBSCRIBE channel", "PUBLISH channel free"]);
+    fn subscribing_is_setup_and_publishing_is_not() {
+        assert_eq!(
+            first_command(&["SUBSCRIBE channel", "UNSUBSCRIBE channel"]),
+            None
+        );
+        let both = first_command(&["SUBSCRIBE channel", "PUBLISH channel free"]);
         assert_eq!(both.as_deref(), Some("PUBLISH"));
     }
 }

@@ -5,7 +5,7 @@ use picklock_scenarios::Direction;
 use tokio::sync::Notify;
 
 use super::LinkId;
-use super::freeze_check::Received;
+use super::freeze_check::ReceivedBytes;
 use super::link::ServerLink;
 use super::lock;
 use super::proxy_state::ProxyState;
@@ -20,7 +20,7 @@ use crate::proxy::faults::link_state::held_back;
 use crate::proxy::resp::frame_meta::FrameMeta;
 use crate::proxy::resp::scan::Shape;
 
-/// What both directions of a connection share.
+/// State that both directions of a connection share.
 pub(super) struct ConnectionState<'a> {
     pub proxy: &'a ProxyState,
     pub link: LinkId,
@@ -28,11 +28,11 @@ pub(super) struct ConnectionState<'a> {
     pub conn: u64,
     operation: Arc<CurrentOperation>,
     pending: Mutex<Pending>,
-    /// True once bytes have come that are not RESP.
+    /// Whether bytes have arrived that are not RESP.
     raw: AtomicBool,
     raw_notice: Notify,
-    /// What has come from the client.
-    pub received: Arc<Received>,
+    /// Counts the bytes from the client.
+    pub received: Arc<ReceivedBytes>,
 }
 
 impl<'a> ConnectionState<'a> {
@@ -40,7 +40,7 @@ impl<'a> ConnectionState<'a> {
         proxy: &'a ProxyState,
         server_link: ServerLink,
         conn: u64,
-        received: Arc<Received>,
+        received: Arc<ReceivedBytes>,
     ) -> Self {
         ConnectionState {
             proxy,
@@ -55,18 +55,18 @@ impl<'a> ConnectionState<'a> {
         }
     }
 
-    /// Waits until no partition stops this direction (`None`: both). `affects`: a partition that is
-    /// met here counts it as a strike.
-    pub(super) async fn no_partition(&self, direction: Option<Direction>, affects: bool) {
+    /// Waits until no partition stops this direction, or either if `direction` is `None`. If `counts` is true, a
+    /// partition that is in the way counts it as affected.
+    pub(super) async fn wait_for_partitions(&self, direction: Option<Direction>, counts: bool) {
         let mut rules = self.fault_rules(direction);
         let mut changes = self.proxy.faults.subscribe();
-        let mut first = affects;
+        let mut newly_stopped = counts;
         loop {
             changes.mark_seen();
-            if !rules.is_partitioned(first) {
+            if !rules.is_partitioned(newly_stopped) {
                 return;
             }
-            first = false;
+            newly_stopped = false;
             changes.changed().await;
         }
     }
@@ -75,7 +75,7 @@ impl<'a> ConnectionState<'a> {
         self.operation.get()
     }
 
-    /// The rules of one direction (`None`: of both).
+    /// Returns the rules of one direction, or of both if `direction` is `None`.
     pub(super) fn fault_rules(&self, direction: Option<Direction>) -> FaultRules {
         self.proxy.fault_rules(self.link, self.conn, direction)
     }
@@ -84,28 +84,28 @@ impl<'a> ConnectionState<'a> {
         lock(&self.pending)
     }
 
-    /// True when the connection is a byte pipe, because it carries bytes that are not RESP.
+    /// Returns whether the connection is a byte pipe, because it carries bytes that are not RESP.
     pub(super) fn is_raw(&self) -> bool {
         self.raw.load(Ordering::Acquire)
     }
 
-    /// Ready when the connection has turned into a byte pipe.
+    /// Waits until the connection has turned into a byte pipe.
     pub(super) async fn turned_raw(&self) {
         self.raw_notice.notified().await;
     }
 
-    /// From here on the connection is a byte pipe.
+    /// Turns the connection into a byte pipe.
     pub(super) fn turn_raw(&self, direction: Direction, now_ns: u64, reason: &'static str) {
         if !self.raw.swap(true, Ordering::AcqRel) {
             let meta = FrameMeta::unrequested(now_ns, self.operation(), Shape::Blank);
             let outcome = FrameOutcome::Unparseable;
-            self.note(direction, &meta, reason.as_bytes(), None, outcome);
-            // The permit stays for a direction that is not waiting now.
+            self.log_frame(direction, &meta, reason.as_bytes(), None, outcome);
+            // The permit stays until the other direction waits for it.
             self.raw_notice.notify_one();
         }
     }
 
-    /// A request is about to be sent: its answer can come at any time from now on.
+    /// Records that a request is about to be sent, so its reply can arrive at any time from now on.
     pub(super) fn expect_reply_in(
         &self,
         pending: &mut Pending,
@@ -116,54 +116,61 @@ impl<'a> ConnectionState<'a> {
         let mut request = meta.request;
         if meta.is_message() {
             let may_take = may_take_free_key(request.command.as_str());
-            self.operation.traffic().sent(meta.at_ns, may_take);
+            self.operation
+                .traffic()
+                .record_command(meta.at_ns, may_take);
             if let Some(sent) = self.proxy.sent.get() {
-                request.number = sent.sent(self.conn, &request, held_since_ns, Some(now_ns));
+                request.number =
+                    sent.record_request(self.conn, &request, held_since_ns, Some(now_ns));
             }
         }
         if !meta.is_raw() && !pending.expect_reply(request) {
-            let reason = "more than requests and replies";
+            let reason = "replies that cannot be matched to requests";
             self.turn_raw(Direction::Request, meta.at_ns, reason);
         }
     }
 
-    /// False when no frame of this connection need be shown to the interceptor.
-    pub(super) fn is_watched(&self) -> bool {
+    /// Returns whether frames of this connection must be shown to the interceptor.
+    pub(super) fn is_intercepted(&self) -> bool {
         self.proxy.interceptor.is_armed(self.link.worker)
     }
 
-    /// Whether the command took a lock that this frame answers, and which lock's key it names, if somebody
-    /// wants to know. `frame`: the bytes of it.
-    pub(super) async fn recognised(
+    /// Returns whether the command took or released a lock that `frame` is or answers, and which lock's key it
+    /// names, if the interceptor waits for either.
+    pub(super) async fn detect_effect(
         &self,
         direction: Direction,
         meta: &FrameMeta,
         frame: &[u8],
     ) -> (Acquired, Option<u32>) {
         let (request, interceptor) = (&meta.request, &self.proxy.interceptor);
-        let unrecognised = (Acquired::Nothing, request.key);
-        // The reply to a command within a transaction: nothing is done yet.
+        let undetected = (Acquired::Nothing, request.key);
+        // The reply to a command within a transaction, which is not executed yet.
         let queued = frame.starts_with(b"+QUEUED\r");
-        if !meta.is_message() || !self.is_watched() || queued {
-            return unrecognised;
+        if !meta.is_message() || !self.is_intercepted() || queued {
+            return undetected;
         }
         let phase = request.operation.phase;
-        let is_asked = direction == Direction::Reply
+        let wants_effect = direction == Direction::Reply
             && may_write(request.command.as_str())
             && interceptor.waits_for_effect(self.link, phase);
         let wants_key = request.key.is_none() && interceptor.waits_for_key(self.link, phase);
-        if !is_asked && !wants_key {
-            return unrecognised;
+        if !wants_effect && !wants_key {
+            return undetected;
         }
-        let questions = &self.proxy.acquire_questions;
         let number = (direction == Direction::Reply).then_some(request.number);
-        let effect = questions.ask(self.link.node, self.conn, number).await;
-        let acquired = match is_asked {
-            true => Acquired::from_effect(effect, phase),
-            false => Acquired::Nothing,
+        let effect = self
+            .proxy
+            .effect_queries
+            .query(self.link.node, self.conn, number)
+            .await;
+        let acquired = if wants_effect {
+            Acquired::from_effect(effect, phase)
+        } else {
+            Acquired::Nothing
         };
         let key = match direction {
-            // By now all keys have their names that were written before.
+            // By now the proxy has the names of all keys that were written before this request.
             Direction::Request => self.proxy.keys.named_by(frame, meta.shape),
             Direction::Reply => effect.and_then(|effect| effect.lock),
         };
@@ -175,21 +182,21 @@ impl<'a> ConnectionState<'a> {
         self.proxy.cut_notice(self.conn).notify_one();
     }
 
-    /// A reply has come.
-    pub(super) fn replied(&self, at_ns: u64, answered: Answered) {
+    /// Records that a reply has arrived.
+    pub(super) fn record_reply(&self, at_ns: u64, answered: Answered) {
         if let Some(sent) = self.proxy.sent.get() {
-            sent.replied(self.conn, at_ns, answered);
+            sent.record_reply(self.conn, at_ns, answered);
         }
     }
 
-    /// The connection was closed towards its server.
-    pub(super) fn closed(&self) {
+    /// Records that the connection was closed towards its server.
+    pub(super) fn record_close(&self) {
         if let Some(sent) = self.proxy.sent.get() {
-            sent.closed(self.conn);
+            sent.record_close(self.conn);
         }
     }
 
-    /// A frame that has waited is about to be sent. If it is a request, its answer can come from now on.
+    /// Records that a frame that has waited is about to be sent. The reply to a request can arrive from now on.
     pub(super) fn expect_reply(&self, direction: Direction, meta: &FrameMeta, now_ns: u64) {
         if direction == Direction::Request {
             let held_since_ns = held_back(meta.at_ns, now_ns);
@@ -197,7 +204,7 @@ impl<'a> ConnectionState<'a> {
         }
     }
 
-    pub(super) fn record(
+    pub(super) fn log_record(
         &self,
         direction: Direction,
         meta: &FrameMeta,
@@ -220,8 +227,8 @@ impl<'a> ConnectionState<'a> {
         }
     }
 
-    /// Appends one line to the log. Bytes that are not RESP have none.
-    pub(super) fn note(
+    /// Appends one line to the log, except for bytes that are not RESP.
+    pub(super) fn log_frame(
         &self,
         direction: Direction,
         meta: &FrameMeta,
@@ -232,7 +239,7 @@ impl<'a> ConnectionState<'a> {
         if meta.is_raw() {
             return;
         }
-        let record = self.record(direction, meta, frame.len(), sent_ns, outcome);
+        let record = self.log_record(direction, meta, frame.len(), sent_ns, outcome);
         let mut log = self.proxy.log.append();
         log.push(&record, preview(frame, meta.shape));
     }

@@ -1,5 +1,4 @@
-//! How the nemesis strikes at exactly the frame that it waits for: it sees each frame first, and
-//! can make it wait.
+//! How the nemesis affects exactly the frame that it waits for: it sees each frame first, and can make it wait.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,60 +8,59 @@ use picklock_scenarios::{Direction, Phase};
 use super::LinkId;
 use crate::proxy::command_log::acquire_detection::Acquired;
 
-/// A frame waits until this is ready.
+/// A future that a frame waits for before it is forwarded.
 pub type FrameBarrier = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Sees each frame that the proxy has received whole, before its first byte goes on.
+/// Sees each complete frame before the proxy forwards its first byte.
 pub trait Interceptor: Send + Sync {
-    /// False when no frame of this worker need be shown. The proxy asks for every chunk that it reads, so the
-    /// answer must cost no more than an atomic load.
+    /// Returns `false` if no frame of this worker needs to be shown. The proxy calls this for every chunk that it
+    /// reads, so it must not cost more than an atomic load.
     fn is_armed(&self, worker: usize) -> bool;
 
-    /// True while it wants to know of replies on this link, in this phase, whether their command took a lock or gave
-    /// it back. Asked only while it is armed.
+    /// Returns whether replies on this link, in this phase, must show whether their command took or released a
+    /// lock. Called only while the interceptor is armed.
     fn waits_for_effect(&self, _link: LinkId, _phase: Phase) -> bool {
         false
     }
 
-    /// True while it wants to know of frames on this link, in this phase, whether their command names a
-    /// lock's key. Asked only while it is armed.
+    /// Returns whether frames on this link, in this phase, must show which lock's key their command names. Called
+    /// only while the interceptor is armed.
     fn waits_for_key(&self, _link: LinkId, _phase: Phase) -> bool {
         false
     }
 
-    /// A frame is about to go on; with `None` it does. With a gate it waits until the gate is
-    /// ready, and with it everything behind it in its direction of its connection. Only then is it
-    /// judged by the imposed faults, so that a fault can drop exactly this frame (name
-    /// [`InterceptedFrame::conn`] in it).
+    /// Called when a frame is about to be forwarded. If this returns a barrier, the frame waits for it, and so does
+    /// everything behind the frame in its direction of its connection. The fault rules apply only after that, so a
+    /// fault can drop exactly this frame if it names [`InterceptedFrame::conn`].
     fn intercept(&self, frame: &InterceptedFrame<'_>) -> Option<FrameBarrier>;
 }
 
-/// A frame on the wire, as an interceptor sees it.
+/// A frame as an interceptor sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InterceptedFrame<'a> {
-    /// When it came, in nanoseconds on the run's clock.
+    /// When the frame arrived, in nanoseconds on the run's clock.
     pub at_ns: u64,
-    /// The link that it passes on.
+    /// The frame's link.
     pub link: LinkId,
-    /// Number of the connection; no two of a run share one.
+    /// Number of the connection, unique within a run.
     pub conn: u64,
-    /// A command, or a reply.
+    /// Whether the frame is a command or a reply.
     pub direction: Direction,
-    /// The command in upper case; for a reply, the one that it answers; empty if there is none.
+    /// The command, or for a reply the command that it answers, in upper case. Empty if there is none.
     pub command: &'a str,
-    /// A reply that is an error.
+    /// Whether the frame is an error reply.
     pub is_error: bool,
-    /// The lock's key that the command names, by its position in the run's list of keys.
+    /// The lock's key that the command names, as an index into the run's list of keys.
     pub key: Option<u32>,
-    /// The attempt that the worker was busy with when the command came.
+    /// The attempt in progress when the command arrived.
     pub op: u64,
-    /// What the worker had been asked for when the command came.
+    /// The phase of that attempt.
     pub phase: Phase,
-    /// Of a reply: whether its command took a lock or gave it back, if [`Interceptor::waits_for_effect`].
+    /// For a reply, whether its command took or released a lock, if [`Interceptor::waits_for_effect`].
     pub acquired: Acquired,
 }
 
-/// Lets every frame go on.
+/// Lets every frame pass.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoInterceptor;
 

@@ -9,8 +9,7 @@ pub struct LinkId {
     pub node: usize,
 }
 
-/// The link to one of the servers that can be the node's master; without Sentinels there is only
-/// the first.
+/// The link to one of the servers that can be the node's master. Without Sentinels, there is only the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct ServerLink {
     pub link: LinkId,

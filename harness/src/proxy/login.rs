@@ -1,39 +1,39 @@
-//! What a connection says to its server before anything of the worker's: the password, and who it is.
-//! The worker sees neither the words nor their answers.
+//! Commands that a connection sends to its server before anything of the worker's: a login and an introduction. The
+//! worker sees neither the commands nor their replies.
 
 use std::io;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// How a server answers the right password.
-const WELCOME: &[u8] = b"+OK\r\n";
+/// The reply to a correct password.
+const LOGGED_IN: &[u8] = b"+OK\r\n";
 
-/// What is said first, and what the server answers to it. Not to be printed: it has the password.
+/// The first commands, and their expected replies. Not to be printed, because it contains the password.
 #[derive(Default)]
 pub(super) struct Greeting {
-    words: Vec<u8>,
-    welcome: &'static [u8],
+    commands: Vec<u8>,
+    login_reply: &'static [u8],
     echo: Vec<u8>,
 }
 
 impl Greeting {
-    /// With a password. Before the introduction: a server that wants a password hears nothing else.
+    /// Adds a login. Must be called before `introduce`: a server with a password refuses other commands before it.
     pub(super) fn log_in(&mut self, password: &str) {
-        self.words.extend(command("AUTH", password));
-        self.welcome = WELCOME;
+        self.commands.extend(command("AUTH", password));
+        self.login_reply = LOGGED_IN;
     }
 
-    /// With a word that the server says again, and reports to those who listen to it.
+    /// Adds a command whose argument the server echoes, and reports to its observers.
     pub(super) fn introduce(&mut self, word: &str) {
-        self.words.extend(command("ECHO", word));
+        self.commands.extend(command("ECHO", word));
         self.echo = format!("${}\r\n{word}\r\n", word.len()).into_bytes();
     }
 
-    /// Says it, and reads the answer. Returns what the server says instead of it.
+    /// Sends the commands, and reads their replies. Returns what the server sends instead of the expected replies.
     pub(super) async fn exchange(self, upstream: &mut TcpStream) -> io::Result<Vec<u8>> {
-        upstream.write_all(&self.words).await?;
-        let expected = [self.welcome, &self.echo].concat();
+        upstream.write_all(&self.commands).await?;
+        let expected = [self.login_reply, &self.echo].concat();
         let mut answer = Vec::with_capacity(expected.len());
         while answer.len() < expected.len() {
             let mut rest = [0; 256];
@@ -41,15 +41,19 @@ impl Greeting {
             let count = upstream.read(&mut rest[..room]).await?;
             answer.extend_from_slice(&rest[..count]);
             if count == 0 || !expected.starts_with(&answer) {
-                let welcomed = answer.starts_with(self.welcome);
-                return Ok(answer.split_off(if welcomed { self.welcome.len() } else { 0 }));
+                let is_logged_in = answer.starts_with(self.login_reply);
+                return Ok(answer.split_off(if is_logged_in {
+                    self.login_reply.len()
+                } else {
+                    0
+                }));
             }
         }
         Ok(Vec::new())
     }
 }
 
-/// A command with one argument.
+/// Returns a command with one argument, in RESP.
 fn command(name: &str, argument: &str) -> Vec<u8> {
     let (name_length, length) = (name.len(), argument.len());
     format!("*2\r\n${name_length}\r\n{name}\r\n${length}\r\n{argument}\r\n").into_bytes()
@@ -61,8 +65,9 @@ mod tests {
 
     use super::*;
 
-    /// What is left over where a server answers a greeting like this and ends the connection.
-    async fn left_of(answer: &'static [u8]) -> Vec<u8> {
+    /// Returns what the worker receives if the server replies to the greeting with `answer` and closes the
+    /// connection.
+    async fn worker_receives(answer: &'static [u8]) -> Vec<u8> {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut upstream = TcpStream::connect(listener.local_addr().unwrap())
             .await
@@ -73,25 +78,25 @@ mod tests {
         let mut greeting = Greeting::default();
         greeting.log_in("secret");
         greeting.introduce("me");
-        let mut left = greeting.exchange(&mut upstream).await.unwrap();
-        // The worker's connection goes on where the exchange ended.
-        upstream.read_to_end(&mut left).await.unwrap();
-        let mut heard = vec![0; 256];
-        let count = server.read(&mut heard).await.unwrap();
+        let mut received = greeting.exchange(&mut upstream).await.unwrap();
+        // The worker's connection continues where the exchange ended.
+        upstream.read_to_end(&mut received).await.unwrap();
+        let mut sent = vec![0; 256];
+        let count = server.read(&mut sent).await.unwrap();
         let words = "*2\r\n$4\r\nAUTH\r\n$6\r\nsecret\r\n*2\r\n$4\r\nECHO\r\n$2\r\nme\r\n";
-        assert_eq!(String::from_utf8_lossy(&heard[..count]), words);
-        left
+        assert_eq!(String::from_utf8_lossy(&sent[..count]), words);
+        received
     }
 
     #[tokio::test]
-    async fn the_worker_hears_only_what_it_would_have_heard_without() {
-        assert_eq!(left_of(b"+OK\r\n$2\r\nme\r\n").await, b"");
+    async fn worker_receives_what_it_would_have_without_login() {
+        assert_eq!(worker_receives(b"+OK\r\n$2\r\nme\r\n").await, b"");
         let full: &[u8] = b"-ERR max number of clients reached\r\n";
-        assert_eq!(left_of(full).await, full);
+        assert_eq!(worker_receives(full).await, full);
         assert_eq!(
-            left_of(b"+OK\r\n-LOADING wait\r\n").await,
+            worker_receives(b"+OK\r\n-LOADING wait\r\n").await,
             b"-LOADING wait\r\n"
         );
-        assert_eq!(left_of(b"+OK\r\n").await, b"");
+        assert_eq!(worker_receives(b"+OK\r\n").await, b"");
     }
 }

@@ -1,4 +1,4 @@
-//! The proxy as its users see it: links with connections, faults and the log.
+//! The public interface of the proxy: links with connections, faults and the log.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -10,15 +10,15 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, mpsc, watch};
 
 use super::LinkId;
-use super::client_user::serves;
+use super::client_user::admits;
 use super::connection::carry;
-use super::freeze_check::{FreezeMonitor, Received};
+use super::freeze_check::{FreezeMonitor, ReceivedBytes};
 use super::interceptor::Interceptor;
 use super::link::ServerLink;
 use super::proxy_state::{ProxyState, TaskGuard};
 use super::resource_exhaustion::{ProxyIncident, ProxyIncidents};
 use crate::clock::Clock;
-use crate::proxy::command_log::acquire_detection::{AcquireQuestion, AcquireQuestions};
+use crate::proxy::command_log::acquire_detection::{EffectQueries, EffectQuery};
 use crate::proxy::command_log::acquire_traffic::{CommandsSent, IdleWait};
 use crate::proxy::command_log::log::CommandLog;
 use crate::proxy::command_log::operation::Operation;
@@ -28,20 +28,20 @@ use crate::proxy::faults::imposed_faults::ImposedFaults;
 use crate::proxy::resp::command::Keys;
 use crate::proxy::resp::frame_budget::FrameBudget;
 
-/// Pause after a failed accept: the machine may be out of file descriptors.
+/// Pause after a failed accept, because the machine may be out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
-/// The proxy between all workers and all nodes of a run. Copies are handles on the same proxy.
+/// The proxy between all workers and all nodes of a run. Clones share the same proxy.
 ///
-/// It must be [closed](Proxy::close) before its runtime ends for the log to be complete.
+/// It must be [closed](Proxy::close) before its runtime ends; otherwise the log is incomplete.
 #[derive(Clone)]
 pub struct Proxy {
     pub(super) state: Arc<ProxyState>,
 }
 
 impl Proxy {
-    /// A proxy without links. `keys`: the names of the locks' keys, for which commands are searched;
-    /// a key's number is its position. `seed`: what jitter is drawn from.
+    /// Creates a proxy without links. Commands are searched for `keys`, the names of the locks' keys; a key's
+    /// number is its index. Jitter is drawn from `seed`.
     pub fn new(
         clock: Clock,
         keys: Vec<String>,
@@ -59,8 +59,8 @@ impl Proxy {
                 faults: Arc::new(ImposedFaults::new()),
                 frame_budget: FrameBudget::default(),
                 freeze_monitor: FreezeMonitor::default(),
-                shortages: ProxyIncidents::default(),
-                acquire_questions: AcquireQuestions::default(),
+                incidents: ProxyIncidents::default(),
+                effect_queries: EffectQueries::default(),
                 registry: Mutex::default(),
                 sent: OnceLock::new(),
                 password: OnceLock::new(),
@@ -70,21 +70,21 @@ impl Proxy {
         }
     }
 
-    /// Opens a link, and returns the loopback address on which its worker reaches the node. Must be
-    /// called in a tokio runtime, which then runs the link.
+    /// Opens a link, and returns the loopback address on which its worker reaches the node. Must be called in a
+    /// tokio runtime, which then runs the link.
     ///
     /// # Errors
-    /// When `upstream` is not a loopback address, the link is open already, the proxy is closed,
-    /// or no port is free.
+    /// Returns an error if `upstream` is not a loopback address, the link is open already, the proxy is closed, or
+    /// no port is free.
     pub async fn open(&self, link: LinkId, upstream: SocketAddr) -> io::Result<SocketAddr> {
         self.open_server(link, 0, upstream).await
     }
 
-    /// The same for a server of the node that is not its first: with Sentinels, each of them can be
-    /// its master. Every fault on the node's links strikes this one too.
+    /// Opens a link to a server of the node that is not its first: with Sentinels, each server can become the
+    /// master. Faults on the node's links affect this link too.
     ///
     /// # Errors
-    /// As [`Proxy::open`].
+    /// Returns an error under the same conditions as [`Proxy::open`].
     pub async fn open_server(
         &self,
         link: LinkId,
@@ -106,7 +106,7 @@ impl Proxy {
         }
         self.state
             .freeze_monitor
-            .listens(link.worker, address.port());
+            .add_port(link.worker, address.port());
         let state = Arc::clone(&self.state);
         let listening = Listening {
             task: self.state.register_task()?,
@@ -123,12 +123,11 @@ impl Proxy {
         Ok(address)
     }
 
-    /// A node's first server has come back, perhaps at another address: its links lead there from
-    /// now on. If the address has changed, the node's connections are reset. Workers keep their
-    /// own addresses.
+    /// Redirects a node's links to the address at which its first server has come back. If the address has changed,
+    /// the node's connections are reset. Workers keep using the same addresses.
     ///
     /// # Errors
-    /// When `upstream` is not a loopback address.
+    /// Returns an error if `upstream` is not a loopback address.
     pub fn redirect(&self, node: usize, upstream: SocketAddr) -> io::Result<()> {
         only_loopback(upstream)?;
         let mut moved = false;
@@ -136,51 +135,52 @@ impl Proxy {
             let mut registry = self.state.registry();
             let links = registry.upstreams.iter_mut();
             for (_, address) in links.filter(|(to, _)| to.link.node == node && to.server == 0) {
-                // Nothing leads to a server that was gone.
+                // No connection leads to a server that was gone.
                 moved |= address.is_some_and(|address| address != upstream);
                 *address = Some(upstream);
             }
         }
-        // If nothing has moved, a connection may lead to the new server already.
+        // If the address is the same, a connection may lead to the new server already.
         if moved {
             self.cut(None, Some(&[node]));
         }
         Ok(())
     }
 
-    /// From now on connections introduce themselves to their servers, and what they send is kept
-    /// until a server says that it has executed it. Call it before the first connection. `token`: what tells
-    /// this run's connections from those of others at the same servers; empty where there are no others.
-    pub fn keep_requests(&self, token: &str) {
-        let sent = || SentRequests::of_run(token.to_owned());
-        self.state.sent.get_or_init(sent);
+    /// Makes connections introduce themselves to their servers, and tracks the requests that they send until a
+    /// server reports their execution. Call this before the first connection. The `token` distinguishes this run's
+    /// connections from those of other runs on the same servers; it may be empty if there are none.
+    pub fn track_requests(&self, token: &str) {
+        self.state
+            .sent
+            .get_or_init(|| SentRequests::with_token(token.to_owned()));
     }
 
-    /// What was sent; `None`: it is not kept.
+    /// Returns the tracked requests, or `None` if requests are not tracked.
     #[cfg(feature = "servers")]
     pub(crate) fn sent_requests(&self) -> Option<&SentRequests> {
         self.state.sent.get()
     }
 
-    /// From now on each connection first gives this password to its server. Call it before there is one.
+    /// Makes each connection log in to its server with this password. Call this before the first connection.
     pub fn log_in(&self, password: &str) {
         self.state.password.get_or_init(|| password.to_owned());
     }
 
-    /// From now on these are the keys of a node that hold locks under names of another kind: the lock, and
-    /// the key's name.
+    /// Replaces the known keys of a node that hold locks under derived names. Each entry is a lock and the key's
+    /// name.
     pub fn derive_keys(&self, node: usize, keys: &[(u32, Vec<u8>)]) {
         self.state.keys.derive(node, keys);
     }
 
-    /// The proxy's questions which command took a lock, or which lock's key it changed. Without anybody who listens, nobody can say.
-    /// Called once, after [`Proxy::keep_requests`], which numbers the commands.
-    pub fn acquire_questions(&self) -> mpsc::UnboundedReceiver<AcquireQuestion> {
-        self.state.acquire_questions.listen()
+    /// Returns the queries with which the proxy asks for the effects of commands. While no task answers them,
+    /// effects are unknown. Call this once, after [`Proxy::track_requests`], which numbers the commands.
+    pub fn effect_queries(&self) -> mpsc::UnboundedReceiver<EffectQuery> {
+        self.state.effect_queries.receiver()
     }
 
-    /// The node's first server is gone: new connections to it are refused until
-    /// [`Proxy::redirect`] says where it is.
+    /// Refuses new connections to the node's first server, which is gone, until [`Proxy::redirect`] sets its
+    /// address.
     pub fn close_node(&self, node: usize) {
         let mut registry = self.state.registry();
         let links = registry.upstreams.iter_mut();
@@ -189,57 +189,58 @@ impl Proxy {
         }
     }
 
-    /// Says what the driver is about to ask a worker for. What the worker sends from now on is
-    /// tagged with it, and so are the answers. Call it before the worker is asked.
+    /// Sets the operation that the driver is about to request from a worker. Everything that the worker sends from
+    /// now on is tagged with it, and so are the replies. Call this before the request is sent.
     pub fn set_phase(&self, worker: usize, op: u64, phase: Phase) {
         let now_ns = self.state.clock.now_ns();
         let operation = self.state.current_operation(worker);
         operation.set(Operation { op, phase }, now_ns);
     }
 
-    /// The longest time in which a worker that is asked to acquire has sent nothing. `None`: it is not.
-    pub fn silence(&self, worker: usize) -> Option<IdleWait> {
+    /// Returns the longest time without a command that could take a lock in the worker's current attempt to
+    /// acquire, or `None` if the worker is not acquiring.
+    pub fn idle_wait(&self, worker: usize) -> Option<IdleWait> {
         let now_ns = self.state.clock.now_ns();
         let operation = self.state.current_operation(worker);
-        operation.traffic().silence(now_ns)
+        operation.traffic().idle_wait(now_ns)
     }
 
-    /// From when until when a worker was asked for a lock for the first time and had sent nothing.
-    pub fn first_silence(&self, worker: usize) -> Option<(u64, u64)> {
+    /// Returns the interval from the worker's first request for a lock until its first command.
+    pub fn first_idle_wait(&self, worker: usize) -> Option<(u64, u64)> {
         let now_ns = self.state.clock.now_ns();
         let operation = self.state.current_operation(worker);
-        operation.traffic().first_silence(now_ns)
+        operation.traffic().first_idle_wait(now_ns)
     }
 
-    /// How many commands all workers have sent.
+    /// Returns the number of commands that all workers have sent.
     pub fn commands_sent(&self) -> CommandsSent {
         let registry = self.state.registry();
         let all = registry.operations.values();
         all.map(|operation| operation.traffic().commands()).sum()
     }
 
-    /// Imposes a fault. It does not strike frames that have been sent or wait already, but a
-    /// partition stops those that wait too.
+    /// Imposes a fault. It does not affect frames that have been sent or are waiting already, except that a
+    /// partition stops waiting frames too.
     pub fn impose(&self, fault: LinkFault) -> ImposedId {
         self.state.faults.impose(fault)
     }
 
-    /// Lifts a fault. What it kept back goes on, in order. Delays that it has dealt out stay. Connections
-    /// in which it has swallowed something are reset.
+    /// Lifts a fault. The frames that it held are forwarded in order; delays that it has assigned stay. Connections
+    /// in which it has dropped frames are reset.
     pub fn lift(&self, id: ImposedId) {
         for conn in self.state.faults.lift(id) {
             self.state.cut_notice(conn).notify_one();
         }
     }
 
-    /// How many frames a fault has struck so far, whether it is in force or lifted; for a
-    /// partition, how often it has stopped something.
-    pub fn struck(&self, id: ImposedId) -> u64 {
-        self.state.faults.struck(id)
+    /// Returns the number of frames that a fault has affected so far, whether it is in force or lifted. For a
+    /// partition, returns how often it has stopped something.
+    pub fn affected_frames(&self, id: ImposedId) -> u64 {
+        self.state.faults.affected_frames(id)
     }
 
-    /// Resets the connections of these workers to these nodes (`None`: of all), on both sides.
-    /// Returns how many there were.
+    /// Resets, on both sides, the connections of these workers to these nodes (`None` means all). Returns the
+    /// number of connections.
     pub fn cut(&self, workers: Option<&[usize]>, nodes: Option<&[usize]>) -> usize {
         let lists = |list: Option<&[usize]>, number| list.is_none_or(|list| list.contains(&number));
         let registry = self.state.registry();
@@ -249,28 +250,29 @@ impl Proxy {
             .count()
     }
 
-    /// From which workers nothing may come, and what came nevertheless.
+    /// Returns the monitor that detects data from frozen and dead workers.
     pub fn freeze_monitor(&self) -> &FreezeMonitor {
         &self.state.freeze_monitor
     }
 
-    /// What the proxy could not do; each only once.
+    /// Returns the incidents since the last call. Each incident is returned only once.
     pub fn take_incidents(&self) -> Vec<ProxyIncident> {
-        self.state.shortages.take()
+        self.state.incidents.take()
     }
 
-    /// Adds such a sentence about another part of the harness, unless it is known.
-    pub fn record_incident(&self, sentence: String) {
-        self.state.shortages.add(ProxyIncident::Exhausted(sentence));
+    /// Records a resource that another part of the harness ran out of, unless it is known.
+    pub fn record_incident(&self, description: String) {
+        self.state
+            .incidents
+            .add(ProxyIncident::Exhausted(description));
     }
 
-    /// The command log.
+    /// Returns the command log.
     pub fn log(&self) -> &CommandLog {
         &self.state.log
     }
 
-    /// Closes all listeners, resets all connections, and returns when they have ended. The log is
-    /// complete then.
+    /// Closes all listeners, resets all connections, and waits until they have ended. Then the log is complete.
     pub async fn close(&self) {
         self.state.closed.send_replace(true);
         loop {
@@ -290,14 +292,14 @@ impl Proxy {
     }
 }
 
-/// A run must not send anything to another machine.
+/// Returns an error unless the address is on this machine: a run must not send anything to another one.
 pub(super) fn only_loopback(address: SocketAddr) -> io::Result<()> {
     if address.ip().is_loopback() {
         return Ok(());
     }
     Err(io::Error::new(
         io::ErrorKind::InvalidInput,
-        format!("{address} is not a loopback address; the proxy only leads to this machine"),
+        format!("{address} is not a loopback address; the proxy connects only to this machine"),
     ))
 }
 
@@ -306,13 +308,13 @@ pub(super) struct Listening {
     pub(super) task: TaskGuard,
     pub(super) listener: TcpListener,
     pub(super) worker: usize,
-    /// `None`: the link leads to a Sentinel.
+    /// Node that the link leads to, or `None` for a link to a Sentinel.
     pub(super) node: Option<usize>,
 }
 
 impl Listening {
     /// Accepts connections until the proxy is closed.
-    pub(super) async fn run(self, accept: impl Fn(TcpStream, Arc<Received>)) {
+    pub(super) async fn run(self, accept: impl Fn(TcpStream, Arc<ReceivedBytes>)) {
         loop {
             let accepted = tokio::select! {
                 biased;
@@ -321,32 +323,32 @@ impl Listening {
             };
             match accepted {
                 Ok((client, peer)) => {
-                    // Small replies must not wait. It fails only on dead sockets.
+                    // Small replies must not wait. This fails only on dead sockets.
                     let _ = client.set_nodelay(true);
-                    if serves(&client, peer, self.worker, &self.task.0.shortages) {
+                    if admits(&client, peer, self.worker, &self.task.0.incidents) {
                         accept(client, self.received(peer));
                     }
                 }
                 Err(error) => {
                     let worker = self.worker;
-                    let what = format!("the proxy cannot accept a connection of worker {worker}");
-                    self.task.0.shortages.note(&what, &error);
+                    let failure =
+                        format!("the proxy cannot accept a connection of worker {worker}");
+                    self.task.0.incidents.record_exhaustion(&failure, &error);
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }
         }
-        // The port is free before the proxy counts as closed.
+        // Release the port before the proxy counts as closed.
         drop(self.listener);
     }
 
-    fn received(&self, peer: SocketAddr) -> Arc<Received> {
-        // A socket that listens has an address.
+    fn received(&self, peer: SocketAddr) -> Arc<ReceivedBytes> {
+        // A listening socket always has an address.
         let port = self.listener.local_addr().map_or(0, |ours| ours.port());
-        let ProxyState {
-            freeze_monitor,
-            clock,
-            ..
-        } = &*self.task.0;
-        freeze_monitor.accepted(self.worker, self.node, (port, peer.port()), clock.now_ns())
+        let state = &self.task.0;
+        let ports = (port, peer.port());
+        state
+            .freeze_monitor
+            .add_connection(self.worker, self.node, ports, state.clock.now_ns())
     }
 }

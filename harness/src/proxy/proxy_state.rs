@@ -13,7 +13,7 @@ use super::link::ServerLink;
 use super::lock;
 use super::resource_exhaustion::ProxyIncidents;
 use crate::clock::Clock;
-use crate::proxy::command_log::acquire_detection::AcquireQuestions;
+use crate::proxy::command_log::acquire_detection::EffectQueries;
 use crate::proxy::command_log::log::CommandLog;
 use crate::proxy::command_log::operation::CurrentOperation;
 use crate::proxy::command_log::sent_requests::SentRequests;
@@ -23,7 +23,7 @@ use crate::proxy::resp::command::Keys;
 use crate::proxy::resp::frame_budget::FrameBudget;
 use crate::rng;
 
-/// What all links and connections of a proxy share.
+/// State that all links and connections of a proxy share.
 pub(super) struct ProxyState {
     pub clock: Clock,
     pub keys: Keys,
@@ -33,35 +33,35 @@ pub(super) struct ProxyState {
     pub faults: Arc<ImposedFaults>,
     pub frame_budget: FrameBudget,
     pub freeze_monitor: FreezeMonitor,
-    pub shortages: ProxyIncidents,
-    pub acquire_questions: AcquireQuestions,
+    pub incidents: ProxyIncidents,
+    pub effect_queries: EffectQueries,
     pub registry: Mutex<Registry>,
-    /// What was sent, if what the servers say is to be joined with it.
+    /// The requests that were sent, if they are to be matched with the servers' reports.
     pub sent: OnceLock<SentRequests>,
-    /// The servers' password, if they want one.
+    /// The servers' password, if they require one.
     pub password: OnceLock<String>,
-    /// True once the proxy is closed.
+    /// Whether the proxy is closed.
     pub closed: watch::Sender<bool>,
     /// Notified when a listener or connection ends.
     pub ended: Notify,
 }
 
-/// Which links and connections there are.
+/// The links and connections of a proxy.
 #[derive(Default)]
 pub(super) struct Registry {
-    /// Where each link leads; `None`: nowhere for now.
+    /// The address that each link leads to, or `None` while its server is gone.
     pub upstreams: HashMap<ServerLink, Option<SocketAddr>>,
     pub operations: HashMap<usize, Arc<CurrentOperation>>,
     pub connections: BTreeMap<u64, Connection>,
-    /// How many other tasks must have ended before the proxy is closed.
+    /// Number of other tasks that must end before the proxy is closed.
     pub tasks: usize,
     next_conn: u64,
 }
 
-/// A connection that is open.
+/// An open connection.
 pub(super) struct Connection {
     pub link: LinkId,
-    /// Notified when it is to be cut.
+    /// Notified when the connection is to be cut.
     pub cut: Arc<Notify>,
 }
 
@@ -80,8 +80,8 @@ impl ProxyState {
 
     pub(super) fn cut_notice(&self, conn: u64) -> Arc<Notify> {
         let registry = self.registry();
-        let open = registry.connections.get(&conn);
-        open.map_or_else(Arc::default, |open| Arc::clone(&open.cut))
+        let connection = registry.connections.get(&conn);
+        connection.map_or_else(Arc::default, |connection| Arc::clone(&connection.cut))
     }
 
     pub(super) fn fault_rules(
@@ -98,7 +98,7 @@ impl ProxyState {
         self.faults.rules(link, conn, direction, seed)
     }
 
-    /// Registers a task. The proxy is not closed before the guard is dropped.
+    /// Registers a task. The proxy counts as closed only after the guard is dropped.
     pub(super) fn register_task(self: &Arc<Self>) -> io::Result<TaskGuard> {
         let mut registry = self.registry();
         self.must_be_open()?;
@@ -106,15 +106,15 @@ impl ProxyState {
         Ok(TaskGuard(Arc::clone(self)))
     }
 
-    /// `Err`: it is closed.
+    /// Returns an error if the proxy is closed.
     pub(super) fn must_be_open(&self) -> io::Result<()> {
-        match *self.closed.borrow() {
-            true => Err(io::Error::other("the proxy is closed")),
-            false => Ok(()),
+        if *self.closed.borrow() {
+            return Err(io::Error::other("the proxy is closed"));
         }
+        Ok(())
     }
 
-    /// Registers a connection, which is numbered.
+    /// Registers a connection, and gives it a number.
     pub(super) fn add_connection(self: &Arc<Self>, link: LinkId) -> ConnectionGuard {
         let mut registry = self.registry();
         let conn = registry.next_conn;
@@ -128,11 +128,11 @@ impl ProxyState {
     }
 }
 
-/// Counts a task until it is dropped: the proxy is not closed before.
+/// Counts a task until it is dropped: the proxy does not count as closed before.
 pub(super) struct TaskGuard(pub Arc<ProxyState>);
 
 impl TaskGuard {
-    /// Ready when the proxy is to be closed.
+    /// Waits until the proxy is to be closed.
     pub(super) async fn closed(&self) {
         let mut closed = self.0.closed.subscribe();
         // The sender lives as long as the proxy.
@@ -147,7 +147,7 @@ impl Drop for TaskGuard {
     }
 }
 
-/// Removes a connection from the registry when it has ended, in whatever way.
+/// Removes a connection from the registry when it has ended, for whatever reason.
 pub(super) struct ConnectionGuard {
     pub state: Arc<ProxyState>,
     pub conn: u64,

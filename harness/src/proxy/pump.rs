@@ -1,4 +1,4 @@
-//! One direction of one connection: read, find frames, show them to the interceptor, judge, write.
+//! One direction of one connection: read, find frames, show them to the interceptor, apply the faults, write.
 
 use std::io;
 use std::ops::Range;
@@ -22,7 +22,7 @@ use crate::proxy::resp::frame_reader::{Extent, FrameReader};
 use crate::proxy::resp::reply_kind::ReplyKind;
 use crate::proxy::resp::scan::Shape;
 
-/// The frames of one chunk: where each is in the buffer, and what it is.
+/// The frames of one chunk: their positions in the buffer, and their metadata.
 type Frames = Vec<(Range<usize>, FrameMeta)>;
 
 /// One direction of one connection.
@@ -32,9 +32,9 @@ pub(super) struct Pump<'a> {
     socket: ReadHalf<'a>,
     reader: FrameReader,
     queue: SendQueue<'a>,
-    /// The frames of the present chunk. The vector is kept to be reused.
+    /// The frames of the current chunk. The vector is reused.
     frames: Frames,
-    /// How many of them have been admitted or sent.
+    /// Number of them that have been admitted or sent.
     done: usize,
 }
 
@@ -56,8 +56,10 @@ impl<'a> Pump<'a> {
         }
     }
 
-    /// Carries bytes until the sender ends.
-    /// `Err`: the connection broke, at either end.
+    /// Forwards bytes until the sender ends the stream.
+    ///
+    /// # Errors
+    /// Returns an error if the connection broke, at either end.
     pub(super) async fn run(mut self) -> io::Result<()> {
         loop {
             match self.read_chunk().await? {
@@ -75,19 +77,19 @@ impl<'a> Pump<'a> {
         }
     }
 
-    /// Reads the next chunk, and writes waiting frames meanwhile.
+    /// Reads the next chunk, and writes waiting frames in the meantime.
     async fn read_chunk(&mut self) -> io::Result<ReadOutcome> {
         let (shared, direction) = (self.shared, self.direction);
         loop {
-            let stuck = self.reader.is_partial() && !self.shared.is_raw();
-            if self.queue.is_empty() && !stuck {
+            let has_partial_frame = self.reader.is_partial() && !self.shared.is_raw();
+            if self.queue.is_empty() && !has_partial_frame {
                 return Ok(read(shared, direction, &mut self.socket, &mut self.reader).await);
             }
             tokio::select! {
                 biased;
                 flushed = self.queue.flush(), if !self.queue.is_empty() => flushed?,
-                // The other direction found that this is not RESP: what is here goes on as it is.
-                () = self.shared.turned_raw(), if stuck => return Ok(ReadOutcome::Bytes),
+                // The other direction found bytes that are not RESP, so the partial frame is forwarded as it is.
+                () = self.shared.turned_raw(), if has_partial_frame => return Ok(ReadOutcome::Bytes),
                 outcome = read(shared, direction, &mut self.socket, &mut self.reader),
                     if self.queue.has_room() => {
                     return Ok(outcome);
@@ -96,7 +98,7 @@ impl<'a> Pump<'a> {
         }
     }
 
-    /// Sends the chunk that was read, or lets its frames wait where something is in the way.
+    /// Sends the chunk that was read, or queues its frames if something is in the way.
     async fn pass_chunk(&mut self) -> io::Result<()> {
         let now_ns = self.shared.proxy.clock.now_ns();
         let mut frames = std::mem::take(&mut self.frames);
@@ -104,7 +106,7 @@ impl<'a> Pump<'a> {
         let answered_here = self.find_frames(now_ns, &mut frames);
         self.frames = frames;
         self.done = 0;
-        if !answered_here && self.queue.is_clear(now_ns) && !self.shared.is_watched() {
+        if !answered_here && self.queue.is_clear(now_ns) && !self.shared.is_intercepted() {
             self.send_at_once(now_ns)?;
         } else {
             self.admit_all().await?;
@@ -113,7 +115,7 @@ impl<'a> Pump<'a> {
         Ok(())
     }
 
-    /// The fast path: the clock is read once, the log is locked once, the bytes are written once.
+    /// The fast path: reads the clock once, locks the log once, and writes all bytes at once.
     fn send_at_once(&mut self, now_ns: u64) -> io::Result<()> {
         let (shared, direction) = (self.shared, self.direction);
         let end = self.reader.cursor();
@@ -128,7 +130,7 @@ impl<'a> Pump<'a> {
             if !meta.is_raw() {
                 let frame = &self.reader.bytes()[range.clone()];
                 let (size, outcome) = (frame.len(), FrameOutcome::Forwarded);
-                let record = shared.record(direction, meta, size, Some(now_ns), outcome);
+                let record = shared.log_record(direction, meta, size, Some(now_ns), outcome);
                 log.push(&record, preview(frame, meta.shape));
             }
         }
@@ -137,15 +139,15 @@ impl<'a> Pump<'a> {
         self.queue.write_now(&self.reader.bytes()[..end], now_ns)
     }
 
-    /// The slow path: each frame is shown to the interceptor, and judged by the faults.
+    /// The slow path: shows each frame to the interceptor, and applies the faults to it.
     async fn admit_all(&mut self) -> io::Result<()> {
         while let Some((range, mut meta)) = self.frames.get(self.done).cloned() {
             // A simple error of either protocol, or a long one of RESP3.
             let is_error = matches!(self.reader.bytes()[range.start], b'-' | b'!')
                 && self.direction == Direction::Reply;
-            let acquired = self.recognise(range.clone(), &mut meta).await?;
-            if let Some(gate) = self.intercept(&meta, is_error, acquired) {
-                wait_for(&mut self.queue, gate).await?;
+            let acquired = self.detect_effect(range.clone(), &mut meta).await?;
+            if let Some(barrier) = self.intercept(&meta, is_error, acquired) {
+                wait_for(&mut self.queue, barrier).await?;
             }
             self.queue.admit(meta, &self.reader.bytes()[range]);
             self.done += 1;
@@ -153,17 +155,17 @@ impl<'a> Pump<'a> {
         Ok(())
     }
 
-    /// Finds out what a frame's command did, if somebody wants to know. What is ahead of it is written
-    /// meanwhile.
-    async fn recognise(
+    /// Finds out what a frame's command did, if the interceptor waits for that. Frames ahead of it are written in
+    /// the meantime.
+    async fn detect_effect(
         &mut self,
         range: Range<usize>,
         meta: &mut FrameMeta,
     ) -> io::Result<Acquired> {
         let (shared, direction) = (self.shared, self.direction);
         let (reader, queue) = (&self.reader, &mut self.queue);
-        let recognised = shared.recognised(direction, meta, &reader.bytes()[range]);
-        let (acquired, key) = wait_for(queue, recognised).await?;
+        let effect = shared.detect_effect(direction, meta, &reader.bytes()[range]);
+        let (acquired, key) = wait_for(queue, effect).await?;
         meta.request.key = key;
         Ok(acquired)
     }
@@ -174,7 +176,7 @@ impl<'a> Pump<'a> {
         is_error: bool,
         acquired: Acquired,
     ) -> Option<FrameBarrier> {
-        if !meta.is_message() || !self.shared.is_watched() {
+        if !meta.is_message() || !self.shared.is_intercepted() {
             return None;
         }
         self.shared.proxy.interceptor.intercept(&InterceptedFrame {
@@ -191,8 +193,8 @@ impl<'a> Pump<'a> {
         })
     }
 
-    /// Finds the whole frames of what was read. True if one of them is the reply to a command that the proxy
-    /// answers.
+    /// Finds the complete frames in the bytes that were read. Returns whether one of them is the reply to a command
+    /// that the proxy answers.
     fn find_frames(&mut self, now_ns: u64, frames: &mut Frames) -> bool {
         let mut answered_here = false;
         let mut pending = self.shared.pending();
@@ -220,7 +222,7 @@ impl<'a> Pump<'a> {
         let request = match shape {
             Shape::Command | Shape::Inline => {
                 let mut request = command::read(frame, shape, &self.shared.proxy.keys, operation);
-                // Only where what is sent is to be recognised later.
+                // The digest is needed only if requests are tracked.
                 if self.shared.proxy.sent.get().is_some() {
                     request.digest = command::digest_of(frame, shape);
                 }
@@ -230,11 +232,11 @@ impl<'a> Pump<'a> {
             Shape::Plain | Shape::Error | Shape::Composite => {
                 let (kind, answered) = match shape {
                     Shape::Plain => (ReplyKind::Answer, Answered::Done),
-                    Shape::Error => (ReplyKind::Error, Answered::error(&frame[1..])),
+                    Shape::Error => (ReplyKind::Error, Answered::from_error(&frame[1..])),
                     _ => (ReplyKind::parse(frame), Answered::Done),
                 };
                 let request = pending.answered_by(kind);
-                // Of several confirmations only the last ends the request.
+                // If a request has several confirmations, only the last one ends it.
                 if let Some(request) = &request
                     && !pending.waits_for_confirmations()
                 {
@@ -242,7 +244,7 @@ impl<'a> Pump<'a> {
                         Some(_) => Answered::Refused,
                         None => answered,
                     };
-                    self.shared.replied(now_ns, answered);
+                    self.shared.record_reply(now_ns, answered);
                 }
                 request
             }
@@ -262,18 +264,18 @@ impl<'a> Pump<'a> {
 }
 
 impl Drop for Pump<'_> {
-    /// A frame that still waits at a gate when the connection ends never goes on.
+    /// Logs the frames that still wait at a barrier when the connection ends as cut.
     fn drop(&mut self) {
         let bytes = self.reader.bytes();
         for (range, meta) in self.frames.iter().skip(self.done) {
             let frame = bytes.get(range.clone()).unwrap_or_default();
             self.shared
-                .note(self.direction, meta, frame, None, FrameOutcome::Cut);
+                .log_frame(self.direction, meta, frame, None, FrameOutcome::Cut);
         }
     }
 }
 
-/// Waits for a gate, or an answer. What is ahead of the frame is written meanwhile.
+/// Waits for a barrier or a reply. Frames that are queued already are written in the meantime.
 async fn wait_for<T>(queue: &mut SendQueue<'_>, awaited: impl Future<Output = T>) -> io::Result<T> {
     let mut awaited = pin!(awaited);
     loop {
@@ -285,13 +287,13 @@ async fn wait_for<T>(queue: &mut SendQueue<'_>, awaited: impl Future<Output = T>
     }
 }
 
-/// What a read ended with.
+/// How a read ended.
 enum ReadOutcome {
     Bytes,
     End { reset: bool },
 }
 
-/// Reads what there is. What comes from the client is counted.
+/// Reads the bytes that are available. Bytes from the client are counted.
 async fn read(
     shared: &ConnectionState<'_>,
     direction: Direction,

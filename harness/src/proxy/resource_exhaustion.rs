@@ -1,7 +1,7 @@
-//! What this process itself runs out of, and what that spoils.
+//! Incidents of the proxy: resources that this process ran out of, and clients that it did not serve.
 //!
-//! If the proxy cannot accept a connection, its client waits, and it looks as if its node were slow
-//! or dead. That is the harness's fault, and no lock may be blamed for it.
+//! If the proxy cannot accept a connection, its client waits, and its node seems to be slow or dead. That is the
+//! fault of the harness, and no lock may be blamed for it.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -11,20 +11,21 @@ use rustix::io::Errno;
 
 use super::lock;
 
-/// What the proxy could not do.
+/// Something that the proxy could not do.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum ProxyIncident {
-    /// This process, or its machine, ran out of something; or nobody could say whose a client was. In words.
+    /// This process or its machine ran out of a resource, or the user of a client is unknown. Contains a
+    /// description.
     #[error("{0}")]
     Exhausted(String),
-    /// A client had closed its connection before the kernel was asked whose it was.
+    /// A client closed its connection before the proxy had looked up its user.
     #[error(
-        "a client on a link of worker {worker} sent {sent} and was gone before it was known whose it was"
+        "a client on a link of worker {worker} sent {sent} and disconnected before the proxy could identify its user"
     )]
     ClientGone {
-        /// On whose link.
+        /// Worker whose link it used.
         worker: usize,
-        /// The command that it had sent.
+        /// The command that it sent.
         sent: String,
     },
     /// A client of another user was refused.
@@ -32,16 +33,16 @@ pub enum ProxyIncident {
         "a client of user {user} was refused on a link of worker {worker}: the proxy serves its own user, {served}"
     )]
     ClientRefused {
-        /// On whose link.
+        /// Worker whose link it used.
         worker: usize,
-        /// Whose client it was.
+        /// User ID of the client.
         user: u32,
-        /// Who is served.
+        /// User ID that the proxy serves.
         served: u32,
     },
 }
 
-/// Shortages that this process has met.
+/// The incidents of a proxy.
 #[derive(Debug, Default)]
 pub(crate) struct ProxyIncidents {
     state: Mutex<State>,
@@ -53,10 +54,10 @@ struct State {
     new: Vec<ProxyIncident>,
 }
 
-/// True where an error means that this process, or its machine, has run out of something: file
-/// descriptors, processes, memory, or ports.
+/// Returns whether an error means that this process or its machine has run out of a resource: file descriptors,
+/// processes, memory, or ports.
 pub(crate) fn is_resource_exhaustion(error: &io::Error) -> bool {
-    const SHORT: [Errno; 6] = [
+    const EXHAUSTED: [Errno; 6] = [
         Errno::MFILE,
         Errno::NFILE,
         Errno::NOMEM,
@@ -65,26 +66,26 @@ pub(crate) fn is_resource_exhaustion(error: &io::Error) -> bool {
         Errno::ADDRNOTAVAIL,
     ];
     let errno = error.raw_os_error().map(Errno::from_raw_os_error);
-    errno.is_some_and(|errno| SHORT.contains(&errno))
+    errno.is_some_and(|errno| EXHAUSTED.contains(&errno))
 }
 
 impl ProxyIncidents {
-    /// Notes what could not be done, if the reason is a shortage.
-    pub(crate) fn note(&self, what: &str, error: &io::Error) {
+    /// Records what could not be done, if the error means that a resource is exhausted.
+    pub(crate) fn record_exhaustion(&self, failure: &str, error: &io::Error) {
         if is_resource_exhaustion(error) {
-            self.add(ProxyIncident::Exhausted(format!("{what}: {error}")));
+            self.add(ProxyIncident::Exhausted(format!("{failure}: {error}")));
         }
     }
 
-    /// Adds one, unless it is known.
-    pub(crate) fn add(&self, shortage: ProxyIncident) {
+    /// Records an incident, unless it is known.
+    pub(crate) fn add(&self, incident: ProxyIncident) {
         let mut state = lock(&self.state);
-        if state.known.insert(shortage.clone()) {
-            state.new.push(shortage);
+        if state.known.insert(incident.clone()) {
+            state.new.push(incident);
         }
     }
 
-    /// What was added since this was last called.
+    /// Returns the incidents that were added since the last call.
     pub(crate) fn take(&self) -> Vec<ProxyIncident> {
         std::mem::take(&mut lock(&self.state).new)
     }
@@ -95,17 +96,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_shortage_is_told_once_and_a_refused_connection_is_none() {
-        let shortages = ProxyIncidents::default();
+    fn exhaustion_is_recorded_once_and_refused_connection_never() {
+        let incidents = ProxyIncidents::default();
         let full = io::Error::from_raw_os_error(Errno::MFILE.raw_os_error());
         for _ in 0..2 {
-            shortages.note("cannot accept", &full);
-            shortages.note("cannot connect", &io::ErrorKind::ConnectionRefused.into());
+            incidents.record_exhaustion("cannot accept", &full);
+            incidents.record_exhaustion("cannot connect", &io::ErrorKind::ConnectionRefused.into());
         }
-        let told = shortages.take();
+        let taken = incidents.take();
         assert!(
-            matches!(&told[..], [ProxyIncident::Exhausted(one)] if one.starts_with("cannot accept: Too many open files"))
+            matches!(&taken[..], [ProxyIncident::Exhausted(one)] if one.starts_with("cannot accept: Too many open files"))
         );
-        assert_eq!(shortages.take(), []);
+        assert_eq!(incidents.take(), []);
     }
 }

@@ -1,5 +1,5 @@
-//! The writing end of one direction: drives the link's state machine with a socket, the clock and
-//! the changes of the faults.
+//! The writing end of one direction. It drives the link's state machine with a socket, the clock and the changes of
+//! the faults.
 
 use std::io;
 
@@ -9,32 +9,32 @@ use tokio::net::tcp::WriteHalf;
 
 use super::connection_state::ConnectionState;
 use crate::proxy::command_log::log_entry::FrameOutcome;
-use crate::proxy::faults::fault_rules::{Terms, Verdict};
+use crate::proxy::faults::fault_rules::{FrameDecision, PassConditions};
 use crate::proxy::faults::imposed_faults::FaultChanges;
 use crate::proxy::faults::link_state::{LinkState, Step};
 use crate::proxy::faults::refused_command::REFUSED_BYTES;
 use crate::proxy::resp::frame_budget::FrameShare;
 use crate::proxy::resp::frame_meta::FrameMeta;
 
-/// With more waiting bytes than this nothing more is read, and TCP slows the sender down.
-const FULL: usize = 1 << 20;
+/// Maximum number of waiting bytes. Beyond it nothing more is read, and TCP slows the sender down.
+const MAX_WAITING_BYTES: usize = 1 << 20;
 
-/// What waits to be written.
+/// An item that waits to be written.
 enum Payload {
-    /// A frame, or bytes that are not RESP. Nothing of it has been written.
+    /// A frame, or bytes that are not RESP, of which nothing has been written.
     Frame(FrameMeta),
-    /// The rest of what a write did not take whole. It has been logged as sent.
+    /// The rest of an item that a write did not take whole. It has been logged as sent.
     Rest,
     /// The end of the stream.
     End,
-    /// The stream broke.
+    /// A broken stream.
     Reset,
 }
 
 struct Outgoing {
     payload: Payload,
     bytes: Vec<u8>,
-    /// How many of the bytes have been written.
+    /// Number of bytes that have been written.
     written: usize,
 }
 
@@ -66,23 +66,23 @@ impl<'a> SendQueue<'a> {
         }
     }
 
-    /// True when nothing waits.
+    /// Returns whether nothing waits.
     pub(super) fn is_empty(&self) -> bool {
         self.link.is_empty()
     }
 
-    /// True when nothing waits, and no fault matches what comes now.
+    /// Returns whether nothing waits, and no fault matches a frame that arrives now.
     pub(super) fn is_clear(&mut self, now_ns: u64) -> bool {
         self.link.is_clear(now_ns)
     }
 
-    /// True when more may be read. Not while the receiver does not take what it was sent.
+    /// Returns whether more may be read, which is not the case while the receiver accepts no data.
     pub(super) fn has_room(&self) -> bool {
         let first = self.link.front().map(|first| &first.frame.payload);
-        self.waiting_bytes < FULL && !matches!(first, Some(Payload::Rest))
+        self.waiting_bytes < MAX_WAITING_BYTES && !matches!(first, Some(Payload::Rest))
     }
 
-    /// Writes at once what the socket takes, and keeps the rest. Only when nothing waits.
+    /// Writes at once what the socket takes, and queues the rest. Call this only if nothing waits.
     pub(super) fn write_now(&mut self, bytes: &[u8], now_ns: u64) -> io::Result<()> {
         let count = match self.writer.try_write(bytes) {
             Ok(count) => count,
@@ -90,52 +90,69 @@ impl<'a> SendQueue<'a> {
             Err(error) => return Err(error),
         };
         if count < bytes.len() {
-            self.enqueue(Payload::Rest, &bytes[count..], now_ns, Terms::default());
+            self.enqueue(
+                Payload::Rest,
+                &bytes[count..],
+                now_ns,
+                PassConditions::default(),
+            );
         }
         Ok(())
     }
 
-    /// Judges the next frame: lets it wait for its turn, drops it, or ends its connection.
+    /// Queues or drops the next frame, or resets its connection, as the fault rules decide.
     pub(super) fn admit(&mut self, mut meta: FrameMeta, bytes: &[u8]) {
-        let mut terms = match self.link.judge(meta.command()) {
-            Verdict::Drop => return self.note(&meta, bytes, None, FrameOutcome::Dropped),
-            Verdict::Reset => {
-                self.note(&meta, bytes, None, FrameOutcome::Cut);
+        let mut conditions = match self.link.decide(meta.command()) {
+            FrameDecision::Drop => {
+                return self.log(&meta, bytes, None, FrameOutcome::Dropped);
+            }
+            FrameDecision::Reset => {
+                self.log(&meta, bytes, None, FrameOutcome::Cut);
                 return self.shared.reset();
             }
-            Verdict::Pass(terms) => terms,
+            FrameDecision::Pass(conditions) => conditions,
         };
-        // The reply to a command that was answered here is what its server said to what it got instead.
-        terms.answer = terms.answer.or(meta.request.answer);
-        meta.request.answer = terms.answer;
-        match terms.answer.filter(|_| self.direction == Direction::Reply) {
-            None => self.enqueue(Payload::Frame(meta), bytes, meta.at_ns, terms),
+        // The reply to a command that the proxy answers is the server's reply to the substitute.
+        conditions.answer = conditions.answer.or(meta.request.answer);
+        meta.request.answer = conditions.answer;
+        match conditions
+            .answer
+            .filter(|_| self.direction == Direction::Reply)
+        {
+            None => self.enqueue(Payload::Frame(meta), bytes, meta.at_ns, conditions),
             Some(error) => {
                 let bytes = format!("-{}\r\n", error.text()).into_bytes();
-                self.enqueue(Payload::Frame(meta), &bytes, meta.at_ns, terms);
+                self.enqueue(Payload::Frame(meta), &bytes, meta.at_ns, conditions);
             }
         }
     }
 
-    /// The stream has ended, in order or not; what waits goes first.
+    /// Queues the end of the stream, orderly or by a reset, behind the waiting frames.
     pub(super) fn end(&mut self, reset: bool, now_ns: u64) {
         let payload = if reset { Payload::Reset } else { Payload::End };
-        self.enqueue(payload, &[], now_ns, Terms::default());
+        self.enqueue(payload, &[], now_ns, PassConditions::default());
     }
 
-    fn enqueue(&mut self, payload: Payload, bytes: &[u8], arrived_at_ns: u64, terms: Terms) {
+    fn enqueue(
+        &mut self,
+        payload: Payload,
+        bytes: &[u8],
+        arrived_at_ns: u64,
+        conditions: PassConditions,
+    ) {
         self.waiting_bytes += bytes.len();
-        // A frame that has come whole goes on whole. Those that are not whole yet have less room.
-        self.share.keep(self.waiting_bytes);
+        // A complete frame is always forwarded whole, so the result is ignored; the budget limits incomplete
+        // frames.
+        self.share.resize(self.waiting_bytes);
         let outgoing = Outgoing {
             payload,
             bytes: bytes.to_vec(),
             written: 0,
         };
-        self.link.admit(outgoing, arrived_at_ns, terms);
+        self.link.admit(outgoing, arrived_at_ns, conditions);
     }
 
-    /// Writes what may go on, until nothing waits. Can be cancelled at any point and called again.
+    /// Writes the frames that may be forwarded, until none waits. Can be cancelled at any point and called again.
     pub(super) async fn flush(&mut self) -> io::Result<()> {
         loop {
             self.changes.mark_seen();
@@ -163,12 +180,12 @@ impl<'a> SendQueue<'a> {
         let outgoing = &mut first.frame;
         match std::mem::replace(&mut outgoing.payload, Payload::Rest) {
             Payload::Frame(meta) => {
-                // From here on it counts as sent: an answer can come at any time.
+                // From here on it counts as sent: its reply can arrive at any time.
                 let now_ns = self.shared.proxy.clock.now_ns();
                 self.shared.expect_reply(self.direction, &meta, now_ns);
                 let (direction, bytes) = (self.direction, &outgoing.bytes);
                 self.shared
-                    .note(direction, &meta, bytes, Some(now_ns), outcome);
+                    .log_frame(direction, &meta, bytes, Some(now_ns), outcome);
                 if direction == Direction::Request && meta.request.answer.is_some() {
                     self.waiting_bytes -= outgoing.bytes.len();
                     outgoing.bytes = REFUSED_BYTES.to_vec();
@@ -178,12 +195,12 @@ impl<'a> SendQueue<'a> {
             Payload::Rest => {}
             Payload::End => {
                 self.link.pop();
-                let shut = self.writer.shutdown().await;
+                let result = self.writer.shutdown().await;
                 if self.direction == Direction::Request {
-                    // A server closes such a connection at once; its own end may come late.
-                    self.shared.closed();
+                    // The server closes such a connection at once, but its own end may arrive late.
+                    self.shared.record_close();
                 }
-                return shut;
+                return result;
             }
             Payload::Reset => return Err(io::ErrorKind::ConnectionReset.into()),
         }
@@ -199,24 +216,25 @@ impl<'a> SendQueue<'a> {
         }
         if outgoing.written == outgoing.bytes.len() {
             self.waiting_bytes -= outgoing.bytes.len();
-            self.share.keep(self.waiting_bytes);
+            self.share.resize(self.waiting_bytes);
             self.link.pop();
         }
         Ok(())
     }
 
-    fn note(&self, meta: &FrameMeta, bytes: &[u8], sent_ns: Option<u64>, outcome: FrameOutcome) {
+    fn log(&self, meta: &FrameMeta, bytes: &[u8], sent_ns: Option<u64>, outcome: FrameOutcome) {
         let direction = self.direction;
-        self.shared.note(direction, meta, bytes, sent_ns, outcome);
+        self.shared
+            .log_frame(direction, meta, bytes, sent_ns, outcome);
     }
 }
 
 impl Drop for SendQueue<'_> {
-    /// What has not been written when the connection ends never will be: the log says so.
+    /// Logs the frames that have not been written when the connection ends as cut.
     fn drop(&mut self) {
         for waiting in self.link.iter() {
             if let Payload::Frame(meta) = &waiting.frame.payload {
-                self.note(meta, &waiting.frame.bytes, None, FrameOutcome::Cut);
+                self.log(meta, &waiting.frame.bytes, None, FrameOutcome::Cut);
             }
         }
     }

@@ -1,7 +1,7 @@
-//! What the kernel still keeps of the connections to some ports, from `/proc/net/tcp`.
+//! Reads from `/proc/net/tcp` how many bytes the kernel still keeps of the connections to some ports.
 //!
-//! A client may have written bytes that have not reached us yet: they wait in its kernel for an
-//! acknowledgement, or for room in our receive queue. No process has to run for them to come.
+//! A client may have written bytes that have not reached us yet: they wait in its kernel for an acknowledgement, or
+//! for space in our receive queue. They arrive even if no process of the client runs.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -9,21 +9,23 @@ use std::io;
 /// A connection: the port on which we listen, and the client's port.
 pub(super) type Ports = (u16, u16);
 
-/// The connections to some ports, and how many bytes the kernel keeps of each at most that the
-/// client has written and we have not read.
+/// For each connection to some ports, the maximum number of bytes that the client may have written and we have
+/// not read.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct TcpQueues(HashMap<Ports, u64>);
 
 impl TcpQueues {
-    /// Those of connections to these ports, at present. The client must not write meanwhile for
-    /// the bound to be one.
-    /// `Err`: `/proc` cannot be read.
-    pub(super) fn to(ports: &HashSet<u16>) -> io::Result<TcpQueues> {
-        // First what the clients' kernels keep, and then what waits at our end. In the other order
-        // bytes that arrive in between would be missing from both.
+    /// Reads the queues of the connections to `ports`. The result is an upper bound only if the clients do not
+    /// write in the meantime.
+    ///
+    /// # Errors
+    /// Returns an error if `/proc` cannot be read.
+    pub(super) fn read(ports: &HashSet<u16>) -> io::Result<TcpQueues> {
+        // Read the clients' send queues first and our receive queues second: in the other order, bytes that arrive
+        // in between would be missing from both.
         let mut clients = std::fs::read_to_string("/proc/net/tcp")?;
         match std::fs::read_to_string("/proc/net/tcp6") {
-            // A client may use a socket for both versions of the protocol.
+            // A client may use a dual-stack socket.
             Ok(text) => clients.push_str(&text),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
@@ -32,7 +34,7 @@ impl TcpQueues {
         Ok(Self::parse(ports, &clients, &ours))
     }
 
-    /// Bytes of this connection; `None`: there was none.
+    /// Returns the bytes of this connection, or `None` if the connection did not exist.
     pub(super) fn unread(&self, connection: Ports) -> Option<u64> {
         self.0.get(&connection).copied()
     }
@@ -59,14 +61,15 @@ impl TcpQueues {
 struct Socket {
     local: u16,
     remote: u16,
-    /// Written by its process, and not acknowledged by the other end.
+    /// Bytes that its process has written and the other end has not acknowledged.
     unacknowledged: u64,
-    /// Received, and not read by its process.
+    /// Bytes that were received and that its process has not read.
     unread: u64,
 }
 
 impl Socket {
-    /// `0: 0100007F:1F90 0100007F:C350 01 00000000:00000010 ...`; `None` for the heading.
+    /// Parses a line such as `0: 0100007F:1F90 0100007F:C350 01 00000000:00000010 ...`. Returns `None` for the
+    /// heading.
     fn parse(line: &str) -> Option<Socket> {
         let mut words = line.split_ascii_whitespace().skip(1);
         let mut port = || u16::from_str_radix(words.next()?.rsplit_once(':')?.1, 16).ok();
@@ -105,14 +108,14 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_nobody_has_accepted_is_seen() {
+    fn unaccepted_connection_is_counted() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let ports = HashSet::from([address.port()]);
         let mut client = TcpStream::connect(address).unwrap();
         client.write_all(b"PING\r\n").unwrap();
         let connection = (address.port(), client.local_addr().unwrap().port());
-        let unread = TcpQueues::to(&ports).unwrap().unread(connection);
+        let unread = TcpQueues::read(&ports).unwrap().unread(connection);
         // Until the acknowledgement has come, the kernel counts the bytes at both ends.
         assert!(matches!(unread, Some(6..=12)), "{unread:?}");
     }

@@ -13,7 +13,7 @@ use crate::history::{Event, KeyHistoryCheck};
 use crate::key_history::ended_values;
 use crate::model::ServerVersion;
 use crate::monitor_replay::MonitorReplay;
-use crate::proxy::AcquireQuestion;
+use crate::proxy::EffectQuery;
 use crate::servers::{BackendError, KeyReport, ServerAddress};
 
 /// Maximum number of keys per node to check for leftovers on an external server.
@@ -91,7 +91,7 @@ impl ServerBackend {
         }
         let shared = &self.parts.shared;
         let token = shared.as_ref().map_or("", |shared| &shared.token);
-        self.parts.proxy.keep_requests(token);
+        self.parts.proxy.track_requests(token);
         let locks: Rc<[String]> = Rc::from(locks);
         let redis = servers.server();
         let version = ServerVersion::nearest(&redis.server, &redis.version);

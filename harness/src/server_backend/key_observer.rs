@@ -21,7 +21,7 @@ use crate::clock::Clock;
 use crate::external_servers::SharedServers;
 use crate::history::Event;
 use crate::key_history::KeyRecord;
-use crate::monitor_replay::{MonitorReplay, MonitorStream, ServerReport, Told};
+use crate::monitor_replay::{MonitorReplay, MonitorStream, ServerMessage, ServerReport};
 use crate::proxy::{CommandEffect, Proxy};
 use crate::servers::ServerAddress;
 
@@ -125,7 +125,7 @@ impl ObservedNode {
         let Stored { keys, wall_us } = stored_keys::read(address, &[]).await?;
         let at_ns = self.clock.now_ns();
         let mut replay = self.replay.borrow_mut();
-        replay.restarted(server, &keys, wall_us, at_ns);
+        replay.record_restarted(server, &keys, wall_us, at_ns);
         Ok(())
     }
 
@@ -381,7 +381,7 @@ impl ObservedNode {
     async fn read(self: Rc<Self>, server: usize, mut reader: OwnedReadHalf) {
         let mut report = ServerReport::for_server(server);
         if let Some(shared) = &self.shared {
-            report.skip_strangers(shared.prefix.clone());
+            report.skip_other_users(shared.prefix.clone());
         }
         let mut chunk = vec![0; 1 << 16];
         // The proxy has recorded requests since before the first connection.

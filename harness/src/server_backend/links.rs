@@ -124,7 +124,13 @@ impl Links for ServerBackend {
         if self.link_owner(worker) != worker {
             return;
         }
-        if let Err(error) = self.parts.proxy.freeze_monitor().begin(worker).await {
+        if let Err(error) = self
+            .parts
+            .proxy
+            .freeze_monitor()
+            .expect_no_traffic(worker)
+            .await
+        {
             self.parts.proxy.record_incident(format!(
                 "cannot check that a fault stopped worker {worker}, because the kernel's table of connections cannot be \
                  read: {error}"
@@ -137,6 +143,6 @@ impl Links for ServerBackend {
     }
 
     fn allow_traffic(&self, worker: usize) {
-        self.parts.proxy.freeze_monitor().end(worker);
+        self.parts.proxy.freeze_monitor().allow_traffic(worker);
     }
 }

@@ -73,7 +73,7 @@ impl Workers for ServerBackend {
         let _turn = starting.lock().await;
         let urls = self.urls_of(worker).await?;
         let running = self.shared_processes.borrow().get(&number).cloned();
-        let process = match running.filter(|process| process.takes(worker)) {
+        let process = match running.filter(|process| process.accepts(worker)) {
             Some(process) => process,
             None => self.start_shared(number).await?,
         };

@@ -16,7 +16,8 @@ use super::network_state::NetworkState;
 use super::submission_queue::RequestError;
 use crate::model::Reply;
 use crate::proxy::{
-    Acquired, FrameBarrier, FrameOutcome, InterceptedFrame, LinkId, Step, Terms, Verdict, held_back,
+    Acquired, FrameBarrier, FrameDecision, FrameOutcome, InterceptedFrame, LinkId, PassConditions,
+    Step, held_back,
 };
 
 impl Network {
@@ -91,17 +92,17 @@ impl Network {
         path.shown = false;
         let never = (now_ns, None);
         let verdict = match frame.is_message() {
-            true => path.link.judge(Some(&known.names[frame.tag.name])),
-            false => Verdict::Pass(Terms::default()),
+            true => path.link.decide(Some(&known.names[frame.tag.name])),
+            false => FrameDecision::Pass(PassConditions::default()),
         };
         match verdict {
-            Verdict::Pass(terms) => {
+            FrameDecision::Pass(terms) => {
                 path.link.admit(frame.answered(terms.answer), now_ns, terms);
             }
-            Verdict::Drop => {
+            FrameDecision::Drop => {
                 self.log_frame(link, &known.names, &frame, never, FrameOutcome::Dropped);
             }
-            Verdict::Reset => {
+            FrameDecision::Reset => {
                 self.log_frame(link, &known.names, &frame, never, FrameOutcome::Cut);
                 drop(state);
                 self.reset(&[way.0], RequestError::Reset);

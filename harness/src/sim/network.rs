@@ -166,7 +166,7 @@ impl Network {
             Path::new(LinkState::new(rules))
         });
         if let Some(sent) = self.sent.as_ref().filter(|_| !connection.established) {
-            sent.opened_once(conn, link);
+            sent.add_connection_once(conn, link);
         }
         connection.waiting.push_back(request);
         let payload = Payload::Command(args);
@@ -237,7 +237,7 @@ impl Network {
                 state.broken.insert(*conn);
                 drop(state);
                 if let Some(sent) = &self.sent {
-                    sent.closed(*conn);
+                    sent.record_close(*conn);
                 }
                 self.log_lost(*conn, &removed, self.clock.now_ns() + 1, FrameOutcome::Cut);
                 removed.fail(self.endpoint, error);
@@ -278,9 +278,9 @@ impl Network {
         match &frame.payload {
             Payload::Command(args) => {
                 let tag = &frame.tag;
-                sent.sent_words(frame.conn, args.iter(), (tag.op, tag.phase), tag.sent_ns);
+                sent.record_words(frame.conn, args.iter(), (tag.op, tag.phase), tag.sent_ns);
             }
-            Payload::Close => sent.closed(frame.conn),
+            Payload::Close => sent.record_close(frame.conn),
             Payload::Reply(_) | Payload::Publication(_) => {}
         }
     }
@@ -289,10 +289,10 @@ impl Network {
     pub(super) fn record_replied(&self, conn: u64, reply: &Reply, at_ns: u64) {
         let Some(sent) = &self.sent else { return };
         let answered = match reply {
-            Reply::Error(text) => Answered::error(text.as_bytes()),
+            Reply::Error(text) => Answered::from_error(text.as_bytes()),
             _ => Answered::Done,
         };
-        sent.replied(conn, at_ns, answered);
+        sent.record_reply(conn, at_ns, answered);
     }
 
     /// The changes of all nodes' keys, as events of the run's history in the order of time.

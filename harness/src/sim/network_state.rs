@@ -130,7 +130,7 @@ impl NetworkState {
         let may_take = self.takers[name];
         let worker = self.worker(worker);
         worker.has_sent_data = true;
-        worker.traffic.sent(now_ns, may_take);
+        worker.traffic.record_command(now_ns, may_take);
         let &mut Worker { op, phase, .. } = worker;
         CommandTag {
             name,
@@ -268,7 +268,7 @@ impl NetworkState {
         // Most attempts have two commands for each node.
         worker
             .last
-            .note(tag.op, (tag.phase, key, link.node), at_ns, 2 * nodes);
+            .record(tag.op, (tag.phase, key, link.node), at_ns, 2 * nodes);
     }
 
     /// A command was executed: the keys that it has changed are noted. If that shows that one of them

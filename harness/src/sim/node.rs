@@ -10,7 +10,7 @@ use super::wall_clock::SimWallClock;
 use crate::backend::{DataChange, keys_to_evict};
 use crate::clock::Clock;
 use crate::history::KeyChange;
-use crate::key_watch::{KeyWatch, LookTime};
+use crate::key_watch::{InspectionTime, KeyWatch};
 use crate::model::{ClientId, Effect, Keyspace, Now, Reply, Server, ServerVersion};
 use crate::proxy::CommandEffect;
 
@@ -140,7 +140,7 @@ impl Node {
     fn look(&mut self, sim_ns: u64, why: impl Fn() -> KeyChange) {
         if self.server.has_touched() {
             let time = self.look_time(sim_ns);
-            self.watch.look(&mut self.server, time, why);
+            self.watch.inspect(&mut self.server, time, why);
         }
     }
 
@@ -156,11 +156,11 @@ impl Node {
     /// The data, or the whole server, was replaced.
     fn record_replacement(&mut self, sim_ns: u64, why: &KeyChange) {
         let time = self.look_time(sim_ns);
-        self.watch.look_at_all(&mut self.server, time, why);
+        self.watch.inspect_all(&mut self.server, time, why);
     }
 
-    fn look_time(&self, sim_ns: u64) -> LookTime {
-        LookTime {
+    fn look_time(&self, sim_ns: u64) -> InspectionTime {
+        InspectionTime {
             at_ns: sim_ns,
             wall_ms: self.now(sim_ns).ms(),
         }

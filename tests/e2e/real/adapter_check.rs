@@ -158,14 +158,18 @@ const FAULTS: &[(&str, &str, &[&str])] = &[
         "handshake",
         &["answered `ping` with `error`", "#ping"],
     ),
-    ("seconds", "lease", &["is it taken for seconds?", "#leases"]),
-    ("short-lease", "lease", &["was to live for"]),
+    (
+        "seconds",
+        "lease",
+        &["is it interpreted as seconds?", "#leases"],
+    ),
+    ("short-lease", "lease", &["had an expiry of at most"]),
     (
         "always-grants",
         "refusal",
         &["to a second client while the first one held it"],
     ),
-    ("error-refusal", "refusal", &["that is `refused`"]),
+    ("error-refusal", "refusal", &["expected `refused`"]),
     (
         "waits-for-ever",
         "wait",
@@ -186,7 +190,7 @@ const FAULTS: &[(&str, &str, &[&str])] = &[
     (
         "false-release",
         "release",
-        &["no longer held, and its lease was running"],
+        &["no longer held, but the lease had not ended"],
     ),
     ("boasts", "double-release", &["nothing was held"]),
     ("extends-nothing", "extend", &["the key was not extended"]),
@@ -200,7 +204,7 @@ const FAULTS: &[(&str, &str, &[&str])] = &[
     (
         "false-lost",
         "release",
-        &["whose lease was running", "#events"],
+        &["whose lease had not ended", "#events"],
     ),
     ("strict", "unknown-words", &["answered `ping` with `error`"]),
     (
@@ -229,7 +233,7 @@ const FAULTS: &[(&str, &str, &[&str])] = &[
     (
         "one-by-one",
         "clients",
-        &["do not serve one client after the other", "#version-2"],
+        &["serve the clients of a process concurrently", "#version-2"],
     ),
     (
         "no-join",
@@ -239,12 +243,12 @@ const FAULTS: &[(&str, &str, &[&str])] = &[
     (
         "deaf",
         "cancel",
-        &["given up with `cancel`, and never answered", "#cancel"],
+        &["that was cancelled was never answered", "#cancel"],
     ),
     (
         "short-block",
         "block",
-        &["to be blocked for 300 ms", "#block"],
+        &["`block` was requested for 300 ms", "#block"],
     ),
     ("cannot-block", "block", &["answered `block` with `error`"]),
     (
@@ -255,12 +259,12 @@ const FAULTS: &[(&str, &str, &[&str])] = &[
     (
         "not-reentrant",
         "reentrant",
-        &["of its holder with `refused`", "#re-entrant-locks"],
+        &["of the holder with `refused`", "#re-entrant-locks"],
     ),
     (
         "inner-frees",
         "reentrant",
-        &["after the inner `release` of its holder"],
+        &["after the holder's inner `release`"],
     ),
 ];
 

@@ -1,4 +1,4 @@
-//! What an `acquire` of a free or a held lock is answered with.
+//! The replies to an `acquire` of a free or a held lock.
 
 use super::{
     Answer, CheckEnd, Clients, Exchange, LONG, LockName, Mistake, Stop, Who, not_offered, passed,
@@ -14,16 +14,16 @@ pub(super) async fn free_lock_is_granted(clients: &mut Clients) -> CheckEnd {
             if matches!(grant.answer, Answer::Error { .. })
                 && before.connections == after.connections =>
         {
-            let what = "nothing has connected to the server that `nodes` names";
-            let problem = grant.shows(format!("{}; {what}", problem.what));
-            Err(problem.by("servers").into())
+            let cause = "nothing has connected to the server in `nodes`";
+            let problem = grant.problem(format!("{}; {cause}", problem.what));
+            Err(problem.with_paragraph("servers").into())
         }
         released => released.and_then(|_| passed()),
     }
 }
 
 pub(super) async fn held_lock_is_refused(clients: &mut Clients) -> CheckEnd {
-    // One that starts slowly must not come when the lease is over.
+    // Start the second client now, so that a slow start does not outlast the lease.
     clients.client(Who::Two).await?;
     let grant = clients.take(Who::One).await?;
     let second = clients.take(Who::Two).await?;
@@ -32,7 +32,7 @@ pub(super) async fn held_lock_is_refused(clients: &mut Clients) -> CheckEnd {
     passed()
 }
 
-/// The answer to an `acquire` of a lock that another client has.
+/// Returns an error unless an `acquire` of a lock that another client holds was refused.
 pub(super) fn must_be_refused(exchange: &Exchange) -> Result<(), Stop> {
     let what = match &exchange.answer {
         Answer::Refused => return Ok(()),
@@ -40,23 +40,23 @@ pub(super) fn must_be_refused(exchange: &Exchange) -> Result<(), Stop> {
             "it granted the lock to a second client while the first one held it".into()
         }
         other => format!(
-            "it answered with `{}` while another client had the lock; that is `refused`",
+            "it answered with `{}` while another client held the lock; expected `refused`",
             other.reply()
         ),
     };
-    let problem = exchange.shows(what);
+    let problem = exchange.problem(what);
     Err(problem
-        .of(Mistake::NotRefused(exchange.answer.reply()))
+        .with_mistake(Mistake::NotRefused(exchange.answer.reply()))
         .into())
 }
 
-/// An answer that says that a lease had ended which was running.
+/// Returns the error for a reply that reports the end of a lease that has not ended.
 pub(super) fn lease_was_running(exchange: &Exchange) -> Stop {
     let reply = exchange.answer.reply();
-    let problem = exchange.shows(format!(
+    let problem = exchange.problem(format!(
         "it answered with `{reply}`, although the lease was running"
     ));
-    problem.of(Mistake::LeaseNotUsed(reply)).into()
+    problem.with_mistake(Mistake::LeaseNotUsed(reply)).into()
 }
 
 const WAIT_MS: u64 = 300;
@@ -69,7 +69,7 @@ pub(super) async fn waiting_ends_in_time(clients: &mut Clients) -> CheckEnd {
         .await?;
     clients.release(Who::One, &grant).await?;
     must_be_refused(&second)?;
-    let took_ms = second.heard.saturating_sub(second.sent).as_millis();
+    let took_ms = second.received.saturating_sub(second.sent).as_millis();
     passed_with(format!(
         "with `wait_ms` = {WAIT_MS} it refused after {took_ms} ms"
     ))
@@ -85,10 +85,10 @@ pub(super) async fn fences_grow(clients: &mut Clients) -> CheckEnd {
         (Some(before), Some(after)) if before < after => {
             passed_with(format!("{before}, then {after}"))
         }
-        (Some(before), Some(after)) => second.wrong(format!(
-            "`fence` was {before} for one grant and {after} for the next one, of another client; it must grow"
+        (Some(before), Some(after)) => second.fail(format!(
+            "`fence` was {before} for one grant and {after} for the next grant, to another client; it must grow"
         )),
-        _ => second.wrong("it gave a `fence` to one grant, and none to the next one"),
+        _ => second.fail("one grant has a `fence`, and the next grant has none"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `end`: it exits when its standard input ends, and leaves nothing behind.
+//! `end`: the adapter exits when its standard input ends, and leaves nothing behind.
 
 use std::process::ExitStatus;
 
@@ -8,7 +8,7 @@ use crate::adapter::exit::describe;
 pub(super) async fn end_is_clean(clients: &mut Clients) -> CheckEnd {
     clients.ask(Who::One, RequestKind::Ping).await?;
     let end = clients.client(Who::One).await?.end_input().await;
-    clients.dismiss(Who::One).await;
+    clients.kill(Who::One).await;
     judge(&end)
 }
 
@@ -25,12 +25,12 @@ fn judge(end: &EndSeen) -> CheckEnd {
             end.left.join(", ")
         ));
     }
-    match *how == describe(ExitStatus::default()) {
-        true => passed(),
-        false => failed(format!(
+    if *how != describe(ExitStatus::default()) {
+        return failed(format!(
             "it {how} at the end of its standard input; expected status 0"
-        )),
+        ));
     }
+    passed()
 }
 
 #[cfg(test)]
@@ -38,10 +38,10 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::conformance::outcome::words;
+    use crate::conformance::outcome::describe as describe_outcome;
 
     #[test]
-    fn an_end_is_clean_or_is_told() {
+    fn unclean_end_is_reported() {
         for (how, left, expected) in [
             (Some("exited with status 0"), vec![], "passed"),
             (Some("exited with status 2"), vec![], "expected status 0"),
@@ -52,12 +52,12 @@ mod tests {
             ),
             (None, vec![], "did not exit within 3 s"),
         ] {
-            let told = words(judge(&EndSeen {
+            let message = describe_outcome(judge(&EndSeen {
                 how: how.map(str::to_owned),
                 within: Duration::from_secs(3),
                 left: left.into_iter().map(str::to_owned).collect(),
             }));
-            assert!(told.contains(expected), "{told}");
+            assert!(message.contains(expected), "{message}");
         }
     }
 }

@@ -1,10 +1,10 @@
-//! `extend`: a lease can be extended, or the adapter says that it cannot.
+//! `extend`: a lease can be extended, or the adapter reports that it cannot.
 
 use super::acquire::lease_was_running;
-use super::lease::{most_ms, ms};
+use super::lease::{max_life_ms, ms};
 use super::{Answer, CheckEnd, Clients, LockName, Who, not_offered, passed};
 
-/// Long enough that it does not run out on a busy machine while the check waits.
+/// Number of leases that is long enough not to end during the check on a busy machine.
 const LEASES: f64 = 8.0;
 
 pub(super) async fn extension_reaches_the_key(clients: &mut Clients) -> CheckEnd {
@@ -14,7 +14,7 @@ pub(super) async fn extension_reaches_the_key(clients: &mut Clients) -> CheckEnd
     clients.wait(0.5).await;
     let extend = clients.extend(Who::One, &grant, LEASES).await?;
     let after = clients.keys().await?;
-    // An extension may have another token.
+    // An extension may have a new token.
     let newest = extend.token().map_or(&grant, |_| &extend);
     let release = clients.release(Who::One, newest).await?;
     match &extend.answer {
@@ -26,18 +26,18 @@ pub(super) async fn extension_reaches_the_key(clients: &mut Clients) -> CheckEnd
             message,
         } => {
             return not_offered(format!(
-                "`error`: {message}. If the lock cannot be extended, `unsupported` says so"
+                "`error`: {message}. If the lock cannot be extended, answer `unsupported`"
             ));
         }
         Answer::Granted { .. } => {}
         _ => return Err(lease_was_running(&extend)),
     }
-    let keys = after.of_lock(&before, &clients.lock(lock));
+    let keys = after.lock_keys(&before, &clients.lock(lock));
     let rest_ms = keys.values().copied().max().filter(|rest| *rest >= 0);
-    let at_most_ms = rest_ms.map(|rest_ms| most_ms(&extend, rest_ms, after.at));
-    if let Some(at_most_ms) = at_most_ms.filter(|most| *most < ms(extend.ttl_ms)) {
-        return extend.wrong(format!(
-            "it answered with `granted`, but the key was not extended: `ttl_ms` was {}, and the key lives for {at_most_ms} ms at the most",
+    let max_life_ms = rest_ms.map(|rest_ms| max_life_ms(&extend, rest_ms, after.at));
+    if let Some(max_life_ms) = max_life_ms.filter(|life_ms| *life_ms < ms(extend.ttl_ms)) {
+        return extend.fail(format!(
+            "it answered with `granted`, but the key was not extended: `ttl_ms` was {}, and the key lives for at most {max_life_ms} ms",
             extend.ttl_ms
         ));
     }
@@ -46,6 +46,6 @@ pub(super) async fn extension_reaches_the_key(clients: &mut Clients) -> CheckEnd
             released: Some(true) | None,
         } => passed(),
         _ => release
-            .wrong("after `extend`, it could not release the lock with the token of the extension"),
+            .fail("after `extend`, it could not release the lock with the token of the extension"),
     }
 }

@@ -1,4 +1,4 @@
-//! `key`: the key that it writes is the lock's, and two locks are two keys.
+//! `key`: the adapter writes the lock's key, and different keys for two locks.
 
 use super::{
     Answer, CheckEnd, Clients, Exchange, Keys, LONG, LockName, Who, failed, passed, passed_with,
@@ -17,36 +17,36 @@ pub(super) async fn two_locks_are_two_keys(clients: &mut Clients) -> CheckEnd {
     judge(&locks, &first, &second, &with_both.written_since(&before))
 }
 
-/// `first`: the keys that were written for the first lock; `both`: those for both.
+/// Judges the keys that were written for the first lock, and for both locks.
 fn judge([name, other]: &[String; 2], first: &Keys, second: &Exchange, both: &Keys) -> CheckEnd {
     if first.is_empty() {
         return failed(format!(
-            "it granted `{name}`, and wrote no key to the server that it was given"
+            "it granted `{name}`, but wrote no key to the server in `nodes`"
         ));
     }
-    let keys: Vec<String> = first.keys().map(|key| format!("`{key}`")).collect();
-    let keys = keys.join(", ");
+    let quoted_keys: Vec<String> = first.keys().map(|key| format!("`{key}`")).collect();
+    let key_names = quoted_keys.join(", ");
     if let Answer::Refused | Answer::Error { .. } = &second.answer {
-        return second.wrong(format!(
-            "two locks share a key: while only `{name}` was held, with the key {keys}, it answered `acquire` of `{other}` with `{}`",
+        return second.fail(format!(
+            "two locks share a key: while only `{name}` was held, with the key {key_names}, it answered `acquire` of `{other}` with `{}`",
             second.answer.reply()
         ));
     }
     if both.keys().all(|key| first.contains_key(key)) {
         return failed(format!(
-            "two locks share a key: it granted both, and all that it wrote is {keys}"
+            "two locks share a key: it granted both, and wrote only {key_names}"
         ));
     }
-    match first.contains_key(name.as_str()) {
-        true => passed(),
-        false => passed_with(format!("for `{name}` it writes {keys}")),
+    if first.contains_key(name.as_str()) {
+        return passed();
     }
+    passed_with(format!("for `{name}` it writes {key_names}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conformance::outcome::words;
+    use crate::conformance::outcome::describe;
 
     const LOCK: &str = "picklock:test";
     const OTHER: &str = "picklock:test:other";
@@ -54,11 +54,11 @@ mod tests {
     fn judged(first: &[&str], both: &[&str], answer: Answer) -> String {
         let locks = [LOCK, OTHER].map(str::to_owned);
         let [first, both] = [first, both].map(|keys| keys.iter().map(|key| (*key, 900)).collect());
-        words(judge(&locks, &first, &Exchange::answered(answer), &both))
+        describe(judge(&locks, &first, &Exchange::answered(answer), &both))
     }
 
     #[test]
-    fn two_locks_with_one_key_are_told() {
+    fn shared_key_of_two_locks_is_reported() {
         let grant = || Exchange::grant(None, None).answer;
         for (first, both, answer, expected) in [
             (&[LOCK][..], &[LOCK, OTHER][..], grant(), "passed"),
@@ -72,8 +72,8 @@ mod tests {
             ),
             (&[], &[], grant(), "wrote no key"),
         ] {
-            let told = judged(first, both, answer);
-            assert!(told.contains(expected), "{first:?}: {told}");
+            let message = judged(first, both, answer);
+            assert!(message.contains(expected), "{first:?}: {message}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The table of the checks. A new one is one function here, and one line below.
+//! The table of the checks. A new check is one function in a module here, and one row below.
 
 use super::check::Check;
 use super::client::EndSeen;
@@ -21,16 +21,16 @@ mod servers;
 mod time_out;
 mod version_two;
 
-/// Name, function, paragraph of `docs/protocol.md`, and what is said of an adapter that passes.
+/// Rows of name, function, section of `docs/protocol.md`, and what an adapter that passes does.
 macro_rules! checks {
-    ($($name:literal $module:ident::$make:ident $paragraph:literal $about:literal;)*) => {
-        /// All checks, in the order in which they are made. Without the first one there is nobody
-        /// to ask; the last one ends the adapter.
+    ($($name:literal $module:ident::$perform:ident $paragraph:literal $about:literal;)*) => {
+        /// All checks, in the order in which they run. If the first one fails, no process is ready for the others;
+        /// the last one ends the adapter.
         pub const CHECKS: &[Check] = &[$(Check {
             name: $name,
             about: $about,
             paragraph: $paragraph,
-            make: |clients| Box::pin($module::$make(clients)),
+            perform: |clients| Box::pin($module::$perform(clients)),
         }),*];
     };
 }
@@ -38,26 +38,26 @@ macro_rules! checks {
 checks! {
     "handshake" requests::answers_init "init" "starts, and answers `init` with `ready`";
     "ping" requests::answers_ping "ping" "answers `ping` with `pong`";
-    "grant" acquire::free_lock_is_granted "acquire" "grants a lock that nobody holds";
-    "key" key::two_locks_are_two_keys "keys" "writes the lock's key to the server, and another one for another lock";
-    "lease" lease::the_key_is_worth_the_lease "leases" "takes `ttl_ms` for milliseconds, and promises no more than the key is worth";
-    "refusal" acquire::held_lock_is_refused "refused" "answers `refused` while another client has the lock";
+    "grant" acquire::free_lock_is_granted "acquire" "grants a free lock";
+    "key" key::two_locks_are_two_keys "keys" "writes the lock's key to the server, and a different key for another lock";
+    "lease" lease::key_lives_as_long_as_the_lease "leases" "interprets `ttl_ms` as milliseconds, and promises no longer lease than the key has";
+    "refusal" acquire::held_lock_is_refused "refused" "answers `refused` while another client holds the lock";
     "wait" acquire::waiting_ends_in_time "waiting" "gives up when `wait_ms` has run out";
     "release" release::released_lock_is_free "release" "releases what it holds, and the next client gets it";
-    "double-release" release::second_release_finds_nothing "release" "does not claim to release what it released before";
-    "late-release" release::expired_lock_is_not_released "release" "does not claim to release what has run out";
+    "double-release" release::second_release_finds_nothing "release" "does not claim to release a lock that it has released already";
+    "late-release" release::expired_lock_is_not_released "release" "does not claim to release a lock that has expired";
     "extend" extend::extension_reaches_the_key "extend" "extends a lease, or answers `unsupported`";
-    "lost" release::loss_is_noticed "events" "tells a holder with `lost` that its key is gone";
+    "lost" release::loss_is_noticed "events" "notifies a holder with `lost` if its key is gone";
     "fence" acquire::fences_grow "granted" "gives every grant a larger `fence` than the one before";
     "servers" servers::only_the_given_server_is_used "servers" "is connected to the server that it was given, and to no other";
-    "ids" requests::answer_has_the_id_of_its_request "one-answer-each" "answers with the `id` of the request, also a large one";
+    "ids" requests::answer_has_the_id_of_its_request "one-answer-each" "answers with the `id` of the request, even a large one";
     "unknown-words" requests::unknown_words_do_no_harm "versions" "ignores unknown fields, and answers an unknown `op` with `error`";
     "garbage" requests::garbage_is_not_answered "lines" "writes nothing to its standard output for a line that is not a request";
     "time-out" time_out::frozen_server_is_an_error_in_time "time-outs" "answers within `timeout_ms` when the server does not, and not `definite`";
-    "clients" version_two::waiting_client_keeps_nobody_waiting "version-2" "serves several clients at a time in one process";
-    "cancel" version_two::cancelled_wait_ends "cancel" "ends an `acquire` that is given up, and takes nothing";
-    "block" version_two::blocked_task_does_nothing "block" "blocks for as long as it is asked to, and does nothing meanwhile";
-    "section-failed" version_two::failed_section_is_answered "section-failed" "says what becomes of the lock when a section fails";
-    "reentrant" version_two::holder_is_granted_again "re-entrant-locks" "grants a lock to its holder once more, and keeps it until the outermost release";
+    "clients" version_two::waiting_client_does_not_block_others "version-2" "serves several clients at a time in one process";
+    "cancel" version_two::cancelled_wait_ends "cancel" "ends an `acquire` that is cancelled, and takes nothing";
+    "block" version_two::blocked_task_does_nothing "block" "blocks for the requested time, and does nothing in the meantime";
+    "section-failed" version_two::failed_section_is_answered "section-failed" "reports what happens to the lock if a section fails";
+    "reentrant" version_two::holder_is_granted_again "re-entrant-locks" "grants a lock to its holder again, and keeps it until the outermost release";
     "end" end::end_is_clean "the-end" "exits with status 0 when its standard input ends, and leaves nothing behind";
 }

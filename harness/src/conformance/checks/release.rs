@@ -1,4 +1,4 @@
-//! What is released, and what a holder hears of a lock that is gone.
+//! The replies to releases, and the notification of a holder whose lock is gone.
 
 use super::acquire::{lease_was_running, must_be_refused};
 use super::{Answer, CheckEnd, Clients, LockName, Problem, Who, not_offered, passed, passed_with};
@@ -10,23 +10,25 @@ pub(super) async fn released_lock_is_free(clients: &mut Clients) -> CheckEnd {
     if next.token().is_some() {
         clients.release(Who::Two, &next).await?;
     }
-    if clients.hears_of_loss(&grant).await? {
-        let what = "it wrote the event `lost` for a lock whose lease was running";
-        return Err(Problem::new(what).by("events").into());
+    if clients.is_notified_of_loss(&grant).await? {
+        let what = "it wrote the event `lost` for a lock whose lease had not ended";
+        return Err(Problem::new(what).with_paragraph("events").into());
     }
     let remark = match &release.answer {
         Answer::Released {
             released: Some(true),
         } => "",
-        Answer::Released { released: None } => "`null`: it does not say whether it still held it",
+        Answer::Released { released: None } => {
+            "`null`: it does not report whether it still held it"
+        }
         Answer::Released { .. } => {
             return release
-                .wrong("it says that the lock was no longer held, and its lease was running");
+                .fail("it reported that the lock was no longer held, but the lease had not ended");
         }
         _ => return Err(lease_was_running(&release)),
     };
     if must_be_refused(&next).is_ok() {
-        return release.wrong("after it had answered `released`, the next client was refused");
+        return release.fail("after it had answered `released`, the next client was refused");
     }
     next.granted()?;
     passed_with(remark)
@@ -39,8 +41,8 @@ pub(super) async fn second_release_finds_nothing(clients: &mut Clients) -> Check
     match &again.answer {
         Answer::Released {
             released: Some(true),
-        } => again.wrong(
-            "it answered the second `release` of a grant with `released` = true: nothing was held",
+        } => again.fail(
+            "it answered the second `release` of a grant with `released` = true, although nothing was held",
         ),
         Answer::Released {
             released: Some(false),
@@ -58,14 +60,16 @@ pub(super) async fn expired_lock_is_not_released(clients: &mut Clients) -> Check
     clients.wait(1.3).await;
     let late = clients.keys().await?;
     let release = clients.release(Who::One, &grant).await?;
-    let keys = with_it.of_lock(&before, &clients.lock(lock));
+    let keys = with_it.lock_keys(&before, &clients.lock(lock));
     if keys.keys().any(|key| late.ttl_ms.contains_key(*key)) {
         return passed_with("its key was still there: it renews the lease, or writes no expiry");
     }
     match &release.answer {
         Answer::Released {
             released: Some(true),
-        } => release.wrong("it answered with `released` = true, and its key had run out before"),
+        } => {
+            release.fail("it answered with `released` = true, although its key had expired before")
+        }
         _ => passed(),
     }
 }
@@ -77,16 +81,16 @@ pub(super) async fn loss_is_noticed(clients: &mut Clients) -> CheckEnd {
     clients.wait(1.2).await;
     let late = clients.keys().await?;
     let release = clients.release(Who::One, &grant).await?;
-    let is_heard = clients.hears_of_loss(&grant).await?;
+    let is_notified = clients.is_notified_of_loss(&grant).await?;
     let claims = Answer::Released {
         released: Some(true),
     };
     if release.answer == claims && late.written_since(&before).is_empty() {
-        let what = "it answered with `released` = true, and its key was gone before";
-        return Err(release.shows(what).by("release").into());
+        let what = "it answered with `released` = true, although its key was gone before";
+        return Err(release.problem(what).with_paragraph("release").into());
     }
-    match is_heard {
-        true => passed(),
-        false => not_offered("no `lost` came within a lease after its key was gone"),
+    if is_notified {
+        return passed();
     }
+    not_offered("no `lost` arrived within a lease after its key was gone")
 }

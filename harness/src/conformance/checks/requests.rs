@@ -1,4 +1,4 @@
-//! What every adapter must do with a request, whatever lock it has.
+//! How every adapter must handle requests, whatever its lock is.
 
 use serde_json::json;
 
@@ -25,7 +25,7 @@ pub(super) async fn answers_ping(clients: &mut Clients) -> CheckEnd {
     passed()
 }
 
-/// More than 32 bits, and exact in a floating-point number, as JavaScript has them.
+/// An id of more than 32 bits that is exact in a floating-point number, as JavaScript uses.
 const LARGE_ID: u64 = (1 << 32) + 5;
 
 pub(super) async fn answer_has_the_id_of_its_request(clients: &mut Clients) -> CheckEnd {
@@ -37,30 +37,30 @@ pub(super) async fn answer_has_the_id_of_its_request(clients: &mut Clients) -> C
 
 pub(super) async fn unknown_words_do_no_harm(clients: &mut Clients) -> CheckEnd {
     let field = json!({"op": "ping", "colour": {"of": ["no", "meaning"]}});
-    clients.ask_oddly(Who::One, "ping", field).await?;
+    clients.ask_raw(Who::One, "ping", field).await?;
     let op = json!({"op": "dance"});
-    let answered = clients.ask_oddly(Who::One, "dance", op).await?;
-    match &answered.answer {
+    let exchange = clients.ask_raw(Who::One, "dance", op).await?;
+    match &exchange.answer {
         Answer::Error { .. } => passed(),
-        other => answered.wrong(format!(
-            "it answered a request that the protocol does not have with `{}`; expected `error`",
+        other => exchange.fail(format!(
+            "it answered a request that the protocol does not define with `{}`; expected `error`",
             other.reply()
         )),
     }
 }
 
 pub(super) async fn garbage_is_not_answered(clients: &mut Clients) -> CheckEnd {
-    clients.client(Who::One).await?.babble().await;
+    clients.client(Who::One).await?.send_garbage().await;
     let Err(stop) = clients.ask(Who::One, RequestKind::Ping).await else {
         return passed();
     };
-    // It may end instead of answering.
+    // It may exit instead of replying.
     if let Stop::RequestAborted(who, problem) = &stop
         && let Mistake::Protocol(fault) = &problem.mistake
         && let ProtocolFault::Ended { how, .. } = &**fault
     {
-        clients.dismiss(*who).await;
-        return passed_with(format!("it ends: {how}"));
+        clients.kill(*who).await;
+        return passed_with(format!("it exits: {how}"));
     }
     Err(stop)
 }

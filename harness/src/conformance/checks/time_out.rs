@@ -1,9 +1,9 @@
-//! `time-out`: a server that does not answer ends in an error in time, and in an honest one.
+//! `time-out`: a server that does not answer causes an error in time, with a correct `definite`.
 
 use super::{Answer, CheckEnd, Clients, Exchange, LONG, LockName, Who, passed, passed_with};
 
 pub(super) async fn frozen_server_is_an_error_in_time(clients: &mut Clients) -> CheckEnd {
-    // So that there is a connection.
+    // Make the adapter open a connection.
     let grant = clients.take(Who::One).await?;
     clients.release(Who::One, &grant).await?;
     let before = clients.keys().await?;
@@ -16,18 +16,18 @@ pub(super) async fn frozen_server_is_an_error_in_time(clients: &mut Clients) -> 
     judge(&frozen, !after.written_since(&before).is_empty())
 }
 
-/// `wrote`: whether the server, once it went on, did what it was asked.
+/// Judges the reply. `wrote` is whether the server executed the command when it continued.
 fn judge(frozen: &Exchange, wrote: bool) -> CheckEnd {
     match &frozen.answer {
-        Answer::Granted { .. } => frozen.wrong("it granted the lock while the server was frozen"),
-        Answer::Error { definite: true, .. } if wrote => frozen.wrong(
-            "it says `definite` = true: that nothing has happened; when the server went on, the key was there",
+        Answer::Granted { .. } => frozen.fail("it granted the lock while the server was frozen"),
+        Answer::Error { definite: true, .. } if wrote => frozen.fail(
+            "it answered `definite` = true, which means that nothing has happened, but the key was there when the server continued",
         ),
         Answer::Error { definite: true, .. } => {
-            passed_with("it says `definite` = true; only an answer of Redis is definite")
+            passed_with("it answers `definite` = true; only an error reply of Redis is definite")
         }
         Answer::Refused => {
-            passed_with("it answers `refused`; `error` with `definite` = false says more")
+            passed_with("it answers `refused`; `error` with `definite` = false is more precise")
         }
         _ => passed(),
     }
@@ -36,11 +36,11 @@ fn judge(frozen: &Exchange, wrote: bool) -> CheckEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conformance::outcome::words;
+    use crate::conformance::outcome::describe;
 
-    /// `definite` is only a lie where the command was executed after all.
+    /// `definite` is only wrong if the command was executed after all.
     #[test]
-    fn an_error_is_no_lie_until_the_key_is_there() {
+    fn definite_error_is_wrong_only_if_the_key_was_written() {
         for (definite, wrote, expected) in [
             (false, true, "passed"),
             (true, false, "passed"),
@@ -48,8 +48,8 @@ mod tests {
         ] {
             let message = "timed out".into();
             let error = Exchange::answered(Answer::Error { message, definite });
-            let told = words(judge(&error, wrote));
-            assert!(told.contains(expected), "{told}");
+            let message = describe(judge(&error, wrote));
+            assert!(message.contains(expected), "{message}");
         }
     }
 }

@@ -1,17 +1,16 @@
-//! Replaces the addresses that Sentinels announce by those of one worker's links.
+//! Replaces the addresses that Sentinels announce with those of one worker's links.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
 use crate::proxy::resp::scan::header;
 
-/// From the address of a server that Sentinels announce to that of a worker's link to it.
+/// Maps the address of a server that Sentinels announce to that of a worker's link to it.
 pub type AddressMap = HashMap<SocketAddr, SocketAddr>;
 
-/// A reply or message of a Sentinel, with the addresses replaced that are in the map. Sentinels
-/// write them as adjacent host and port (`get-master-addr-by-name`), as fields (`masters`,
-/// `replicas`, `sentinels`), in one word (the name of a replica), and within the text of a message
-/// (`+switch-master`).
+/// Returns a reply or message of a Sentinel with the addresses replaced that are in the map. Sentinels write
+/// addresses as adjacent host and port (`get-master-addr-by-name`), as fields (`masters`, `replicas`, `sentinels`),
+/// as one word (the name of a replica), and within the text of a message (`+switch-master`).
 pub fn rewrite_addresses(frame: &[u8], map: &AddressMap) -> Vec<u8> {
     let items = items(frame);
     let words = items.iter().filter(|item| item.is_word);
@@ -23,14 +22,19 @@ pub fn rewrite_addresses(frame: &[u8], map: &AddressMap) -> Vec<u8> {
         }
     }
     let mut new = new.into_iter();
-    let new_items = items.iter().map(|item| match item.is_word {
-        true => new.next()?.map(|text| bulk_string(&text)),
-        false => None,
-    });
-    joined(&items, &new_items.collect::<Vec<_>>())
+    let mut new_items = Vec::with_capacity(items.len());
+    for item in &items {
+        let text = if item.is_word {
+            new.next().flatten()
+        } else {
+            None
+        };
+        new_items.push(text.map(|text| bulk_string(&text)));
+    }
+    joined(&items, &new_items)
 }
 
-/// What stands in place of each word; `None`: the word itself.
+/// Returns the replacement of each word, or `None` where the word stays.
 fn replaced(words: &[&str], map: &AddressMap) -> Vec<Option<String>> {
     let mut new: Vec<Option<String>> = vec![None; words.len()];
     for (index, word) in words.iter().enumerate() {
@@ -44,7 +48,7 @@ fn replaced(words: &[&str], map: &AddressMap) -> Vec<Option<String>> {
     new
 }
 
-/// If this word is the host of a known address: where its port is, and the link's address.
+/// If this word is the host of a known address, returns the index of its port and the link's address.
 fn host_and_port(index: usize, words: &[&str], map: &AddressMap) -> Option<(usize, SocketAddr)> {
     let host: IpAddr = words[index].parse().ok()?;
     [index + 1, index + 2].into_iter().find_map(|port_at| {
@@ -54,50 +58,50 @@ fn host_and_port(index: usize, words: &[&str], map: &AddressMap) -> Option<(usiz
     })
 }
 
-/// The text of a message with its addresses replaced; `None` if no known one is in it.
+/// Returns the text of a message with its addresses replaced, or `None` if it contains no known address.
 fn message(text: &str, map: &AddressMap) -> Option<String> {
     let words: Vec<&str> = text.split(' ').collect();
     let new = replaced(&words, map);
     new.iter().any(Option::is_some).then(|| {
-        let words = words.iter().zip(&new);
-        let words: Vec<&str> = words
+        let rewritten = words.iter().zip(&new);
+        let rewritten: Vec<&str> = rewritten
             .map(|(word, new)| new.as_deref().unwrap_or(word))
             .collect();
-        words.join(" ")
+        rewritten.join(" ")
     })
 }
 
-/// A line of a reply, or a text with its length.
+/// A part of a reply: a line, or a text with its length.
 pub(in crate::proxy) struct Item<'a> {
     pub whole: &'a [u8],
     pub bytes: &'a [u8],
-    /// It is a bulk string.
+    /// Whether it is a bulk string.
     pub is_word: bool,
 }
 
 impl<'a> Item<'a> {
-    /// What it says; empty if that is no UTF-8.
+    /// Returns the text, or an empty string if it is not UTF-8.
     pub(in crate::proxy) fn text(&self) -> &'a str {
         std::str::from_utf8(self.bytes).unwrap_or_default()
     }
 }
 
-/// What a whole reply is made of, at any depth.
+/// Splits a whole reply into its items, at any depth.
 pub(in crate::proxy) fn items(reply: &[u8]) -> Vec<Item<'_>> {
     let (mut items, mut rest) = (Vec::new(), reply);
     while !rest.is_empty() {
-        // What a bulk error or a text with a format holds may look like anything.
-        let text = match header(rest, 0, "") {
+        // The content of a bulk error or a verbatim string may look like anything.
+        let sized_text = match header(rest, 0, "") {
             Ok((length, begin)) if b"$!=".contains(&rest[0]) => usize::try_from(length)
                 .ok()
-                .map(|length| begin..begin + length),
+                .map(|length| begin..begin + length)
+                .filter(|text| text.end + 2 <= rest.len()),
             _ => None,
         };
-        let text = text.filter(|text| text.end + 2 <= rest.len());
-        let is_word = rest[0] == b'$' && text.is_some();
-        // A line may have a line feed in it; it ends with CRLF.
-        let line = || 1..memchr::memmem::find(rest, b"\r\n").unwrap_or(rest.len());
-        let text = text.unwrap_or_else(line);
+        let is_word = rest[0] == b'$' && sized_text.is_some();
+        // A line ends with CRLF, and may contain a line feed.
+        let text = sized_text
+            .unwrap_or_else(|| 1..memchr::memmem::find(rest, b"\r\n").unwrap_or(rest.len()));
         let (whole, after) = rest.split_at(rest.len().min(text.end + 2));
         items.push(Item {
             whole,
@@ -109,11 +113,13 @@ pub(in crate::proxy) fn items(reply: &[u8]) -> Vec<Item<'_>> {
     items
 }
 
-/// The items as a reply, each new one in place of the old one.
+/// Joins the items into a reply, with the replacements in place of the old items.
 pub(in crate::proxy) fn joined(items: &[Item<'_>], new: &[Option<String>]) -> Vec<u8> {
-    let parts = items.iter().zip(new);
-    let parts = parts.map(|(item, new)| new.as_ref().map_or(item.whole, String::as_bytes));
-    parts.collect::<Vec<_>>().concat()
+    let mut reply = Vec::new();
+    for (item, new) in items.iter().zip(new) {
+        reply.extend_from_slice(new.as_ref().map_or(item.whole, String::as_bytes));
+    }
+    reply
 }
 
 pub(in crate::proxy) fn bulk_string(text: &str) -> String {
@@ -133,7 +139,7 @@ mod tests {
         ])
     }
 
-    /// An array of bulk strings.
+    /// Returns an array of bulk strings.
     fn array(words: &[&str]) -> Vec<u8> {
         let mut bytes = format!("*{}\r\n", words.len());
         for word in words {
@@ -143,7 +149,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn becomes(before: &[&str], after: &[&str]) {
+    fn assert_rewritten(before: &[&str], after: &[&str]) {
         let got = rewrite_addresses(&array(before), &addresses());
         assert_eq!(
             String::from_utf8_lossy(&got),
@@ -152,14 +158,14 @@ mod tests {
     }
 
     #[test]
-    fn an_address_in_two_words() {
-        becomes(&["172.17.0.2", "6379"], &["127.0.0.1", "40001"]);
-        becomes(&["127.0.0.1", "7000"], &["127.0.0.1", "40003"]);
+    fn address_in_two_words_is_replaced() {
+        assert_rewritten(&["172.17.0.2", "6379"], &["127.0.0.1", "40001"]);
+        assert_rewritten(&["127.0.0.1", "7000"], &["127.0.0.1", "40003"]);
     }
 
     #[test]
-    fn fields_and_the_name_of_a_replica() {
-        becomes(
+    fn fields_and_replica_name_are_replaced() {
+        assert_rewritten(
             &[
                 "name",
                 "172.17.0.3:6379",
@@ -188,8 +194,8 @@ mod tests {
     }
 
     #[test]
-    fn the_text_of_a_message() {
-        becomes(
+    fn addresses_in_message_text_are_replaced() {
+        assert_rewritten(
             &[
                 "message",
                 "+switch-master",
@@ -204,14 +210,14 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_address_stays() {
+    fn unknown_address_stays() {
         for words in [
             &["172.17.0.9", "6379"][..],
             &["172.17.0.2", "6380"],
             &["ip", "172.17.0.2"],
             &["", "$3", "a b"],
         ] {
-            becomes(words, words);
+            assert_rewritten(words, words);
         }
         for frame in [
             &b"+PONG\r\n"[..],
@@ -225,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_a_bulk_string_stays() {
+    fn text_that_looks_like_a_bulk_string_stays() {
         let frames: [&[u8]; 3] = [
             b"*2\r\n+a\n$30\r\n$4\r\n7000\r\n",
             b"*2\r\n=25\r\ntxt:\r\n$14\r\n127.0.0.1:7000\r\n:1\r\n",
@@ -245,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nesting_of_masters_in_either_protocol() {
+    fn nested_masters_are_replaced_in_either_protocol() {
         let inner = "$2\r\nip\r\n$10\r\n172.17.0.2\r\n$4\r\nport\r\n$4\r\n6379\r\n";
         let outer = "$2\r\nip\r\n$9\r\n127.0.0.1\r\n$4\r\nport\r\n$5\r\n40001\r\n";
         for head in ["*1\r\n*4\r\n", "*1\r\n%2\r\n"] {

@@ -1,4 +1,4 @@
-//! Replaces the addresses that servers of a Redis Cluster name by those of one worker's links.
+//! Replaces the addresses that Redis Cluster servers announce with those of one worker's links.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -7,11 +7,11 @@ use std::net::SocketAddr;
 use crate::proxy::addresses::address_rewrite::{Item, bulk_string, items, joined};
 use crate::proxy::resp::scan::header;
 
-/// From the address that servers name, `HOST:PORT`, to that of a worker's link.
+/// Maps an address that servers announce (`HOST:PORT`) to that of a worker's link.
 pub(in crate::proxy) type ClusterMap = HashMap<String, SocketAddr>;
 
-/// A whole reply with the addresses replaced that are in the map: in `MOVED` and `ASK`, and in the answers to
-/// `CLUSTER SLOTS`, `SHARDS` and `NODES`.
+/// Returns a whole reply with the addresses replaced that are in the map: in `MOVED` and `ASK`, and in the replies
+/// to `CLUSTER SLOTS`, `SHARDS` and `NODES`.
 pub(in crate::proxy) fn with_links<'a>(reply: &'a [u8], map: &ClusterMap) -> Cow<'a, [u8]> {
     match reply.first() {
         Some(b'-') => redirection(reply, map),
@@ -22,7 +22,7 @@ pub(in crate::proxy) fn with_links<'a>(reply: &'a [u8], map: &ClusterMap) -> Cow
     .map_or(Cow::Borrowed(reply), Cow::Owned)
 }
 
-/// `-MOVED 3999 127.0.0.1:6381`.
+/// Replaces the address in an error such as `-MOVED 3999 127.0.0.1:6381`.
 fn redirection(reply: &[u8], map: &ClusterMap) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(reply).ok()?.trim_end();
     let mut words = text.split(' ');
@@ -33,7 +33,7 @@ fn redirection(reply: &[u8], map: &ClusterMap) -> Option<Vec<u8>> {
     Some(format!("{code} {slot} {link}\r\n").into_bytes())
 }
 
-/// A text with lines such as `ID 127.0.0.1:6381@16381,name master - 0 0 1 connected 0-5460`.
+/// Replaces the addresses in lines such as `ID 127.0.0.1:6381@16381,name master - 0 0 1 connected 0-5460`.
 fn nodes(reply: &[u8], map: &ClusterMap) -> Option<Vec<u8>> {
     let (_, begin) = header(reply, 0, "").ok()?;
     let text = std::str::from_utf8(reply.get(begin..reply.len().checked_sub(2)?)?).ok()?;
@@ -56,23 +56,21 @@ fn nodes(reply: &[u8], map: &ClusterMap) -> Option<Vec<u8>> {
     changed.then(|| bulk_string(&text).into_bytes())
 }
 
-/// An array with a host and a port beside each other, or as the values of `ip`, `endpoint` and `port`.
+/// Replaces addresses in an array that has an adjacent host and port, or values of `ip`, `endpoint` and `port`.
 fn slots(reply: &[u8], map: &ClusterMap) -> Option<Vec<u8>> {
     let items = items(reply);
     let mut new: Vec<Option<String>> = vec![None; items.len()];
     let text = |at: usize| items.get(at).map_or("", Item::text);
     for at in 0..items.len() {
-        // In this order: port, number, ip, host, endpoint, host.
+        // A shard has, in this order: port, number, ip, host, endpoint, host.
         let is_shard = (text(at), text(at + 2), text(at + 4)) == ("port", "ip", "endpoint");
-        let (hosts, port): (&[usize], usize) = match is_shard {
-            true => (&[at + 3, at + 5], at + 1),
-            false => (&[at], at + 1),
-        };
+        let port = at + 1;
+        let hosts: &[usize] = if is_shard { &[at + 3, at + 5] } else { &[at] };
         let place = format!("{}:{}", text(hosts[0]), text(port));
         let Some(link) = map.get(&place) else {
             continue;
         };
-        // A server that breaks the protocol may end a shard behind `endpoint`.
+        // A server that breaks the protocol may end a shard after `endpoint`.
         for host in hosts {
             if let Some(item) = new.get_mut(*host) {
                 *item = Some(bulk_string(&link.ip().to_string()));
@@ -92,7 +90,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn becomes(before: &str, after: &str) {
+    fn assert_rewritten(before: &str, after: &str) {
         let link = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
         let map = ClusterMap::from([
             ("10.0.0.1:7001".to_owned(), link(40001)),
@@ -104,11 +102,11 @@ mod tests {
 
     #[test]
     fn redirection_leads_to_the_link() {
-        becomes(
+        assert_rewritten(
             "-MOVED 3999 10.0.0.2:7002\r\n",
             "-MOVED 3999 127.0.0.1:40002\r\n",
         );
-        becomes(
+        assert_rewritten(
             "-ASK 3999 10.0.0.1:7001\r\n",
             "-ASK 3999 127.0.0.1:40001\r\n",
         );
@@ -118,39 +116,39 @@ mod tests {
             "+OK\r\n",
             ":7001\r\n",
         ] {
-            becomes(same, same);
+            assert_rewritten(same, same);
         }
     }
 
     #[test]
-    fn map_of_the_slots_has_the_links() {
-        becomes(
+    fn slots_and_shards_contain_the_links() {
+        assert_rewritten(
             "*1\r\n*3\r\n:0\r\n:5460\r\n*4\r\n$8\r\n10.0.0.1\r\n:7001\r\n$2\r\nid\r\n*0\r\n",
             "*1\r\n*3\r\n:0\r\n:5460\r\n*4\r\n$9\r\n127.0.0.1\r\n:40001\r\n$2\r\nid\r\n*0\r\n",
         );
-        becomes(
+        assert_rewritten(
             "*8\r\n$4\r\nport\r\n:7002\r\n$2\r\nip\r\n$8\r\n10.0.0.2\r\n$8\r\nendpoint\r\n$8\r\n10.0.0.2\r\n$4\r\nrole\r\n$6\r\nmaster\r\n",
             "*8\r\n$4\r\nport\r\n:40002\r\n$2\r\nip\r\n$9\r\n127.0.0.1\r\n$8\r\nendpoint\r\n$9\r\n127.0.0.1\r\n$4\r\nrole\r\n$6\r\nmaster\r\n",
         );
         let nothing = "*3\r\n$-1\r\n$1\r\na\r\n:1\r\n";
-        becomes(nothing, nothing);
+        assert_rewritten(nothing, nothing);
     }
 
     #[test]
-    fn shard_that_ends_behind_a_key_has_the_link_before_it() {
-        becomes(
+    fn shard_without_endpoint_value_contains_the_link() {
+        assert_rewritten(
             "*5\r\n$4\r\nport\r\n:7002\r\n$2\r\nip\r\n$8\r\n10.0.0.2\r\n$8\r\nendpoint\r\n",
             "*5\r\n$4\r\nport\r\n:40002\r\n$2\r\nip\r\n$9\r\n127.0.0.1\r\n$8\r\nendpoint\r\n",
         );
     }
 
     #[test]
-    fn list_of_the_nodes_has_the_links() {
+    fn node_list_contains_the_links() {
         let text = "a 10.0.0.1:7001@17001,x myself,master - 0 0 1 connected 0-5\nb 10.0.0.9:1@2 slave a 0 0 1 connected\n";
         let new = "a 127.0.0.1:40001@17001 myself,master - 0 0 1 connected 0-5\nb 10.0.0.9:1@2 slave a 0 0 1 connected\n";
         let bulk = |text: &str| format!("${}\r\n{text}\r\n", text.len());
-        becomes(&bulk(text), &bulk(new));
-        becomes(&bulk("10.0.0.1:7001"), &bulk("10.0.0.1:7001"));
-        becomes("$-1\r\n", "$-1\r\n");
+        assert_rewritten(&bulk(text), &bulk(new));
+        assert_rewritten(&bulk("10.0.0.1:7001"), &bulk("10.0.0.1:7001"));
+        assert_rewritten("$-1\r\n", "$-1\r\n");
     }
 }

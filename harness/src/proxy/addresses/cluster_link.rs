@@ -1,8 +1,9 @@
 //! The links between a worker and the masters of a Redis Cluster.
 //!
-//! A server of a Cluster names others: in `MOVED` and `ASK`, and where it is asked for the map. Behind each link a relay
-//! replaces their addresses by those of the worker's links, so that whatever client it has stays on the wire. The
-//! link itself is like any other, with log, gates and faults.
+//! Cluster servers announce each other's addresses in `MOVED` and `ASK` redirections and in cluster topology
+//! replies. Behind each link, a relay replaces these addresses with those of the worker's links, so that any
+//! Cluster client keeps going through the proxy. The link itself is like any other, with a log, barriers and
+//! faults.
 
 use std::collections::HashMap;
 use std::io;
@@ -19,10 +20,11 @@ use crate::proxy::resp::reply_stream::forward_replies;
 
 impl Proxy {
     /// Opens a worker's links to the masters of a Cluster, and returns the loopback addresses on which it reaches
-    /// them, in the same order. `masters`: how the others name each (`HOST:PORT`), and where it is reached on loopback.
+    /// them, in the same order. Each of `masters` is the address that the others announce (`HOST:PORT`) and the
+    /// loopback address of the server.
     ///
     /// # Errors
-    /// As [`Proxy::open`].
+    /// Returns an error under the same conditions as [`Proxy::open`].
     pub async fn open_cluster(
         &self,
         link: LinkId,
@@ -52,14 +54,14 @@ async fn serve(task: TaskGuard, relay: TcpListener, upstream: SocketAddr, map: A
             () = task.closed() => return,
             accepted = relay.accept() => accepted,
         };
-        // Only the proxy connects here; what it lacks it notes itself.
+        // Only the proxy connects here, and it records its own incidents.
         if let (Ok((link, _)), Ok(task)) = (accepted, task.0.register_task()) {
             tokio::spawn(carry(task, link, upstream, Arc::clone(&map)));
         }
     }
 }
 
-/// Carries one connection until either side ends it, or the proxy is closed.
+/// Carries one connection until either side ends it or the proxy is closed.
 async fn carry(task: TaskGuard, mut link: TcpStream, upstream: SocketAddr, map: Arc<ClusterMap>) {
     let both_ways = async {
         link.set_nodelay(true)?;

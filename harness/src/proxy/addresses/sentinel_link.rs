@@ -1,9 +1,8 @@
 //! The links between a worker and the Sentinels.
 //!
-//! No lock command passes here, so there is no log, no gate and no fault: a worker that is
-//! partitioned from a node still reaches the Sentinels. The link counts what the worker sends, and
-//! replaces the addresses in what the Sentinels send, so that their clients reach the servers
-//! through the proxy. Any client that speaks to Sentinels works unchanged.
+//! No lock command passes here, so there is no log, no barrier and no fault: a worker that is partitioned from a
+//! node still reaches the Sentinels. The link counts the worker's bytes, and replaces the addresses in what the
+//! Sentinels send, so that clients reach the servers through the proxy. Any Sentinel client works unchanged.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -15,7 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::clock::Clock;
 use crate::proxy::addresses::address_rewrite::{AddressMap, rewrite_addresses};
-use crate::proxy::freeze_check::Received;
+use crate::proxy::freeze_check::ReceivedBytes;
 use crate::proxy::login::Greeting;
 use crate::proxy::proxy::{Listening, Proxy, only_loopback};
 use crate::proxy::proxy_state::TaskGuard;
@@ -24,19 +23,19 @@ use crate::proxy::resp::reply_stream::{CHUNK, forward_replies};
 /// The two addresses of a Sentinel.
 #[derive(Debug, Clone, Copy)]
 pub struct SentinelAddresses {
-    /// The one on which it listens, on loopback.
+    /// The loopback address on which it listens.
     pub listening: SocketAddr,
-    /// The one that it announces.
+    /// The address that it announces.
     pub announced: SocketAddr,
 }
 
 impl Proxy {
-    /// Opens links for one worker to all Sentinels, and returns the loopback addresses on which
-    /// the worker reaches them, in the same order. `servers`: pairs of an address that the
-    /// Sentinels announce and the one on which this worker reaches the same server.
+    /// Opens links for one worker to all Sentinels, and returns the loopback addresses on which the worker reaches
+    /// them, in the same order. Each of `servers` is an address that the Sentinels announce, and the address on
+    /// which this worker reaches the same server.
     ///
     /// # Errors
-    /// When a Sentinel is not on loopback, the proxy is closed, or no port is free.
+    /// Returns an error if a Sentinel is not on loopback, the proxy is closed, or no port is free.
     pub async fn open_sentinels(
         &self,
         worker: usize,
@@ -56,7 +55,7 @@ impl Proxy {
         for (listener, upstream) in listeners {
             let address = listener.local_addr()?;
             addresses.push(address);
-            self.state.freeze_monitor.listens(worker, address.port());
+            self.state.freeze_monitor.add_port(worker, address.port());
             let listening = Listening {
                 task: self.state.register_task()?,
                 listener,
@@ -65,7 +64,7 @@ impl Proxy {
             };
             let (proxy, map) = (self.clone(), Arc::clone(&map));
             tokio::spawn(listening.run(move |client, received| {
-                // A proxy that was closed meanwhile accepts no more connections.
+                // A proxy that was closed in the meantime accepts no more connections.
                 if let Ok(task) = proxy.state.register_task() {
                     let requests = Requests {
                         received,
@@ -80,7 +79,7 @@ impl Proxy {
     }
 }
 
-/// Carries one connection until either side ends it, or the proxy is closed.
+/// Carries one connection until either side ends it or the proxy is closed.
 async fn carry(
     task: TaskGuard,
     mut client: TcpStream,
@@ -95,8 +94,8 @@ async fn carry(
         if let Some(password) = &requests.password {
             greeting.log_in(password);
         }
-        let other = greeting.exchange(&mut sentinel).await?;
-        client.write_all(&other).await?;
+        let unexpected_reply = greeting.exchange(&mut sentinel).await?;
+        client.write_all(&unexpected_reply).await?;
         let (mut from_client, mut to_client) = client.split();
         let (mut from_sentinel, mut to_sentinel) = sentinel.split();
         let rewrite = |reply: &[u8]| rewrite_addresses(reply, &map);
@@ -113,15 +112,15 @@ async fn carry(
     }
 }
 
-/// What a client sends to a Sentinel.
+/// Forwards what a client sends to a Sentinel.
 struct Requests {
-    received: Arc<Received>,
+    received: Arc<ReceivedBytes>,
     clock: Clock,
     password: Option<String>,
 }
 
 impl Requests {
-    /// Forwards it as it is, and counts it.
+    /// Forwards the bytes unchanged, and counts them.
     async fn forward(
         &self,
         socket: &mut ReadHalf<'_>,

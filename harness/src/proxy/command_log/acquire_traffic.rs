@@ -1,22 +1,22 @@
-//! What a worker sends while it asks for a lock and while it holds it: how many commands, and for how long none that
-//! could take it.
+//! Statistics of the commands that a worker sends while it waits for a lock and while it holds it: their number,
+//! and the longest time without a command that could take the lock.
 //!
-//! A client that polls without a pause, and one that sleeps while the lock is free, look alike in the
-//! driver's eyes: both wait. What they send tells them apart.
+//! The driver cannot distinguish a client that polls without a pause from one that sleeps while the lock is free:
+//! both wait. Their commands distinguish them.
 
 use std::iter::Sum;
 
 use picklock_scenarios::Phase;
 
-/// The longest time in which an attempt to acquire sent nothing that could take a lock, nanoseconds since the
-/// run began.
+/// The longest time in which an attempt to acquire sent nothing that could take a lock. Times are in nanoseconds
+/// since the run began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdleWait {
     /// The attempt.
     pub op: u64,
-    /// Since when.
+    /// Start of that time.
     pub from_ns: u64,
-    /// Until when.
+    /// End of that time.
     pub until_ns: u64,
 }
 
@@ -26,12 +26,12 @@ impl IdleWait {
     }
 }
 
-/// How many commands were sent.
+/// Numbers of commands that were sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CommandsSent {
-    /// In order to acquire.
+    /// Commands of clients that were acquiring.
     pub acquiring: u64,
-    /// By holders, from the answer on until they were told to release.
+    /// Commands of holders, from the grant until the request to release.
     pub holding: u64,
 }
 
@@ -44,24 +44,25 @@ impl Sum for CommandsSent {
     }
 }
 
-/// The commands of one worker.
+/// Statistics of the commands of one worker.
 #[derive(Debug, Default)]
 pub(crate) struct AcquireTraffic {
-    /// How many it has sent, in all its attempts and holds.
+    /// Number of commands in all its attempts and holds.
     sent: CommandsSent,
-    /// When it was asked for a lock for the first time, and when its first command came after that.
+    /// When a lock was first requested from it.
     requested_at_ns: Option<u64>,
+    /// When its first command after that was sent.
     first_command_at_ns: Option<u64>,
-    /// It has the lock: it has been answered, and not yet been told to release.
+    /// Whether it holds the lock: it has been granted, and the release has not been requested.
     holds: bool,
-    /// Its longest silence in the attempt that is under way, until its latest command that could take.
+    /// The longest idle wait of the current attempt, up to its latest command that could take the lock.
     longest: Option<IdleWait>,
-    /// When it sent that command, or was asked.
+    /// When it sent that command, or when the attempt began.
     latest_ns: u64,
 }
 
 impl AcquireTraffic {
-    /// The worker is asked for something else.
+    /// Records that another operation is requested from the worker.
     pub(crate) fn begin(&mut self, op: u64, phase: Phase, at_ns: u64) {
         self.latest_ns = at_ns;
         if phase == Phase::Acquire {
@@ -79,15 +80,15 @@ impl AcquireTraffic {
         });
     }
 
-    /// The worker sends a command. `may_take`: one that can take a lock whose key is free.
-    pub(crate) fn sent(&mut self, at_ns: u64, may_take: bool) {
+    /// Records a command. `may_take` is true if it can take a lock whose key is free.
+    pub(crate) fn record_command(&mut self, at_ns: u64, may_take: bool) {
         if self.requested_at_ns.is_some() {
             self.first_command_at_ns.get_or_insert(at_ns);
         }
         if self.longest.is_some() {
             self.sent.acquiring += 1;
             if may_take {
-                self.longest = self.silence(at_ns);
+                self.longest = self.idle_wait(at_ns);
                 self.latest_ns = at_ns;
             }
         } else if self.holds {
@@ -95,8 +96,8 @@ impl AcquireTraffic {
         }
     }
 
-    /// Its longest silence so far. `None`: it is not asked to acquire.
-    pub(crate) fn silence(&self, now_ns: u64) -> Option<IdleWait> {
+    /// Returns the longest idle wait of the current attempt so far, or `None` if the worker is not acquiring.
+    pub(crate) fn idle_wait(&self, now_ns: u64) -> Option<IdleWait> {
         let longest = self.longest?;
         let latest = IdleWait {
             from_ns: self.latest_ns,
@@ -107,16 +108,16 @@ impl AcquireTraffic {
         Some(if is_longer { latest } else { longest })
     }
 
-    /// From when until when it was asked for a lock for the first time and had sent nothing, nanoseconds since the run
-    /// began. `None`: it was not asked.
-    pub(crate) fn first_silence(&self, now_ns: u64) -> Option<(u64, u64)> {
+    /// Returns the interval from the first request for a lock until the worker's first command, in nanoseconds
+    /// since the run began, or `None` if no lock was requested.
+    pub(crate) fn first_idle_wait(&self, now_ns: u64) -> Option<(u64, u64)> {
         Some((
             self.requested_at_ns?,
             self.first_command_at_ns.unwrap_or(now_ns),
         ))
     }
 
-    /// How many commands it has sent.
+    /// Returns the numbers of commands that the worker has sent.
     pub(crate) fn commands(&self) -> CommandsSent {
         self.sent
     }
@@ -126,7 +127,7 @@ impl AcquireTraffic {
 mod tests {
     use super::*;
 
-    fn silence(op: u64, from_ns: u64, until_ns: u64) -> Option<IdleWait> {
+    fn idle_wait(op: u64, from_ns: u64, until_ns: u64) -> Option<IdleWait> {
         Some(IdleWait {
             op,
             from_ns,
@@ -135,26 +136,26 @@ mod tests {
     }
 
     #[test]
-    fn longest_silence_of_an_attempt_may_be_its_last() {
+    fn longest_idle_wait_may_be_the_last() {
         let mut traffic = AcquireTraffic::default();
-        traffic.sent(1, true);
+        traffic.record_command(1, true);
         assert_eq!(
-            (traffic.silence(5), traffic.commands().acquiring),
+            (traffic.idle_wait(5), traffic.commands().acquiring),
             (None, 0)
         );
         traffic.begin(7, Phase::Acquire, 10);
         for (at_ns, may_take) in [(12, true), (30, false), (40, true), (50, true)] {
-            traffic.sent(at_ns, may_take);
+            traffic.record_command(at_ns, may_take);
         }
-        assert_eq!(traffic.silence(60), silence(7, 12, 40));
-        assert_eq!(traffic.silence(90), silence(7, 50, 90));
+        assert_eq!(traffic.idle_wait(60), idle_wait(7, 12, 40));
+        assert_eq!(traffic.idle_wait(90), idle_wait(7, 50, 90));
         traffic.begin(7, Phase::Release, 91);
-        traffic.sent(92, true);
+        traffic.record_command(92, true);
         assert_eq!(
-            (traffic.silence(99), traffic.commands().acquiring),
+            (traffic.idle_wait(99), traffic.commands().acquiring),
             (None, 4)
         );
         traffic.begin(8, Phase::Acquire, 100);
-        assert_eq!(traffic.silence(130), silence(8, 100, 130));
+        assert_eq!(traffic.idle_wait(130), idle_wait(8, 100, 130));
     }
 }

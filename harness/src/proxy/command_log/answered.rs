@@ -1,7 +1,7 @@
 use memchr::memmem;
 
-/// The first words of the errors with which a server refuses a command before it executes it. MONITOR
-/// does not tell about those (`rejectCommand` in Redis's server.c).
+/// First words of the errors with which a server refuses a command before it executes it. MONITOR does not report
+/// such commands (`rejectCommand` in Redis's server.c).
 const REFUSALS: [&[u8]; 9] = [
     b"OOM",
     b"LOADING",
@@ -14,28 +14,30 @@ const REFUSALS: [&[u8]; 9] = [
     b"NOPERM",
 ];
 
-/// What a server made of a request, by its answer.
+/// The outcome of a request at its server, according to the reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answered {
-    /// It was carried out.
+    /// The request was executed.
     Done,
-    /// It was executed, and failed; or it is not known whether it was executed.
+    /// The request was executed and failed, or it is unknown whether it was executed.
     Failed,
-    /// It was refused before it was executed.
+    /// The request was refused before it was executed.
     Refused,
 }
 
 impl Answered {
-    /// By the text of an error, without the minus sign.
-    pub(crate) fn error(text: &[u8]) -> Self {
-        let word = text.split(|byte| byte.is_ascii_whitespace()).next();
-        let word = word.unwrap_or_default();
-        // The server had begun a script in which a command was refused, or which it then refused.
-        let of_a_script = || memmem::find(text, b"script").is_some();
-        let refused = word == b"BUSY" || REFUSALS.contains(&word) && !of_a_script();
-        match refused {
-            true => Answered::Refused,
-            false => Answered::Failed,
+    /// Classifies the text of an error, without the minus sign.
+    pub(crate) fn from_error(text: &[u8]) -> Self {
+        let word = text
+            .split(|byte| byte.is_ascii_whitespace())
+            .next()
+            .unwrap_or_default();
+        // An error that mentions a script was raised after the server had begun the script.
+        let comes_from_script = || memmem::find(text, b"script").is_some();
+        if word == b"BUSY" || REFUSALS.contains(&word) && !comes_from_script() {
+            Answered::Refused
+        } else {
+            Answered::Failed
         }
     }
 }
@@ -45,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_refused_and_a_script_fails() {
+    fn refused_command_differs_from_failed_script() {
         let refused = [
             "OOM command not allowed when used memory > 'maxmemory'.",
             "BUSY Redis is busy running a script. You can only call SCRIPT KILL.",
@@ -54,7 +56,7 @@ mod tests {
         ];
         for text in refused {
             assert_eq!(
-                Answered::error(text.as_bytes()),
+                Answered::from_error(text.as_bytes()),
                 Answered::Refused,
                 "{text}"
             );
@@ -66,7 +68,11 @@ mod tests {
             "",
         ];
         for text in failed {
-            assert_eq!(Answered::error(text.as_bytes()), Answered::Failed, "{text}");
+            assert_eq!(
+                Answered::from_error(text.as_bytes()),
+                Answered::Failed,
+                "{text}"
+            );
         }
     }
 }

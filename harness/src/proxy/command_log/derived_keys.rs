@@ -1,12 +1,13 @@
-//! The keys that hold locks under names that do not contain the lock's: a hash, a shortened name. Nobody
-//! knows them before a lock has written them; then whoever watches the servers' keys tells the proxy.
+//! The keys that hold locks under names that do not contain the lock's name, such as a hash or a shortened name.
+//! They are unknown until a lock has written them. Then the observer of the servers' keys reports them to the
+//! proxy.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 use memchr::memmem::Finder;
 
-/// One of them.
+/// A key that holds a lock under a derived name.
 #[derive(Debug)]
 struct DerivedKey {
     node: usize,
@@ -14,18 +15,18 @@ struct DerivedKey {
     name: Finder<'static>,
 }
 
-/// Those of all nodes.
+/// The derived keys of all nodes.
 #[derive(Debug, Default)]
 pub(crate) struct DerivedKeys {
-    /// True if there is any: of most locks there is none, and each command is searched for them.
+    /// Whether there are any. Most locks have none, and each command is searched for them.
     any: AtomicBool,
     keys: RwLock<Vec<DerivedKey>>,
 }
 
 impl DerivedKeys {
-    /// These are the ones of this node: the lock, and the key's name.
+    /// Replaces the derived keys of a node. Each entry is a lock and the key's name.
     pub(crate) fn replace(&self, node: usize, keys: &[(u32, Vec<u8>)]) {
-        // It is complete between two statements, so a panic elsewhere does not spoil it.
+        // The list is consistent between any two statements, so a poisoned lock is harmless.
         let mut known = self.keys.write().unwrap_or_else(PoisonError::into_inner);
         known.retain(|key| key.node != node);
         known.extend(keys.iter().map(|(lock, name)| DerivedKey {
@@ -36,13 +37,13 @@ impl DerivedKeys {
         self.any.store(!known.is_empty(), Ordering::Release);
     }
 
-    /// The lock of the first key for which it is so.
-    pub(crate) fn find(&self, is_so: impl Fn(&Finder<'_>) -> bool) -> Option<u32> {
+    /// Returns the lock of the first key that matches.
+    pub(crate) fn find(&self, matches: impl Fn(&Finder<'_>) -> bool) -> Option<u32> {
         if !self.any.load(Ordering::Acquire) {
             return None;
         }
         let known = self.keys.read().unwrap_or_else(PoisonError::into_inner);
-        let found = known.iter().find(|key| is_so(&key.name));
+        let found = known.iter().find(|key| matches(&key.name));
         found.map(|key| key.lock)
     }
 }

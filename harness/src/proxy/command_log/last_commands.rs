@@ -1,47 +1,47 @@
-//! When the last commands that name a lock's key went out, for the latest attempts of one worker.
+//! Times of the last commands that name a lock's key, for the latest attempts of one worker.
 
 use std::collections::VecDeque;
 
 use picklock_scenarios::Phase;
 
-/// Attempts of one worker whose last commands are remembered.
-const REMEMBERED: usize = 1024;
+/// Maximum number of attempts whose last commands are kept.
+const MAX_ATTEMPTS: usize = 1024;
 
-/// What makes two commands of an attempt alike: their phase, key and node.
+/// Phase, key and node: only the last command of each kind is kept.
 pub(crate) type KindOfCommand = (Phase, u32, usize);
 
-/// For each attempt, its last command of each kind and the time of that, nanoseconds; attempts in order.
+/// For each attempt, in order, the time of its last command of each kind, in nanoseconds.
 #[derive(Debug, Default)]
 pub(crate) struct LastCommands(VecDeque<(u64, Vec<(KindOfCommand, u64)>)>);
 
 impl LastCommands {
-    /// A command of an attempt. `likely`: how many kinds of them an attempt has, to make room for.
-    pub(crate) fn note(&mut self, op: u64, kind: KindOfCommand, at_ns: u64, likely: usize) {
-        let last = self.attempt(op, likely);
+    /// Records a command of an attempt. `capacity` is the expected number of kinds in a new attempt.
+    pub(crate) fn record(&mut self, op: u64, kind: KindOfCommand, at_ns: u64, capacity: usize) {
+        let last = self.attempt(op, capacity);
         match last.iter_mut().find(|(known, _)| *known == kind) {
             Some((_, known_ns)) => *known_ns = at_ns.max(*known_ns),
             None => last.push((kind, at_ns)),
         }
-        if self.0.len() > REMEMBERED {
+        if self.0.len() > MAX_ATTEMPTS {
             self.0.pop_front();
         }
     }
 
-    fn attempt(&mut self, op: u64, likely: usize) -> &mut Vec<(KindOfCommand, u64)> {
-        // It is nearly always the latest one.
+    fn attempt(&mut self, op: u64, capacity: usize) -> &mut Vec<(KindOfCommand, u64)> {
+        // The attempt is nearly always the latest one.
         let later = self.0.iter().rev().take_while(|(other, _)| *other > op);
         let mut index = self.0.len() - later.count();
         if index > 0 && self.0[index - 1].0 == op {
             index -= 1;
         } else {
-            self.0.insert(index, (op, Vec::with_capacity(likely)));
+            self.0.insert(index, (op, Vec::with_capacity(capacity)));
         }
         &mut self.0[index].1
     }
 
-    /// The time of the last command of this attempt and phase that names the key. With several nodes, the
-    /// earliest of their last commands counts: a quorum may have released the lock while the command to
-    /// another node was still on its way.
+    /// Returns the time of the last command of this attempt and phase that names the key. With several nodes,
+    /// returns the earliest of their last commands: a quorum may have released the lock while the command to
+    /// another node was still in transit.
     pub(crate) fn last_ns(&self, op: u64, phase: Phase, key: u32) -> Option<u64> {
         let index = self.0.binary_search_by_key(&op, |(op, _)| *op).ok()?;
         let last = self.0[index].1.iter();

@@ -1,8 +1,7 @@
-//! The command log: what passed on the links, when, and with which outcome.
+//! The command log: the frames that passed on the links, with their times and outcomes.
 //!
-//! Memory is bounded: new entries replace the oldest, which are counted. What the driver asks
-//! (when did the last command of a release that names its key go out?) is kept separately, so
-//! that it stays right when the entries are gone.
+//! Memory is bounded: new entries replace the oldest, which are counted. The times of the last commands that name a
+//! key are kept separately, so that the driver's queries stay correct when the entries are gone.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::Write;
@@ -19,19 +18,19 @@ use crate::proxy::lock;
 /// Format and version of a command log; the `format` key of its first line.
 pub const FORMAT: &str = "picklock-proxy/1";
 
-/// Entries in one segment. Segments are reused whole.
+/// Number of entries in one segment. Segments are reused whole.
 const SEGMENT: usize = 1024;
 
-/// Segments that are kept: a quarter of a million entries, at most some 55 MB.
-const SEGMENTS: usize = 256;
+/// Maximum number of segments: a quarter of a million entries, about 55 MB.
+const MAX_SEGMENTS: usize = 256;
 
-/// Bytes of a frame that are kept as its preview.
-const PREVIEW: usize = 80;
+/// Maximum number of bytes of a frame's preview.
+const MAX_PREVIEW: usize = 80;
 
-/// How many of the newest lines are searched when a connection breaks.
+/// Number of the newest lines that are searched when a connection breaks.
 const MAX_IN_TRANSIT: usize = 16 * SEGMENT;
 
-/// A line of the log as it is kept: nothing in it is allocated.
+/// A line of the log in memory, without allocations of its own.
 #[derive(Debug, Clone, Copy)]
 struct StoredRecord {
     record: LogRecord,
@@ -53,7 +52,7 @@ struct State {
     last: HashMap<usize, LastCommands>,
 }
 
-/// The command log of a proxy. Copies share one log.
+/// The command log of a proxy. Clones share the same log.
 #[derive(Debug, Clone, Default)]
 pub struct CommandLog {
     state: Arc<Mutex<State>>,
@@ -61,7 +60,7 @@ pub struct CommandLog {
 }
 
 impl CommandLog {
-    /// An empty log; lines name keys by their position.
+    /// Creates an empty log. Lines refer to `keys` by index.
     pub fn new(keys: &[String]) -> Self {
         CommandLog {
             state: Arc::default(),
@@ -69,17 +68,18 @@ impl CommandLog {
         }
     }
 
-    /// Opens the log for one or more lines.
+    /// Locks the log, to append one or more lines.
     pub(crate) fn append(&self) -> Appending<'_> {
         Appending(lock(&self.state))
     }
 
-    /// When the last command that names `key` (by position) went out from `worker` in `phase` of
-    /// attempt `op`. In nanoseconds on the run's clock, read just before the command's first byte
-    /// was written to the node: the node cannot have executed it earlier. With several nodes, the
-    /// earliest of their last commands counts: a quorum may have released the lock while the
-    /// command to another node still waited. `None`: no such command went out (dropped and still
-    /// held ones did not), or the worker has begun more than a thousand attempts since.
+    /// Returns when `worker` sent the last command that names the key with index `key` in `phase` of attempt `op`,
+    /// in nanoseconds on the run's clock. The clock is read just before the command's first byte is written to the
+    /// node, so the node cannot have executed it earlier. With several nodes, the earliest of their last commands
+    /// counts: a quorum may have released the lock while the command to another node still waited.
+    ///
+    /// Returns `None` if no such command was forwarded (dropped and held ones were not), or if the worker has begun
+    /// more than a thousand attempts since.
     pub fn last_request_naming(
         &self,
         worker: usize,
@@ -91,7 +91,7 @@ impl CommandLog {
         state.last.get(&worker)?.last_ns(op, phase, key)
     }
 
-    /// The clock was set to zero, and so are the times of what was sent before: a log never runs backwards.
+    /// Sets all recorded times to zero, because the clock was reset: a log never runs backwards.
     pub(crate) fn begin(&self) {
         let mut state = lock(&self.state);
         state.last.clear();
@@ -102,12 +102,12 @@ impl CommandLog {
         }
     }
 
-    /// Marks the frames of a connection as lost that would have arrived at this time or later.
-    /// Only recent lines can still be in transit.
+    /// Marks the frames of a connection that would have arrived at `from_ns` or later as lost. Searches only recent
+    /// lines, because older frames cannot be in transit.
     pub(crate) fn mark_lost(&self, conn: u64, from_ns: u64, outcome: FrameOutcome) {
         let mut state = lock(&self.state);
-        let lines = state.segments.iter_mut().rev();
-        let lines = lines.flat_map(|segment| segment.lines.iter_mut().rev());
+        let newest_segments = state.segments.iter_mut().rev();
+        let lines = newest_segments.flat_map(|segment| segment.lines.iter_mut().rev());
         for StoredRecord { record, .. } in lines.take(MAX_IN_TRANSIT) {
             if record.conn == conn && record.sent_ns.is_some_and(|sent_ns| sent_ns >= from_ns) {
                 (record.sent_ns, record.outcome) = (None, outcome);
@@ -115,12 +115,12 @@ impl CommandLog {
         }
     }
 
-    /// How many of the oldest entries were replaced.
+    /// Returns the number of entries that were replaced by newer ones.
     pub fn omitted(&self) -> u64 {
         lock(&self.state).omitted
     }
 
-    /// The entries, in the order of `at_ns`. Frames that still wait in the proxy have none yet.
+    /// Returns the entries, in the order of `at_ns`. Frames that still wait in the proxy have no entry yet.
     pub fn entries(&self) -> Vec<LogEntry> {
         let segments = lock(&self.state).segments.clone();
         let mut entries: Vec<LogEntry> = segments
@@ -131,10 +131,10 @@ impl CommandLog {
         entries
     }
 
-    /// Writes the log as JSON lines: a header, then one line an entry.
+    /// Writes the log as JSON lines: a header, then one line per entry.
     ///
     /// # Errors
-    /// When the writer fails.
+    /// Returns an error if the writer fails.
     pub fn write(&self, output: &mut dyn Write) -> std::io::Result<()> {
         #[derive(Serialize)]
         struct Header<'a> {
@@ -161,11 +161,11 @@ impl CommandLog {
     }
 }
 
-/// The log, open for new lines.
+/// The locked log, to which lines can be appended.
 pub(crate) struct Appending<'a>(MutexGuard<'a, State>);
 
 impl Appending<'_> {
-    /// Appends one line. `words`: the preview of the frame; they are joined by spaces.
+    /// Appends one line. The `words` of the preview are joined with spaces.
     pub(crate) fn push<'t>(&mut self, record: &LogRecord, words: impl Iterator<Item = &'t [u8]>) {
         let state = &mut *self.0;
         let lost = matches!(
@@ -176,25 +176,25 @@ impl Appending<'_> {
         if let (Some(sent_ns), Some(key), true) = (record.sent_ns, record.key, sent) {
             let last = state.last.entry(record.link.worker).or_default();
             let kind = (record.phase, key, record.link.node);
-            last.note(record.op, kind, sent_ns, 4);
+            last.record(record.op, kind, sent_ns, 4);
         }
         let segment = state.segment();
         let text_at = segment.text.len();
         for word in words {
-            let room = PREVIEW - (segment.text.len() - text_at);
+            let room = MAX_PREVIEW - (segment.text.len() - text_at);
             if room == 0 {
                 break;
             }
             if segment.text.len() > text_at {
                 segment.text.push(b' ');
             }
-            let room = PREVIEW - (segment.text.len() - text_at);
+            let room = MAX_PREVIEW - (segment.text.len() - text_at);
             let shown = &word[..word.len().min(room)];
             segment.text.extend_from_slice(shown);
         }
         segment.lines.push(StoredRecord {
             record: *record,
-            // A segment's text is at most SEGMENT * PREVIEW bytes long, an entry's at most PREVIEW.
+            // A segment's text has at most SEGMENT * MAX_PREVIEW bytes, an entry's at most MAX_PREVIEW.
             text_at: u32::try_from(text_at).unwrap_or(u32::MAX),
             text_len: (segment.text.len() - text_at) as u8,
         });
@@ -202,12 +202,12 @@ impl Appending<'_> {
 }
 
 impl State {
-    /// The segment that has room for one more line.
+    /// Returns the segment that has space for one more line.
     fn segment(&mut self) -> &mut Segment {
         let last = self.segments.back();
         if last.is_none_or(|segment| segment.lines.len() >= SEGMENT) {
-            let are_all = self.segments.len() >= SEGMENTS;
-            let oldest = are_all.then(|| self.segments.pop_front());
+            let is_full = self.segments.len() >= MAX_SEGMENTS;
+            let oldest = is_full.then(|| self.segments.pop_front());
             let mut next = oldest.flatten().unwrap_or_default();
             self.omitted += next.lines.len() as u64;
             next.lines.clear();

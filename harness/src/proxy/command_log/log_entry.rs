@@ -1,24 +1,23 @@
 use picklock_scenarios::{Direction, Phase};
 use serde::Serialize;
 
-/// What happened to a frame.
+/// The outcome of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FrameOutcome {
-    /// It went on at once.
+    /// It was forwarded at once.
     Forwarded,
-    /// It went on after the delay of a fault.
+    /// It was forwarded after the delay of a fault.
     Delayed,
-    /// A hold or a partition kept it back, and it went on afterwards.
+    /// It was forwarded after a hold or a partition had kept it back.
     Held,
     /// A fault dropped it.
     Dropped,
-    /// A fault answered it with an error: a command that its server never saw, or a reply that was
-    /// replaced.
+    /// A fault answered it with an error. A request did not reach its server; a reply was replaced.
     Answered,
-    /// Its connection was cut, or broke, before it went on.
+    /// Its connection was cut or broke before it was forwarded.
     Cut,
-    /// From here on the connection carries bytes that are not RESP; they are not logged.
+    /// From here on the connection carries bytes that are not RESP and are not logged.
     Unparseable,
     /// The node could not be reached; the worker's connection was reset.
     Unreachable,
@@ -27,32 +26,32 @@ pub enum FrameOutcome {
 /// A line of the command log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LogEntry {
-    /// When the proxy had received it whole, in nanoseconds on the run's clock.
+    /// When the proxy had received the whole frame, in nanoseconds on the run's clock.
     pub at_ns: u64,
-    /// When its first byte was about to go on, on the same clock. `None`: it never did.
+    /// When the proxy was about to forward its first byte, on the same clock, or `None` if it was never forwarded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sent_ns: Option<u64>,
     /// Number of the worker.
     pub worker: usize,
     /// Number of the node.
     pub node: usize,
-    /// Number of the connection; no two of a run share one.
+    /// Number of the connection, unique within a run.
     pub conn: u64,
-    /// A command, or a reply.
+    /// Whether the frame is a command or a reply.
     pub direction: Direction,
-    /// The command in upper case; for a reply, the one that it answers; empty if there is none.
+    /// The command, or for a reply the command that it answers, in upper case. Empty if there is none.
     pub command: String,
-    /// The lock's key that the command names, by its position in the log's header.
+    /// The lock's key that the command names, as an index into the list in the log's header.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub names_key: Option<u32>,
-    /// The attempt that the worker was busy with.
+    /// The worker's attempt in progress.
     pub op: u64,
-    /// What the worker was asked for in it.
+    /// The phase of that attempt.
     pub phase: Phase,
-    /// Bytes on the wire.
+    /// Size in bytes.
     pub size: u64,
-    /// What happened to it.
+    /// The outcome of the frame.
     pub outcome: FrameOutcome,
-    /// Its first bytes, escaped; for a command, its first words.
+    /// The first words of a command, or the first bytes of a reply, escaped.
     pub preview: String,
 }

@@ -5,14 +5,13 @@ use crate::proxy::command_log::log_entry::FrameOutcome;
 use crate::proxy::resp::command::{CommandName, arguments};
 use crate::proxy::resp::scan::Shape;
 
-/// Words of a command that the log shows.
+/// Maximum number of words of a command that the log shows.
 const MAX_WORDS: usize = 12;
 
-/// Bytes of each word that the log shows: a script's text must not hide the keys after it.
+/// Maximum number of bytes of each word that the log shows: a script's text must not hide the keys after it.
 const MAX_WORD_LENGTH: usize = 40;
 
-/// What is appended to the command log for one frame. See [`crate::proxy::LogEntry`] for what each number
-/// means.
+/// The data that is appended to the command log for one frame. See [`crate::proxy::LogEntry`] for the fields.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LogRecord {
     pub(crate) at_ns: u64,
@@ -28,7 +27,7 @@ pub(crate) struct LogRecord {
     pub(crate) outcome: FrameOutcome,
 }
 
-/// What the log shows of a frame: the words of a command, the text of anything else.
+/// Returns what the log shows of a frame: the words of a command, or the text of anything else.
 pub(in crate::proxy) fn preview(frame: &[u8], shape: Shape) -> impl Iterator<Item = &[u8]> {
     let is_command = matches!(shape, Shape::Command | Shape::Inline);
     let text = (!is_command).then(|| preview_of_reply(frame));
@@ -36,7 +35,7 @@ pub(in crate::proxy) fn preview(frame: &[u8], shape: Shape) -> impl Iterator<Ite
     text.into_iter().chain(preview_of_command(arguments))
 }
 
-/// What the log shows of a command with these words.
+/// Returns what the log shows of a command that consists of `words`.
 pub(crate) fn preview_of_command<'a>(
     words: impl Iterator<Item = &'a [u8]>,
 ) -> impl Iterator<Item = &'a [u8]> {
@@ -45,7 +44,7 @@ pub(crate) fn preview_of_command<'a>(
         .map(|word| &word[..word.len().min(MAX_WORD_LENGTH)])
 }
 
-/// What the log shows of a reply, which is given as it is on the wire.
+/// Returns what the log shows of a reply in RESP.
 pub(crate) fn preview_of_reply(reply: &[u8]) -> &[u8] {
     reply.strip_suffix(b"\r\n").unwrap_or(reply)
 }

@@ -1,4 +1,5 @@
-//! The command log, and what it shows: which command took the lock, which keys it derived, and who sent nothing.
+//! The command log, and what is derived from the logged commands: which command took a lock, which keys a lock
+//! derives, and how long workers sent nothing.
 
 pub(super) mod acquire_detection;
 pub(super) mod acquire_traffic;

@@ -1,5 +1,4 @@
-//! The operation that a worker is busy with: everything that passes on its links is tagged with
-//! it.
+//! A worker's current operation: everything that passes on its links is tagged with it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -9,22 +8,21 @@ use picklock_scenarios::Phase;
 use crate::proxy::command_log::acquire_traffic::AcquireTraffic;
 use crate::proxy::lock;
 
-/// What the driver has asked a worker for.
+/// The operation that the driver has requested from a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::proxy) struct Operation {
     /// Number of the attempt.
     pub op: u64,
-    /// Which part of it.
+    /// Phase of the attempt.
     pub phase: Phase,
 }
 
-/// A worker's present operation, which the driver sets and the worker's links read.
+/// A worker's current operation, which the driver sets and the worker's links read.
 #[derive(Debug, Default)]
 pub(in crate::proxy) struct CurrentOperation {
-    /// Both halves share one word, so that the number of one attempt is never seen with the phase of
-    /// another.
+    /// Number and phase in one word, so that the number of one attempt is never seen with the phase of another.
     word: AtomicU64,
-    /// What it sends while it acquires.
+    /// The commands that the worker sends.
     traffic: Mutex<AcquireTraffic>,
 }
 
@@ -41,7 +39,7 @@ impl CurrentOperation {
         self.word.store((op << 2) | phase, Ordering::Release);
     }
 
-    /// What the worker sends while it acquires.
+    /// Returns the statistics of the commands that the worker sends.
     pub(in crate::proxy) fn traffic(&self) -> MutexGuard<'_, AcquireTraffic> {
         lock(&self.traffic)
     }

@@ -1,12 +1,12 @@
-//! Requests that were forwarded and not yet answered: replies are matched to them in order.
+//! Requests that were forwarded and not yet answered. Replies are matched to them in order.
 
 use std::collections::VecDeque;
 
 use crate::proxy::resp::command::{Expect, Request};
 use crate::proxy::resp::reply_kind::ReplyKind;
 
-/// With more unanswered requests than this the connection becomes a byte pipe.
-const MOST: usize = 1 << 16;
+/// Maximum number of unanswered requests. Beyond it the connection becomes a byte pipe.
+const MAX_PENDING: usize = 1 << 16;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Replies {
@@ -20,16 +20,15 @@ enum Replies {
 #[derive(Debug, Default)]
 pub(in crate::proxy) struct Pending {
     queue: VecDeque<Request>,
-    /// How many confirmations of the first request have come.
+    /// Number of confirmations of the first request that have arrived.
     confirmed: u32,
-    /// Subscriptions of a RESP2 connection: while it has some, arrays may be messages.
+    /// Number of subscriptions of a RESP2 connection: while it has any, arrays may be messages.
     subscriptions: i64,
     replies: Replies,
 }
 
 impl Pending {
-    /// Remembers a request that is about to be forwarded. False: its answers cannot be
-    /// predicted.
+    /// Adds a request that is about to be forwarded. Returns `false` if its replies cannot be predicted.
     pub(in crate::proxy) fn expect_reply(&mut self, request: Request) -> bool {
         match (request.expect, self.replies) {
             (Expect::Unpredictable, _) => return false,
@@ -50,14 +49,14 @@ impl Pending {
             }
             (_, Replies::On) => {}
         }
-        if self.queue.len() >= MOST {
+        if self.queue.len() >= MAX_PENDING {
             return false;
         }
         self.queue.push_back(request);
         true
     }
 
-    /// The request that a reply answers. `None`: it answers none (a message, a push frame).
+    /// Returns the request that a reply answers, or `None` for a message or a push frame, which answers none.
     pub(in crate::proxy) fn answered_by(&mut self, reply: ReplyKind) -> Option<Request> {
         match reply {
             ReplyKind::Answer | ReplyKind::Error => self.pop(),
@@ -72,7 +71,7 @@ impl Pending {
         }
     }
 
-    /// True if the first request has had some of its confirmations, and waits for more.
+    /// Returns whether the first request has had some of its confirmations and waits for more.
     pub(in crate::proxy) fn waits_for_confirmations(&self) -> bool {
         self.confirmed > 0
     }
@@ -81,9 +80,9 @@ impl Pending {
         let first = self.queue.front().copied();
         let expected = match first.map(|request| request.expect) {
             Some(Expect::Confirmations {
-                subscribed: wanted,
+                subscribed: expected_kind,
                 count: expected,
-            }) if wanted == subscribed => Some(expected),
+            }) if expected_kind == subscribed => Some(expected),
             _ => None,
         };
         if expected.is_none() && !push && self.subscriptions <= 0 {
@@ -91,11 +90,10 @@ impl Pending {
             return self.pop();
         }
         if !push {
-            // With RESP3 messages come as push frames, and an array is always an answer.
+            // With RESP3, messages arrive as push frames, and an array is always a reply.
             self.subscriptions = count;
         }
-        // Unsubscribing from everything confirms each channel: the confirmations after the first
-        // answer no request.
+        // Unsubscribing from everything confirms each channel: the confirmations after the first answer no request.
         let expected = expected?;
         self.confirmed += 1;
         if self.confirmed >= expected {
@@ -119,7 +117,7 @@ mod tests {
     use crate::proxy::command_log::operation::Operation;
 
     #[test]
-    fn a_request_with_two_confirmations_is_answered_by_the_second() {
+    fn second_confirmation_ends_a_request_with_two() {
         let (op, phase) = (1, Phase::Acquire);
         let request = Request {
             expect: Expect::Confirmations {

@@ -4,52 +4,52 @@ use picklock_scenarios::{Direction, ServerError};
 
 use crate::proxy::LinkId;
 
-/// What a fault does to the frames that it strikes.
+/// The effect of a fault on the frames that it affects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// They arrive later. Frames of one direction of a connection keep their order, and each
-    /// delay counts from when its frame came: delays do not add up from frame to frame. tokio's
-    /// timers round up to a millisecond. More than a megabyte that waits on one connection slows
-    /// its sender down.
+    /// They arrive later. Frames of one direction of a connection keep their order. Each delay counts from the
+    /// arrival of its frame, so delays do not add up from frame to frame. tokio's timers round up to a millisecond.
+    /// If more than a megabyte waits on one connection, its sender is slowed down.
     Delay {
-        /// At least this much later.
+        /// Minimum delay.
         by: Duration,
-        /// Up to this much more, drawn uniformly.
+        /// Maximum additional delay, drawn uniformly.
         jitter: Duration,
     },
-    /// They never arrive. A byte stream never has a hole: as long as the fault is in force whatever comes
-    /// next in that direction of the connection is dropped too, if it may strike it. What it may not
-    /// strike any more resets the connection, and so does the fault's end, unless it was counted.
+    /// They never arrive. A byte stream never has a gap: while the fault is in force, every later frame in that
+    /// direction of the connection is dropped too, if the fault may affect it. A later frame that it may not affect
+    /// resets the connection. So does the end of the fault, unless the fault has a frame limit.
     Drop,
-    /// Commands that the error would refuse are answered with it. In the direction of requests, the server
-    /// is sent something that it refuses in their place; in the direction of replies, it has executed them.
+    /// Commands that a server in that state would refuse are answered with the error. In the direction of requests,
+    /// the server receives a command that it refuses instead; in the direction of replies, it has executed the
+    /// command.
     Answer(ServerError),
-    /// They wait until the fault is lifted, and then go on in order.
+    /// They wait until the fault is lifted, and are then forwarded in order.
     Hold,
-    /// Not one byte passes until the fault is lifted; then everything does, as TCP would
-    /// retransmit it. New connections are accepted and hang.
+    /// No byte passes until the fault is lifted; then all bytes do, as TCP would retransmit them. New connections
+    /// are accepted and hang.
     Partition,
 }
 
 /// A fault on links. A field that is `None` matches everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkFault {
-    /// On the links of these workers.
+    /// Workers whose links are affected.
     pub workers: Option<Vec<usize>>,
-    /// On the links to these nodes.
+    /// Nodes whose links are affected.
     pub nodes: Option<Vec<usize>>,
-    /// On this connection only. A fault that must strike exactly the frame at its gate needs it.
+    /// The only connection that is affected. Required to affect exactly the frame at a barrier.
     pub conn: Option<u64>,
-    /// In this direction.
+    /// The direction that is affected.
     pub direction: Option<Direction>,
-    /// What happens.
+    /// The effect on these frames.
     pub effect: Effect,
-    /// At most this many frames, all links together. Partitions ignore it: they stop bytes.
+    /// Maximum number of affected frames, over all links. Ignored by partitions, which stop bytes.
     pub frames: Option<u32>,
 }
 
 impl LinkFault {
-    /// A fault that strikes every frame of every link.
+    /// Creates a fault that affects every frame of every link.
     pub fn everywhere(effect: Effect) -> Self {
         LinkFault {
             workers: None,
@@ -69,6 +69,6 @@ impl LinkFault {
     }
 }
 
-/// Names an imposed fault.
+/// Identifier of an imposed fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ImposedId(pub(in crate::proxy) u64);

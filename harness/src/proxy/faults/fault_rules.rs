@@ -1,4 +1,4 @@
-//! What the imposed faults say about the frames of one direction of one connection.
+//! Decides what the imposed faults do to the frames of one direction of one connection.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,48 +14,48 @@ use crate::proxy::faults::imposed_faults::{Imposed, ImposedFaults};
 use crate::proxy::faults::refused_command::refuses;
 use crate::rng;
 
-/// What happens to a frame.
+/// The decision of the fault rules about a frame.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// It is swallowed.
+pub(crate) enum FrameDecision {
+    /// The frame is dropped.
     Drop,
-    /// Something before it was swallowed, so it cannot arrive: its connection is reset.
+    /// An earlier frame was dropped, so this one cannot arrive: the connection is reset.
     Reset,
-    /// It goes on, under these terms.
-    Pass(Terms),
+    /// The frame is forwarded, under these conditions.
+    Pass(PassConditions),
 }
 
-/// When a frame may go on.
+/// Conditions under which a frame may be forwarded.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Terms {
-    /// At least so long after it came.
+pub(crate) struct PassConditions {
+    /// Minimum time between arrival and forwarding.
     pub(crate) delay: Duration,
-    /// Not while one of these is in force.
+    /// Faults that keep the frame back while they are in force.
     pub(crate) holds: Vec<ImposedId>,
-    /// The command is answered with this error, or its reply becomes this one.
+    /// The error with which the command is answered, or that replaces the reply.
     pub(crate) answer: Option<ServerError>,
 }
 
-/// The faults that match one direction of one connection. They are looked up again only when the
-/// table of faults has changed.
+/// The faults that match one direction of one connection. They are looked up again only if the table of faults has
+/// changed.
 pub(crate) struct FaultRules {
     table: Arc<ImposedFaults>,
     link: LinkId,
     conn: u64,
     direction: Option<Direction>,
-    /// The version of the table that `matching` is from; `None` before the first look.
+    /// The version of the table that `matching` is from, or `None` before the first lookup.
     version: Option<u64>,
     matching: Vec<Arc<Imposed>>,
-    /// Something was swallowed: nothing that comes later may arrive.
-    has_hole: bool,
+    /// Whether a frame was dropped: then no later frame may arrive.
+    has_gap: bool,
     seed: u64,
-    /// Made for the first frame that needs it: most connections never do.
+    /// Created for the first frame that needs it: most connections never do.
     jitter: Option<StdRng>,
 }
 
 impl ImposedFaults {
-    /// The rules of one direction of one connection. `direction`: `None` for both. `seed`: what
-    /// jitter is drawn from.
+    /// Returns the rules of one direction of one connection, or of both if `direction` is `None`. Jitter is drawn
+    /// from `seed`.
     pub(crate) fn rules(
         self: &Arc<Self>,
         link: LinkId,
@@ -70,7 +70,7 @@ impl ImposedFaults {
             direction,
             version: None,
             matching: Vec::new(),
-            has_hole: false,
+            has_gap: false,
             seed,
             jitter: None,
         }
@@ -87,53 +87,54 @@ impl FaultRules {
         self.matching = matching;
     }
 
-    /// True when no fault matches, and none has left a hole.
+    /// Returns whether no fault matches and no earlier fault has dropped a frame.
     pub(crate) fn is_quiet(&mut self) -> bool {
         self.refresh();
-        self.matching.is_empty() && !self.has_hole
+        self.matching.is_empty() && !self.has_gap
     }
 
-    /// Decides about the next frame, which counts as struck by the faults that apply.
-    /// `command`: the one that it is, or answers; `None` for bytes that are not RESP. Those have no
-    /// beginning and no end, and cannot be dropped.
-    pub(crate) fn verdict(&mut self, command: Option<&str>) -> Verdict {
+    /// Decides what happens to the next frame, and counts it for every fault that affects it. `command` is the
+    /// command that the frame is or answers, or `None` for bytes that are not RESP: those have no frame boundaries,
+    /// and cannot be dropped.
+    pub(crate) fn decide(&mut self, command: Option<&str>) -> FrameDecision {
         self.refresh();
-        let mut terms = Terms::default();
+        let mut conditions = PassConditions::default();
         for imposed in &self.matching {
-            if imposed.is_counted() && command.is_some_and(is_greeting) {
+            if imposed.has_frame_limit() && command.is_some_and(is_greeting) {
                 continue;
             }
             match imposed.effect() {
-                Effect::Drop if command.is_some() && imposed.strike() => {
-                    if !std::mem::replace(&mut self.has_hole, true) {
-                        imposed.leaves_hole(self.conn);
+                Effect::Drop if command.is_some() && imposed.try_affect() => {
+                    if !std::mem::replace(&mut self.has_gap, true) {
+                        imposed.record_gap(self.conn);
                     }
-                    return Verdict::Drop;
+                    return FrameDecision::Drop;
                 }
                 Effect::Answer(error)
                     if command.is_some_and(|command| refuses(error, command))
-                        && imposed.strike() =>
+                        && imposed.try_affect() =>
                 {
-                    terms.answer = Some(error);
+                    conditions.answer = Some(error);
                 }
-                Effect::Delay { by, jitter: width } if imposed.strike() => {
-                    terms.delay += by;
+                Effect::Delay { by, jitter: width } if imposed.try_affect() => {
+                    conditions.delay += by;
                     if !width.is_zero() {
                         let make = || rng::stream(self.seed, "wire jitter", self.conn);
-                        terms.delay += draw(self.jitter.get_or_insert_with(make), width);
+                        conditions.delay += draw(self.jitter.get_or_insert_with(make), width);
                     }
                 }
-                Effect::Hold if imposed.strike() => terms.holds.push(imposed.id()),
+                Effect::Hold if imposed.try_affect() => conditions.holds.push(imposed.id()),
                 _ => {}
             }
         }
-        match self.has_hole {
-            true => Verdict::Reset,
-            false => Verdict::Pass(terms),
+        if self.has_gap {
+            FrameDecision::Reset
+        } else {
+            FrameDecision::Pass(conditions)
         }
     }
 
-    /// True when one of these faults is still in force.
+    /// Returns whether any of these faults is still in force.
     pub(crate) fn holds(&mut self, holds: &[ImposedId]) -> bool {
         if holds.is_empty() {
             return false;
@@ -143,15 +144,15 @@ impl FaultRules {
         matching.any(|imposed| holds.contains(&imposed.id()))
     }
 
-    /// True when nothing passes. `affects`: the partition stops something that it had not
-    /// stopped before, and that counts as a strike.
-    pub(crate) fn is_partitioned(&mut self, affects: bool) -> bool {
+    /// Returns whether a partition stops this direction. If `newly_stopped` is true, the partition stops something
+    /// that it had not stopped before, and this counts as one more affected frame.
+    pub(crate) fn is_partitioned(&mut self, newly_stopped: bool) -> bool {
         self.refresh();
         let mut partitioned = false;
         for imposed in &self.matching {
             if imposed.effect() == Effect::Partition {
                 partitioned = true;
-                if affects {
+                if newly_stopped {
                     imposed.count_affected();
                 }
             }

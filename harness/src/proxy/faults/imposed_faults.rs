@@ -9,16 +9,15 @@ use crate::proxy::LinkId;
 use crate::proxy::faults::fault::{Effect, ImposedId, LinkFault};
 use crate::proxy::lock;
 
-/// An imposed fault. All links that it matches share it, so a limit on the number of frames
-/// counts them together.
+/// An imposed fault. All links that it matches share it, so a frame limit counts the frames of all of them.
 #[derive(Debug)]
 pub(crate) struct Imposed {
     id: ImposedId,
     fault: LinkFault,
     frames_left: Option<AtomicU32>,
-    struck: AtomicU64,
-    /// The connections in which it has left a hole, if its end is to reset them.
-    holes: Mutex<Vec<u64>>,
+    affected: AtomicU64,
+    /// The connections in which it has dropped frames, if they must be reset when it ends.
+    gaps: Mutex<Vec<u64>>,
 }
 
 impl Imposed {
@@ -27,8 +26,8 @@ impl Imposed {
             id,
             frames_left: fault.frames.map(AtomicU32::new),
             fault,
-            struck: AtomicU64::new(0),
-            holes: Mutex::default(),
+            affected: AtomicU64::new(0),
+            gaps: Mutex::default(),
         }
     }
 
@@ -36,8 +35,8 @@ impl Imposed {
         self.id
     }
 
-    /// True if it strikes so many frames and no more, wherever they come.
-    pub(in crate::proxy) fn is_counted(&self) -> bool {
+    /// Returns whether the fault affects a limited number of frames, on any connection.
+    pub(in crate::proxy) fn has_frame_limit(&self) -> bool {
         self.frames_left.is_some() && self.fault.conn.is_none()
     }
 
@@ -45,8 +44,8 @@ impl Imposed {
         self.fault.effect
     }
 
-    /// Counts one frame as struck. False when the fault has struck all the frames that it may.
-    pub(in crate::proxy) fn strike(&self) -> bool {
+    /// Counts one more affected frame and returns `true`, or returns `false` if the frame limit is reached.
+    pub(in crate::proxy) fn try_affect(&self) -> bool {
         let take_one = |left: u32| left.checked_sub(1);
         let affects = self.frames_left.as_ref().is_none_or(|left| {
             left.fetch_update(Ordering::AcqRel, Ordering::Acquire, take_one)
@@ -58,20 +57,21 @@ impl Imposed {
         affects
     }
 
-    /// It has swallowed something on this connection.
-    pub(in crate::proxy) fn leaves_hole(&self, conn: u64) {
-        // A counted fault is over when it has struck, and its client has not been waiting for long.
+    /// Records that the fault has dropped a frame of this connection.
+    pub(in crate::proxy) fn record_gap(&self, conn: u64) {
+        // A fault with a frame limit ends as soon as it has affected them, so its client has not waited for long.
         if self.frames_left.is_none() {
-            lock(&self.holes).push(conn);
+            lock(&self.gaps).push(conn);
         }
     }
 
-    /// Counts one more strike, without a limit.
+    /// Counts one more affected frame, regardless of the limit.
     pub(in crate::proxy) fn count_affected(&self) {
-        self.struck.fetch_add(1, Ordering::Relaxed);
+        self.affected.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// True when the fault is meant for this connection. `direction`: `None` for both.
+    /// Returns whether the fault applies to this connection, in this direction, or in either if `direction` is
+    /// `None`.
     fn matches(&self, link: LinkId, conn: u64, direction: Option<Direction>) -> bool {
         let either = |only: Direction| direction.is_none_or(|direction| only == direction);
         self.fault.matches_link(link)
@@ -80,12 +80,12 @@ impl Imposed {
     }
 }
 
-/// All faults that are imposed on the links of a proxy, and how often each has struck.
+/// All faults that are imposed on the links of a proxy, with the number of frames that each has affected.
 pub(crate) struct ImposedFaults {
     faults: Mutex<Faults>,
-    /// Counts the changes, so that a link need not lock the table to see that there was none.
+    /// Number of changes, so that a link need not lock the table to see that there was none.
     version: AtomicU64,
-    /// The same count, for tasks that wait for a change.
+    /// The same number, for tasks that wait for a change.
     changes: watch::Sender<u64>,
 }
 
@@ -115,33 +115,33 @@ impl ImposedFaults {
         })
     }
 
-    /// Lifts a fault. Returns the connections that must be reset, because something is missing in them.
+    /// Lifts a fault. Returns the connections that must be reset because a frame is missing in them.
     #[must_use]
     pub(crate) fn lift(&self, id: ImposedId) -> Vec<u64> {
         self.change(|faults| {
             let Some(imposed) = faults.in_force.remove(&id) else {
                 return Vec::new();
             };
-            let holes = std::mem::take(&mut *lock(&imposed.holes));
+            let gaps = std::mem::take(&mut *lock(&imposed.gaps));
             faults.lifted.insert(id, imposed);
-            holes
+            gaps
         })
     }
 
-    /// How many frames a fault has struck, whether it is in force or lifted.
-    pub(crate) fn struck(&self, id: ImposedId) -> u64 {
+    /// Returns the number of frames that a fault has affected, whether it is in force or lifted.
+    pub(crate) fn affected_frames(&self, id: ImposedId) -> u64 {
         self.with(|faults| {
             let imposed = faults.in_force.get(&id).or_else(|| faults.lifted.get(&id));
-            imposed.map_or(0, |imposed| imposed.struck.load(Ordering::Relaxed))
+            imposed.map_or(0, |imposed| imposed.affected.load(Ordering::Relaxed))
         })
     }
 
-    /// Counts the faults that were imposed or lifted so far.
+    /// Returns the number of times that faults were imposed or lifted so far.
     pub(in crate::proxy) fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
     }
 
-    /// The faults that match a connection, and the version of the table that they are from.
+    /// Returns the version of the table, and the faults that match a connection.
     pub(in crate::proxy) fn matching(
         &self,
         link: LinkId,
@@ -155,37 +155,36 @@ impl ImposedFaults {
         })
     }
 
-    /// Tells a task when faults are imposed or lifted.
+    /// Returns a handle that reports when faults are imposed or lifted.
     pub(in crate::proxy) fn subscribe(&self) -> FaultChanges {
         FaultChanges(self.changes.subscribe())
     }
 
-    fn change<T>(&self, work: impl FnOnce(&mut Faults) -> T) -> T {
-        let done = self.with(|faults| {
-            let done = work(faults);
+    fn change<T>(&self, change: impl FnOnce(&mut Faults) -> T) -> T {
+        let result = self.with(|faults| {
+            let result = change(faults);
             self.version.fetch_add(1, Ordering::Release);
-            done
+            result
         });
         self.changes.send_modify(|count| *count += 1);
-        done
+        result
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut Faults) -> T) -> T {
-        work(&mut lock(&self.faults))
+    fn with<T>(&self, f: impl FnOnce(&mut Faults) -> T) -> T {
+        f(&mut lock(&self.faults))
     }
 }
 
-/// Where a task learns that faults were imposed or lifted.
+/// Notifies a task of faults that were imposed or lifted.
 pub(in crate::proxy) struct FaultChanges(watch::Receiver<u64>);
 
 impl FaultChanges {
-    /// Forgets the changes so far. Call it before the faults are looked at: a change after the
-    /// look is then not missed.
+    /// Forgets the changes so far. Call this before you look at the faults, so that a later change is not missed.
     pub(in crate::proxy) fn mark_seen(&mut self) {
         self.0.mark_unchanged();
     }
 
-    /// Ready when there was a change since the last [`FaultChanges::mark_seen`].
+    /// Waits for a change since the last [`FaultChanges::mark_seen`].
     pub(in crate::proxy) async fn changed(&mut self) {
         if self.0.changed().await.is_err() {
             // The table lives as long as the proxy does.

@@ -1,57 +1,57 @@
-//! One direction of one connection as a state machine: which frames wait, in which order, and
-//! when the next one may go on.
+//! One direction of one connection as a state machine: which frames wait, in which order, and when the next one may
+//! be forwarded.
 //!
-//! The proxy between real sockets and the simulated network both drive it. It does no I/O and has
-//! no clock: its driver says what time it is, and moves the bytes.
+//! The proxy between real sockets and the simulated network both drive it. It does no I/O and has no clock: its
+//! driver passes the time in, and moves the bytes.
 //!
-//! - **Admission.** A frame is judged once, when it is next in order (a gate before it is open).
-//!   A drop swallows it, and what follows. A delay, with its jitter, and a hold are dealt out here and stay with the
-//!   frame.
-//! - **Order.** Only the first frame can go on. None is due before the one ahead of it.
-//! - **Partition.** It stops whatever is first, at any time, also in the middle of a frame.
-//! - **Lift.** A hold or a partition that is lifted lets the frames go on, in order. A delay that
-//!   was dealt out stays.
+//! - **Admission.** The fault rules decide once about each frame, when it is next in order (after its barrier). A
+//!   drop swallows the frame and what follows. Delays (with their jitter) and holds are assigned here and stay with
+//!   the frame.
+//! - **Order.** Only the first frame can be forwarded. No frame is due before the frame ahead of it.
+//! - **Partition.** A partition stops the first frame at any time, even in the middle of the frame.
+//! - **Lift.** When a hold or a partition is lifted, the frames are forwarded in order. Delays that were assigned
+//!   stay.
 
 use std::collections::VecDeque;
 
 use crate::proxy::command_log::log_entry::FrameOutcome;
 use crate::proxy::faults::fault::ImposedId;
-use crate::proxy::faults::fault_rules::{FaultRules, Terms, Verdict};
+use crate::proxy::faults::fault_rules::{FaultRules, FrameDecision, PassConditions};
 
-/// Less than this is no holding back: gates and the network take a moment.
-const LEAST_HELD_BACK_NS: u64 = 10_000_000;
+/// Minimum wait of a frame that counts as held back: barriers and the network take some time, too.
+const MIN_HELD_BACK_NS: u64 = 10_000_000;
 
-/// When a frame came, if it was held back before it went on.
+/// Returns `arrived_at_ns` if a frame was held back before it was forwarded.
 pub(crate) fn held_back(arrived_at_ns: u64, forwarded_at_ns: u64) -> Option<u64> {
-    (forwarded_at_ns.saturating_sub(arrived_at_ns) >= LEAST_HELD_BACK_NS).then_some(arrived_at_ns)
+    (forwarded_at_ns.saturating_sub(arrived_at_ns) >= MIN_HELD_BACK_NS).then_some(arrived_at_ns)
 }
 
-/// A frame that was admitted and has not gone on yet.
+/// A frame that was admitted and has not been forwarded yet.
 #[derive(Debug)]
 pub(crate) struct Waiting<T> {
     pub(crate) frame: T,
-    /// When it came, in nanoseconds on the driver's clock.
+    /// When the frame arrived, in nanoseconds on the driver's clock.
     pub(crate) arrived_at_ns: u64,
-    /// What the log will say of it.
+    /// The outcome that the log will show.
     pub(crate) outcome: FrameOutcome,
-    /// It may not go on earlier.
+    /// Earliest time at which it may be forwarded.
     due_ns: u64,
-    /// It may not go on while one of these is in force.
+    /// Faults that keep it back while they are in force.
     holds: Vec<ImposedId>,
-    /// A partition stopped it, and has counted it as a strike.
+    /// Whether a partition has stopped the frame and counted it as affected.
     stopped: bool,
 }
 
-/// What the first frame of a link needs before it can go on.
+/// The condition for which the first frame of a link waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     /// No frame waits.
     Empty,
-    /// It may go on now.
+    /// It may be forwarded now.
     Send,
-    /// It may go on at this time at the earliest, in nanoseconds on the driver's clock.
+    /// It may be forwarded at this time at the earliest, in nanoseconds on the driver's clock.
     WaitUntil(u64),
-    /// It may not go on before a fault is lifted.
+    /// It may not be forwarded before a fault is lifted.
     WaitForFaults,
 }
 
@@ -59,7 +59,7 @@ pub(crate) enum Step {
 pub(crate) struct LinkState<T> {
     rules: FaultRules,
     queue: VecDeque<Waiting<T>>,
-    /// When the latest frame that was admitted is due: the next one is not due earlier.
+    /// When the last admitted frame is due: the next one is not due earlier.
     latest_due_ns: u64,
 }
 
@@ -72,36 +72,36 @@ impl<T> LinkState<T> {
         }
     }
 
-    /// True when a frame that comes now can go on without waiting or being judged.
+    /// Returns whether a frame that arrives now can be forwarded without waiting, because no fault matches it.
     pub(crate) fn is_clear(&mut self, now_ns: u64) -> bool {
         self.queue.is_empty() && self.latest_due_ns <= now_ns && self.rules.is_quiet()
     }
 
-    /// True when no fault matches this link.
+    /// Returns whether no fault matches this link.
     pub(crate) fn is_quiet(&mut self) -> bool {
         self.rules.is_quiet()
     }
 
-    /// Judges the next frame. `command`: the one that it is, or answers; `None` for mere bytes.
-    pub(crate) fn judge(&mut self, command: Option<&str>) -> Verdict {
-        self.rules.verdict(command)
+    /// Decides what happens to the next frame. See [`FaultRules::decide`].
+    pub(crate) fn decide(&mut self, command: Option<&str>) -> FrameDecision {
+        self.rules.decide(command)
     }
 
-    /// Lets a frame wait for its turn, under the terms of its verdict. What is never judged, such
-    /// as the end of the stream, has [`Terms::default`].
-    pub(crate) fn admit(&mut self, frame: T, arrived_at_ns: u64, terms: Terms) {
+    /// Queues a frame, under the conditions that were decided for it. Items to which no fault applies, such as the
+    /// end of the stream, have [`PassConditions::default`].
+    pub(crate) fn admit(&mut self, frame: T, arrived_at_ns: u64, conditions: PassConditions) {
         let mut outcome = FrameOutcome::Forwarded;
-        if !terms.delay.is_zero() {
+        if !conditions.delay.is_zero() {
             outcome = FrameOutcome::Delayed;
-            let delay_ns = u64::try_from(terms.delay.as_nanos()).unwrap_or(u64::MAX);
+            let delay_ns = u64::try_from(conditions.delay.as_nanos()).unwrap_or(u64::MAX);
             self.latest_due_ns = self
                 .latest_due_ns
                 .max(arrived_at_ns.saturating_add(delay_ns));
         }
-        if !terms.holds.is_empty() {
+        if !conditions.holds.is_empty() {
             outcome = FrameOutcome::Held;
         }
-        if terms.answer.is_some() {
+        if conditions.answer.is_some() {
             outcome = FrameOutcome::Answered;
         }
         self.queue.push_back(Waiting {
@@ -109,13 +109,13 @@ impl<T> LinkState<T> {
             arrived_at_ns,
             outcome,
             due_ns: self.latest_due_ns,
-            holds: terms.holds,
+            holds: conditions.holds,
             stopped: false,
         });
     }
 
-    /// Looks at the first frame. A driver that is told to wait looks again at that time, and
-    /// whenever faults have changed.
+    /// Returns what the first frame waits for. A driver that must wait calls this again at that time, and whenever
+    /// faults have changed.
     pub(crate) fn step(&mut self, now_ns: u64) -> Step {
         let Some(first) = self.queue.front_mut() else {
             return Step::Empty;
@@ -145,26 +145,27 @@ impl<T> LinkState<T> {
         self.queue.front_mut()
     }
 
-    /// Takes the first frame, which has gone on.
+    /// Removes the first frame, which has been forwarded.
     pub(crate) fn pop(&mut self) -> Option<Waiting<T>> {
         self.queue.pop_front()
     }
 
-    /// The frames that wait, in order.
+    /// Iterates over the waiting frames, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Waiting<T>> {
         self.queue.iter()
     }
 }
 
-/// True when a partition keeps a connection from being opened: its handshake needs both
-/// directions. The first request counts as stopped by it, once.
+/// Returns whether a partition keeps a connection from being opened: the handshake needs both directions. The first
+/// request counts as stopped by the partition, once.
 pub(crate) fn is_handshake_blocked<T>(
     request: &mut LinkState<T>,
     reply: &mut LinkState<T>,
 ) -> bool {
     let first = request.queue.front_mut();
-    let affects = first.as_ref().is_some_and(|first| !first.stopped);
-    let blocked = reply.rules.is_partitioned(affects) | request.rules.is_partitioned(affects);
+    let newly_stopped = first.as_ref().is_some_and(|first| !first.stopped);
+    let blocked =
+        reply.rules.is_partitioned(newly_stopped) | request.rules.is_partitioned(newly_stopped);
     if let Some(first) = first.filter(|_| blocked) {
         first.stopped = true;
     }

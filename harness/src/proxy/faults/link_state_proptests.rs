@@ -1,4 +1,4 @@
-//! Property tests: the state machine of a link agrees with a naive reading of what faults mean.
+//! Property tests: the state machine of a link agrees with a naive model of what faults mean.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,19 +9,19 @@ use proptest::prelude::*;
 use crate::proxy::LinkId;
 use crate::proxy::command_log::log_entry::FrameOutcome;
 use crate::proxy::faults::fault::{Effect, ImposedId, LinkFault};
-use crate::proxy::faults::fault_rules::Verdict;
+use crate::proxy::faults::fault_rules::FrameDecision;
 use crate::proxy::faults::imposed_faults::ImposedFaults;
 use crate::proxy::faults::link_state::{LinkState, Step};
 
 const LINK: LinkId = LinkId { worker: 0, node: 0 };
 
-/// What happens to the link, one thing after the other.
+/// One step of a test.
 #[derive(Debug, Clone)]
 enum Input {
-    /// A frame comes; true: it is a message.
+    /// A frame arrives; `true` if it is RESP.
     Frame(bool),
     Impose(Effect, Option<u32>),
-    /// Lifts the n-th fault that was imposed, counted modulo their number.
+    /// Lifts the n-th imposed fault, modulo their number.
     Lift(usize),
     /// Time passes, in nanoseconds.
     Pass(u64),
@@ -49,49 +49,49 @@ fn inputs() -> impl Strategy<Value = Vec<Input>> {
     prop::collection::vec(input, 0..40)
 }
 
-/// A fault, as the oracle knows it.
+/// A fault in the oracle.
 struct Fault {
     effect: Effect,
     frames_left: Option<u32>,
     lifted: bool,
-    struck: u64,
+    affected: u64,
 }
 
 impl Fault {
-    fn strike(&mut self) -> bool {
+    fn try_affect(&mut self) -> bool {
         let affects = !self.lifted && self.frames_left != Some(0);
         if affects {
             self.frames_left = self.frames_left.map(|left| left - 1);
-            self.struck += 1;
+            self.affected += 1;
         }
         affects
     }
 }
 
-/// A frame that waits, as the oracle knows it.
+/// A waiting frame in the oracle.
 struct Frame {
     number: usize,
     /// When its own delay ends.
     due_ns: u64,
     held_by: Vec<usize>,
     outcome: FrameOutcome,
-    /// Strikes by the partition that has stopped it are counted.
+    /// Whether the partition that has stopped it has counted it.
     counted: bool,
 }
 
-/// What happened to a frame: its number, when, and with which outcome.
+/// The fate of a frame: its number, the time, and the outcome.
 type Ended = (usize, u64, FrameOutcome);
 
-/// What faults mean, without the machine's shortcuts.
+/// A model of what faults mean, without the machine's shortcuts.
 #[derive(Default)]
 struct Oracle {
     faults: Vec<Fault>,
     waiting: Vec<Frame>,
     ended: Vec<Ended>,
-    /// When the latest delay ends that any frame so far was given.
+    /// The latest time at which any delay so far ends.
     latest_ns: u64,
-    /// A frame was dropped.
-    has_hole: bool,
+    /// Whether a frame was dropped.
+    has_gap: bool,
 }
 
 impl Oracle {
@@ -100,11 +100,11 @@ impl Oracle {
         for (index, fault) in self.faults.iter_mut().enumerate() {
             let applies = fault.effect != Effect::Partition
                 && (is_message || fault.effect != Effect::Drop)
-                && fault.strike();
+                && fault.try_affect();
             match fault.effect {
                 _ if !applies => {}
                 Effect::Drop => {
-                    self.has_hole = true;
+                    self.has_gap = true;
                     self.ended.push((number, now_ns, FrameOutcome::Dropped));
                     return;
                 }
@@ -113,13 +113,15 @@ impl Oracle {
                 Effect::Answer(_) | Effect::Partition => {}
             }
         }
-        if self.has_hole {
+        if self.has_gap {
             return self.ended.push((number, now_ns, FrameOutcome::Cut));
         }
-        let outcome = match () {
-            () if !held_by.is_empty() => FrameOutcome::Held,
-            () if due_ns > now_ns => FrameOutcome::Delayed,
-            () => FrameOutcome::Forwarded,
+        let outcome = if !held_by.is_empty() {
+            FrameOutcome::Held
+        } else if due_ns > now_ns {
+            FrameOutcome::Delayed
+        } else {
+            FrameOutcome::Forwarded
         };
         self.latest_ns = self.latest_ns.max(due_ns);
         self.waiting.push(Frame {
@@ -131,7 +133,7 @@ impl Oracle {
         });
     }
 
-    /// Sends what can be sent now.
+    /// Sends every frame that can be sent now.
     fn settle(&mut self, now_ns: u64) {
         while let Some(first) = self.waiting.first_mut() {
             let is_partition =
@@ -139,7 +141,7 @@ impl Oracle {
             let mut partitions = self.faults.iter_mut().filter(is_partition).peekable();
             if partitions.peek().is_some() {
                 if !first.counted {
-                    partitions.for_each(|fault| fault.struck += 1);
+                    partitions.for_each(|fault| fault.affected += 1);
                 }
                 (first.counted, first.outcome) = (true, FrameOutcome::Held);
                 return;
@@ -160,7 +162,7 @@ impl Oracle {
         }
     }
 
-    /// When the first frame can go on, if only time is in its way.
+    /// Returns when the first frame can be forwarded, if it waits only for time to pass.
     fn next_ns(&self) -> Option<u64> {
         let first = self.waiting.first()?;
         let held = first
@@ -171,7 +173,7 @@ impl Oracle {
     }
 }
 
-/// The machine, and what it was seen to do.
+/// The state machine, and the recorded fates of its frames.
 struct Machine {
     table: Arc<ImposedFaults>,
     link: LinkState<usize>,
@@ -196,14 +198,14 @@ impl Machine {
             self.ended.push((number, now_ns, FrameOutcome::Forwarded));
             return;
         }
-        match self.link.judge(is_message.then_some("SET")) {
-            Verdict::Drop => self.ended.push((number, now_ns, FrameOutcome::Dropped)),
-            Verdict::Reset => self.ended.push((number, now_ns, FrameOutcome::Cut)),
-            Verdict::Pass(terms) => self.link.admit(number, now_ns, terms),
+        match self.link.decide(is_message.then_some("SET")) {
+            FrameDecision::Drop => self.ended.push((number, now_ns, FrameOutcome::Dropped)),
+            FrameDecision::Reset => self.ended.push((number, now_ns, FrameOutcome::Cut)),
+            FrameDecision::Pass(conditions) => self.link.admit(number, now_ns, conditions),
         }
     }
 
-    /// Sends what can be sent now. When to look again, if only time is in the way.
+    /// Sends every frame that can be sent now. Returns when to look again, if only time must pass.
     fn settle(&mut self, now_ns: u64) -> Option<u64> {
         loop {
             match self.link.step(now_ns) {
@@ -220,7 +222,7 @@ impl Machine {
 
 proptest! {
     #[test]
-    fn the_machine_agrees_with_the_oracle(inputs in inputs()) {
+    fn state_machine_agrees_with_the_oracle(inputs in inputs()) {
         let (mut oracle, mut machine) = (Oracle::default(), Machine::new());
         let mut now_ns = 0;
         for (number, input) in inputs.into_iter().enumerate() {
@@ -232,8 +234,8 @@ proptest! {
                 Input::Impose(effect, frames) => {
                     let fault = LinkFault { frames, ..LinkFault::everywhere(effect) };
                     machine.imposed.push(machine.table.impose(fault));
-                    let (frames_left, lifted, struck) = (frames, false, 0);
-                    oracle.faults.push(Fault { effect, frames_left, lifted, struck });
+                    let (frames_left, lifted, affected) = (frames, false, 0);
+                    oracle.faults.push(Fault { effect, frames_left, lifted, affected });
                 }
                 Input::Lift(which) if !oracle.faults.is_empty() => {
                     let which = which % oracle.faults.len();
@@ -248,7 +250,8 @@ proptest! {
             prop_assert_eq!(next_ns, oracle.next_ns());
             prop_assert_eq!(&machine.ended, &oracle.ended);
             let mut imposed = machine.imposed.iter().zip(&oracle.faults);
-            prop_assert!(imposed.all(|(id, fault)| machine.table.struck(*id) == fault.struck));
+            prop_assert!(imposed
+                .all(|(id, fault)| machine.table.affected_frames(*id) == fault.affected));
         }
     }
 
@@ -257,7 +260,7 @@ proptest! {
         waits in prop::collection::vec((0..20_u64, 0..10_u64, 0..50_u64), 1..20),
     ) {
         let (mut machine, mut now_ns) = (Machine::new(), 0);
-        // The due times that are possible for each frame: never earlier than the one before.
+        // The possible due times of each frame, never earlier than those of the frame before.
         let (mut from_ns, mut to_ns, mut ranges) = (0, 0, Vec::new());
         for (number, (wait_ns, by_ns, jitter_ns)) in waits.into_iter().enumerate() {
             now_ns += wait_ns;
@@ -270,7 +273,7 @@ proptest! {
             to_ns = (now_ns + by_ns + 1 + jitter_ns).max(to_ns);
             ranges.push((from_ns, to_ns));
         }
-        let looked_ns = now_ns;
+        let all_arrived_ns = now_ns;
         while let Some(due_ns) = machine.settle(now_ns) {
             now_ns = due_ns;
         }
@@ -278,7 +281,7 @@ proptest! {
         for (index, (number, at_ns, outcome)) in machine.ended.into_iter().enumerate() {
             let (from_ns, to_ns) = ranges[index];
             prop_assert_eq!((number, outcome), (index, FrameOutcome::Delayed));
-            prop_assert!((from_ns.max(looked_ns)..=to_ns.max(looked_ns)).contains(&at_ns));
+            prop_assert!((from_ns.max(all_arrived_ns)..=to_ns.max(all_arrived_ns)).contains(&at_ns));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a fault does to a frame, without sockets and without a clock, so that the simulation uses the same code.
+//! The effects of faults on frames, without sockets and without a clock, so that the simulation uses the same code.
 
 pub(super) mod fault;
 pub(super) mod fault_rules;

@@ -1,18 +1,18 @@
-//! Commands that are answered with an error of the server: which ones, and what the server gets instead.
+//! Decides which commands are answered with a server error, and defines what the server receives instead.
 
 use picklock_scenarios::ServerError;
 
 use crate::model::CommandKind;
 
-/// The words that a server gets in the place of a command that is answered here. Every server refuses them
-/// before it executes anything, does not tell an observer of them, and fails the transaction that they
-/// belong to: `GET` without a key.
+/// The words that a server receives in place of a command that the proxy answers: `GET` without a key. Every server
+/// refuses them before it executes anything, does not report them to observers, and fails the transaction that
+/// they belong to.
 pub(crate) const REFUSED: &[&[u8]] = &[b"GET"];
 
-/// The same as bytes.
+/// [`REFUSED`] in RESP.
 pub(in crate::proxy) const REFUSED_BYTES: &[u8] = b"*1\r\n$3\r\nGET\r\n";
 
-/// True if a server in that state refuses the command, given in upper case. A command that is not known
+/// Returns whether a server in the state of `error` refuses the command, which is in upper case. An unknown command
 /// may do anything, so it is refused.
 pub(in crate::proxy) fn refuses(error: ServerError, command: &str) -> bool {
     use CommandKind::{Exec, ReadingScript, Reads, Script, Server, SetUp, Transaction};
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_a_server_in_that_state_refuses_is_refused() {
+    fn command_is_refused_as_by_a_server_in_that_state() {
         let rows: [(&str, [bool; 4]); 9] = [
             // READONLY, NOREPLICAS, CLUSTERDOWN, LOADING
             ("SET", [true; 4]),

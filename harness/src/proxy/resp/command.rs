@@ -1,4 +1,4 @@
-//! What a request asks for: its command, the lock's key that it names, and the answers it gets.
+//! Reads requests: the command, the lock's key that it names, and the replies that it gets.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,10 +11,10 @@ use crate::proxy::command_log::derived_keys::DerivedKeys;
 use crate::proxy::command_log::operation::Operation;
 use crate::proxy::resp::scan::Shape;
 
-/// Longest command name that is kept; the longest of Redis 7 has 20 letters.
+/// Maximum length of a command name; the longest in Redis 7 has 20 letters.
 const MAX_NAME_LENGTH: usize = 23;
 
-/// A command's name in upper case, kept in place so that remembering it allocates nothing.
+/// A command's name in upper case, stored inline so that copying it allocates nothing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CommandName {
     len: u8,
@@ -22,7 +22,7 @@ pub(crate) struct CommandName {
 }
 
 impl CommandName {
-    /// No command: the name of a reply that answers no request.
+    /// The empty name, for replies that answer no request.
     pub(in crate::proxy) const NONE: CommandName = CommandName {
         len: 0,
         letters: [0; MAX_NAME_LENGTH],
@@ -40,9 +40,9 @@ impl CommandName {
         name
     }
 
-    /// The name as text.
+    /// Returns the name as text.
     pub(in crate::proxy) fn as_str(&self) -> &str {
-        // Only printable ASCII was put in.
+        // `new` stores only printable ASCII.
         std::str::from_utf8(&self.letters[..usize::from(self.len)]).unwrap_or("?")
     }
 }
@@ -53,50 +53,50 @@ impl fmt::Debug for CommandName {
     }
 }
 
-/// Which answers a request gets.
+/// The replies that a request gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::proxy) enum Expect {
-    /// One.
+    /// One reply.
     Answer,
-    /// None: an empty line.
+    /// No reply, as for an empty line.
     Nothing,
-    /// This many confirmations (subscribing and unsubscribing; 0: unknown, at least one).
+    /// Confirmations of subscribing or unsubscribing.
     Confirmations {
-        /// Of subscriptions made; else of subscriptions ended.
+        /// Whether they confirm new subscriptions; otherwise they confirm the end of subscriptions.
         subscribed: bool,
-        /// How many.
+        /// Number of confirmations; 0 if it is unknown, but at least one.
         count: u32,
     },
-    /// `CLIENT REPLY ON`: from here on everything is answered, this too.
+    /// `CLIENT REPLY ON`: this and all later requests are answered.
     RepliesOn,
-    /// `CLIENT REPLY OFF`: from here on nothing is answered.
+    /// `CLIENT REPLY OFF`: from here on no request is answered.
     RepliesOff,
-    /// `CLIENT REPLY SKIP`: neither this nor the next is answered.
+    /// `CLIENT REPLY SKIP`: neither this request nor the next one is answered.
     SkipNext,
-    /// After it the connection is more than requests and replies (`PSYNC`).
+    /// Afterwards the connection carries more than requests and replies (`PSYNC`).
     Unpredictable,
 }
 
-/// A request as it is remembered until it is answered.
+/// A request as it is kept until it is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::proxy) struct Request {
     pub command: CommandName,
-    /// Which of the locks' keys it names.
+    /// Index of the lock's key that it names.
     pub key: Option<u32>,
-    /// Its answers.
+    /// The replies that it gets.
     pub expect: Expect,
-    /// What its worker was busy with when it came.
+    /// The worker's operation when it arrived.
     pub operation: Operation,
-    /// Of its arguments, where somebody wants to recognise it; otherwise 0.
+    /// Digest of its arguments if requests are tracked, otherwise 0.
     pub digest: u64,
-    /// Among those that its connection has sent, from 0, where these are kept; otherwise 0.
+    /// Its number among the requests of its connection, from 0, if requests are tracked; otherwise 0.
     pub number: u64,
-    /// The proxy answers it with this error, and its server gets something else.
+    /// The error with which the proxy answers it; its server receives a substitute.
     pub answer: Option<ServerError>,
 }
 
 impl Request {
-    /// No request, during an operation.
+    /// Returns the placeholder for a frame that belongs to no request, during an operation.
     pub(in crate::proxy) fn none(operation: Operation) -> Self {
         Request {
             command: CommandName::NONE,
@@ -118,7 +118,7 @@ pub(in crate::proxy) struct Keys {
 }
 
 impl Keys {
-    /// A key's number is its position in `names`. An empty name matches nothing.
+    /// Prepares the names. A key's number is its index in `names`. An empty name matches nothing.
     pub(in crate::proxy) fn new(names: &[String]) -> Self {
         let mut finders: Vec<_> = (0_u32..)
             .zip(names)
@@ -132,15 +132,16 @@ impl Keys {
         }
     }
 
-    /// From now on these are the keys of a node that hold locks under names of another kind.
+    /// Replaces the known keys of a node that hold locks under derived names.
     pub(in crate::proxy) fn derive(&self, node: usize, keys: &[(u32, Vec<u8>)]) {
         self.derived.replace(node, keys);
     }
 
-    /// The lock whose key an argument of this request contains; of several the longest.
+    /// Returns the lock whose key is contained in an argument of this request. If there are several, the longest
+    /// name counts.
     pub(in crate::proxy) fn named_by(&self, frame: &[u8], shape: Shape) -> Option<u32> {
-        // One search of the whole frame decides nearly always. Only a hit must be checked
-        // argument by argument, because the lengths between them could match too.
+        // One search of the whole frame nearly always decides. Only a hit must be checked argument by argument,
+        // because the length lines between the arguments could match too.
         let names = |finder: &Finder<'_>| {
             finder.find(frame).is_some()
                 && (shape == Shape::Inline
@@ -152,7 +153,7 @@ impl Keys {
     }
 }
 
-/// Reads a whole request, which came during an operation of its worker.
+/// Reads a whole request, which arrived during an operation of its worker.
 pub(in crate::proxy) fn read(
     frame: &[u8],
     shape: Shape,
@@ -179,7 +180,7 @@ pub(in crate::proxy) fn read(
     }
 }
 
-/// What two requests have in common if, and in practice only if, their arguments are the same.
+/// Returns a hash of the arguments. In practice, it is equal for two requests only if their arguments are.
 pub(in crate::proxy) fn digest<'a>(arguments: impl Iterator<Item = &'a [u8]>) -> u64 {
     let mut hasher = DefaultHasher::new();
     for argument in arguments {
@@ -188,13 +189,13 @@ pub(in crate::proxy) fn digest<'a>(arguments: impl Iterator<Item = &'a [u8]>) ->
     hasher.finish()
 }
 
-/// The digest of a whole request.
+/// Returns the digest of a whole request.
 pub(in crate::proxy) fn digest_of(frame: &[u8], shape: Shape) -> u64 {
     digest(arguments(frame, shape).skip(1).map(|range| &frame[range]))
 }
 
 fn confirmations(subscribed: bool, channels: usize) -> Expect {
-    // Subscribing without a channel is an error, which is one answer whatever is expected.
+    // Subscribing without a channel is an error, which is one reply whatever is expected.
     Expect::Confirmations {
         subscribed,
         count: u32::try_from(channels).unwrap_or(u32::MAX),
@@ -205,16 +206,20 @@ fn client(subcommand: Option<&[u8]>, mode: Option<&[u8]>) -> Expect {
     let is = |word: Option<&[u8]>, text: &str| {
         word.is_some_and(|word| word.eq_ignore_ascii_case(text.as_bytes()))
     };
-    match () {
-        () if !is(subcommand, "REPLY") => Expect::Answer,
-        () if is(mode, "ON") => Expect::RepliesOn,
-        () if is(mode, "OFF") => Expect::RepliesOff,
-        () if is(mode, "SKIP") => Expect::SkipNext,
-        () => Expect::Answer,
+    if !is(subcommand, "REPLY") {
+        Expect::Answer
+    } else if is(mode, "ON") {
+        Expect::RepliesOn
+    } else if is(mode, "OFF") {
+        Expect::RepliesOff
+    } else if is(mode, "SKIP") {
+        Expect::SkipNext
+    } else {
+        Expect::Answer
     }
 }
 
-/// The arguments of a whole request, as ranges of its bytes.
+/// Iterates over the arguments of a whole request, as ranges of its bytes.
 pub(in crate::proxy) fn arguments(
     frame: &[u8],
     shape: Shape,
@@ -241,8 +246,8 @@ pub(in crate::proxy) fn arguments(
     })
 }
 
-/// The length after the type byte at `at`, and where the next line begins. The scan has found the
-/// frame whole, so both are there.
+/// Returns the length after the type byte at `at`, and where the next line begins. Both exist, because the scan has
+/// found the frame complete.
 fn length(frame: &[u8], at: usize) -> (usize, usize) {
     let mut len = 0;
     let mut index = at + 1;

@@ -1,24 +1,24 @@
-//! The bytes of frames that the proxy keeps, counted over all connections.
+//! Limits the bytes of frames that the proxy buffers, over all connections.
 //!
-//! A frame is kept until its last byte has come, and again until it can go on. One connection keeps
-//! little, but a worker can open many, and leave a long frame unfinished on each.
+//! A frame is buffered until its last byte has arrived, and again until it can be forwarded. One connection buffers
+//! little, but a worker can open many connections and leave a long frame unfinished on each.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes that all connections together may keep beyond what each may keep anyway.
-const MOST: usize = 12 << 20;
+/// Maximum number of bytes that all connections together may buffer beyond their uncounted bytes.
+const MAX_COUNTED: usize = 12 << 20;
 
-/// Bytes that a holder may keep without being counted: ordinary commands need no more, so what one
-/// worker does never concerns them.
-const FREE: usize = 32 << 10;
+/// Number of bytes that each share may buffer uncounted. Ordinary commands need no more, so one worker's buffers
+/// never affect them.
+const UNCOUNTED: usize = 32 << 10;
 
-/// What all connections of a proxy keep.
+/// The bytes that all connections of a proxy buffer.
 #[derive(Debug, Clone, Default)]
 pub(in crate::proxy) struct FrameBudget(Arc<AtomicUsize>);
 
 impl FrameBudget {
-    /// For one more holder.
+    /// Creates the share of one more reader or queue.
     pub(in crate::proxy) fn share(&self) -> FrameShare {
         FrameShare {
             budget: self.clone(),
@@ -27,7 +27,7 @@ impl FrameBudget {
     }
 }
 
-/// What one holder keeps: a direction of a connection, as its reader or as its queue.
+/// The bytes that the reader or the queue of one direction of a connection buffers.
 #[derive(Debug, Default)]
 pub(in crate::proxy) struct FrameShare {
     budget: FrameBudget,
@@ -35,28 +35,27 @@ pub(in crate::proxy) struct FrameShare {
 }
 
 impl FrameShare {
-    /// The holder keeps this many bytes from now on. False: together it is too much, and it must get
-    /// rid of them.
-    pub(in crate::proxy) fn keep(&mut self, bytes: usize) -> bool {
-        let counted = bytes.saturating_sub(FREE);
+    /// Sets the number of buffered bytes. Returns `false` if it has grown and the total exceeds the budget: then
+    /// the owner must drop the bytes.
+    pub(in crate::proxy) fn resize(&mut self, bytes: usize) -> bool {
+        let counted = bytes.saturating_sub(UNCOUNTED);
         if counted == self.counted {
             return true;
         }
-        let all = &self.budget.0;
-        let before = match counted >= self.counted {
-            true => all.fetch_add(counted - self.counted, Ordering::Relaxed),
-            false => all.fetch_sub(self.counted - counted, Ordering::Relaxed),
-        };
-        let is_more = counted > self.counted;
-        let sum = before.wrapping_add(counted).wrapping_sub(self.counted);
-        self.counted = counted;
-        !is_more || sum <= MOST
+        let total = &self.budget.0;
+        let previous = std::mem::replace(&mut self.counted, counted);
+        if counted < previous {
+            total.fetch_sub(previous - counted, Ordering::Relaxed);
+            return true;
+        }
+        let growth = counted - previous;
+        total.fetch_add(growth, Ordering::Relaxed) + growth <= MAX_COUNTED
     }
 }
 
 impl Drop for FrameShare {
     fn drop(&mut self) {
-        self.keep(0);
+        self.resize(0);
     }
 }
 
@@ -65,18 +64,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_is_counted_over_all_holders() {
+    fn bytes_are_counted_over_all_shares() {
         let budget = FrameBudget::default();
         let (mut one, mut other) = (budget.share(), budget.share());
-        assert!(one.keep(FREE + MOST - 5));
-        // What each may keep anyway is not counted.
-        assert!(other.keep(FREE));
-        assert!(other.keep(FREE + 5));
-        assert!(!other.keep(FREE + 6));
-        // Less is never too much.
-        assert!(other.keep(FREE + 1));
+        assert!(one.resize(UNCOUNTED + MAX_COUNTED - 5));
+        // Uncounted bytes do not count against the budget.
+        assert!(other.resize(UNCOUNTED));
+        assert!(other.resize(UNCOUNTED + 5));
+        assert!(!other.resize(UNCOUNTED + 6));
+        // Shrinking always succeeds.
+        assert!(other.resize(UNCOUNTED + 1));
         drop(one);
-        assert!(other.keep(FREE + MOST));
+        assert!(other.resize(UNCOUNTED + MAX_COUNTED));
         drop(other);
         assert_eq!(budget.0.load(Ordering::Relaxed), 0);
     }

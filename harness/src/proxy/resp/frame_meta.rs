@@ -2,19 +2,20 @@ use crate::proxy::command_log::operation::Operation;
 use crate::proxy::resp::command::Request;
 use crate::proxy::resp::scan::Shape;
 
-/// What the proxy knows about a frame besides its bytes.
+/// The metadata of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::proxy) struct FrameMeta {
-    /// When it came, in nanoseconds on the run's clock.
+    /// When the frame arrived, in nanoseconds on the run's clock.
     pub at_ns: u64,
     /// The request that it is, or that it answers.
     pub request: Request,
-    /// How it is built.
+    /// The structure of the frame.
     pub shape: Shape,
 }
 
 impl FrameMeta {
-    /// Something that is neither a request nor an answer: a message, or bytes that are no frame.
+    /// Returns the metadata of a frame that is neither a request nor a reply: a message, or bytes that are not
+    /// RESP.
     pub(in crate::proxy) fn unrequested(at_ns: u64, operation: Operation, shape: Shape) -> Self {
         FrameMeta {
             at_ns,
@@ -23,17 +24,17 @@ impl FrameMeta {
         }
     }
 
-    /// True for bytes that are no frame.
+    /// Returns whether these are bytes that are not RESP.
     pub(in crate::proxy) fn is_raw(&self) -> bool {
         self.shape == Shape::Raw
     }
 
-    /// True for a command or a reply: what an interceptor sees, and what a fault can drop.
+    /// Returns whether this is a command or a reply, which an interceptor sees and a fault can drop.
     pub(in crate::proxy) fn is_message(&self) -> bool {
         !matches!(self.shape, Shape::Raw | Shape::Blank)
     }
 
-    /// The command that it is, or answers; `None`: it is no message.
+    /// Returns the command that the frame is or answers, or `None` if it is not a message.
     pub(in crate::proxy) fn command(&self) -> Option<&str> {
         self.is_message().then(|| self.request.command.as_str())
     }

@@ -1,4 +1,4 @@
-//! The reading end of one direction: a buffer, and the scan that splits it into frames.
+//! The reading end of one direction: a buffer, and the scan that splits its content into frames.
 
 use std::ops::Range;
 
@@ -9,16 +9,16 @@ use crate::proxy::resp::reply_scan::ReplyScan;
 use crate::proxy::resp::request_scan::RequestScan;
 use crate::proxy::resp::scan::{MAX_FRAME_LENGTH, Shape, Stop};
 
-/// Size of a new buffer in bytes: most connections carry short commands, and there are thousands.
+/// Size of a new buffer in bytes: most connections carry short commands, and there are thousands of them.
 const SMALL: usize = 8 << 10;
 
-/// A buffer that reads fill completely grows to this many bytes.
+/// Size in bytes up to which a buffer grows if reads fill it completely.
 const BIG: usize = 256 << 10;
 
-/// What is said of a frame that is not kept.
-const TOO_MUCH: &str = "unfinished frames that are too long together";
+/// Reason for which a connection becomes a byte pipe if the frame budget is exceeded.
+const BUDGET_EXCEEDED: &str = "unfinished frames that exceed the buffer budget";
 
-/// A whole frame: where it is in the buffer, and how it is built.
+/// A complete frame: its position in the buffer, and its structure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::proxy) struct Extent {
     pub range: Range<usize>,
@@ -31,17 +31,17 @@ enum Scan {
     Reply(ReplyScan),
 }
 
-/// Bytes that came, and where the frames in them end.
+/// Buffers received bytes, and finds the ends of the frames in them.
 #[derive(Debug)]
 pub(in crate::proxy) struct FrameReader {
     buffer: Vec<u8>,
-    /// How many bytes of the buffer are filled.
+    /// Number of bytes of the buffer that are filled.
     filled: usize,
-    /// Where the first frame begins that is not whole yet.
+    /// Start of the first incomplete frame.
     cursor: usize,
-    /// How many bytes that frame has at least.
+    /// Minimum length of that frame.
     need: usize,
-    /// Bytes are taken as they are: nothing is kept, so a small buffer is enough.
+    /// Whether bytes are taken without framing: nothing is kept then, so a small buffer is enough.
     is_raw: bool,
     scan: Scan,
     share: FrameShare,
@@ -63,23 +63,23 @@ impl FrameReader {
         }
     }
 
-    /// Room to read into; never empty.
+    /// Returns free space to read into, which is never empty.
     pub(in crate::proxy) fn room(&mut self) -> &mut [u8] {
         if self.filled == self.buffer.len() {
             let length = self.buffer.len();
-            // A long frame gets less room at a time: it is kept by many, perhaps.
+            // A long frame gets less space at a time, because many connections may have one.
             let more = if length < BIG { length } else { length / 4 };
             self.buffer.resize(length + more.max(SMALL), 0);
         }
         &mut self.buffer[self.filled..]
     }
 
-    /// This many bytes were read into the room.
+    /// Records that `count` bytes were read into the free space.
     pub(in crate::proxy) fn filled(&mut self, count: usize) {
         self.filled += count;
     }
 
-    /// Bytes have come. Returns how many of them there was room for.
+    /// Copies bytes into the free space. Returns the number of bytes that fit.
     pub(in crate::proxy) fn feed(&mut self, bytes: &[u8]) -> usize {
         let room = self.room();
         let count = room.len().min(bytes.len());
@@ -88,26 +88,28 @@ impl FrameReader {
         count
     }
 
-    /// All bytes that are here.
+    /// Returns all buffered bytes.
     pub(in crate::proxy) fn bytes(&self) -> &[u8] {
         &self.buffer[..self.filled]
     }
 
-    /// Where the first frame begins that is not whole yet.
+    /// Returns the start of the first incomplete frame.
     pub(in crate::proxy) fn cursor(&self) -> usize {
         self.cursor
     }
 
-    /// True when part of a frame is here.
+    /// Returns whether part of a frame is buffered.
     pub(in crate::proxy) fn is_partial(&self) -> bool {
         self.cursor < self.filled
     }
 
-    /// Looks for the next whole frame; `None`: there is none yet.
-    /// `Err`: the bytes are not RESP, or too many: why.
+    /// Returns the next complete frame, or `None` if there is none yet.
+    ///
+    /// # Errors
+    /// Returns the reason if the bytes are not RESP, or if there are too many of them.
     pub(in crate::proxy) fn next_frame(&mut self) -> Result<Option<Extent>, &'static str> {
-        if !self.share.keep(self.filled) {
-            return Err(TOO_MUCH);
+        if !self.share.resize(self.filled) {
+            return Err(BUDGET_EXCEEDED);
         }
         let rest = &self.buffer[self.cursor..self.filled];
         if rest.len() < self.need {
@@ -133,7 +135,7 @@ impl FrameReader {
         }
     }
 
-    /// Takes all bytes as they are, frame or not.
+    /// Takes all bytes without framing.
     pub(in crate::proxy) fn take_raw(&mut self) -> Option<Extent> {
         let range = self.cursor..self.filled;
         self.cursor = self.filled;
@@ -145,20 +147,20 @@ impl FrameReader {
         })
     }
 
-    /// Forgets everything before the cursor.
+    /// Discards everything before the cursor.
     pub(in crate::proxy) fn consume(&mut self) {
         let was_full = self.filled == self.buffer.len();
         self.buffer.copy_within(self.cursor..self.filled, 0);
         self.filled -= self.cursor;
         self.cursor = 0;
-        // Less than before, so there is room for it.
-        self.share.keep(self.filled);
-        let most = if self.is_raw { SMALL } else { BIG };
-        if self.filled == 0 && self.buffer.len() > most {
-            // A big value has passed: do not keep its room forever.
+        // Shrinking always succeeds.
+        self.share.resize(self.filled);
+        let target = if self.is_raw { SMALL } else { BIG };
+        if self.filled == 0 && self.buffer.len() > target {
+            // A big value has passed: release its memory.
             self.buffer = Vec::new();
-        } else if was_full && self.buffer.len() < most {
-            // The read was limited by the room: read bigger chunks.
+        } else if was_full && self.buffer.len() < target {
+            // The read was limited by the space: read bigger chunks.
             self.buffer.resize(self.buffer.len() * 2, 0);
         }
     }
@@ -182,9 +184,9 @@ mod tests {
 
     /// A worker may open hundreds of connections, and leave each of them in the middle of a long frame.
     #[test]
-    fn a_byte_pipe_keeps_a_small_buffer() {
+    fn byte_pipe_keeps_a_small_buffer() {
         let mut reader = FrameReader::new(Direction::Request, FrameBudget::default().share());
-        // Of a frame, the room for the first one would be kept.
+        // With framing, a buffer of the first size would be kept.
         for bytes in [BIG / 2, 4 * BIG] {
             fill(&mut reader, bytes);
             assert_eq!(reader.take_raw().map(|it| it.range.len()), Some(bytes));

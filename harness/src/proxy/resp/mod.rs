@@ -1,4 +1,4 @@
-//! Finds the frames of a RESP byte stream, and what each of them is.
+//! Finds and classifies the frames of a RESP byte stream.
 
 pub(super) mod command;
 pub(super) mod frame_budget;

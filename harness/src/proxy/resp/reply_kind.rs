@@ -1,32 +1,31 @@
 use crate::proxy::resp::reply_scan::ReplyScan;
 use crate::proxy::resp::scan::header;
 
-/// What a reply is, as far as the matching of replies to requests must know.
+/// The kind of a reply, as far as matching replies to requests requires it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::proxy) enum ReplyKind {
-    /// The answer to a request.
+    /// A reply to a request.
     Answer,
-    /// An error, which is an answer too.
+    /// An error, which is a reply to a request too.
     Error,
-    /// Unprompted: a RESP3 push frame.
+    /// A RESP3 push frame, which answers no request.
     Push,
-    /// Shaped like a published message, in an array. It is one where the connection has
-    /// subscribed.
+    /// An array that looks like a published message. It is one if the connection has subscribed.
     Message,
-    /// Confirms that a subscription was made or ended, in an array or a push frame.
+    /// The confirmation that a subscription was made or ended, in an array or a push frame.
     Confirmation {
-        /// A subscription was made; else it was ended.
+        /// Whether a subscription was made; otherwise it was ended.
         subscribed: bool,
-        /// Subscriptions that the connection has now.
+        /// Number of subscriptions that the connection has now.
         count: i64,
-        /// It came as a RESP3 push frame.
+        /// Whether it arrived as a RESP3 push frame.
         push: bool,
     },
 }
 
 impl ReplyKind {
-    /// Classifies a reply that the scan has found whole. It reads no more than the first three
-    /// elements: what matters is told by them.
+    /// Classifies a reply that the scan has found complete. Reads no more than the first three elements, which are
+    /// enough to decide.
     pub(in crate::proxy) fn parse(frame: &[u8]) -> Self {
         let (at, push) = match first_of_value(frame, 0) {
             Some((at, b'>')) => (at, true),
@@ -34,7 +33,7 @@ impl ReplyKind {
             Some((_, b'!' | b'-')) => return ReplyKind::Error,
             _ => return ReplyKind::Answer,
         };
-        match (of_elements(frame, at, push), push) {
+        match (kind_of_elements(frame, at, push), push) {
             (None, false) => ReplyKind::Answer,
             (None | Some(ReplyKind::Message), true) => ReplyKind::Push,
             (Some(kind), _) => kind,
@@ -42,8 +41,8 @@ impl ReplyKind {
     }
 }
 
-/// What the array or push frame at `at` is, if it has to do with subscriptions.
-fn of_elements(frame: &[u8], at: usize, push: bool) -> Option<ReplyKind> {
+/// Returns the kind of the array or push frame at `at`, if it has to do with subscriptions.
+fn kind_of_elements(frame: &[u8], at: usize, push: bool) -> Option<ReplyKind> {
     let (elements, at) = number(frame, at)?;
     let (at, kind) = first_of_value(frame, at)?;
     let end = after_element(frame, at)?;
@@ -69,12 +68,12 @@ fn of_elements(frame: &[u8], at: usize, push: bool) -> Option<ReplyKind> {
     })
 }
 
-/// The element after the one at `at`, if it is a number.
+/// Returns the element after the one at `at`, if it is a number.
 fn third(frame: &[u8], at: usize) -> Option<i64> {
     let at = after_element(frame, at)?;
     match first_of_value(frame, at)? {
         (at, b':') => {
-            // Not by the header's reader, which refuses numbers that are too long for a length.
+            // `header` rejects numbers that are too long for a length.
             let text = frame.get(at + 1..after_element(frame, at)? - 2)?;
             std::str::from_utf8(text).ok()?.parse().ok()
         }
@@ -82,7 +81,7 @@ fn third(frame: &[u8], at: usize) -> Option<i64> {
     }
 }
 
-/// Where the value at `at` begins, after its attributes, and its type byte.
+/// Returns where the value at `at` begins, after its attributes, and its type byte.
 fn first_of_value(frame: &[u8], mut at: usize) -> Option<(usize, u8)> {
     while *frame.get(at)? == b'|' {
         let (pairs, mut next) = number(frame, at)?;
@@ -94,12 +93,12 @@ fn first_of_value(frame: &[u8], mut at: usize) -> Option<(usize, u8)> {
     Some((at, *frame.get(at)?))
 }
 
-/// The number after the type byte at `at`, and where the next line begins.
+/// Returns the number after the type byte at `at`, and where the next line begins.
 fn number(frame: &[u8], at: usize) -> Option<(i64, usize)> {
     header(frame, at, "").ok()
 }
 
-/// Where the element at `at` ends, with all that is nested in it.
+/// Returns where the element at `at` ends, including nested elements.
 fn after_element(frame: &[u8], at: usize) -> Option<usize> {
     let (len, _) = ReplyScan::default().advance(frame.get(at..)?).ok()?;
     Some(at + len)
@@ -122,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn confirmations_and_messages_are_told_from_answers() {
+    fn confirmations_and_messages_differ_from_answers() {
         let subscribed = "3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:2\r\n";
         assert_eq!(
             kind(&format!("*{subscribed}")),
@@ -148,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_are_no_elements() {
+    fn attributes_do_not_count_as_elements() {
         let attribute = "|1\r\n+k\r\n*2\r\n:1\r\n%1\r\n+a\r\n_\r\n";
         let elements = format!("{attribute}+subscribe\r\n{attribute}+c\r\n{attribute}:1\r\n");
         let subscribed = format!("{attribute}>3\r\n{elements}");

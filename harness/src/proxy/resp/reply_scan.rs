@@ -2,23 +2,22 @@ use memchr::memchr;
 
 use crate::proxy::resp::scan::{Shape, Stop, bulk, header};
 
-/// Deepest nesting of a reply that is accepted. Redis itself answers with a few levels at most.
-const DEEPEST: usize = 64;
+/// Maximum nesting depth of a reply. Redis itself sends only a few levels.
+const MAX_DEPTH: usize = 64;
 
-/// Scans what a node sends.
+/// Finds the ends of replies.
 #[derive(Debug, Default)]
 pub(in crate::proxy) struct ReplyScan {
-    /// Everything before this offset is done with.
+    /// Everything before this offset has been scanned.
     position: usize,
-    /// Where to go on looking for the end of the line that begins at `position`.
+    /// Offset at which to resume the search for the end of the line that begins at `position`.
     searched: usize,
-    /// Elements still to come, for each open aggregate; empty before the first byte.
+    /// Number of outstanding elements of each open aggregate; empty before the first byte.
     open: Vec<u64>,
 }
 
 impl ReplyScan {
-    /// Goes on with the frame that begins at the first of `bytes`. Returns how long it is, and how it is
-    /// built.
+    /// Continues the scan of the frame that begins at the start of `bytes`. Returns its length and structure.
     pub(in crate::proxy) fn advance(&mut self, bytes: &[u8]) -> Result<(usize, Shape), Stop> {
         let found = self.find_end(bytes);
         if !matches!(found, Err(Stop::More { .. })) {
@@ -50,7 +49,7 @@ impl ReplyScan {
                     self.aggregate(bytes, kind)?;
                     continue;
                 }
-                _ => return Err(Stop::Unparseable("a type that RESP does not have")),
+                _ => return Err(Stop::Unparseable("an unknown RESP type")),
             };
             self.searched = 0;
             self.count_element();
@@ -65,11 +64,11 @@ impl ReplyScan {
             Err(_) if value == -1 && kind == b'*' => 0,
             Err(_) => return Err(Stop::Unparseable("a length that is out of bounds")),
         };
-        if self.open.len() >= DEEPEST {
-            return Err(Stop::Unparseable("nested too deeply"));
+        if self.open.len() >= MAX_DEPTH {
+            return Err(Stop::Unparseable("too deeply nested arrays"));
         }
         self.position = next;
-        // An attribute goes before an element and does not count as one.
+        // An attribute precedes an element and does not count as one.
         if kind != b'|' {
             self.count_element();
         }
@@ -84,7 +83,7 @@ impl ReplyScan {
         }
     }
 
-    /// Finds the end of the line that begins at `position`.
+    /// Returns the end of the line that begins at `position`.
     fn line(&mut self, bytes: &[u8]) -> Result<usize, Stop> {
         let mut from = self.searched.max(self.position + 1);
         while let Some(offset) = bytes.get(from..).and_then(|rest| memchr(b'\r', rest)) {
@@ -101,11 +100,11 @@ impl ReplyScan {
         Err(Stop::after(bytes))
     }
 
-    /// The line from `position` to its CRLF at `end`, if its type allows what it says.
+    /// Returns the end of the line from `position` to its CRLF at `end`, if its value is valid for its type.
     fn checked_line(&self, bytes: &[u8], end: usize) -> Result<usize, Stop> {
         let text = &bytes[self.position + 1..end];
         let is_valid = match bytes[self.position] {
-            // Nearly all numbers are short ones, which the header's reader accepts sooner.
+            // Nearly all numbers are short, and `header` accepts these faster.
             b':' => header(bytes, self.position, "").is_ok() || parses::<i64>(text),
             b',' => parses::<f64>(text),
             b'#' => matches!(text, b"t" | b"f"),
@@ -116,9 +115,10 @@ impl ReplyScan {
             }
             _ => true,
         };
-        match is_valid {
-            true => Ok(end + 2),
-            false => Err(Stop::Unparseable("a value that its type does not have")),
+        if is_valid {
+            Ok(end + 2)
+        } else {
+            Err(Stop::Unparseable("a value that is invalid for its type"))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The replies in what a server sends, one after another.
+//! Splits a server's byte stream into replies.
 
 use std::io;
 
@@ -10,10 +10,10 @@ use crate::proxy::addresses::address_rewrite::items;
 use crate::proxy::resp::frame_budget::FrameShare;
 use crate::proxy::resp::frame_reader::FrameReader;
 
-/// How much is read at once, bytes.
+/// Maximum number of bytes to read at once.
 pub(in crate::proxy) const CHUNK: usize = 4 << 10;
 
-/// Finds the whole replies in bytes that come in pieces.
+/// Finds the complete replies in bytes that arrive in pieces.
 #[derive(Debug)]
 pub struct ReplyStream(FrameReader);
 
@@ -24,7 +24,7 @@ impl Default for ReplyStream {
 }
 
 impl ReplyStream {
-    /// More has come. The replies that were found before are forgotten.
+    /// Adds bytes, and discards the replies that were returned before.
     pub fn feed(&mut self, mut bytes: &[u8]) {
         self.0.consume();
         while !bytes.is_empty() {
@@ -32,23 +32,26 @@ impl ReplyStream {
         }
     }
 
-    /// The next reply; `None`: not all of it has come.
+    /// Returns the next reply, or `None` if it is still incomplete.
     ///
     /// # Errors
-    /// It is not RESP, or too long: why.
+    /// Returns the reason if the bytes are not RESP, or the reply is too long.
     pub fn next_reply(&mut self) -> Result<Option<&[u8]>, &'static str> {
         let found = self.0.next_frame()?;
         Ok(found.map(|extent| &self.0.bytes()[extent.range]))
     }
 }
 
-/// The bulk strings in a whole reply, at any depth.
+/// Returns the bulk strings in a whole reply, at any depth.
 pub(crate) fn bulk_strings(reply: &[u8]) -> Vec<&[u8]> {
-    let words = items(reply).into_iter().filter(|item| item.is_word);
-    words.map(|word| word.bytes).collect()
+    items(reply)
+        .into_iter()
+        .filter(|item| item.is_word)
+        .map(|item| item.bytes)
+        .collect()
 }
 
-/// Forwards what a server sends until it ends, each reply as `rewrite` makes it.
+/// Forwards a server's replies, each rewritten by `rewrite`, until the stream ends.
 pub(in crate::proxy) async fn forward_replies(
     server: &mut ReadHalf<'_>,
     client: &mut WriteHalf<'_>,
@@ -61,7 +64,7 @@ pub(in crate::proxy) async fn forward_replies(
             count => replies.feed(&chunk[..count]),
         }
         let mut whole = Vec::new();
-        // Not RESP: an address that was not replaced would lead past the proxy.
+        // Fail if the bytes are not RESP: an address that is not replaced would lead past the proxy.
         while let Some(reply) = replies.next_reply().map_err(io::Error::other)? {
             whole.extend(rewrite(reply));
         }

@@ -2,21 +2,20 @@ use memchr::memchr;
 
 use crate::proxy::resp::scan::{Shape, Stop, bulk, header};
 
-/// Longest inline command, as in Redis itself (`PROTO_INLINE_MAX_SIZE`).
+/// Maximum length of an inline command, as in Redis itself (`PROTO_INLINE_MAX_SIZE`).
 const MAX_INLINE_LENGTH: usize = 64 << 10;
 
-/// Scans what a client sends: commands as arrays of bulk strings, or as lines of words.
+/// Finds the ends of requests: commands as arrays of bulk strings, or as lines of words.
 #[derive(Debug, Default)]
 pub(in crate::proxy) struct RequestScan {
-    /// Everything before this offset is done with.
+    /// Everything before this offset has been scanned.
     position: usize,
-    /// Arguments that are still to come; `None` before the array's header.
+    /// Number of outstanding arguments, or `None` before the array's header.
     arguments_left: Option<u64>,
 }
 
 impl RequestScan {
-    /// Goes on with the frame that begins at the first of `bytes`. Returns how long it is, and how it is
-    /// built.
+    /// Continues the scan of the frame that begins at the start of `bytes`. Returns its length and structure.
     pub(in crate::proxy) fn advance(&mut self, bytes: &[u8]) -> Result<(usize, Shape), Stop> {
         let found = self.find_end(bytes);
         if !matches!(found, Err(Stop::More { .. })) {
@@ -30,11 +29,11 @@ impl RequestScan {
             (Some(left), _) => left,
             (None, None) => return Err(Stop::More { need: 1 }),
             (None, Some(b'*')) => {
-                let (value, next) = header(bytes, 0, "an array length that is no number")?;
+                let (value, next) = header(bytes, 0, "an array length that is not a number")?;
                 self.position = next;
                 match u64::try_from(value) {
                     Ok(count @ 1..) => count,
-                    // Redis skips empty arrays, and answers nothing.
+                    // Redis skips empty arrays without a reply.
                     _ => return Ok((next, Shape::Blank)),
                 }
             }
@@ -46,7 +45,7 @@ impl RequestScan {
             match bytes.get(self.position) {
                 None => return Err(Stop::More { need }),
                 Some(b'$') => self.position = bulk(bytes, self.position, false)?,
-                Some(_) => return Err(Stop::Unparseable("an argument that is no bulk string")),
+                Some(_) => return Err(Stop::Unparseable("an argument that is not a bulk string")),
             }
             left -= 1;
         }

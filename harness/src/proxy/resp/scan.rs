@@ -1,21 +1,21 @@
-//! Where one frame ends and the next begins: scans that resume where they stopped.
+//! Finds where one frame ends and the next begins, with scans that resume where they stopped.
 //!
-//! A scan is strict: a bulk string must end in CRLF, a number must be one, nesting is bounded, and
-//! lengths that the protocol does not write are refused. It leaves out RESP3's streamed strings
-//! and aggregates (`$?`, `*?`), which no Redis sends. Property tests hold it to the redis-protocol
-//! crate, which never accepts less.
+//! A scan is strict: it rejects bulk strings that do not end in CRLF, invalid numbers, deep nesting, and lengths
+//! that the protocol does not allow. RESP3's streamed strings and aggregates (`$?`, `*?`) are not supported,
+//! because no Redis sends them. Property tests check that the redis-protocol crate accepts every frame that a scan
+//! accepts.
 
-/// Longest frame that is read whole. A longer one turns its connection into a byte pipe.
+/// Maximum length of a frame in bytes. A longer one turns its connection into a byte pipe.
 pub(in crate::proxy) const MAX_FRAME_LENGTH: usize = 8 << 20;
 
-/// How a frame is built.
+/// The structure of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::proxy) enum Shape {
     /// A command as an array of bulk strings.
     Command,
     /// A command as a line of words.
     Inline,
-    /// What Redis skips without an answer: an empty line or array.
+    /// An empty line or array, which Redis skips without a reply.
     Blank,
     /// A reply that is a simple string, an integer, or a bulk string.
     Plain,
@@ -27,20 +27,20 @@ pub(in crate::proxy) enum Shape {
     Raw,
 }
 
-/// Why a scan has not found the end of what it looks at.
+/// The reason why a scan has not found the end of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::proxy) enum Stop {
-    /// Not all of it is here; the frame takes at least `need` bytes in all.
+    /// The frame is incomplete.
     More {
-        /// Counted from the frame's first byte.
+        /// Minimum length of the frame.
         need: usize,
     },
-    /// This is not RESP.
+    /// The bytes are not RESP, for this reason.
     Unparseable(&'static str),
 }
 
 impl Stop {
-    /// More than these bytes of the frame are needed.
+    /// Returns the stop for a frame that is longer than `bytes`.
     pub(in crate::proxy) fn after(bytes: &[u8]) -> Stop {
         Stop::More {
             need: bytes.len() + 1,
@@ -48,8 +48,8 @@ impl Stop {
     }
 }
 
-/// Reads the number between the type byte at `at` and CRLF. Returns it, and where the next line begins.
-/// `wrong`: what is said where there is none.
+/// Reads the number between the type byte at `at` and CRLF. Returns it, and where the next line begins. If there is
+/// no number, the reason is `wrong`.
 pub(in crate::proxy) fn header(
     bytes: &[u8],
     at: usize,
@@ -63,11 +63,11 @@ pub(in crate::proxy) fn header(
     loop {
         match bytes.get(index) {
             None => return Err(Stop::after(bytes)),
-            // Eighteen digits fit into an i64, and are more than any length may have.
+            // Eighteen digits fit into an i64, and exceed any valid length.
             Some(&digit @ b'0'..=b'9') if index - first_digit < 18 => {
                 value = value * 10 + i64::from(digit - b'0');
             }
-            // Redis takes `-0` for no number.
+            // Redis does not accept `-0` as a number.
             Some(b'\r') if index > first_digit && !(negative && value == 0) => {
                 return match bytes.get(index + 1) {
                     None => Err(Stop::after(bytes)),
@@ -81,14 +81,16 @@ pub(in crate::proxy) fn header(
     }
 }
 
-/// Finds the end of the bulk string whose type byte is at `at`; `null`: a length of -1 is allowed.
-pub(in crate::proxy) fn bulk(bytes: &[u8], at: usize, null: bool) -> Result<usize, Stop> {
-    let (value, next) = header(bytes, at, "a length that is no number")?;
-    if null && value == -1 {
+/// Returns the end of the bulk string whose type byte is at `at`. If `allows_null` is true, its length may be -1.
+pub(in crate::proxy) fn bulk(bytes: &[u8], at: usize, allows_null: bool) -> Result<usize, Stop> {
+    let (value, next) = header(bytes, at, "a length that is not a number")?;
+    if allows_null && value == -1 {
         return Ok(next);
     }
-    let length = usize::try_from(value).ok();
-    let Some(length) = length.filter(|length| *length <= MAX_FRAME_LENGTH) else {
+    let Some(length) = usize::try_from(value)
+        .ok()
+        .filter(|length| *length <= MAX_FRAME_LENGTH)
+    else {
         return Err(Stop::Unparseable("a length that is out of bounds"));
     };
     let end = next + length + 2;
@@ -96,7 +98,7 @@ pub(in crate::proxy) fn bulk(bytes: &[u8], at: usize, null: bool) -> Result<usiz
         None => Err(Stop::More { need: end }),
         Some(b"\r\n") => Ok(end),
         Some(_) => Err(Stop::Unparseable(
-            "a bulk string that does not end where it said",
+            "a bulk string that does not end after its length",
         )),
     }
 }

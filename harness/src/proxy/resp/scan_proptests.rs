@@ -1,4 +1,4 @@
-//! Property tests: the scans agree with redis-protocol, into whatever pieces the bytes are split.
+//! Property tests: the scans agree with redis-protocol, however the bytes are split.
 
 use picklock_scenarios::{Direction, Phase};
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ use crate::proxy::resp::frame_reader::{Extent, FrameReader};
 use crate::proxy::resp::reply_kind::ReplyKind;
 use crate::proxy::resp::scan::Shape;
 
-/// A reply as it is on the wire, with types of RESP3 when `resp3` is true.
+/// Generates a reply in RESP, with types of RESP3 if `resp3` is true.
 fn reply(resp3: bool) -> impl Strategy<Value = Vec<u8>> {
     let text = "[ -~]{0,12}";
     let pubsub = "[ps]?(un)?subscribe|[ps]?message";
@@ -74,8 +74,8 @@ fn aggregate(kind: &str, elements: &[Vec<u8>]) -> Vec<u8> {
     [header.into_bytes(), elements.concat()].concat()
 }
 
-/// The frames that are found when the bytes come in these pieces, and whether an error was found.
-fn found(direction: Direction, bytes: &[u8], cuts: &[Index]) -> (Vec<Extent>, bool) {
+/// Returns the frames that are found if the bytes arrive in these pieces, and whether an error was found.
+fn scan(direction: Direction, bytes: &[u8], cuts: &[Index]) -> (Vec<Extent>, bool) {
     let mut places: Vec<_> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
     places.extend([0, bytes.len()]);
     places.sort_unstable();
@@ -111,7 +111,7 @@ const IDLE: Operation = Operation {
     phase: Phase::Idle,
 };
 
-/// The length of the first frame, as redis-protocol sees it.
+/// Returns the length of the first frame according to redis-protocol.
 fn by_library(bytes: &[u8], resp3: bool) -> Option<usize> {
     if resp3 {
         let decoded = resp3::decode::complete::decode_range(bytes);
@@ -122,7 +122,7 @@ fn by_library(bytes: &[u8], resp3: bool) -> Option<usize> {
     }
 }
 
-/// What redis-protocol's tree of a whole frame says that the reply is.
+/// Returns the kind of a reply according to redis-protocol's tree of the frame.
 fn kind_by_library(frame: &[u8], resp3: bool) -> ReplyKind {
     let (push, len, word, count) = if resp3 {
         match resp3::decode::complete::decode(frame).unwrap().unwrap().0 {
@@ -188,7 +188,7 @@ fn confirmation(subscribed: bool, count: i64, push: bool) -> ReplyKind {
 
 fn agree(replies: &[Vec<u8>], cuts: &[Index], resp3: bool) -> Result<(), TestCaseError> {
     let bytes = replies.concat();
-    let (frames, gave_up) = found(Direction::Reply, &bytes, cuts);
+    let (frames, gave_up) = scan(Direction::Reply, &bytes, cuts);
     prop_assert!(!gave_up);
     prop_assert_eq!(frames.len(), replies.len());
     let mut position = 0;
@@ -213,7 +213,7 @@ fn cuts() -> impl Strategy<Value = Vec<Index>> {
 
 proptest! {
     #[test]
-    fn replies_end_where_redis_protocol_says(
+    fn reply_ends_agree_with_redis_protocol(
         resp2 in prop::collection::vec(reply(false), 1..6),
         resp3 in prop::collection::vec(reply(true), 1..6),
         cuts in cuts(),
@@ -223,11 +223,11 @@ proptest! {
     }
 
     #[test]
-    fn whatever_the_scan_accepts_redis_protocol_accepts(
+    fn accepted_frames_are_valid_for_redis_protocol(
         bytes in prop::collection::vec("[-+:$*>_#,(][-0-9atf]{0,2}\r\n", 0..8)
             .prop_map(|lines| lines.concat().into_bytes()),
     ) {
-        let (frames, _) = found(Direction::Reply, &bytes, &[]);
+        let (frames, _) = scan(Direction::Reply, &bytes, &[]);
         for frame in frames {
             let (len, frame) = (frame.range.len(), &bytes[frame.range]);
             let accepted = by_library(frame, true).or_else(|| by_library(frame, false));
@@ -236,7 +236,7 @@ proptest! {
     }
 
     #[test]
-    fn commands_are_found_whole_with_all_their_words(
+    fn commands_are_found_with_all_their_words(
         commands in prop::collection::vec(
             prop::collection::vec(prop::collection::vec(any::<u8>(), 0..30), 1..8), 1..6),
         cuts in cuts(),
@@ -246,7 +246,7 @@ proptest! {
             aggregate("*", &words)
         }).collect();
         let bytes = packed.concat();
-        let (frames, gave_up) = found(Direction::Request, &bytes, &cuts);
+        let (frames, gave_up) = scan(Direction::Request, &bytes, &cuts);
         prop_assert!(!gave_up);
         prop_assert_eq!(frames.len(), commands.len());
         for ((extent, words), packed) in frames.iter().zip(&commands).zip(&packed) {
@@ -260,7 +260,7 @@ proptest! {
     }
 
     #[test]
-    fn the_pieces_make_no_difference_to_any_bytes(
+    fn frames_do_not_depend_on_the_pieces(
         bytes in prop_oneof![
             prop::collection::vec(any::<u8>(), 0..200),
             "[-+:$*>%|_0-3a\r\n]{0,80}".prop_map(String::into_bytes),
@@ -268,19 +268,19 @@ proptest! {
         cuts in cuts(),
     ) {
         for direction in [Direction::Request, Direction::Reply] {
-            prop_assert_eq!(found(direction, &bytes, &cuts), found(direction, &bytes, &[]));
+            prop_assert_eq!(scan(direction, &bytes, &cuts), scan(direction, &bytes, &[]));
         }
     }
 }
 
 #[test]
-fn deep_nesting_is_refused() {
-    let (frames, gave_up) = found(Direction::Reply, &b"*1\r\n".repeat(100_000), &[]);
+fn deep_nesting_is_rejected() {
+    let (frames, gave_up) = scan(Direction::Reply, &b"*1\r\n".repeat(100_000), &[]);
     assert!(frames.is_empty() && gave_up);
 }
 
 #[test]
-fn a_value_that_its_type_does_not_have_is_refused() {
+fn value_invalid_for_its_type_is_rejected() {
     for line in [
         ":x",
         ":",
@@ -292,30 +292,30 @@ fn a_value_that_its_type_does_not_have_is_refused() {
         "(1x",
     ] {
         for reply in [format!("{line}\r\n"), format!("*2\r\n+a\r\n{line}\r\n")] {
-            let (frames, gave_up) = found(Direction::Reply, reply.as_bytes(), &[]);
+            let (frames, gave_up) = scan(Direction::Reply, reply.as_bytes(), &[]);
             assert!(frames.is_empty() && gave_up, "{reply:?}");
         }
     }
 }
 
 #[test]
-fn minus_zero_is_no_length() {
+fn minus_zero_is_not_a_length() {
     for bytes in [">-0\r\n", "*-0\r\n", "$-0\r\n\r\n"] {
-        let (frames, gave_up) = found(Direction::Reply, bytes.as_bytes(), &[]);
+        let (frames, gave_up) = scan(Direction::Reply, bytes.as_bytes(), &[]);
         assert!(frames.is_empty() && gave_up, "{bytes:?}");
     }
 }
 
 #[test]
-fn a_frame_beyond_the_limit_is_refused_by_its_header() {
-    let (_, gave_up) = found(Direction::Reply, b"$67108865\r\n", &[]);
+fn frame_beyond_the_limit_is_rejected_by_its_header() {
+    let (_, gave_up) = scan(Direction::Reply, b"$67108865\r\n", &[]);
     assert!(gave_up);
-    let (_, gave_up) = found(Direction::Request, b"*2\r\n$3\r\nSET\r\n$67108864\r\n", &[]);
+    let (_, gave_up) = scan(Direction::Request, b"*2\r\n$3\r\nSET\r\n$67108864\r\n", &[]);
     assert!(gave_up, "the frame is longer than its last argument");
 }
 
 #[test]
-fn the_longest_key_is_the_one_that_is_named() {
+fn longest_matching_key_is_named() {
     let keys = Keys::new(&["a:1".to_owned(), "a:12".to_owned(), String::new()]);
     let key = |words: &[&str]| {
         let words: Vec<_> = words
@@ -327,7 +327,7 @@ fn the_longest_key_is_the_one_that_is_named() {
     assert_eq!(key(&["GET", "a:1"]), Some(0));
     assert_eq!(key(&["GET", "x{a:12}"]), Some(1));
     assert_eq!(key(&["GET", "a:", "1"]), None);
-    // Lengths between the arguments are not part of them.
+    // The length lines between the arguments are not part of them.
     let lengths = Keys::new(&["$3".to_owned()]);
     let get = b"*2\r\n$3\r\nGET\r\n$1\r\nx\r\n";
     assert_eq!(command::read(get, Shape::Command, &lengths, IDLE).key, None);

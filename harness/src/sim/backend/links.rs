@@ -47,7 +47,7 @@ impl Links for Rc<SimBackend> {
 
     fn idle_wait(&self, worker: usize) -> Option<IdleWait> {
         let (now, state) = (self.network.now(), self.network.state.borrow());
-        let silence = state.workers.get(worker)?.traffic.silence(now.sim_ns)?;
+        let silence = state.workers.get(worker)?.traffic.idle_wait(now.sim_ns)?;
         Some(IdleWait {
             from_ns: now.run_ns(silence.from_ns),
             until_ns: now.run_ns(silence.until_ns),
@@ -58,7 +58,7 @@ impl Links for Rc<SimBackend> {
     fn first_idle_wait(&self, worker: usize) -> Option<(u64, u64)> {
         let (now, state) = (self.network.now(), self.network.state.borrow());
         let traffic = &state.workers.get(worker)?.traffic;
-        let (from_ns, until_ns) = traffic.first_silence(now.sim_ns)?;
+        let (from_ns, until_ns) = traffic.first_idle_wait(now.sim_ns)?;
         Some((now.run_ns(from_ns), now.run_ns(until_ns)))
     }
 

@@ -1,4 +1,4 @@
-//! Connections to real servers that die and come back, and to one that swallows replies.
+//! Connections to real servers that die and come back, and to a server that swallows replies.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ async fn set(node: &mut Node, key: &str) -> RedisResult<()> {
 }
 
 #[tokio::test]
-async fn a_server_that_dies_and_comes_back_is_connected_again() {
+async fn restarted_server_is_reconnected() {
     let mut server = RedisServer::start();
     let mut node = node(&server.url(), TIMEOUT);
     let mut clone = node.clone();
@@ -31,18 +31,18 @@ async fn a_server_that_dies_and_comes_back_is_connected_again() {
         for _ in 0..3 {
             let error = set(&mut node, "k").await.unwrap_err();
             assert!(error.is_io_error(), "{error}");
-            // It failed because there is no server, and not by waiting for one.
+            // It failed because there is no server, not because of a timeout.
             assert!(!error.is_timeout(), "{error}");
         }
         server.start_again();
-        // The very first command after that works, on every clone.
+        // The very first command after the restart works, on every clone.
         set(&mut node, "k").await.unwrap();
         set(&mut clone, "k").await.unwrap();
     }
 }
 
 #[tokio::test]
-async fn a_dead_node_does_not_prevent_the_start() {
+async fn dead_node_does_not_prevent_the_start() {
     let mut server = RedisServer::start();
     server.kill();
     let mut node = node(&server.url(), TIMEOUT);
@@ -57,7 +57,7 @@ async fn a_dead_node_does_not_prevent_the_start() {
 }
 
 #[tokio::test]
-async fn an_error_reply_leaves_the_connection_as_it_is() {
+async fn error_reply_keeps_the_connection() {
     let server = RedisServer::start();
     let mut node = node(&server.url(), TIMEOUT);
     let id = redis::cmd("CLIENT").arg("ID").to_owned();
@@ -88,8 +88,8 @@ async fn pipelines_go_through() {
     assert_eq!((set.as_str(), get), ("OK", 5));
 }
 
-/// A server that swallows the first reply and answers everything after that with its number, on
-/// each connection anew.
+/// Starts a server that swallows the first reply on its first connection, and echoes the last word of every other
+/// command.
 async fn swallowing_server() -> (String, tokio::task::JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("redis://{}", listener.local_addr().unwrap());
@@ -103,10 +103,10 @@ async fn swallowing_server() -> (String, tokio::task::JoinHandle<()>) {
                 let mut first = swallowing;
                 while let Ok(count @ 1..) = stream.read(&mut bytes).await {
                     if !std::mem::replace(&mut first, false) {
-                        // Each command comes in one piece here, and says what it wants to hear.
+                        // Each command arrives in one piece here, and ends with its expected reply.
                         let text = String::from_utf8_lossy(&bytes[..count]).into_owned();
-                        let wanted = text.lines().last().unwrap();
-                        let reply = format!("+{wanted}\r\n");
+                        let word = text.lines().last().unwrap();
+                        let reply = format!("+{word}\r\n");
                         stream.write_all(reply.as_bytes()).await.unwrap();
                     }
                 }
@@ -120,9 +120,9 @@ async fn echo(node: &mut Node, word: &str) -> RedisResult<String> {
     redis::cmd("ECHO").arg(word).query_async(node).await
 }
 
-/// Replies must not be taken for those of the command before, whose reply never came.
+/// A reply must not be matched to the command before, whose reply never arrived.
 #[tokio::test]
-async fn after_a_lost_reply_the_next_command_gets_its_own() {
+async fn command_after_a_lost_reply_gets_its_own() {
     let (url, serving) = swallowing_server().await;
     let mut node = node(&url, Duration::from_millis(500));
     let error = echo(&mut node, "one").await.unwrap_err();
@@ -131,20 +131,20 @@ async fn after_a_lost_reply_the_next_command_gets_its_own() {
     serving.abort();
 }
 
-/// The same when the caller's own patience ends first, as redlock's does.
+/// The caller's own timeout ends first, as redlock's does.
 #[tokio::test]
-async fn after_a_command_that_was_given_up_too() {
+async fn command_after_a_cancelled_one_gets_its_own() {
     let (url, serving) = swallowing_server().await;
     let mut node = node(&url, TIMEOUT);
-    let given_up = tokio::time::timeout(Duration::from_millis(50), echo(&mut node, "one")).await;
-    assert!(given_up.is_err());
+    let cancelled = tokio::time::timeout(Duration::from_millis(50), echo(&mut node, "one")).await;
+    assert!(cancelled.is_err());
     assert_eq!(echo(&mut node, "two").await.unwrap(), "two");
     serving.abort();
 }
 
-/// The positive control: redis-rs's own manager takes the second reply for the first.
+/// The positive control: redis-rs's own manager matches the second reply to the first command.
 #[tokio::test]
-async fn the_manager_of_redis_rs_would_fail_that() {
+async fn redis_rs_manager_mismatches_replies() {
     let (url, serving) = swallowing_server().await;
     let config = redis::aio::ConnectionManagerConfig::new()
         .set_response_timeout(Some(Duration::from_millis(50)));
@@ -161,7 +161,7 @@ async fn the_manager_of_redis_rs_would_fail_that() {
 }
 
 #[tokio::test]
-async fn what_is_no_address_is_named() {
+async fn invalid_address_is_named() {
     let error = connect(&["http://example.org".into()], TIMEOUT)
         .err()
         .unwrap();

@@ -1,4 +1,4 @@
-//! The examples of `docs/protocol.md` are messages of the code.
+//! The examples in `docs/protocol.md` can be parsed as messages.
 
 use picklock_harness::adapter::message::{
     Answer, Notification, Request, RequestKind, WorkerMessage,
@@ -11,13 +11,13 @@ fn document() -> String {
     std::fs::read_to_string(project_root().join("docs/protocol.md")).unwrap()
 }
 
-/// What the document writes after an arrow.
+/// Returns the texts that follow an arrow in the document.
 fn after<'a>(arrow: &'a str, text: &'a str) -> impl Iterator<Item = &'a str> {
     text.lines()
         .filter_map(move |line| line.strip_prefix(arrow))
 }
 
-/// Every field of the example is known: it comes back when the message is written again.
+/// Asserts that every field of the example is known: it is still there when the message is serialized again.
 fn assert_nothing_lost(line: &str, again: Value) {
     let Value::Object(original) = serde_json::from_str(line).unwrap() else {
         panic!("not an object: {line}");
@@ -28,7 +28,7 @@ fn assert_nothing_lost(line: &str, again: Value) {
 }
 
 #[test]
-fn every_line_of_the_examples_is_a_message() {
+fn every_example_line_is_a_message() {
     let text = document();
     let requests: Vec<Request> = after("-> ", &text)
         .map(|line| {
@@ -38,16 +38,16 @@ fn every_line_of_the_examples_is_a_message() {
             request
         })
         .collect();
-    let said: Vec<WorkerMessage> = after("<- ", &text)
+    let messages: Vec<WorkerMessage> = after("<- ", &text)
         .map(|line| {
-            let said: WorkerMessage =
+            let message: WorkerMessage =
                 serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
-            assert_nothing_lost(line, serde_json::to_value(&said).unwrap());
-            said
+            assert_nothing_lost(line, serde_json::to_value(&message).unwrap());
+            message
         })
         .collect();
 
-    // The examples are complete: each kind of message is among them.
+    // The examples contain each kind of message.
     let asks =
         |wanted: fn(&RequestKind) -> bool| requests.iter().any(|request| wanted(&request.ask));
     assert!(asks(|ask| matches!(ask, RequestKind::Init(_))));
@@ -56,8 +56,9 @@ fn every_line_of_the_examples_is_a_message() {
     assert!(asks(|ask| matches!(ask, RequestKind::Release { .. })));
     assert!(asks(|ask| matches!(ask, RequestKind::Ping)));
     let answers = |wanted: fn(&Answer) -> bool| {
-        said.iter()
-            .any(|said| matches!(said, WorkerMessage::Reply { answer, .. } if wanted(answer)))
+        messages
+            .iter()
+            .any(|message| matches!(message, WorkerMessage::Reply { answer, .. } if wanted(answer)))
     };
     assert!(answers(|answer| matches!(answer, Answer::Ready { .. })));
     assert!(answers(|answer| matches!(answer, Answer::Granted { .. })));
@@ -70,8 +71,9 @@ fn every_line_of_the_examples_is_a_message() {
     assert!(answers(|answer| matches!(answer, Answer::Pong)));
     assert!(answers(|answer| matches!(answer, Answer::Error { .. })));
     let events = |wanted: fn(&Notification) -> bool| {
-        said.iter()
-            .any(|said| matches!(said, WorkerMessage::Event(event) if wanted(event)))
+        messages
+            .iter()
+            .any(|message| matches!(message, WorkerMessage::Event(event) if wanted(event)))
     };
     assert!(events(|event| matches!(
         event,
@@ -79,18 +81,21 @@ fn every_line_of_the_examples_is_a_message() {
     )));
     assert!(events(|event| matches!(event, Notification::Lost { .. })));
 
-    // And every request is answered, with several clients in any order, but for what has no answer of its own.
-    let mut replied: Vec<u64> = said
+    // Every request is answered, with several clients in any order, except requests without a reply of their own.
+    let mut replies: Vec<u64> = messages
         .iter()
-        .filter_map(|said| match said {
+        .filter_map(|message| match message {
             WorkerMessage::Reply { id, .. } => Some(*id),
             WorkerMessage::Event(_) => None,
         })
         .collect();
     let is_answered = |request: &&Request| !matches!(request.ask, RequestKind::Cancel { .. });
-    let asked = requests.iter().filter(is_answered);
-    let mut asked: Vec<u64> = asked.map(|request| request.id).collect();
-    replied.sort_unstable();
-    asked.sort_unstable();
-    assert_eq!(asked, replied);
+    let mut answered: Vec<u64> = requests
+        .iter()
+        .filter(is_answered)
+        .map(|request| request.id)
+        .collect();
+    replies.sort_unstable();
+    answered.sort_unstable();
+    assert_eq!(answered, replies);
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 use picklock_harness::adapter::serve::serve;
 use picklock_impls::{DynLock, Grant, Lock, LockError};
 
-/// Nobody gets it.
-struct Never;
+/// A lock that is never granted.
+struct NeverGrants;
 
-impl Lock for Never {
+impl Lock for NeverGrants {
     async fn acquire(
         &mut self,
         _: &str,
@@ -23,22 +23,22 @@ impl Lock for Never {
     }
 }
 
-/// What is said to these requests.
-async fn said(requests: &[&str]) -> Vec<String> {
-    let mut said = Vec::new();
-    let build = |_, _| async { Ok(Box::new(Never) as Box<dyn DynLock>) };
+/// Returns the lines that answer these requests.
+async fn replies_to(requests: &[&str]) -> Vec<String> {
+    let mut output = Vec::new();
+    let build = |_, _| async { Ok(Box::new(NeverGrants) as Box<dyn DynLock>) };
     let input = requests.join("\n") + "\n";
-    serve(input.as_bytes(), &mut said, build, |_| {})
+    serve(input.as_bytes(), &mut output, build, |_| {})
         .await
         .unwrap();
-    let said = String::from_utf8(said).unwrap();
-    said.lines().map(str::to_owned).collect()
+    let output = String::from_utf8(output).unwrap();
+    output.lines().map(str::to_owned).collect()
 }
 
-/// What it had under way goes on with the process, which others share.
+/// The background tasks of the ended client continue with the process, which other clients share.
 #[tokio::test]
 async fn process_of_a_client_that_has_ended_serves_others() {
-    let said = said(&[
+    let replies = replies_to(&[
         r#"{"id":1,"op":"init","protocol":1,"worker":0,"nodes":[],"timeout_ms":1,"seed":1}"#,
         r#"{"id":2,"op":"end-client"}"#,
         r#"{"id":3,"client":1,"op":"join","nodes":[],"seed":1}"#,
@@ -50,6 +50,9 @@ async fn process_of_a_client_that_has_ended_serves_others() {
         r#"{"id":3,"client":1,"reply":"joined"}"#,
         r#"{"id":4,"client":1,"reply":"refused"}"#,
     ] {
-        assert!(said.iter().any(|one| one == line), "no {line} in {said:#?}");
+        assert!(
+            replies.iter().any(|one| one == line),
+            "no {line} in {replies:#?}"
+        );
     }
 }

@@ -1,5 +1,4 @@
-//! The adapter protocol from both ends: real processes, real Redis servers, and the document that
-//! describes it.
+//! The adapter protocol from both ends: real processes, real Redis servers, and the document that describes it.
 
 #[path = "../../../../impls/tests/integration/redis_server.rs"]
 pub mod redis_server;

@@ -1,4 +1,4 @@
-//! Worker processes that are frozen, thawed, killed, or that misbehave by themselves.
+//! Worker processes that are frozen, thawed, killed, or that misbehave on their own.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,15 +10,15 @@ use picklock_harness::adapter::protocol_fault::ProtocolFault;
 
 use super::talk::{Talk, acquire, init};
 
-/// The state letter of a process: `T` is stopped; `None`, there is no such process.
+/// Returns the state letter of a process, such as `T` for stopped, or `None` if there is no such process.
 fn state(pid: u32) -> Option<char> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, rest) = stat.rsplit_once(')')?;
     rest.trim_start().chars().next()
 }
 
-/// Waits until there is no such process, or only its corpse. One that lives on would do so for
-/// ever; the bound is there to let a defect be seen.
+/// Waits until the process has exited or is a zombie. A process that survives would do so forever, so the wait is
+/// limited.
 async fn gone(pid: u32) {
     let dying = async {
         while state(pid).is_some_and(|state| state != 'Z') {
@@ -33,7 +33,7 @@ async fn gone(pid: u32) {
 }
 
 #[tokio::test]
-async fn a_polite_worker_answers() {
+async fn polite_worker_answers() {
     let mut talk = Talk::with_adapter("polite.py", &[]);
     let ready = talk.answer(init(vec![])).await;
     assert!(matches!(ready, Answer::Ready { name: Some(name), .. } if name == "polite"));
@@ -42,19 +42,19 @@ async fn a_polite_worker_answers() {
 }
 
 #[tokio::test]
-async fn a_frozen_worker_stands_still_until_it_is_thawed() {
+async fn frozen_worker_does_not_answer_until_thawed() {
     let mut talk = Talk::with_adapter("polite.py", &[]);
     assert_eq!(talk.answer(RequestKind::Ping).await, Answer::Pong);
     let control = talk.worker.control.clone();
     for _ in 0..3 {
         control.freeze().await.unwrap();
-        // It is not about to stop: it has stopped.
+        // The process has stopped already.
         assert_eq!(state(control.pid()), Some('T'));
         talk.send(RequestKind::Ping).await;
-        // Time for an answer that must not come; a worker that runs would need a fraction.
-        let silence =
+        // Wait for a reply that must not arrive; a running worker would need a fraction of this time.
+        let reply =
             tokio::time::timeout(Duration::from_millis(100), talk.worker.stdout.next()).await;
-        assert!(silence.is_err(), "{silence:?}");
+        assert!(reply.is_err(), "{reply:?}");
         control.thaw().await.unwrap();
         assert!(matches!(
             talk.worker.stdout.next().await,
@@ -64,24 +64,24 @@ async fn a_frozen_worker_stands_still_until_it_is_thawed() {
 }
 
 #[tokio::test]
-async fn freezing_goes_on_while_somebody_listens() {
+async fn worker_can_be_frozen_and_killed_while_a_task_reads() {
     let mut talk = Talk::with_adapter("polite.py", &[]);
     assert_eq!(talk.answer(RequestKind::Ping).await, Answer::Pong);
     let control = talk.worker.control.clone();
     let mut listening = Box::pin(talk.worker.stdout.next());
     assert!(listening.as_mut().now_or_never().is_none());
     control.freeze().await.unwrap();
-    // A frozen process can be killed, and its listener hears of it.
+    // A frozen process can be killed, and its reader receives the exit.
     let how = control.kill().await;
     assert_eq!(how, "killed by signal 9 (SIGKILL)");
     assert_eq!(listening.await, WorkerOutput::Exited(how));
 }
 
 #[tokio::test]
-async fn what_is_gone_cannot_be_frozen_or_thawed() {
+async fn exited_worker_cannot_be_frozen_or_thawed() {
     let mut talk = Talk::with_adapter("exit.py", &["ping"]);
-    let heard = talk.ask(RequestKind::Ping).await;
-    assert_eq!(heard, WorkerOutput::Exited("exited with status 3".into()));
+    let output = talk.ask(RequestKind::Ping).await;
+    assert_eq!(output, WorkerOutput::Exited("exited with status 3".into()));
     let control = talk.worker.control.clone();
     for outcome in [control.freeze().await, control.thaw().await] {
         let error = outcome.unwrap_err();
@@ -91,10 +91,10 @@ async fn what_is_gone_cannot_be_frozen_or_thawed() {
             "{error}"
         );
     }
-    // Killing it is no error, and tells how it really ended.
+    // Killing it is not an error, and returns how it really ended.
     assert_eq!(control.kill().await, "exited with status 3");
     assert_eq!(state(control.pid()), None, "it was reaped");
-    // It stays so.
+    // Later reads return the exit again.
     assert!(matches!(
         talk.worker.stdout.next().await,
         WorkerOutput::Exited(_)
@@ -102,7 +102,7 @@ async fn what_is_gone_cannot_be_frozen_or_thawed() {
 }
 
 #[tokio::test]
-async fn exits_are_told_in_words() {
+async fn exits_are_described() {
     for (how, words) in [
         ("0", "exited with status 0"),
         ("7", "exited with status 7"),
@@ -118,17 +118,17 @@ async fn exits_are_told_in_words() {
 }
 
 #[tokio::test]
-async fn garbage_is_heard_and_the_talk_goes_on() {
+async fn garbage_is_reported_and_later_requests_are_answered() {
     for (kind, start, length, fault) in [
         ("text", "Connected to Redis!", 19, ProtocolFault::NotJson),
         ("foreign", "{\"status\": \"ok\"}", 16, ProtocolFault::NoKind),
-        // With the mark that something was left out.
+        // Including the ellipsis.
         ("huge", "xxx", 201, ProtocolFault::TooLong),
     ] {
         let mut talk = Talk::with_adapter("garbage.py", &["acquire", kind]);
         talk.answer(init(vec![])).await;
         let WorkerOutput::Garbage(malformed) = talk.ask(acquire("k", 1000)).await else {
-            panic!("{kind} is no garbage");
+            panic!("{kind} is not garbage");
         };
         assert_eq!(malformed.fault, fault);
         let text = malformed.line;
@@ -139,27 +139,26 @@ async fn garbage_is_heard_and_the_talk_goes_on() {
 }
 
 #[tokio::test]
-async fn one_that_hangs_is_silent_and_can_be_killed() {
+async fn hanging_worker_does_not_answer_and_can_be_killed() {
     let mut talk = Talk::with_adapter("hang.py", &["acquire"]);
     talk.answer(init(vec![])).await;
     talk.send(acquire("k", 1000)).await;
-    // The next question is answered, the one before never was.
+    // The next request is answered, the one before never was.
     let id = talk.send(RequestKind::Ping).await;
-    let heard = talk.worker.stdout.next().await;
+    let output = talk.worker.stdout.next().await;
     assert!(
-        matches!(&heard, WorkerOutput::Message(said) if serde_json::to_value(said).unwrap()["id"] == id),
-        "{heard:?}"
+        matches!(&output, WorkerOutput::Message(message) if serde_json::to_value(message).unwrap()["id"] == id),
+        "{output:?}"
     );
     talk.worker.control.kill().await;
 }
 
-/// A process that it leaves behind, and that holds its output open, neither survives nor makes us
-/// wait.
+/// A process that the worker leaves behind and that holds its output open is killed, and delays nothing.
 #[tokio::test]
-async fn the_whole_group_dies_with_its_leader() {
+async fn whole_group_dies_with_its_leader() {
     let mut talk = Talk::with_adapter("exit.py", &["ping", "orphan"]);
-    let heard = talk.ask(RequestKind::Ping).await;
-    assert_eq!(heard, WorkerOutput::Exited("exited with status 0".into()));
+    let output = talk.ask(RequestKind::Ping).await;
+    assert_eq!(output, WorkerOutput::Exited("exited with status 0".into()));
     let orphan: u32 = talk.logged_number().await;
     gone(orphan).await;
 }
@@ -185,23 +184,24 @@ async fn grandchildren_are_frozen_and_killed_with_the_group() {
     gone(grandchild).await;
 }
 
-/// A wrapper around a busy process that has a session of its own. That process has another parent,
-/// or, with `hidden`, an empty environment.
+/// Returns a wrapper around a busy process that has its own session. That process has another parent or, with
+/// `hidden`, an empty environment.
 fn daemon(hidden: bool) -> String {
     let busy = "import time; end = time.monotonic() + 60\\nwhile time.monotonic() < end: pass";
-    // One that hides is found below its parent.
-    let (environment, last) = match hidden {
-        true => ("{}", "time.sleep(60)"),
-        false => ("os.environ", "os._exit(0)"),
+    // A process without the mark is found below its parent.
+    let (environment, last) = if hidden {
+        ("{}", "time.sleep(60)")
+    } else {
+        ("os.environ", "os._exit(0)")
     };
     format!(
         "
 import os, sys, time
-pid, told = os.pipe()
+pid, pid_writer = os.pipe()
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
-        os.write(told, str(os.getpid()).encode())
+        os.write(pid_writer, str(os.getpid()).encode())
         os.execve(sys.executable, [sys.executable, '-c', '{busy}'], {environment})
     {last}
 print(os.read(pid, 32).decode(), file=sys.stderr, flush=True)
@@ -229,13 +229,13 @@ async fn descendants_are_frozen_and_killed_wherever_they_went() {
     }
 }
 
-/// The worker itself has ended, and its daemon has not.
+/// The worker itself has exited, and its daemon has not.
 #[tokio::test]
-async fn a_daemon_is_killed_after_its_worker_has_ended() {
+async fn daemon_is_killed_after_its_worker_has_exited() {
     let code = daemon(false).replace("for line in", "sys.exit(3)\nfor line in");
     let mut talk = Talk::start(&["python3", "-c", &code]);
-    let heard = talk.worker.stdout.next().await;
-    assert_eq!(heard, WorkerOutput::Exited("exited with status 3".into()));
+    let output = talk.worker.stdout.next().await;
+    assert_eq!(output, WorkerOutput::Exited("exited with status 3".into()));
     let daemon: u32 = talk.logged_number().await;
     assert!(state(daemon).is_some_and(|state| state != 'Z'));
     talk.worker.control.kill().await;
@@ -254,15 +254,15 @@ async fn dropping_all_handles_kills_the_group() {
 }
 
 #[tokio::test]
-async fn closing_the_output_is_an_end_too() {
+async fn closed_output_counts_as_exit() {
     let mut talk = Talk::with_adapter("exit.py", &["ping", "silent"]);
-    let heard = talk.ask(RequestKind::Ping).await;
+    let output = talk.ask(RequestKind::Ping).await;
     let words = "closed its standard output, and was killed by signal 9 (SIGKILL)";
-    assert_eq!(heard, WorkerOutput::Exited(words.into()));
+    assert_eq!(output, WorkerOutput::Exited(words.into()));
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_is_named() {
+async fn program_that_cannot_start_is_named() {
     let logs = tempfile::tempdir().unwrap();
     let spawn = |argv: &[String], log: &Path| WorkerProcess::spawn(argv, log, |_| {}).err();
     let log = logs.path().join("log");
@@ -275,7 +275,7 @@ async fn what_cannot_be_started_is_named() {
 }
 
 #[tokio::test]
-async fn prepare_has_the_last_word() {
+async fn prepare_can_change_the_environment() {
     let code = "import os; print(os.environ['PURPOSE'])";
     let argv = ["python3".to_owned(), "-c".to_owned(), code.to_owned()];
     let logs = tempfile::tempdir().unwrap();
@@ -284,7 +284,7 @@ async fn prepare_has_the_last_word() {
     })
     .unwrap();
     let WorkerOutput::Garbage(malformed) = worker.stdout.next().await else {
-        panic!("that is no message");
+        panic!("expected garbage");
     };
     assert_eq!(malformed.line, "a test");
     assert_eq!(
@@ -293,7 +293,7 @@ async fn prepare_has_the_last_word() {
     );
 }
 
-/// Traces a process and then does nothing about it: the first word is its number.
+/// A program that traces the process whose PID is its argument, and then does nothing.
 const TRACER: &str = "
 import ctypes, sys, time
 libc = ctypes.CDLL(None)
@@ -304,24 +304,26 @@ print('traces', flush=True)
 time.sleep(3600)
 ";
 
-/// Whoever is traced is not seen to have ended before its tracer has looked.
+/// A traced process cannot be reaped before its tracer has waited for it.
 #[tokio::test]
 async fn killed_process_that_a_tracer_holds_is_given_up() {
     use std::io::BufRead;
     let mut talk = Talk::with_adapter("polite.py", &[]);
     assert_eq!(talk.answer(RequestKind::Ping).await, Answer::Pong);
     let control = talk.worker.control.clone();
-    let mut tracer = std::process::Command::new("python3");
-    tracer.args(["-c", TRACER, &control.pid().to_string()]);
-    let mut tracer = tracer.stdout(std::process::Stdio::piped()).spawn().unwrap();
-    let mut said = String::new();
+    let mut tracer = std::process::Command::new("python3")
+        .args(["-c", TRACER, &control.pid().to_string()])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
     let output = tracer.stdout.take().unwrap();
     std::io::BufReader::new(output)
-        .read_line(&mut said)
+        .read_line(&mut line)
         .unwrap();
-    assert_eq!(said, "traces\n");
+    assert_eq!(line, "traces\n");
     let how = control.kill().await;
-    assert!(how.contains("has not ended"), "{how}");
+    assert!(how.contains("has not exited"), "{how}");
     assert!(!control.has_ended());
     tracer.kill().unwrap();
     tracer.wait().unwrap();

@@ -1,4 +1,4 @@
-//! The worker's end, in virtual time and inside this process: streams in memory, a scripted lock.
+//! The worker's end in virtual time within this process: in-memory streams and a scripted lock.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -23,8 +23,8 @@ use tokio::sync::mpsc;
 use super::redis_server::RedisServer;
 use super::talk::{acquire, extend, init, release};
 
-/// Grants `steady` after 31 ms, and `interrupted` 200 ms late; cannot extend `silent`, fails for other keys, and says what it is
-/// told to say.
+/// A lock that grants `steady` after 31 ms and `interrupted` 200 ms late, cannot extend `silent`, fails for other
+/// keys, and sends the notices that the test provides.
 struct Scripted {
     notices: mpsc::UnboundedReceiver<Notice>,
     releases: u32,
@@ -44,8 +44,7 @@ impl Lock for Scripted {
                 fence: Some(7),
                 valid_until: Some(Deadline::after(ttl - Duration::from_micros(10_300))),
             })),
-            // The machine gives its time to somebody else between the lock's last look at the clock and
-            // its return.
+            // The process loses the CPU between the lock's last reading of the clock and its return.
             "interrupted" => {
                 let valid_until = Some(Deadline::after(ttl));
                 tokio::time::sleep(Duration::from_millis(200)).await;
@@ -83,7 +82,7 @@ impl Lock for Scripted {
         }))
     }
 
-    /// Fails once, then works.
+    /// Fails the first time, and succeeds later.
     async fn release(&mut self, _key: &str, _grant: &Grant) -> Result<bool, LockError> {
         self.releases += 1;
         match self.releases {
@@ -105,12 +104,12 @@ struct Driver {
     writer: WriteHalf<DuplexStream>,
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     notices: mpsc::UnboundedSender<Notice>,
-    complaints: Rc<RefCell<Vec<String>>>,
+    log: Rc<RefCell<Vec<String>>>,
     next_id: u64,
 }
 
 impl Driver {
-    async fn hear(&mut self) -> WorkerMessage {
+    async fn receive(&mut self) -> WorkerMessage {
         let line = self.lines.next_line().await.unwrap().expect("a line");
         serde_json::from_str(&line).unwrap()
     }
@@ -130,7 +129,7 @@ impl Driver {
         })
         .unwrap();
         self.write(&request).await;
-        match self.hear().await {
+        match self.receive().await {
             WorkerMessage::Reply {
                 id: replied,
                 answer,
@@ -143,16 +142,16 @@ impl Driver {
 
 /// Runs `talk` against a worker with the scripted lock.
 async fn with_worker(talk: impl AsyncFnOnce(&mut Driver)) {
-    let (notices, heard) = mpsc::unbounded_channel();
-    let heard = RefCell::new(Some(heard));
+    let (notices, receiver) = mpsc::unbounded_channel();
+    let receiver = RefCell::new(Some(receiver));
     let build = |init: Init, _: Canceller| {
-        let heard = heard.take();
+        let receiver = receiver.take();
         async move {
             if init.options.contains_key("impossible") {
                 return Err("that cannot be built".to_owned());
             }
             let lock: Box<dyn DynLock> = Box::new(Scripted {
-                notices: heard.unwrap(),
+                notices: receiver.unwrap(),
                 releases: 0,
             });
             Ok(lock)
@@ -161,7 +160,7 @@ async fn with_worker(talk: impl AsyncFnOnce(&mut Driver)) {
     with_worker_of(build, notices, talk).await;
 }
 
-/// Runs `talk` against a served worker, and sees it end when the driver hangs up.
+/// Runs `talk` against a served worker, which must end when the driver closes the connection.
 async fn with_worker_of<F>(
     build: impl Fn(Init, Canceller) -> F,
     notices: mpsc::UnboundedSender<Notice>,
@@ -172,19 +171,19 @@ async fn with_worker_of<F>(
     let (driver_end, worker_end) = tokio::io::duplex(1 << 16);
     let (worker_reader, worker_writer) = tokio::io::split(worker_end);
     let (driver_reader, driver_writer) = tokio::io::split(driver_end);
-    let complaints = Rc::new(RefCell::new(Vec::new()));
-    let log = complaints.clone();
+    let log = Rc::new(RefCell::new(Vec::new()));
+    let worker_log = log.clone();
     let worker = serve(
         BufReader::new(worker_reader),
         worker_writer,
         build,
-        move |complaint| log.borrow_mut().push(complaint.to_owned()),
+        move |message| worker_log.borrow_mut().push(message.to_owned()),
     );
     let mut driver = Driver {
         writer: driver_writer,
         lines: BufReader::new(driver_reader).lines(),
         notices,
-        complaints,
+        log,
         next_id: 1,
     };
     let talking = async {
@@ -196,7 +195,7 @@ async fn with_worker_of<F>(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_grant_says_what_it_is_worth_when_it_is_written() {
+async fn grant_reports_its_validity_when_written() {
     with_worker(async |driver| {
         assert!(matches!(
             driver.ask(init(vec![])).await,
@@ -219,7 +218,7 @@ async fn a_grant_says_what_it_is_worth_when_it_is_written() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_interruption_does_not_make_a_lease_longer() {
+async fn interruption_does_not_extend_the_reported_lease() {
     with_worker(async |driver| {
         driver.ask(init(vec![])).await;
         let granted = driver.ask(acquire("interrupted", 1000)).await;
@@ -250,7 +249,7 @@ async fn errors_keep_their_certainty() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_that_cannot_be_extended_says_so_and_keeps_its_grant() {
+async fn unsupported_extension_keeps_the_grant() {
     with_worker(async |driver| {
         driver.ask(init(vec![])).await;
         driver.ask(acquire("silent", 1000)).await;
@@ -271,7 +270,7 @@ async fn a_lock_that_cannot_be_extended_says_so_and_keeps_its_grant() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_grant_is_kept_until_it_is_released() {
+async fn grant_is_kept_until_it_is_released() {
     with_worker(async |driver| {
         driver.ask(init(vec![])).await;
         driver.ask(acquire("steady", 1000)).await;
@@ -285,7 +284,7 @@ async fn a_grant_is_kept_until_it_is_released() {
         assert_eq!(extended, expected);
         let unknown = driver.ask(release("steady", "t1")).await;
         assert!(matches!(unknown, Answer::Error { definite: true, .. }));
-        // A release that failed can be tried again.
+        // A failed release can be repeated.
         let failed = driver.ask(release("steady", "t1+")).await;
         assert!(matches!(
             failed,
@@ -308,7 +307,7 @@ async fn a_grant_is_kept_until_it_is_released() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn notices_come_unasked() {
+async fn notices_are_sent_unprompted() {
     with_worker(async |driver| {
         driver.ask(init(vec![])).await;
         driver.ask(acquire("steady", 1000)).await;
@@ -325,15 +324,15 @@ async fn notices_come_unasked() {
             elapsed_ms: Some(501),
             client: None,
         });
-        assert_eq!(driver.hear().await, expected);
+        assert_eq!(driver.receive().await, expected);
         let lost = Notice::Lost { token: "t1".into() };
         driver.notices.send(lost).unwrap();
         let expected = WorkerMessage::Event(Notification::Lost {
             token: "t1".into(),
             client: None,
         });
-        assert_eq!(driver.hear().await, expected);
-        // What was lost can still be given back.
+        assert_eq!(driver.receive().await, expected);
+        // A lost grant can still be released.
         let failed = driver.ask(release("steady", "t1")).await;
         assert!(matches!(
             failed,
@@ -346,9 +345,9 @@ async fn notices_come_unasked() {
     .await;
 }
 
-/// What the lock says while it is busy comes out before the next request is answered.
+/// A notice that is pending is sent before the next request is answered.
 #[tokio::test(start_paused = true)]
-async fn a_notice_is_not_kept_secret_by_a_busy_driver() {
+async fn notice_precedes_the_next_reply() {
     with_worker(async |driver| {
         driver.ask(init(vec![])).await;
         driver.ask(acquire("steady", 1000)).await;
@@ -359,7 +358,7 @@ async fn a_notice_is_not_kept_secret_by_a_busy_driver() {
             .unwrap();
         driver.write(r#"{"id":90,"op":"ping"}"#).await;
         assert_eq!(
-            driver.hear().await,
+            driver.receive().await,
             WorkerMessage::Event(Notification::Lost {
                 token: token(),
                 client: None
@@ -370,15 +369,15 @@ async fn a_notice_is_not_kept_secret_by_a_busy_driver() {
             client: None,
             answer: Answer::Pong,
         };
-        assert_eq!(driver.hear().await, pong);
+        assert_eq!(driver.receive().await, pong);
     })
     .await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_no_request_gets_help() {
+async fn invalid_request_gets_a_usage_error() {
     with_worker(async |driver| {
-        // With a number that can be answered …
+        // With an `id`, so that it can be answered.
         for line in [
             r#"{"id":5,"op":"dance"}"#,
             r#"{"id":5,"op":"acquire","key":"k"}"#,
@@ -386,11 +385,11 @@ async fn what_is_no_request_gets_help() {
             r#"{"id":5,"op":"acquire","key":7,"ttl_ms":-1,"wait_ms":0}"#,
         ] {
             driver.write(line).await;
-            let said: Value = serde_json::to_value(driver.hear().await).unwrap();
-            assert_eq!(said["id"], json!(5), "{line}");
-            assert_eq!(said["definite"], json!(true), "{line}");
+            let reply: Value = serde_json::to_value(driver.receive().await).unwrap();
+            assert_eq!(reply["id"], json!(5), "{line}");
+            assert_eq!(reply["definite"], json!(true), "{line}");
         }
-        // … and without.
+        // Without an `id`.
         for line in [
             "",
             "hello",
@@ -401,7 +400,7 @@ async fn what_is_no_request_gets_help() {
             driver.write(line).await;
         }
         assert_eq!(driver.ask(RequestKind::Ping).await, Answer::Pong);
-        assert_eq!(driver.complaints.borrow().len(), 5);
+        assert_eq!(driver.log.borrow().len(), 5);
     })
     .await;
 }
@@ -425,21 +424,21 @@ async fn init_comes_first_and_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_version_and_a_lock_that_cannot_be_built_are_refused() {
+async fn unknown_version_and_failed_construction_are_refused() {
     with_worker(async |driver| {
         driver.write(r#"{"id":1,"op":"init","protocol":99,"worker":0,"nodes":[],"timeout_ms":1,"seed":1}"#).await;
-        let said = serde_json::to_string(&driver.hear().await).unwrap();
-        assert!(said.contains("protocol 99"), "{said}");
+        let reply = serde_json::to_string(&driver.receive().await).unwrap();
+        assert!(reply.contains("protocol 99"), "{reply}");
         driver.write(r#"{"id":2,"op":"init","protocol":1,"worker":0,"nodes":[],"timeout_ms":1,"seed":1,"options":{"impossible":"1"}}"#).await;
-        let said = serde_json::to_string(&driver.hear().await).unwrap();
-        assert!(said.contains("that cannot be built"), "{said}");
+        let reply = serde_json::to_string(&driver.receive().await).unwrap();
+        assert!(reply.contains("that cannot be built"), "{reply}");
     })
     .await;
 }
 
-/// The parts as the built-in worker puts them together, on five real servers.
+/// Combines the parts as the built-in worker does, on five real servers.
 #[tokio::test]
-async fn a_built_in_lock_is_served_on_real_servers() {
+async fn built_in_lock_is_served_on_real_servers() {
     let servers: Vec<RedisServer> = (0..5).map(|_| RedisServer::start()).collect();
     let urls: Vec<String> = servers.iter().map(RedisServer::url).collect();
     let build = |init: Init, canceller: Canceller| async move {

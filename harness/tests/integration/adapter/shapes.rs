@@ -1,4 +1,4 @@
-//! The messages of the code, the table of their fields and `docs/protocol.md` are the same.
+//! The messages in the code, the table of their fields and `docs/protocol.md` agree.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ fn document() -> String {
     std::fs::read_to_string(project_root().join("docs/protocol.md")).unwrap()
 }
 
-/// The fields of a message beside `id` and the one that names it.
+/// Returns the name of a message, and its fields except `id` and `tag`.
 fn fields_of(message: &Value, tag: &str) -> (String, BTreeSet<String>) {
     let object = message.as_object().unwrap();
     let name = object[tag].as_str().unwrap().to_owned();
@@ -45,7 +45,7 @@ fn shape_of<'a>(
         .collect()
 }
 
-/// One of each kind, with all its fields. A new kind does not compile here.
+/// Returns one reply of each kind, with all its fields. A new kind breaks the compilation here.
 fn answers() -> Vec<Answer> {
     let all = vec![
         Answer::Ready {
@@ -169,7 +169,7 @@ fn events() -> Vec<Notification> {
 }
 
 #[test]
-fn the_table_of_fields_is_that_of_the_code() {
+fn field_table_agrees_with_the_code() {
     let requests: BTreeSet<_> = asks().iter().map(RequestKind::op).collect();
     assert_eq!(requests, REQUESTS.iter().map(|(op, _)| *op).collect());
 
@@ -201,9 +201,9 @@ fn the_table_of_fields_is_that_of_the_code() {
     assert_eq!(written, shape_of(EVENTS));
 }
 
-/// A field that the table calls required cannot be left out, and the others can.
+/// A field that the table marks as required cannot be omitted, and the others can.
 #[test]
-fn what_the_table_requires_the_code_requires() {
+fn required_fields_agree_with_the_code() {
     for answer in answers() {
         let reply = answer.reply();
         let shape = REPLIES.iter().find(|shape| shape.name == reply).unwrap();
@@ -221,7 +221,7 @@ fn what_the_table_requires_the_code_requires() {
     }
 }
 
-/// The title of each paragraph, as a link to it has it, with its text up to the next title.
+/// Returns the text of each section, by its title as it appears in links.
 fn paragraphs(text: &str) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     let mut title = String::new();
@@ -233,7 +233,7 @@ fn paragraphs(text: &str) -> BTreeMap<String, String> {
             title = words.replace(['`', ','], "").replace(' ', "-");
             assert!(
                 all.insert(title.clone(), String::new()).is_none(),
-                "{title} stands twice"
+                "{title} occurs twice"
             );
         } else if let Some(body) = all.get_mut(&title) {
             body.push_str(line);
@@ -243,7 +243,7 @@ fn paragraphs(text: &str) -> BTreeMap<String, String> {
     all
 }
 
-/// What the document calls the value of a request's field.
+/// Returns the document's name for the type of a request's field.
 fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Array(values) if values.iter().any(Value::is_number) => "numbers",
@@ -254,7 +254,7 @@ fn kind_of(value: &Value) -> &'static str {
     }
 }
 
-fn words(kind: FieldKind) -> &'static str {
+fn type_name(kind: FieldKind) -> &'static str {
     match kind {
         FieldKind::Text => "string",
         FieldKind::Whole => "number",
@@ -264,11 +264,12 @@ fn words(kind: FieldKind) -> &'static str {
 }
 
 #[test]
-fn the_document_has_every_message_with_its_fields_and_no_others() {
+fn document_has_exactly_the_messages_and_fields_of_the_code() {
     let paragraphs = paragraphs(&document());
-    let told = |name: &str| -> Vec<(String, String)> {
-        let body = paragraphs.get(name);
-        let body = body.unwrap_or_else(|| panic!("no paragraph `{name}`"));
+    let documented = |name: &str| -> Vec<(String, String)> {
+        let body = paragraphs
+            .get(name)
+            .unwrap_or_else(|| panic!("no section `{name}`"));
         let rows = body.lines().filter(|line| line.starts_with("| `"));
         rows.map(|row| {
             let mut cells = row.split('|').map(str::trim).skip(1);
@@ -285,7 +286,7 @@ fn the_document_has_every_message_with_its_fields_and_no_others() {
             .filter(|(field, _)| *field != "op")
             .map(|(field, value)| (field.clone(), kind_of(value).to_owned()))
             .collect();
-        assert_eq!(BTreeMap::from_iter(told(op)), expected, "`{op}`");
+        assert_eq!(BTreeMap::from_iter(documented(op)), expected, "`{op}`");
     }
     for shape in REPLIES.iter().chain(EVENTS) {
         let expected: Vec<(String, String)> = shape
@@ -295,26 +296,26 @@ fn the_document_has_every_message_with_its_fields_and_no_others() {
                 let optional = if field.required { "" } else { ", optional" };
                 (
                     field.name.to_owned(),
-                    format!("{}{optional}", words(field.kind)),
+                    format!("{}{optional}", type_name(field.kind)),
                 )
             })
             .collect();
-        assert_eq!(told(shape.name), expected, "`{}`", shape.name);
+        assert_eq!(documented(shape.name), expected, "`{}`", shape.name);
     }
 }
 
-/// The answers that a request may get stand in its paragraph.
+/// The section of a request contains its possible replies.
 #[test]
-fn the_document_has_the_answers_of_every_request() {
+fn document_has_the_replies_to_every_request() {
     let paragraphs = paragraphs(&document());
     for (request, answers) in REQUESTS {
         let body = &paragraphs[*request];
-        let (_, told) = body
+        let (_, replies) = body
             .split_once("Answer: ")
-            .expect("the paragraph names the answers");
+            .expect("the section lists the replies");
         for answer in *answers {
             assert!(
-                told.contains(&format!("`{answer}`")),
+                replies.contains(&format!("`{answer}`")),
                 "{}: {answer}",
                 request
             );
@@ -322,9 +323,9 @@ fn the_document_has_the_answers_of_every_request() {
     }
 }
 
-/// What a check or a fault points to is there.
+/// The sections to which checks and faults refer exist.
 #[test]
-fn every_paragraph_that_is_pointed_to_is_in_the_document() {
+fn every_referenced_section_is_in_the_document() {
     let paragraphs = paragraphs(&document());
     let wait = std::time::Duration::ZERO;
     let mut faults = vec![
@@ -363,13 +364,13 @@ fn every_paragraph_that_is_pointed_to_is_in_the_document() {
     for paragraph in faults.chain(checks) {
         assert!(
             paragraphs.contains_key(paragraph),
-            "no paragraph `{paragraph}`"
+            "no section `{paragraph}`"
         );
     }
 }
 
 #[test]
-fn every_check_has_a_name_of_its_own() {
+fn check_names_are_unique() {
     let names: BTreeSet<&str> = CHECKS.iter().map(|check| check.name).collect();
     assert_eq!(names.len(), CHECKS.len());
 }

@@ -1,4 +1,4 @@
-//! Several clients on the one line of a process.
+//! Several clients that share one process.
 
 use std::rc::Rc;
 
@@ -19,7 +19,7 @@ struct Shared {
     _process: (Rc<SharedProcess>, WorkerControl, TempDir),
 }
 
-/// `clients` that are ready, in a process that behaves like this, and have sent `pings` each.
+/// Starts a process that behaves as `how`, with clients that are ready and have sent `pings` each.
 async fn pinged(how: &str, clients: usize, pings: u64) -> Shared {
     let path = project_root().join("tests/adapters/shared.py");
     let count = (clients as u64 * pings).to_string();
@@ -65,7 +65,7 @@ fn pong(id: u64) -> WorkerOutput {
 }
 
 #[tokio::test]
-async fn each_client_hears_its_own_answers_in_whatever_order_they_come() {
+async fn clients_receive_their_own_replies_in_any_order() {
     let test = async {
         let mut shared = pinged("well", 50, 2).await;
         for line in &mut shared.lines {
@@ -90,20 +90,20 @@ async fn ten_thousand_outstanding_requests_are_all_answered() {
 }
 
 #[tokio::test]
-async fn each_client_of_a_process_that_dies_hears_so_once() {
+async fn clients_of_a_dead_process_receive_the_exit_once() {
     let test = async {
         let mut shared = pinged("dies", 50, 1).await;
         for line in &mut shared.lines {
-            let heard = line.next().await;
-            assert_eq!(heard, WorkerOutput::Exited("exited with status 3".into()));
-            assert!(line.next().now_or_never().is_none(), "it is said twice");
+            let output = line.next().await;
+            assert_eq!(output, WorkerOutput::Exited("exited with status 3".into()));
+            assert!(line.next().now_or_never().is_none(), "it is reported twice");
         }
     };
     LocalSet::new().run_until(test).await;
 }
 
-/// What breaks the protocol is told with the client's number, or that it was answered already.
-async fn complaint(how: &str) -> String {
+/// Returns the first violation of the protocol that a process reports.
+async fn first_fault(how: &str) -> String {
     let test = async {
         let mut shared = pinged(how, 3, 1).await;
         loop {
@@ -118,14 +118,14 @@ async fn complaint(how: &str) -> String {
 }
 
 #[tokio::test]
-async fn answers_that_are_not_due_are_named() {
-    let twice = complaint("twice").await;
+async fn unexpected_replies_are_named() {
+    let twice = first_fault("twice").await;
     assert!(twice.contains("a second time"), "{twice}");
-    let unrequested = complaint("unrequested").await;
+    let unrequested = first_fault("unrequested").await;
     assert!(unrequested.contains("1000000"), "{unrequested}");
-    let other = complaint("other-client").await;
+    let other = first_fault("other-client").await;
     assert!(
-        other.contains("for client 3, and client 2 had asked"),
+        other.contains("for client 3, but client 2 sent the request"),
         "{other}"
     );
 }

@@ -1,4 +1,4 @@
-//! Talking to worker processes in a test.
+//! A driver of worker processes for tests.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use picklock_harness::adapter::message::{
 use picklock_harness::adapter::process::{WorkerOutput, WorkerProcess};
 use tempfile::TempDir;
 
-/// A worker, and where its log is.
+/// A worker process and the directory of its log.
 pub struct Talk {
     pub worker: WorkerProcess,
     pub logs: TempDir,
@@ -21,7 +21,7 @@ impl Talk {
         let logs = tempfile::tempdir().unwrap();
         let log = logs.path().join("stderr.log");
         let worker = WorkerProcess::spawn(&argv, &log, |command| {
-            // The working tree stays as it is.
+            // Leave no files in the working tree.
             command.env("PYTHONDONTWRITEBYTECODE", "1");
         })
         .unwrap();
@@ -32,7 +32,7 @@ impl Talk {
         }
     }
 
-    /// One of the ill-behaved adapters.
+    /// Starts one of the misbehaving adapters.
     pub fn with_adapter(script: &str, arguments: &[&str]) -> Self {
         let path = project_root().join("tests/adapters").join(script);
         let mut argv = vec!["python3", path.to_str().unwrap()];
@@ -44,8 +44,7 @@ impl Talk {
         std::fs::read_to_string(self.logs.path().join("stderr.log")).unwrap()
     }
 
-    /// The number that the worker writes into its log, once it is there: the log comes by another way
-    /// than the answers.
+    /// Waits for the number that the worker writes into its log, which arrives on another path than the replies.
     pub async fn logged_number(&self) -> u32 {
         loop {
             let log = self.log();
@@ -56,7 +55,7 @@ impl Talk {
         }
     }
 
-    /// Sends a request; its number.
+    /// Sends a request, and returns its number.
     pub async fn send(&mut self, ask: RequestKind) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
@@ -72,13 +71,13 @@ impl Talk {
         id
     }
 
-    /// Sends a request and hears what comes next.
+    /// Sends a request, and returns the next output.
     pub async fn ask(&mut self, ask: RequestKind) -> WorkerOutput {
         self.send(ask).await;
         self.worker.stdout.next().await
     }
 
-    /// Sends a request that must be answered.
+    /// Sends a request, and returns its reply, which must come next.
     pub async fn answer(&mut self, ask: RequestKind) -> Answer {
         let id = self.send(ask).await;
         match self.worker.stdout.next().await {

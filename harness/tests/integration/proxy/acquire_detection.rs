@@ -1,9 +1,9 @@
-//! A reply waits until it is known whether its command took a lock, where somebody wants to know.
+//! A reply waits until it is known whether its command took a lock, if the interceptor waits for that.
 
 use std::sync::{Arc, Mutex};
 
 use picklock_harness::proxy::{
-    AcquireQuestion, Acquired, CommandEffect, FrameBarrier, InterceptedFrame, Interceptor, LinkId,
+    Acquired, CommandEffect, EffectQuery, FrameBarrier, InterceptedFrame, Interceptor, LinkId,
     Proxy,
 };
 use picklock_scenarios::{Direction, Phase};
@@ -18,11 +18,11 @@ const TOOK: CommandEffect = CommandEffect {
     lock: Some(0),
 };
 
-/// Notes what is known of each reply.
+/// Records the effect of the command of each reply.
 #[derive(Clone, Default)]
-struct Noting(Arc<Mutex<Vec<(String, Acquired)>>>);
+struct RecordsEffects(Arc<Mutex<Vec<(String, Acquired)>>>);
 
-impl Interceptor for Noting {
+impl Interceptor for RecordsEffects {
     fn is_armed(&self, _: usize) -> bool {
         true
     }
@@ -33,27 +33,27 @@ impl Interceptor for Noting {
 
     fn intercept(&self, frame: &InterceptedFrame<'_>) -> Option<FrameBarrier> {
         if frame.direction == Direction::Reply {
-            let known = (frame.command.to_owned(), frame.acquired);
-            self.0.lock().unwrap().push(known);
+            let effect = (frame.command.to_owned(), frame.acquired);
+            self.0.lock().unwrap().push(effect);
         }
         None
     }
 }
 
-/// A proxy in the phase of acquiring, and the questions that it asks.
-fn asking() -> (Proxy, Noting, UnboundedReceiver<AcquireQuestion>) {
-    let noting = Noting::default();
-    let proxy = intercepted(noting.clone());
-    proxy.keep_requests("");
+/// Returns a proxy in the acquire phase, its interceptor, and the queries that it sends.
+fn acquiring_proxy() -> (Proxy, RecordsEffects, UnboundedReceiver<EffectQuery>) {
+    let interceptor = RecordsEffects::default();
+    let proxy = intercepted(interceptor.clone());
+    proxy.track_requests("");
     proxy.set_phase(LINK.worker, 1, Phase::Acquire);
-    let questions = proxy.acquire_questions();
-    (proxy, noting, questions)
+    let queries = proxy.effect_queries();
+    (proxy, interceptor, queries)
 }
 
 #[tokio::test]
-async fn reply_of_a_command_that_can_take_waits_and_those_ahead_of_it_do_not() {
+async fn reply_waits_for_its_effect_and_earlier_ones_do_not() {
     let redis = Redis::start().await;
-    let (proxy, noting, mut questions) = asking();
+    let (proxy, interceptor, mut queries) = acquiring_proxy();
     let mut client = Client::connect(proxy.open(LINK, redis.address).await.unwrap()).await;
     let words = |text: &'static str| pack(text.split(' ').map(str::as_bytes));
     let burst = [
@@ -62,19 +62,19 @@ async fn reply_of_a_command_that_can_take_waits_and_those_ahead_of_it_do_not() {
         words("APPEND lock:1 x"),
     ];
     client.write(&burst.concat()).await;
-    let question = within("a question", questions.recv()).await.unwrap();
-    assert_eq!((question.node, question.number), (0, Some(1)));
+    let query = within("a query", queries.recv()).await.unwrap();
+    assert_eq!((query.node, query.number), (0, Some(1)));
     assert_eq!(client.reply().await, "$-1\\r\\n");
     assert!(client.is_silent());
-    question.answer.send(TOOK).unwrap();
+    query.reply.send(TOOK).unwrap();
     assert_eq!(client.reply().await, ":1\\r\\n");
-    let question = within("a question", questions.recv()).await.unwrap();
-    assert_eq!(question.number, Some(2));
-    // Nobody knows any more.
-    drop(question);
+    let query = within("a query", queries.recv()).await.unwrap();
+    assert_eq!(query.number, Some(2));
+    // The effect stays unknown.
+    drop(query);
     assert_eq!(client.reply().await, ":3\\r\\n");
     proxy.close().await;
-    let known = noting.0.lock().unwrap().clone();
+    let known = interceptor.0.lock().unwrap().clone();
     let expected = [
         ("GET", Acquired::Nothing),
         ("SETNX", Acquired::Lock),
@@ -85,44 +85,44 @@ async fn reply_of_a_command_that_can_take_waits_and_those_ahead_of_it_do_not() {
 }
 
 #[tokio::test]
-async fn unanswered_question_does_not_keep_the_reply() {
+async fn unanswered_query_does_not_keep_the_reply() {
     let redis = Redis::start().await;
-    let (proxy, noting, mut questions) = asking();
+    let (proxy, interceptor, mut queries) = acquiring_proxy();
     let mut client = Client::connect(proxy.open(LINK, redis.address).await.unwrap()).await;
     assert_eq!(client.ask("SETNX lock:1 me").await, ":1\\r\\n");
-    assert!(questions.try_recv().unwrap().answer.is_closed());
+    assert!(queries.try_recv().unwrap().reply.is_closed());
     proxy.close().await;
-    let known = noting.0.lock().unwrap().clone();
+    let known = interceptor.0.lock().unwrap().clone();
     assert_eq!(known, [("SETNX".to_owned(), Acquired::Unknown)]);
 }
 
 #[tokio::test]
-async fn a_transaction_is_asked_about_when_it_is_executed() {
+async fn transaction_is_queried_when_it_is_executed() {
     let redis = Redis::start().await;
-    let (proxy, _, mut questions) = asking();
+    let (proxy, _, mut queries) = acquiring_proxy();
     let mut client = Client::connect(proxy.open(LINK, redis.address).await.unwrap()).await;
     assert_eq!(client.ask("MULTI").await, "+OK\\r\\n");
     assert_eq!(client.ask("SETNX lock:1 me").await, "+QUEUED\\r\\n");
     client.send("EXEC").await;
-    let question = within("a question", questions.recv()).await.unwrap();
-    assert_eq!(question.number, Some(2));
-    question.answer.send(TOOK).unwrap();
+    let query = within("a query", queries.recv()).await.unwrap();
+    assert_eq!(query.number, Some(2));
+    query.reply.send(TOOK).unwrap();
     assert_eq!(client.reply().await, "*1\\r\\n:1\\r\\n");
-    // What is not part of an acquisition takes nothing.
+    // A command outside an acquisition takes no lock.
     proxy.set_phase(LINK.worker, 1, Phase::Extend);
     assert_eq!(client.ask("SET lock:1 me").await, "+OK\\r\\n");
-    assert!(questions.try_recv().is_err());
+    assert!(queries.try_recv().is_err());
     proxy.close().await;
 }
 
 /// A frame's direction, its command, and the lock whose key it names.
 type Named = (Direction, String, Option<u32>);
 
-/// Notes whose key each frame names.
+/// Records the lock whose key each frame names.
 #[derive(Clone, Default)]
-struct NotingKeys(Arc<Mutex<Vec<Named>>>);
+struct RecordsKeys(Arc<Mutex<Vec<Named>>>);
 
-impl Interceptor for NotingKeys {
+impl Interceptor for RecordsKeys {
     fn is_armed(&self, _: usize) -> bool {
         true
     }
@@ -139,32 +139,32 @@ impl Interceptor for NotingKeys {
 }
 
 #[tokio::test]
-async fn key_of_another_name_is_known_by_its_first_reply_and_then_by_its_name() {
+async fn derived_key_is_known_from_its_first_reply_on() {
     let redis = Redis::start().await;
-    let noting = NotingKeys::default();
-    let proxy = intercepted(noting.clone());
-    proxy.keep_requests("");
-    let mut questions = proxy.acquire_questions();
+    let interceptor = RecordsKeys::default();
+    let proxy = intercepted(interceptor.clone());
+    proxy.track_requests("");
+    let mut queries = proxy.effect_queries();
     proxy.set_phase(LINK.worker, 1, Phase::Acquire);
     let mut client = Client::connect(proxy.open(LINK, redis.address).await.unwrap()).await;
     client.send("SETNX 5f2a me").await;
-    // Nothing was written before it, so it names no key that is known.
-    let question = within("a question", questions.recv()).await.unwrap();
-    assert_eq!(question.number, None);
-    question.answer.send(CommandEffect::default()).unwrap();
-    let question = within("a question", questions.recv()).await.unwrap();
-    assert_eq!(question.number, Some(0));
+    // No key was written before it, so it names no known key.
+    let query = within("a query", queries.recv()).await.unwrap();
+    assert_eq!(query.number, None);
+    query.reply.send(CommandEffect::default()).unwrap();
+    let query = within("a query", queries.recv()).await.unwrap();
+    assert_eq!(query.number, Some(0));
     proxy.derive_keys(LINK.node, &[(0, b"5f2a".to_vec())]);
-    question.answer.send(TOOK).unwrap();
+    query.reply.send(TOOK).unwrap();
     assert_eq!(client.reply().await, ":1\\r\\n");
     proxy.set_phase(LINK.worker, 1, Phase::Release);
     assert_eq!(client.ask("DEL 5f2a").await, ":1\\r\\n");
-    // Nobody wants to know of what belongs to no request.
+    // Frames outside a request are not queried.
     proxy.set_phase(LINK.worker, 1, Phase::Idle);
     assert_eq!(client.ask("GET other").await, "$-1\\r\\n");
-    assert!(questions.try_recv().is_err());
+    assert!(queries.try_recv().is_err());
     proxy.close().await;
-    let named = noting.0.lock().unwrap().clone();
+    let named = interceptor.0.lock().unwrap().clone();
     let (request, reply) = (Direction::Request, Direction::Reply);
     let expected = [
         (request, "SETNX", None),
@@ -178,9 +178,9 @@ async fn key_of_another_name_is_known_by_its_first_reply_and_then_by_its_name() 
     assert_eq!(named, expected);
 }
 
-/// What a holder sends unasked counts, too: it may renew without a pause.
+/// Commands that a holder sends on its own count, too: it may renew without a pause.
 #[tokio::test]
-async fn commands_count_for_who_waits_or_for_who_holds() {
+async fn commands_are_counted_for_waiters_and_holders() {
     let redis = Redis::start().await;
     let proxy = proxy();
     let mut client = Client::connect(proxy.open(LINK, redis.address).await.unwrap()).await;

@@ -1,4 +1,4 @@
-//! One end of a connection, as raw as the tests need it.
+//! A raw end of a connection.
 
 use std::io;
 use std::net::SocketAddr;
@@ -49,13 +49,13 @@ impl Client {
             .await;
     }
 
-    /// Sends a command, and returns its reply as it came.
+    /// Sends a command, and returns its reply, escaped.
     pub async fn ask(&mut self, command: &str) -> String {
         self.send(command).await;
         self.reply().await
     }
 
-    /// The bytes of the next reply.
+    /// Returns the bytes of the next reply.
     pub async fn reply_bytes(&mut self) -> Vec<u8> {
         loop {
             if let Some(len) = whole(&self.buffer) {
@@ -68,12 +68,12 @@ impl Client {
         }
     }
 
-    /// The next reply, readable.
+    /// Returns the next reply, escaped.
     pub async fn reply(&mut self) -> String {
         self.reply_bytes().await.escape_ascii().to_string()
     }
 
-    /// Exactly so many bytes.
+    /// Returns exactly `count` bytes.
     pub async fn exactly(&mut self, count: usize) -> Vec<u8> {
         while self.buffer.len() < count {
             let read = within("bytes", self.stream.read_buf(&mut self.buffer)).await;
@@ -83,7 +83,7 @@ impl Client {
         std::mem::replace(&mut self.buffer, rest)
     }
 
-    /// Everything up to the end of the stream.
+    /// Returns everything up to the end of the stream.
     pub async fn rest(&mut self) -> io::Result<Vec<u8>> {
         let mut bytes = std::mem::take(&mut self.buffer);
         within("the end", self.stream.read_to_end(&mut bytes)).await?;
@@ -94,20 +94,20 @@ impl Client {
         self.stream.shutdown().await.unwrap();
     }
 
-    /// True when not one byte is there to be read now.
+    /// Returns whether no byte is available now.
     pub fn is_silent(&self) -> bool {
         let read = self.stream.try_read(&mut [0]);
         self.buffer.is_empty() && read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// Waits for the connection's reset, and fails on an orderly end.
+    /// Waits for the connection's reset, and panics on an orderly end.
     pub async fn is_reset(&mut self) {
         let error = self.rest().await.expect_err("an orderly end");
         assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
     }
 }
 
-/// A command as an array of bulk strings.
+/// Encodes a command as an array of bulk strings.
 pub fn pack<'a>(words: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut count = 0;
     let mut body = Vec::new();
@@ -122,7 +122,7 @@ pub fn pack<'a>(words: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
     packed
 }
 
-/// The length of the first whole frame, as redis-protocol sees it.
+/// Returns the length of the first complete frame, according to redis-protocol.
 fn whole(bytes: &[u8]) -> Option<usize> {
     let by_resp2: Option<(resp2::types::RangeFrame, usize)> =
         resp2::decode::decode_range(bytes).ok().flatten();

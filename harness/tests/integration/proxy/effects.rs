@@ -1,4 +1,4 @@
-//! What each fault does, in each direction.
+//! The effect of each fault, in each direction.
 
 use std::time::Duration;
 
@@ -26,24 +26,24 @@ fn outcomes(proxy: &Proxy, direction: Direction) -> Vec<(String, FrameOutcome)> 
         .collect()
 }
 
-fn told(pairs: &[(&str, FrameOutcome)]) -> Vec<(String, FrameOutcome)> {
-    let pairs = pairs.iter();
+fn expected_outcomes(pairs: &[(&str, FrameOutcome)]) -> Vec<(String, FrameOutcome)> {
     pairs
+        .iter()
         .map(|(name, outcome)| ((*name).to_owned(), *outcome))
         .collect()
 }
 
-/// Gives the proxy time to do what it must not do: everything that is ready to run runs, and a
-/// round trip of a neighbour shows that the proxy is not merely slow.
+/// Gives the proxy time to do what it must not do: all ready tasks run, and round trips of a neighbour show that
+/// the proxy is not merely slow.
 async fn neighbour_passes(neighbour: &mut Client) {
     for _ in 0..3 {
         assert_eq!(neighbour.ask("PING").await, "+PONG\\r\\n");
     }
 }
 
-async fn has_fired(proxy: &Proxy, fault: ImposedId) {
-    within("the strike", async {
-        while proxy.struck(fault) == 0 {
+async fn wait_until_affected(proxy: &Proxy, fault: ImposedId) {
+    within("the effect", async {
+        while proxy.affected_frames(fault) == 0 {
             tokio::task::yield_now().await;
         }
     })
@@ -51,7 +51,7 @@ async fn has_fired(proxy: &Proxy, fault: ImposedId) {
 }
 
 #[tokio::test]
-async fn a_dropped_request_never_arrives_and_neither_does_what_follows_it() {
+async fn dropped_request_and_its_successors_never_arrive() {
     let redis = Redis::start().await;
     let proxy = proxy();
     let address = proxy.open(LINK, redis.address).await.unwrap();
@@ -63,14 +63,14 @@ async fn a_dropped_request_never_arrives_and_neither_does_what_follows_it() {
     client.send("SET lock:1 swallowed").await;
     client.send("GET lock:1").await;
     client.is_reset().await;
-    assert_eq!(proxy.struck(fault), 1);
+    assert_eq!(proxy.affected_frames(fault), 1);
     let mut next = Client::connect(address).await;
     assert_eq!(next.ask("GET lock:1").await, "$-1\\r\\n");
     proxy.close().await;
     use FrameOutcome::{Cut, Dropped, Forwarded};
-    let requests = told(&[("SET", Dropped), ("GET", Cut), ("GET", Forwarded)]);
+    let requests = expected_outcomes(&[("SET", Dropped), ("GET", Cut), ("GET", Forwarded)]);
     assert_eq!(outcomes(&proxy, Direction::Request), requests);
-    let replies = told(&[("GET", Forwarded)]);
+    let replies = expected_outcomes(&[("GET", Forwarded)]);
     assert_eq!(outcomes(&proxy, Direction::Reply), replies);
     let (log, idle) = (proxy.log(), picklock_scenarios::Phase::Idle);
     let get = log
@@ -82,16 +82,16 @@ async fn a_dropped_request_never_arrives_and_neither_does_what_follows_it() {
         .into_iter()
         .rfind(|it| it.direction == Direction::Request);
     assert!(get.is_some());
-    let reported_at_ns = log.last_request_naming(0, 0, idle, 0);
+    let last_sent_ns = log.last_request_naming(0, 0, idle, 0);
     assert_eq!(
-        reported_at_ns,
+        last_sent_ns,
         last.unwrap().sent_ns,
-        "a swallowed command went out"
+        "a dropped command was forwarded"
     );
 }
 
 #[tokio::test]
-async fn a_dropped_reply_is_never_replaced_by_the_next_one() {
+async fn dropped_reply_is_never_replaced_by_the_next_one() {
     let redis = Redis::start().await;
     let proxy = proxy();
     let address = proxy.open(LINK, redis.address).await.unwrap();
@@ -104,17 +104,21 @@ async fn a_dropped_reply_is_never_replaced_by_the_next_one() {
     client.send("GET lock:1").await;
     client.is_reset().await;
     proxy.lift(fault);
-    assert_eq!(proxy.struck(fault), 1, "counted after the end, too");
+    assert_eq!(
+        proxy.affected_frames(fault),
+        1,
+        "counted after the end, too"
+    );
     let mut next = Client::connect(address).await;
     assert_eq!(next.ask("GET lock:1").await, "$4\\r\\nmine\\r\\n");
     proxy.close().await;
     use FrameOutcome::{Cut, Dropped, Forwarded};
-    let expected = told(&[("SET", Dropped), ("GET", Cut), ("GET", Forwarded)]);
+    let expected = expected_outcomes(&[("SET", Dropped), ("GET", Cut), ("GET", Forwarded)]);
     assert_eq!(outcomes(&proxy, Direction::Reply), expected);
 }
 
 #[tokio::test]
-async fn the_end_of_a_drop_resets_the_connections_in_which_something_is_missing() {
+async fn end_of_a_drop_resets_connections_with_a_gap() {
     let redis = Redis::start().await;
     let proxy = proxy();
     let address = proxy.open(LINK, redis.address).await.unwrap();
@@ -126,7 +130,7 @@ async fn the_end_of_a_drop_resets_the_connections_in_which_something_is_missing(
     let fault = proxy.impose(on(Direction::Reply, Effect::Drop));
     client.send("SET lock:1 mine").await;
     client.send("GET lock:1").await;
-    while proxy.struck(fault) < 2 {
+    while proxy.affected_frames(fault) < 2 {
         tokio::task::yield_now().await;
     }
     assert!(client.is_silent());
@@ -137,7 +141,7 @@ async fn the_end_of_a_drop_resets_the_connections_in_which_something_is_missing(
 }
 
 #[tokio::test]
-async fn an_answered_command_never_reaches_its_server_and_replies_stay_in_order() {
+async fn answered_command_never_reaches_its_server() {
     let redis = Redis::start().await;
     let proxy = proxy();
     let mut client = Client::connect(proxy.open(LINK, redis.address).await.unwrap()).await;
@@ -158,7 +162,7 @@ async fn an_answered_command_never_reaches_its_server_and_replies_stay_in_order(
         assert_eq!(client.reply().await, reply);
     }
     assert!(client.reply().await.starts_with("-EXECABORT"));
-    assert_eq!(proxy.struck(fault), 2);
+    assert_eq!(proxy.affected_frames(fault), 2);
     proxy.lift(fault);
     assert_eq!(client.ask("SET lock:1 mine").await, "+OK\\r\\n");
     proxy.close().await;
@@ -173,7 +177,7 @@ async fn an_answered_command_never_reaches_its_server_and_replies_stay_in_order(
 }
 
 #[tokio::test]
-async fn a_replaced_reply_belongs_to_a_command_that_was_executed() {
+async fn replaced_reply_belongs_to_an_executed_command() {
     let redis = Redis::start().await;
     let proxy = proxy();
     let mut client = Client::connect(proxy.open(LINK, redis.address).await.unwrap()).await;
@@ -197,7 +201,7 @@ async fn a_replaced_reply_belongs_to_a_command_that_was_executed() {
     proxy.close().await;
 }
 
-async fn holds_and_lets_go_in_order(direction: Direction) {
+async fn assert_held_and_released_in_order(direction: Direction) {
     let redis = Redis::start().await;
     let proxy = proxy();
     let mut client = Client::connect(proxy.open(LINK, redis.address).await.unwrap()).await;
@@ -211,8 +215,8 @@ async fn holds_and_lets_go_in_order(direction: Direction) {
         client.send(&format!("RPUSH list {number}")).await;
     }
     neighbour_passes(&mut neighbour).await;
-    // The fault was met by now, or will be: either way no answer comes before it is lifted.
-    while proxy.struck(fault) < 20 {
+    // Whether the fault has affected all of them yet or not, no reply arrives before it is lifted.
+    while proxy.affected_frames(fault) < 20 {
         neighbour_passes(&mut neighbour).await;
     }
     assert!(client.is_silent());
@@ -228,24 +232,26 @@ async fn holds_and_lets_go_in_order(direction: Direction) {
         "*3\\r\\n$1\\r\\n0\\r\\n$1\\r\\n1\\r\\n$1\\r\\n2\\r\\n"
     );
     proxy.close().await;
-    let held = proxy.log().entries().into_iter();
-    let held = held
+    let held = proxy
+        .log()
+        .entries()
+        .into_iter()
         .filter(|entry| entry.outcome == FrameOutcome::Held)
         .count();
     assert_eq!(held, 20);
 }
 
 #[tokio::test]
-async fn held_requests_are_let_go_in_order() {
-    holds_and_lets_go_in_order(Direction::Request).await;
+async fn held_requests_are_released_in_order() {
+    assert_held_and_released_in_order(Direction::Request).await;
 }
 
 #[tokio::test]
-async fn held_replies_are_let_go_in_order() {
-    holds_and_lets_go_in_order(Direction::Reply).await;
+async fn held_replies_are_released_in_order() {
+    assert_held_and_released_in_order(Direction::Reply).await;
 }
 
-async fn delays_each_frame_by_itself(direction: Direction) {
+async fn assert_delayed_concurrently(direction: Direction) {
     let redis = Redis::start().await;
     let proxy = proxy();
     let mut client = Client::connect(proxy.open(LINK, redis.address).await.unwrap()).await;
@@ -254,7 +260,7 @@ async fn delays_each_frame_by_itself(direction: Direction) {
     proxy.impose(on(direction, Effect::Delay { by, jitter }));
     for number in 0..10 {
         client.send(&format!("RPUSH list {number}")).await;
-        // Each goes out in a chunk of its own, somewhat later than the one before.
+        // Each is sent in its own chunk, slightly later than the one before.
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     for number in 1..=10 {
@@ -274,8 +280,8 @@ async fn delays_each_frame_by_itself(direction: Direction) {
         assert!(u128::from(sent(entry) - entry.at_ns) >= by.as_nanos());
     }
     assert!(entries.is_sorted_by_key(sent));
-    // All were read before the first had gone, and the last did not wait for nine delays before
-    // its own, as it would were they served one after the other.
+    // All were read before the first was forwarded, and the last did not wait for nine delays before its own, as it
+    // would if they were served one after the other.
     assert!(
         entries[9].at_ns < sent(&entries[0]),
         "the frames were read one by one"
@@ -285,16 +291,16 @@ async fn delays_each_frame_by_itself(direction: Direction) {
 }
 
 #[tokio::test]
-async fn requests_are_delayed_side_by_side() {
-    delays_each_frame_by_itself(Direction::Request).await;
+async fn requests_are_delayed_concurrently() {
+    assert_delayed_concurrently(Direction::Request).await;
 }
 
 #[tokio::test]
-async fn replies_are_delayed_side_by_side() {
-    delays_each_frame_by_itself(Direction::Reply).await;
+async fn replies_are_delayed_concurrently() {
+    assert_delayed_concurrently(Direction::Reply).await;
 }
 
-async fn partitions(direction: Option<Direction>) {
+async fn assert_partition_stops(direction: Option<Direction>) {
     let redis = Redis::start().await;
     let proxy = proxy();
     let address = proxy.open(LINK, redis.address).await.unwrap();
@@ -310,8 +316,8 @@ async fn partitions(direction: Option<Direction>) {
     client.send("SET lock:1 mine").await;
     let mut newcomer = Client::connect(address).await;
     newcomer.send("PING").await;
-    // The old connection and the new one have both run into it.
-    while proxy.struck(fault) < 2 {
+    // The partition has stopped the old connection and the new one.
+    while proxy.affected_frames(fault) < 2 {
         neighbour_passes(&mut neighbour).await;
     }
     assert!(client.is_silent() && newcomer.is_silent());
@@ -328,36 +334,36 @@ async fn partitions(direction: Option<Direction>) {
 }
 
 #[tokio::test]
-async fn a_partition_stops_everything_until_it_is_lifted() {
-    partitions(None).await;
+async fn partition_stops_everything_until_it_is_lifted() {
+    assert_partition_stops(None).await;
 }
 
 #[tokio::test]
-async fn a_one_way_partition_stops_requests() {
-    partitions(Some(Direction::Request)).await;
+async fn one_way_partition_stops_requests() {
+    assert_partition_stops(Some(Direction::Request)).await;
 }
 
 #[tokio::test]
-async fn a_one_way_partition_stops_replies() {
-    partitions(Some(Direction::Reply)).await;
+async fn one_way_partition_stops_replies() {
+    assert_partition_stops(Some(Direction::Reply)).await;
 }
 
 #[tokio::test]
-async fn not_even_the_end_of_a_connection_passes_a_partition() {
+async fn partition_stops_the_end_of_a_connection() {
     let stage = Stage::start().await;
     let proxy = proxy();
     let mut client = Client::connect(proxy.open(LINK, stage.address()).await.unwrap()).await;
     let mut node = stage.accept().await;
-    // The proxy must know the node before it dies, else the worker is told that nobody is there.
+    // The proxy must have reached the node before it dies; otherwise the worker's connection is reset.
     node.write(b"+hello\r\n").await;
     assert_eq!(client.reply().await, "+hello\\r\\n");
     let fault = proxy.impose(on(Direction::Reply, Effect::Partition));
     node.write(b"+late\r\n").await;
     node.stream.set_zero_linger().unwrap();
     drop(node);
-    has_fired(&proxy, fault).await;
+    wait_until_affected(&proxy, fault).await;
     assert!(client.is_silent());
-    // Writing into the void does not tell the client either.
+    // A write to the dead connection does not reveal its end either.
     client.send("PING").await;
     tokio::task::yield_now().await;
     assert!(client.is_silent());
@@ -368,7 +374,7 @@ async fn not_even_the_end_of_a_connection_passes_a_partition() {
 }
 
 #[tokio::test]
-async fn bytes_that_are_not_resp_are_held_too_but_never_dropped() {
+async fn bytes_that_are_not_resp_are_held_but_never_dropped() {
     let stage = Stage::start().await;
     let proxy = proxy();
     let mut client = Client::connect(proxy.open(LINK, stage.address()).await.unwrap()).await;
@@ -376,7 +382,7 @@ async fn bytes_that_are_not_resp_are_held_too_but_never_dropped() {
     proxy.impose(LinkFault::everywhere(Effect::Drop));
     let hold = proxy.impose(on(Direction::Request, Effect::Hold));
     client.write(b"\x16\x03\x01 no RESP").await;
-    has_fired(&proxy, hold).await;
+    wait_until_affected(&proxy, hold).await;
     assert!(node.is_silent());
     proxy.lift(hold);
     assert_eq!(node.exactly(11).await, b"\x16\x03\x01 no RESP");
@@ -386,7 +392,7 @@ async fn bytes_that_are_not_resp_are_held_too_but_never_dropped() {
 }
 
 #[tokio::test]
-async fn a_sender_is_slowed_down_instead_of_memory_being_filled() {
+async fn sender_is_slowed_down_when_memory_is_full() {
     let stage = Stage::start().await;
     let proxy = proxy();
     let mut client = Client::connect(proxy.open(LINK, stage.address()).await.unwrap()).await;
@@ -397,8 +403,7 @@ async fn a_sender_is_slowed_down_instead_of_memory_being_filled() {
     let frame = [b"+", [b'x'; 1021].as_slice(), b"\r\n"].concat();
     let frames = 256 * frame.len();
     let block = frame.repeat(256);
-    // The proxy shares this thread: when it has had a thousand turns and there is still no room,
-    // it does not read.
+    // The proxy shares this thread: if there is still no space after a thousand of its turns, it does not read.
     let (mut sent, mut turns) = (0, 0);
     while turns < 1000 {
         let rest = &block[sent % block.len()..];
@@ -406,13 +411,13 @@ async fn a_sender_is_slowed_down_instead_of_memory_being_filled() {
             Ok(count) => (sent, turns) = (sent + count, 0),
             Err(_) => turns += 1,
         }
-        assert!(sent < 1000 * frames, "the proxy takes whatever comes");
+        assert!(sent < 1000 * frames, "the proxy reads without a limit");
         tokio::task::yield_now().await;
     }
-    let kept = proxy.struck(hold);
+    let held = proxy.affected_frames(hold);
     assert!(
-        (1024..2048).contains(&kept),
-        "{kept} frames of 1 KiB are kept"
+        (1024..2048).contains(&held),
+        "{held} frames of 1 KiB are held"
     );
     proxy.lift(hold);
     let whole = sent / frame.len() * frame.len();

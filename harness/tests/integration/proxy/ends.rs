@@ -10,7 +10,7 @@ use super::node::{Redis, Stage};
 use super::{LINK, proxy, within};
 
 #[tokio::test]
-async fn a_cut_resets_both_sides_of_the_chosen_links_only() {
+async fn cut_resets_both_sides_of_the_chosen_links_only() {
     let stage = Stage::start().await;
     let proxy = proxy();
     let mut pairs = Vec::new();
@@ -33,13 +33,13 @@ async fn a_cut_resets_both_sides_of_the_chosen_links_only() {
 }
 
 #[tokio::test]
-async fn a_half_closed_connection_still_carries_the_answer() {
+async fn half_closed_connection_still_carries_the_reply() {
     let stage = Stage::start().await;
     let proxy = proxy();
     let mut client = Client::connect(proxy.open(LINK, stage.address()).await.unwrap()).await;
     let mut node = stage.accept().await;
     client.send("PING").await;
-    // Not even a frame that is never finished is kept from the node.
+    // An incomplete frame is forwarded, too.
     client.write(b"*2\r\n$4\r\nEC").await;
     client.shut().await;
     let all = node.rest().await.unwrap();
@@ -48,7 +48,7 @@ async fn a_half_closed_connection_still_carries_the_answer() {
     assert_eq!(client.reply().await, "+PONG\\r\\n");
     node.shut().await;
     assert_eq!(client.rest().await.unwrap(), b"");
-    // Both have said all: the proxy has nothing left to cut.
+    // Both sides have ended, so the proxy has nothing left to cut.
     within("the end", async {
         while proxy.cut(None, None) > 0 {
             tokio::task::yield_now().await;
@@ -59,7 +59,7 @@ async fn a_half_closed_connection_still_carries_the_answer() {
 }
 
 #[tokio::test]
-async fn a_reset_goes_through() {
+async fn reset_is_forwarded() {
     let stage = Stage::start().await;
     let proxy = proxy();
     let mut client = Client::connect(proxy.open(LINK, stage.address()).await.unwrap()).await;
@@ -71,21 +71,21 @@ async fn a_reset_goes_through() {
 }
 
 #[tokio::test]
-async fn a_node_that_refuses_resets_the_worker() {
+async fn refusing_node_resets_the_worker() {
     let stage = Stage::start().await;
-    let nobody = stage.address();
+    let closed_address = stage.address();
     drop(stage);
     let proxy = proxy();
-    let mut client = Client::connect(proxy.open(LINK, nobody).await.unwrap()).await;
+    let mut client = Client::connect(proxy.open(LINK, closed_address).await.unwrap()).await;
     client.is_reset().await;
     proxy.close().await;
     let entries = proxy.log().entries();
     assert_eq!(entries[0].outcome, FrameOutcome::Unreachable);
-    assert!(entries[0].preview.starts_with(&nobody.to_string()));
+    assert!(entries[0].preview.starts_with(&closed_address.to_string()));
 }
 
 #[tokio::test]
-async fn a_redirected_node_is_found_at_the_old_address() {
+async fn redirected_node_is_reached_at_the_old_address() {
     let (before, after) = (Redis::start().await, Redis::start().await);
     let proxy = proxy();
     let address = proxy.open(LINK, before.address).await.unwrap();
@@ -99,7 +99,7 @@ async fn a_redirected_node_is_found_at_the_old_address() {
         before.direct().await.ask("GET where").await,
         "$6\\r\\nbefore\\r\\n"
     );
-    // Another node's links stay where they are.
+    // The links of another node are not redirected.
     proxy.redirect(1, before.address).unwrap();
     assert_eq!(client.ask("PING").await, "+PONG\\r\\n");
     proxy.close().await;

@@ -1,4 +1,4 @@
-//! What comes from a worker that is frozen or dead, and what was on its way before.
+//! Data from a worker that is frozen or dead, and data that was in transit before.
 
 use picklock_harness::proxy::FreezeBreach;
 
@@ -7,18 +7,18 @@ use super::node::Stage;
 use super::{LINK, proxy};
 
 #[tokio::test]
-async fn what_was_written_before_is_no_escape_and_what_comes_later_is() {
+async fn only_data_written_before_the_freeze_is_allowed() {
     let stage = Stage::start().await;
     let proxy = proxy();
     assert!(!proxy.freeze_monitor().has_sent_data(0));
     let mut client = Client::connect(proxy.open(LINK, stage.address()).await.unwrap()).await;
     let mut node = stage.accept().await;
     client.send("PING").await;
-    proxy.freeze_monitor().begin(0).await.unwrap();
+    proxy.freeze_monitor().expect_no_traffic(0).await.unwrap();
     assert_eq!(node.exactly(14).await, b"*1\r\n$4\r\nPING\r\n");
     assert!(proxy.freeze_monitor().has_sent_data(0) && !proxy.freeze_monitor().has_sent_data(1));
     assert_eq!(proxy.freeze_monitor().freeze_breach(0), None);
-    // The second is one more than the kernel may have counted at both ends.
+    // The second one exceeds what the kernel may have counted at both ends.
     for _ in 0..2 {
         client.send("PING").await;
         node.exactly(14).await;
@@ -26,16 +26,16 @@ async fn what_was_written_before_is_no_escape_and_what_comes_later_is() {
     let freeze_breach = proxy.freeze_monitor().freeze_breach(0).unwrap();
     assert_eq!(freeze_breach.node, Some(0));
     assert!(freeze_breach.arrived_at_ns > 0);
-    proxy.freeze_monitor().end(0);
+    proxy.freeze_monitor().allow_traffic(0);
     client.send("PING").await;
     node.exactly(14).await;
     assert_eq!(proxy.freeze_monitor().freeze_breach(0), None);
     proxy.close().await;
 }
 
-/// A command that the proxy has read is not expected again.
+/// A command that the proxy has read already does not count as in transit.
 #[tokio::test]
-async fn the_first_command_after_an_answer_is_an_escape() {
+async fn first_command_after_a_reply_is_a_breach() {
     let stage = Stage::start().await;
     let proxy = proxy();
     let mut client = Client::connect(proxy.open(LINK, stage.address()).await.unwrap()).await;
@@ -44,7 +44,7 @@ async fn the_first_command_after_an_answer_is_an_escape() {
     node.exactly(14).await;
     node.write(b"+PONG\r\n").await;
     client.reply().await;
-    proxy.freeze_monitor().begin(0).await.unwrap();
+    proxy.freeze_monitor().expect_no_traffic(0).await.unwrap();
     client.send("PING").await;
     node.exactly(14).await;
     assert!(matches!(
@@ -56,12 +56,12 @@ async fn the_first_command_after_an_answer_is_an_escape() {
 }
 
 #[tokio::test]
-async fn a_new_connection_is_an_escape() {
+async fn new_connection_is_a_breach() {
     let stage = Stage::start().await;
     let proxy = proxy();
     let address = proxy.open(LINK, stage.address()).await.unwrap();
     let _before = Client::connect(address).await;
-    proxy.freeze_monitor().begin(0).await.unwrap();
+    proxy.freeze_monitor().expect_no_traffic(0).await.unwrap();
     stage.accept().await;
     assert_eq!(proxy.freeze_monitor().freeze_breach(0), None);
     let _after = Client::connect(address).await;

@@ -1,4 +1,4 @@
-//! An interceptor's gate stops exactly the frame it was shown.
+//! An interceptor's barrier stops exactly the frame that it was shown.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,20 +14,20 @@ use super::client::{Client, pack};
 use super::node::Redis;
 use super::{Intercepting, LINK, intercepted, within};
 
-/// A frame that stands at its gate until the sender is used.
+/// A frame that waits at its barrier until the sender is used.
 struct Stopped {
     conn: u64,
     key: Option<u32>,
     open: oneshot::Sender<()>,
 }
 
-/// A proxy that stops the n-th such frame of worker 0.
+/// Creates a proxy that stops the n-th such frame of worker 0.
 fn stopping(
     direction: Direction,
     command: &'static str,
     nth: u32,
 ) -> (Proxy, UnboundedReceiver<Stopped>) {
-    let (stopped, at_gate) = mpsc::unbounded_channel();
+    let (stopped, at_barrier) = mpsc::unbounded_channel();
     let count = AtomicU32::new(0);
     let interceptor = Intercepting(
         move |frame: &InterceptedFrame<'_>| -> Option<FrameBarrier> {
@@ -38,24 +38,25 @@ fn stopping(
                 let (open, opened) = oneshot::channel();
                 let (conn, key) = (frame.conn, frame.key);
                 stopped.send(Stopped { conn, key, open }).unwrap();
-                let gate: FrameBarrier = Box::pin(async move { opened.await.unwrap_or_default() });
-                gate
+                let barrier: FrameBarrier =
+                    Box::pin(async move { opened.await.unwrap_or_default() });
+                barrier
             })
         },
     );
-    (intercepted(interceptor), at_gate)
+    (intercepted(interceptor), at_barrier)
 }
 
 #[tokio::test]
-async fn the_first_expire_stands_at_the_gate_and_has_not_reached_the_server() {
+async fn stopped_request_has_not_reached_the_server() {
     let redis = Redis::start().await;
-    let (proxy, mut at_gate) = stopping(Direction::Request, "EXPIRE", 1);
+    let (proxy, mut at_barrier) = stopping(Direction::Request, "EXPIRE", 1);
     let address = proxy.open(LINK, redis.address).await.unwrap();
     let (mut client, mut second) = (
         Client::connect(address).await,
         Client::connect(address).await,
     );
-    // In one write: what is ahead of the gated frame must go, what is behind it must not.
+    // In one write: frames ahead of the stopped frame must pass, frames behind it must not.
     let words = |text: &'static str| pack(text.split(' ').map(str::as_bytes));
     let burst = [
         words("SETNX lock:1 me"),
@@ -63,7 +64,7 @@ async fn the_first_expire_stands_at_the_gate_and_has_not_reached_the_server() {
         words("SET after 1"),
     ];
     client.write(&burst.concat()).await;
-    let stopped = within("the gate", at_gate.recv()).await.unwrap();
+    let stopped = within("the barrier", at_barrier.recv()).await.unwrap();
     assert_eq!(stopped.key, Some(0));
     assert_eq!(client.reply().await, ":1\\r\\n");
     let mut direct = redis.direct().await;
@@ -80,13 +81,13 @@ async fn the_first_expire_stands_at_the_gate_and_has_not_reached_the_server() {
 }
 
 #[tokio::test]
-async fn the_reply_of_the_second_set_stands_at_the_gate() {
+async fn stopped_reply_has_not_reached_the_client() {
     let redis = Redis::start().await;
-    let (proxy, mut at_gate) = stopping(Direction::Reply, "SET", 2);
+    let (proxy, mut at_barrier) = stopping(Direction::Reply, "SET", 2);
     let mut client = Client::connect(proxy.open(LINK, redis.address).await.unwrap()).await;
     assert_eq!(client.ask("SET lock:1 a").await, "+OK\\r\\n");
     client.send("SET lock:1 b").await;
-    let stopped = within("the gate", at_gate.recv()).await.unwrap();
+    let stopped = within("the barrier", at_barrier.recv()).await.unwrap();
     assert_eq!(
         redis.direct().await.ask("GET lock:1").await,
         "$1\\r\\nb\\r\\n"
@@ -98,9 +99,9 @@ async fn the_reply_of_the_second_set_stands_at_the_gate() {
 }
 
 #[tokio::test]
-async fn a_strike_drops_exactly_the_frame_at_its_gate() {
+async fn fault_drops_exactly_the_stopped_frame() {
     let redis = Redis::start().await;
-    let (proxy, mut at_gate) = stopping(Direction::Request, "EXPIRE", 2);
+    let (proxy, mut at_barrier) = stopping(Direction::Request, "EXPIRE", 2);
     let address = proxy.open(LINK, redis.address).await.unwrap();
     let (mut client, mut second) = (
         Client::connect(address).await,
@@ -109,16 +110,16 @@ async fn a_strike_drops_exactly_the_frame_at_its_gate() {
     client.ask("SET lock:1 me").await;
     assert_eq!(client.ask("EXPIRE lock:1 50").await, ":1\\r\\n");
     client.send("EXPIRE lock:1 100").await;
-    let stopped = within("the gate", at_gate.recv()).await.unwrap();
+    let stopped = within("the barrier", at_barrier.recv()).await.unwrap();
     let fault = proxy.impose(LinkFault {
         conn: Some(stopped.conn),
         direction: Some(Direction::Request),
         frames: Some(1),
         ..LinkFault::everywhere(Effect::Drop)
     });
-    // A frame of another connection comes in between, and is not the one.
+    // A frame of another connection arrives in between, and is not affected.
     assert_eq!(second.ask("PING").await, "+PONG\\r\\n");
-    assert_eq!(proxy.struck(fault), 0);
+    assert_eq!(proxy.affected_frames(fault), 0);
     stopped.open.send(()).unwrap();
     assert_eq!(second.ask("TTL lock:1").await, ":50\\r\\n");
     proxy.close().await;
@@ -132,13 +133,13 @@ async fn a_strike_drops_exactly_the_frame_at_its_gate() {
 }
 
 #[tokio::test]
-async fn a_frame_that_is_cut_at_its_gate_never_goes_on() {
+async fn frame_cut_at_its_barrier_is_never_forwarded() {
     let redis = Redis::start().await;
-    let (proxy, mut at_gate) = stopping(Direction::Request, "DEL", 1);
+    let (proxy, mut at_barrier) = stopping(Direction::Request, "DEL", 1);
     let mut client = Client::connect(proxy.open(LINK, redis.address).await.unwrap()).await;
     client.ask("SET lock:1 me").await;
     client.send("DEL lock:1").await;
-    let _stopped = within("the gate", at_gate.recv()).await.unwrap();
+    let _stopped = within("the barrier", at_barrier.recv()).await.unwrap();
     assert_eq!(proxy.cut(Some(&[0]), None), 1);
     client.is_reset().await;
     assert_eq!(redis.direct().await.ask("EXISTS lock:1").await, ":1\\r\\n");
@@ -149,13 +150,13 @@ async fn a_frame_that_is_cut_at_its_gate_never_goes_on() {
 }
 
 #[tokio::test]
-async fn replies_show_the_command_they_answer_and_neighbours_are_shown_apart() {
+async fn interceptor_sees_commands_of_requests_and_replies() {
     let redis = Redis::start().await;
-    let (told, mut shown) = mpsc::unbounded_channel();
-    let interceptor = Arc::new(told);
+    let (sender, mut shown) = mpsc::unbounded_channel();
+    let sender = Arc::new(sender);
     let proxy = intercepted(Intercepting(move |frame: &InterceptedFrame<'_>| {
-        let told = (frame.link.worker, frame.direction, frame.command.to_owned());
-        interceptor.send(told).unwrap();
+        let frame = (frame.link.worker, frame.direction, frame.command.to_owned());
+        sender.send(frame).unwrap();
         None
     }));
     let mut clients = Vec::new();

@@ -1,4 +1,4 @@
-//! The proxy between real sockets: what passes unchanged, what each fault does, what a gate stops.
+//! The proxy between real sockets: what passes unchanged, what each fault does, and what a barrier stops.
 
 mod acquire_detection;
 mod client;
@@ -25,11 +25,11 @@ const KEY: &str = "lock:1";
 /// The only link of most tests.
 const LINK: LinkId = LinkId { worker: 0, node: 0 };
 
-/// Fails loudly where the test would hang.
+/// Panics if `work` takes too long, so that the test does not hang.
 async fn within<T>(what: &str, work: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(30), work)
         .await
-        .unwrap_or_else(|_| panic!("{what} did not come to pass"))
+        .unwrap_or_else(|_| panic!("{what} did not happen in time"))
 }
 
 fn proxy() -> Proxy {

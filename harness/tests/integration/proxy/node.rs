@@ -1,4 +1,4 @@
-//! Nodes for tests: a real redis-server, and one that does what the test says.
+//! Nodes for tests: a real redis-server, and a node that the test plays.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Child, Command, Stdio};
@@ -7,7 +7,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::client::Client;
 
-/// A redis-server of its own, killed at the end of the test.
+/// A redis-server that is killed at the end of the test.
 pub struct Redis {
     child: Child,
     pub address: SocketAddr,
@@ -24,7 +24,7 @@ impl Redis {
         panic!("redis-server did not start on five ports that were free");
     }
 
-    /// Somebody else can take the port before the server does; then another one is tried.
+    /// Starts a server, or returns `None` if another process took the port first.
     async fn attempt() -> Option<Redis> {
         let reserved = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = reserved.local_addr().unwrap();
@@ -53,7 +53,7 @@ impl Redis {
         }
     }
 
-    /// A client that does not go through the proxy.
+    /// Connects a client directly, without the proxy.
     pub async fn direct(&self) -> Client {
         Client::connect(self.address).await
     }
@@ -66,7 +66,7 @@ impl Drop for Redis {
     }
 }
 
-/// A node whose side of the connection the test plays itself.
+/// A node whose side of the connection is played by the test.
 pub struct Stage {
     listener: TcpListener,
 }
@@ -81,7 +81,7 @@ impl Stage {
         self.listener.local_addr().unwrap()
     }
 
-    /// The node's side of the next connection.
+    /// Accepts the next connection, and returns the node's side.
     pub async fn accept(&self) -> Client {
         let (stream, _) = super::within("a connection", self.listener.accept())
             .await

@@ -1,4 +1,4 @@
-//! Links to Sentinels, and the several servers of a node that they watch.
+//! Links to Sentinels, and nodes with several servers.
 
 use std::net::SocketAddr;
 
@@ -14,57 +14,59 @@ fn at(text: &str) -> SocketAddr {
     text.parse().unwrap()
 }
 
-/// An array of bulk strings.
+/// Returns an array of bulk strings.
 fn array(words: &[&str]) -> String {
-    let words = words
+    let bulks = words
         .iter()
         .map(|word| format!("${}\r\n{word}\r\n", word.len()));
-    let words: Vec<String> = words.collect();
-    format!("*{}\r\n{}", words.len(), words.concat())
+    format!("*{}\r\n{}", words.len(), bulks.collect::<String>())
 }
 
 #[tokio::test]
-async fn what_a_sentinel_announces_leads_through_the_wire() {
+async fn announced_addresses_lead_through_the_proxy() {
     let sentinel = Stage::start().await;
     let proxy = proxy();
-    let there = SentinelAddresses {
+    let addresses = SentinelAddresses {
         listening: sentinel.address(),
         announced: at("10.255.0.1:26379"),
     };
-    let book = [(at(NOWHERE), at("127.0.0.1:40001"))];
-    let links = proxy.open_sentinels(0, &[there], &book).await.unwrap();
+    let servers = [(at(NOWHERE), at("127.0.0.1:40001"))];
+    let links = proxy
+        .open_sentinels(0, &[addresses], &servers)
+        .await
+        .unwrap();
     let mut client = Client::connect(links[0]).await;
     let mut node = sentinel.accept().await;
     client.send("SENTINEL GET-MASTER-ADDR-BY-NAME a").await;
-    let asked = array(&["SENTINEL", "GET-MASTER-ADDR-BY-NAME", "a"]);
-    assert_eq!(node.exactly(asked.len()).await, asked.as_bytes());
-    // In two halves, as a network may bring it.
+    let request = array(&["SENTINEL", "GET-MASTER-ADDR-BY-NAME", "a"]);
+    assert_eq!(node.exactly(request.len()).await, request.as_bytes());
+    // In two halves, as a network may deliver it.
     let answer = array(&["10.255.0.9", "6379"]);
     let (one, two) = answer.split_at(12);
     node.write(one.as_bytes()).await;
     node.write(two.as_bytes()).await;
-    let wanted = array(&["127.0.0.1", "40001"]);
-    assert_eq!(client.reply_bytes().await, wanted.as_bytes());
-    // The other Sentinels are found through the proxy as well.
+    let expected = array(&["127.0.0.1", "40001"]);
+    assert_eq!(client.reply_bytes().await, expected.as_bytes());
+    // The other Sentinels are also reached through the proxy.
     let itself = array(&["ip", "10.255.0.1", "port", "26379"]);
     node.write(itself.as_bytes()).await;
     let (ip, port) = (links[0].ip().to_string(), links[0].port().to_string());
-    let wanted = array(&["ip", &ip, "port", &port]);
-    assert_eq!(client.reply_bytes().await, wanted.as_bytes());
+    let expected = array(&["ip", &ip, "port", &port]);
+    assert_eq!(client.reply_bytes().await, expected.as_bytes());
     assert!(proxy.log().entries().is_empty());
     proxy.close().await;
     assert_eq!(client.rest().await.unwrap_or_default(), b"");
 }
 
 #[tokio::test]
-async fn an_answer_that_cannot_be_read_is_not_passed_on() {
+async fn unparseable_reply_is_not_forwarded() {
     let sentinel = Stage::start().await;
     let proxy = proxy();
-    let there = SentinelAddresses {
+    let addresses = SentinelAddresses {
         listening: sentinel.address(),
         announced: sentinel.address(),
     };
-    let links = proxy.open_sentinels(0, &[there], &[]).await.unwrap();
+    let links = proxy.open_sentinels(0, &[addresses], &[]).await.unwrap();
     let mut client = Client::connect(links[0]).await;
     let mut node = sentinel.accept().await;
     node.write(b"HTTP/1.1 200 OK\r\n").await;
@@ -73,7 +75,7 @@ async fn an_answer_that_cannot_be_read_is_not_passed_on() {
 }
 
 #[tokio::test]
-async fn every_server_of_a_node_counts_as_that_node() {
+async fn links_to_all_servers_of_a_node_count_as_that_node() {
     let (master, replica) = (Redis::start().await, Redis::start().await);
     let proxy = proxy();
     let first = proxy.open(LINK, master.address).await.unwrap();
@@ -98,7 +100,7 @@ async fn every_server_of_a_node_counts_as_that_node() {
     clients[0].is_reset().await;
     clients[1].is_reset().await;
     assert_eq!(clients[2].ask("PING").await, "+PONG\\r\\n");
-    // The first server came back elsewhere; the second one is where it was.
+    // The first server came back at another address; the second one has not moved.
     proxy.redirect(0, replica.address).unwrap();
     let mut direct = replica.direct().await;
     direct.ask("SET lock:1 here").await;

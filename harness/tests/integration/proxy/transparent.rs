@@ -1,4 +1,4 @@
-//! Without faults nothing changes, and the log tells what passed.
+//! Without faults the proxy changes nothing, and the log contains what passed.
 
 use picklock_harness::proxy::{FrameOutcome, LogEntry, Proxy};
 use picklock_scenarios::{Direction, Phase};
@@ -8,14 +8,14 @@ use super::client::{Client, pack};
 use super::node::{Redis, Stage};
 use super::{KEY, LINK, proxy, within};
 
-async fn through(redis: &Redis) -> (Proxy, Client) {
+async fn connect_through_proxy(redis: &Redis) -> (Proxy, Client) {
     let proxy = proxy();
     let address = proxy.open(LINK, redis.address).await.unwrap();
     (proxy, Client::connect(address).await)
 }
 
-/// What was answered, in the order of the answers.
-fn answered(proxy: &Proxy) -> Vec<String> {
+/// Returns the commands that were answered, in the order of the replies.
+fn answered_commands(proxy: &Proxy) -> Vec<String> {
     let entries = proxy.log().entries().into_iter();
     let replies = entries.filter(|entry| entry.direction == Direction::Reply);
     replies.map(|entry| entry.command).collect()
@@ -28,9 +28,9 @@ fn requests(proxy: &Proxy) -> Vec<LogEntry> {
         .collect()
 }
 
-async fn pipelines_ten_thousand() {
+async fn pipeline_ten_thousand() {
     let redis = Redis::start().await;
-    let (proxy, mut client) = through(&redis).await;
+    let (proxy, mut client) = connect_through_proxy(&redis).await;
     let mut pipeline = Vec::new();
     for number in 0..5_000 {
         let (name, value) = (format!("k{number}"), format!("v{number}"));
@@ -45,7 +45,7 @@ async fn pipelines_ten_thousand() {
         assert_eq!(client.reply_bytes().await, expected.as_bytes());
     }
     proxy.close().await;
-    assert_eq!(answered(&proxy), ["SET", "GET"].repeat(5_000));
+    assert_eq!(answered_commands(&proxy), ["SET", "GET"].repeat(5_000));
     assert_eq!(requests(&proxy).len(), 10_000);
     assert!(
         requests(&proxy)
@@ -55,19 +55,19 @@ async fn pipelines_ten_thousand() {
 }
 
 #[tokio::test]
-async fn a_pipeline_passes_on_one_thread() {
-    pipelines_ten_thousand().await;
+async fn pipeline_passes_on_one_thread() {
+    pipeline_ten_thousand().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_pipeline_passes_on_many_threads() {
-    pipelines_ten_thousand().await;
+async fn pipeline_passes_on_many_threads() {
+    pipeline_ten_thousand().await;
 }
 
 #[tokio::test]
 async fn big_and_binary_values_pass() {
     let redis = Redis::start().await;
-    let (proxy, mut client) = through(&redis).await;
+    let (proxy, mut client) = connect_through_proxy(&redis).await;
     let big: Vec<u8> = (0..5_000_000_u32).map(|n| ((n * 31) >> 3) as u8).collect();
     let binary: Vec<u8> = (0..=255).chain(*b"\r\n$5\r\n*3\r\n\0").collect();
     for value in [&big, &binary] {
@@ -85,13 +85,13 @@ async fn big_and_binary_values_pass() {
         );
     }
     proxy.close().await;
-    assert_eq!(answered(&proxy), ["SET", "GET", "SET", "GET"]);
+    assert_eq!(answered_commands(&proxy), ["SET", "GET", "SET", "GET"]);
 }
 
 #[tokio::test]
 async fn resp3_push_frames_answer_nothing() {
     let redis = Redis::start().await;
-    let (proxy, mut client) = through(&redis).await;
+    let (proxy, mut client) = connect_through_proxy(&redis).await;
     assert!(client.ask("HELLO 3").await.starts_with('%'));
     assert_eq!(client.ask("CLIENT TRACKING ON").await, "+OK\\r\\n");
     assert_eq!(client.ask("GET tracked").await, "_\\r\\n");
@@ -113,13 +113,13 @@ async fn resp3_push_frames_answer_nothing() {
     assert_eq!(client.ask("ECHO x").await, "$1\\r\\nx\\r\\n");
     proxy.close().await;
     let expected = "HELLO CLIENT GET  SUBSCRIBE SUBSCRIBE  RPUSH LRANGE ECHO";
-    assert_eq!(answered(&proxy).join(" "), expected);
+    assert_eq!(answered_commands(&proxy).join(" "), expected);
 }
 
 #[tokio::test]
-async fn transactions_subscriptions_and_silent_commands_keep_their_replies() {
+async fn replies_match_transactions_and_unanswered_commands() {
     let redis = Redis::start().await;
-    let (proxy, mut client) = through(&redis).await;
+    let (proxy, mut client) = connect_through_proxy(&redis).await;
     for command in ["WATCH x", "MULTI", "SET x message", "LRANGE y 0 -1"] {
         client.ask(command).await;
     }
@@ -146,7 +146,7 @@ async fn transactions_subscriptions_and_silent_commands_keep_their_replies() {
     proxy.close().await;
     let expected = "WATCH MULTI SET LRANGE EXEC SUBSCRIBE SUBSCRIBE - PING UNSUBSCRIBE - GET \
                     CLIENT RPUSH LRANGE";
-    let got: Vec<_> = answered(&proxy)
+    let got: Vec<_> = answered_commands(&proxy)
         .into_iter()
         .map(|name| if name.is_empty() { "-".into() } else { name })
         .collect();
@@ -154,9 +154,9 @@ async fn transactions_subscriptions_and_silent_commands_keep_their_replies() {
 }
 
 #[tokio::test]
-async fn the_log_knows_keys_phases_and_words() {
+async fn log_contains_keys_phases_and_words() {
     let redis = Redis::start().await;
-    let (proxy, mut client) = through(&redis).await;
+    let (proxy, mut client) = connect_through_proxy(&redis).await;
     proxy.set_phase(0, 4, Phase::Acquire);
     client.ask("SET prefix:{lock:1} token NX PX 1000").await;
     client.write(b"get lock:12\r\n").await;
@@ -217,32 +217,35 @@ async fn the_log_knows_keys_phases_and_words() {
 }
 
 #[tokio::test]
-async fn queries_stay_right_when_old_entries_made_room() {
+async fn queries_are_correct_after_old_entries_are_gone() {
     let redis = Redis::start().await;
-    let (proxy, mut client) = through(&redis).await;
+    let (proxy, mut client) = connect_through_proxy(&redis).await;
     proxy.set_phase(0, 1, Phase::Release);
     client.ask("DEL lock:1").await;
     let early = proxy.log().last_request_naming(0, 1, Phase::Release, 0);
     assert!(early.is_some());
     proxy.set_phase(0, 2, Phase::Idle);
-    // More than a quarter of a million entries, each command and each reply being one.
+    // More than a quarter of a million entries, one per command and one per reply.
     let pipeline = pack([&b"PING"[..]]).repeat(10_000);
     for _ in 0..15 {
         client.write(&pipeline).await;
         client.exactly(7 * 10_000).await;
     }
     proxy.close().await;
-    let kept = proxy.log().entries();
+    let entries = proxy.log().entries();
     assert!(proxy.log().omitted() > 0);
-    assert_eq!(kept.len() as u64 + proxy.log().omitted(), 2 * (150_000 + 1));
-    assert!(kept.iter().all(|entry| entry.command == "PING"));
+    assert_eq!(
+        entries.len() as u64 + proxy.log().omitted(),
+        2 * (150_000 + 1)
+    );
+    assert!(entries.iter().all(|entry| entry.command == "PING"));
     assert_eq!(
         proxy.log().last_request_naming(0, 1, Phase::Release, 0),
         early
     );
 }
 
-/// Sends bytes both ways through a link whose node is the test, in the given pieces.
+/// Sends bytes in these pieces both ways through a link whose node is played by the test.
 async fn exchange(up: &[Vec<u8>], down: &[Vec<u8>]) -> (Vec<u8>, Vec<u8>, Vec<LogEntry>) {
     let stage = Stage::start().await;
     let proxy = proxy();
@@ -275,7 +278,7 @@ fn cut_at(bytes: &[u8], cuts: &[prop::sample::Index]) -> Vec<Vec<u8>> {
     pieces.filter(|piece| !piece.is_empty()).collect()
 }
 
-/// Pieces of RESP and of nonsense, so that nonsense stands at interesting places.
+/// Generates pieces of RESP and of nonsense, so that the nonsense occurs at interesting places.
 fn nonsense() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         prop::collection::vec(any::<u8>(), 0..40),
@@ -319,7 +322,7 @@ proptest! {
     }
 
     #[test]
-    fn the_log_is_the_same_however_the_bytes_are_cut(
+    fn log_does_not_depend_on_the_pieces(
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
     ) {
         let up = [
@@ -330,16 +333,19 @@ proptest! {
             pack([&b"EXEC"[..]]),
         ].concat();
         let down = b"+OK\r\n>2\r\n+invalidate\r\n*0\r\n+PONG\r\n+OK\r\n-NOSCRIPT x\r\n*2\r\n$-1\r\n*1\r\n:5\r\n".to_vec();
-        let told = |entries: Vec<LogEntry>| -> Vec<_> {
+        let summary = |entries: Vec<LogEntry>| -> Vec<_> {
             entries.into_iter().map(|e| (e.direction, e.command, e.names_key, e.size, e.preview)).collect()
         };
         let (_, _, whole) = block_on(exchange(std::slice::from_ref(&up), std::slice::from_ref(&down)));
         let (_, _, cut) = block_on(exchange(&cut_at(&up, &cuts), &cut_at(&down, &cuts)));
-        let whole = told(whole);
+        let whole = summary(whole);
         prop_assert_eq!(whole.len(), 6 + 6);
-        let answers = whole.iter().filter(|told| told.0 == Direction::Reply);
-        let answers: Vec<_> = answers.map(|told| told.1.as_str()).collect();
+        let answers: Vec<_> = whole
+            .iter()
+            .filter(|entry| entry.0 == Direction::Reply)
+            .map(|entry| entry.1.as_str())
+            .collect();
         prop_assert_eq!(answers, ["SET", "", "PING", "MULTI", "EVALSHA", "EXEC"]);
-        prop_assert_eq!(told(cut), whole);
+        prop_assert_eq!(summary(cut), whole);
     }
 }

@@ -14,7 +14,7 @@ const PIECES: [usize; 3] = [usize::MAX, 1, 7];
 
 /// Why a link no longer looks at requests after one that has other answers than replies. What came with that
 /// one was looked at already.
-const UNPREDICTABLE: &str = "more than requests and replies";
+const UNPREDICTABLE: &str = "replies that cannot be matched to requests";
 
 /// What a link made of the bytes.
 #[derive(Debug, Default, PartialEq)]

@@ -136,7 +136,8 @@ impl MonitorKeyHistory {
         self.reports[self.master] = ServerReport::for_server(self.master);
         self.introduced.clear();
         let (wall_us, at_ns) = (servers.now.wall_us, servers.at_ns);
-        self.replay.restarted(self.master, &keys, wall_us, at_ns);
+        self.replay
+            .record_restarted(self.master, &keys, wall_us, at_ns);
     }
 
     /// Handles the promotion of the replica, which is the master from now on.
