@@ -60,7 +60,7 @@ const QUORUM: [&str; 2] = ["redlock", "redlock-renewing"];
 fn keeping(name: &str, persistence: Persistence) -> Trial {
     let mut scenario = named(name).unwrap_or_else(|error| panic!("{error}"));
     scenario.topology.persistence = persistence;
-    Trial::of_scenario(scenario).seeds(0..3)
+    Trial::from_scenario(scenario).seeds(0..3)
 }
 
 #[test]

@@ -157,7 +157,7 @@ fn thread_of_a_simulated_client_cannot_be_blocked_and_that_is_said() {
     }))
     .unwrap();
     let lock = LockFactory::built_in(find("set-nx-px").unwrap());
-    let ran = Trial::of_scenario(scenario).seeds([1]).run_lock(&lock);
+    let ran = Trial::from_scenario(scenario).seeds([1]).run_lock(&lock);
     let ran = ran.unwrap();
     let exclusion = &ran.runs()[0].verdicts[&Property::Exclusion];
     assert_eq!(exclusion.status, Status::NotApplicable);

@@ -19,7 +19,7 @@ fn stock_in_redis_is_spoilt_by_the_same_cause() {
     for (name, cause) in SCENARIOS {
         let mut scenario = catalog::named(name).unwrap();
         scenario.workload.stock_in = StockPlace::Redis;
-        let trial = Trial::of_scenario(scenario).seeds(0..5);
+        let trial = Trial::from_scenario(scenario).seeds(0..5);
         let ran = trial.run_lock(&LockFactory::built_in(find("set-nx-px").unwrap()));
         let ran = ran.unwrap();
         ran.assert_violated(Property::Resource, cause);
@@ -65,7 +65,7 @@ fn holder_that_writes_although_it_was_told_of_the_loss_is_blamed_for_it() {
     unchecked.when = pause.when.clone();
     unchecked.duration = Some("3ttl".parse().unwrap());
     scenario.faults.push(unchecked);
-    let ran = Trial::of_scenario(scenario).seeds(0..5);
+    let ran = Trial::from_scenario(scenario).seeds(0..5);
     let ran = ran.run_lock(&LockFactory::built_in(find("watchdog").unwrap()));
     let ran = ran.unwrap();
     ran.assert_violated(Property::Resource, Cause::UncheckedWrite);
@@ -80,7 +80,7 @@ fn late_write_that_is_waited_for_spoils_the_stock_of_locks_that_do_not_renew() {
     let mut scenario = catalog::named("late-write").unwrap();
     scenario.workload.command_timeout = "3ttl".parse().unwrap();
     scenario.faults[0].duration = Some("2.5ttl".parse().unwrap());
-    let trial = Trial::of_scenario(scenario).seeds(0..5);
+    let trial = Trial::from_scenario(scenario).seeds(0..5);
     for lock in LOCKS {
         let ran = trial.run_lock(&LockFactory::built_in(lock)).unwrap();
         ran.assert_held(Property::Lease);
