@@ -1,9 +1,8 @@
 //! Runs locks under scenarios and records what happens.
 //!
-//! To test your own lock in your own test, use [`trial`]. Every run is described by a [`spec`] and
-//! goes through [`run`](mod@run). `ARCHITECTURE.md` in the repository maps the modules and the
-//! imports that are allowed between them. Modules that start servers or processes require the
-//! feature `servers`.
+//! To test your own lock in your own test, use [`trial`]. Every run is described by a [`spec`] and goes through
+//! [`run`](mod@run). `ARCHITECTURE.md` in the repository maps the modules and the imports that are allowed between
+//! them. Modules that start servers or processes require the feature `servers`.
 
 pub mod adapter;
 pub mod backend;
@@ -39,7 +38,6 @@ pub use picklock_redis_model as model;
 pub use picklock_verdicts::{
     assemble, check, counterexamples, expectation, history, key_history, latency, record, timeline,
 };
-/// The Redis client library whose connections a lock receives, re-exported in the version that
-/// fits.
+/// The Redis client library whose connections a lock receives, re-exported in the version that fits.
 pub use redis;
 pub use trial::{Outcome, Trial, TrialError, TrialRun};

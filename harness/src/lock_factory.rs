@@ -1,7 +1,6 @@
 //! A lock as a value that creates clients.
 //!
-//! The simulation creates its clients in this process. A worker process creates the one client that
-//! it serves.
+//! The simulation creates its clients in this process. A worker process creates the one client that it serves.
 
 use std::collections::BTreeMap;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -37,8 +36,7 @@ impl LockFactory {
         }
     }
 
-    /// Returns the same lock with options that its user can set. `build` finds their values in the
-    /// `Context`.
+    /// Returns the same lock with options that its user can set. `build` finds their values in the `Context`.
     #[must_use]
     pub fn with_options(self, options: &'static [&'static OptionSpec]) -> Self {
         LockFactory { options, ..self }

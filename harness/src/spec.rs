@@ -1,8 +1,7 @@
 //! The specification of a run: a plain value that is complete before anything starts.
 //!
-//! Every command that runs something creates such values, and [`run`](crate::run) is the one entry
-//! point that takes them. A specification contains only data: no command-line types, no open files
-//! and no code of a lock.
+//! Every command that runs something creates such values, and [`run`](crate::run) is the one entry point that takes
+//! them. A specification contains only data: no command-line types, no open files and no code of a lock.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,8 +15,7 @@ use crate::external_servers::{DEFAULT_PREFIX, ExternalServers};
 use crate::model::ServerVersion;
 use crate::named_server::NamedServer;
 
-/// Delays of the machine shorter than this fraction of the lease do not matter. Redlock waits
-/// equally long for a node.
+/// Delays of the machine shorter than this fraction of the lease do not matter. Redlock waits equally long for a node.
 const PART_OF_LEASE: u32 = 10;
 
 /// A complete specification: simulating the same specification again produces the same history.
@@ -96,8 +94,7 @@ pub enum ScenarioSource {
 /// The servers that a run uses. Picklock chooses if a field is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerChoice {
-    /// A server by name, for every backend. `image` and `redis_server` take precedence in their
-    /// backends.
+    /// A server by name, for every backend. `image` and `redis_server` take precedence in their backends.
     pub named: Option<NamedServer>,
     /// Container image of the nodes.
     pub image: Option<String>,
@@ -200,8 +197,7 @@ pub fn resolve_scenario(
 }
 
 impl RunSpec {
-    /// Creates the specification of a simulation without overrides, for a scenario that a program
-    /// created.
+    /// Creates the specification of a simulation without overrides, for a scenario that a program created.
     pub fn simulated(lock: LockSpec, scenario: Scenario, seed: u64) -> RunSpec {
         RunSpec {
             lock,
@@ -232,8 +228,7 @@ impl RunSpec {
         }
     }
 
-    /// Returns the catalog name or path that the user gave, or the scenario's own name if a program
-    /// created it.
+    /// Returns the catalog name or path that the user gave, or the scenario's own name if a program created it.
     pub fn scenario_named(&self) -> &str {
         match &self.source {
             ScenarioSource::Named(named) | ScenarioSource::Repro { named, .. } => named,
@@ -261,8 +256,7 @@ impl RunSpec {
         self.scenario.workload.command_timeout.resolve(self.ttl())
     }
 
-    /// Returns the maximum time for which the scenario's own faults can keep a worker from
-    /// answering.
+    /// Returns the maximum time for which the scenario's own faults can keep a worker from answering.
     pub fn longest_fault(&self) -> Duration {
         let faults = self.scenario.faults.iter();
         let spans = faults.filter_map(|fault| fault.duration);
@@ -287,8 +281,7 @@ impl RunSpec {
         self.lock.is_in_process() && self.lock.nodes == 1 && self.nodes() > 1
     }
 
-    /// Returns on how many nodes the lock must be acquired. This is 1 for a lock that uses one of
-    /// several nodes.
+    /// Returns on how many nodes the lock must be acquired. This is 1 for a lock that uses one of several nodes.
     pub fn needed_nodes(&self) -> usize {
         if self.uses_one_of_many() {
             return 1;
@@ -296,14 +289,12 @@ impl RunSpec {
         self.quorum().unwrap_or(self.nodes() / 2 + 1)
     }
 
-    /// Returns the name of a lock's key. All names have the same length, so no name is a prefix of
-    /// another.
+    /// Returns the name of a lock's key. All names have the same length, so no name is a prefix of another.
     pub fn key(&self, number: u32) -> String {
         format!("{}stock:{number:04}", self.key_prefix())
     }
 
-    /// Returns the prefix of the keys with which programs warm up. These keys belong to no lock
-    /// under test.
+    /// Returns the prefix of the keys with which programs warm up. These keys belong to no lock under test.
     pub fn warm_up_prefix(&self) -> String {
         format!("{}warm-up:", self.key_prefix())
     }

@@ -22,9 +22,8 @@ impl WallClock for MachineClock {
     }
 }
 
-/// Serves one client of the lock until the input ends. `complain` receives messages about
-/// unanswerable input for the worker's log. The caller must run the future in a
-/// `tokio::task::LocalSet`.
+/// Serves one client of the lock until the input ends. `complain` receives messages about unanswerable input for the
+/// worker's log. The caller must run the future in a `tokio::task::LocalSet`.
 ///
 /// The future is boxed, so that its code is compiled in this crate and not again in the caller's.
 ///

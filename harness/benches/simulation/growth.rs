@@ -20,8 +20,7 @@ pub fn print() {
         ..Shape::headline()
     };
     for workers in [3, 30, 300] {
-        // Each worker buys equally often, and the time between purchases suits the number of
-        // workers.
+        // Each worker buys equally often, and the time between purchases suits the number of workers.
         let shape = Shape {
             workers,
             stock: 4 * workers as i64,
@@ -69,8 +68,7 @@ fn crowd(name: &str) {
 }
 
 fn row(name: &str, shape: &Shape) {
-    // The number of commands grows with the square of the workers, because each waits for all
-    // others.
+    // The number of commands grows with the square of the workers, because each waits for all others.
     let runs = (20_000 / (shape.workers.pow(2) * shape.nodes)).max(1) as u64;
     let counted = ours::counted(shape, runs);
     let elapsed_s = median(

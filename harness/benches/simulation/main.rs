@@ -5,36 +5,31 @@
 //! lock reads the stock, works for `section`, sells one unit, releases the lock and thinks. A
 //! worker that reads an empty stock ends. That makes exactly 15 acquisitions.
 //!
-//! **Equal on both sides:** the workload above; the lock (the built-in `redlock`, compiled once),
-//! its lease of 1 s, its retry delays and its scripts; the Redis model behind each node; section
-//! and think times; one-way latencies between 50 and 250 µs; the release profile; one core; no
-//! logging. The tables print the number of commands that the nodes executed, which shows that the
-//! work is equal.
+//! **Equal on both sides:** the workload above; the lock (the built-in `redlock`, compiled once), its lease of 1 s, its
+//! retry delays and its scripts; the Redis model behind each node; section and think times; one-way latencies between
+//! 50 and 250 µs; the release profile; one core; no logging. The tables print the number of commands that the nodes
+//! executed, which shows that the work is equal.
 //!
-//! **Different, in turmoil's favour:** each of our runs has faults (a paused client, a delayed
-//! node, a dropped reply, a paused node), the whole driver with its pings between the steps, an
-//! additional client that probes the lock at the end, a history, and all checkers. turmoil's side
-//! only has clients and nodes, and nothing is checked.
+//! **Different, in turmoil's favour:** each of our runs has faults (a paused client, a delayed node, a dropped reply, a
+//! paused node), the whole driver with its pings between the steps, an additional client that probes the lock at the
+//! end, a history, and all checkers. turmoil's side only has clients and nodes, and nothing is checked.
 //!
-//! **Different, in our favour:** the commands of turmoil's clients travel as bytes (redis-rs's
-//! `MultiplexedConnection` over turmoil's `TcpStream`, RESP decoded and encoded at the node), while
-//! our connections pass redis-rs's command unchanged. `turmoil` is a network of byte streams by
-//! design. Its hosts advance virtual time in its default tick of 1 ms, each host in every tick,
-//! even if it is idle. This costs the most.
+//! **Different, in our favour:** the commands of turmoil's clients travel as bytes (redis-rs's `MultiplexedConnection`
+//! over turmoil's `TcpStream`, RESP decoded and encoded at the node), while our connections pass redis-rs's command
+//! unchanged. `turmoil` is a network of byte streams by design. Its hosts advance virtual time in its default tick of 1
+//! ms, each host in every tick, even if it is idle. This costs the most.
 //!
 //! **The second peer** jumps from timer to timer, as we do. It also has no faults, driver, history
 //! or checkers, so its ratio is the cost of all of these.
 //!
-//! `cargo bench` measures. `cargo test --bench NAME` runs each part once with little work, so that
-//! it keeps working. `cargo bench --bench simulation -- ours 100` only runs our side, for a
-//! profiler. `-- growth` only prints how the cost grows, and `-- sweep` the cost of a schedule in a
-//! search.
+//! `cargo bench` measures. `cargo test --bench NAME` runs each part once with little work, so that it keeps working.
+//! `cargo bench --bench simulation -- ours 100` only runs our side, for a profiler. `-- growth` only prints how the
+//! cost grows, and `-- sweep` the cost of a schedule in a search.
 //!
-//! Rounds of all sides alternate, and medians are printed. Times are the CPU time of all threads
-//! together, so that other load on the machine has little effect; no side ever waits. The last line
-//! is `simulation_vs_turmoil_ratio N`: the ratio of runs per second in the first shape. The ratio
-//! depends on how much of its virtual time a run waits, which costs us nothing. Therefore shapes
-//! without any think time, the worst case for us, are measured as well.
+//! Rounds of all sides alternate, and medians are printed. Times are the CPU time of all threads together, so that
+//! other load on the machine has little effect; no side ever waits. The last line is `simulation_vs_turmoil_ratio N`:
+//! the ratio of runs per second in the first shape. The ratio depends on how much of its virtual time a run waits,
+//! which costs us nothing. Therefore shapes without any think time, the worst case for us, are measured as well.
 
 #![expect(clippy::print_stdout, reason = "a benchmark's output is its purpose")]
 
@@ -160,8 +155,7 @@ fn row(title: &str, name: &str, side: &Side, ratio: f64) {
     );
 }
 
-/// Returns the CPU time of the work in seconds, for all threads together. Other load on the machine
-/// does not count.
+/// Returns the CPU time of the work in seconds, for all threads together. Other load on the machine does not count.
 fn timed(work: impl FnOnce()) -> f64 {
     let before = cpu_time_s();
     work();

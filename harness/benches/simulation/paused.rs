@@ -1,10 +1,9 @@
 //! The second peer: the same clients and nodes as tasks of plain tokio with a paused clock.
 //!
-//! Such a clock jumps from timer to timer, like our simulation, so idle time costs nothing. The
-//! network is as simple as possible: an in-memory pipe for each connection, and a task for each
-//! direction that delays the data by its latency. Other simulators that jump replace tokio by their
-//! own runtime when the whole program is compiled, so they cannot run the same lock in one program
-//! with the others.
+//! Such a clock jumps from timer to timer, like our simulation, so idle time costs nothing. The network is as simple as
+//! possible: an in-memory pipe for each connection, and a task for each direction that delays the data by its latency.
+//! Other simulators that jump replace tokio by their own runtime when the whole program is compiled, so they cannot run
+//! the same lock in one program with the others.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

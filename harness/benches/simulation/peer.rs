@@ -1,5 +1,4 @@
-//! The first peer: the same clients and nodes as hosts of `turmoil`. The [second](super::paused)
-//! peer shares this code.
+//! The first peer: the same clients and nodes as hosts of `turmoil`. The [second](super::paused) peer shares this code.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

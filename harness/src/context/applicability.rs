@@ -9,8 +9,7 @@ use tokio::sync::Notify;
 
 use crate::history::EventKind;
 
-/// Number of definite errors per worker after which the run ends, if the lock rejects the lease
-/// each time.
+/// Number of definite errors per worker after which the run ends, if the lock rejects the lease each time.
 const MAX_DEFINITE_ERRORS: u32 = 3;
 
 /// The requests that the lock has declined so far.

@@ -4,11 +4,10 @@
 //! that has been idle longest. With a queue for each worker, the buyers of a frozen worker would
 //! wait without affecting the figures of the others.
 //!
-//! A closed loop sends its next request only after an answer. So a lock that stalls for a second
-//! delays one measured attempt of each worker, and suppresses all other attempts that would have
-//! been made in that second: *coordinated omission*. The remedy is to schedule each attempt in
-//! advance, and to measure from the scheduled time. See Gil Tene, "How NOT to Measure Latency"
-//! (Strange Loop 2015), and his load generator [wrk2](https://github.com/giltene/wrk2).
+//! A closed loop sends its next request only after an answer. So a lock that stalls for a second delays one measured
+//! attempt of each worker, and suppresses all other attempts that would have been made in that second: *coordinated
+//! omission*. The remedy is to schedule each attempt in advance, and to measure from the scheduled time. See Gil Tene,
+//! "How NOT to Measure Latency" (Strange Loop 2015), and his load generator [wrk2](https://github.com/giltene/wrk2).
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -28,9 +27,8 @@ pub struct Arrivals {
     /// The arrival time of each buyer in nanoseconds since the run began, the oldest first.
     queue: RefCell<VecDeque<u64>>,
     arrived: Cell<u64>,
-    /// One permit for each waiting buyer. After the last arrival there is one more, which the
-    /// workers pass on, so that all of them see the end. Idle workers get permits in the order in
-    /// which they became idle.
+    /// One permit for each waiting buyer. After the last arrival there is one more, which the workers pass on, so that
+    /// all of them see the end. Idle workers get permits in the order in which they became idle.
     turns: Semaphore,
 }
 
@@ -118,8 +116,7 @@ mod tests {
         Rc::new(Arrivals::for_workload(&workload, Duration::from_secs(1)).unwrap())
     }
 
-    /// Returns the arrivals that each worker served, in milliseconds, if its purchases take
-    /// `takes_ms`.
+    /// Returns the arrivals that each worker served, in milliseconds, if its purchases take `takes_ms`.
     async fn served(arrivals: &Rc<Arrivals>, takes_ms: &[u64]) -> Vec<Vec<u64>> {
         let clock = Clock::start();
         let generator = Rc::clone(arrivals);

@@ -7,8 +7,7 @@ use tokio::sync::Notify;
 
 use crate::history::EndReason;
 
-/// How long to wait for further deaths. Workers that die together are not observed to die at the
-/// same instant.
+/// How long to wait for further deaths. Workers that die together are not observed to die at the same instant.
 const GRACE: Duration = Duration::from_millis(200);
 
 /// A request to end the run.

@@ -53,8 +53,7 @@ impl LiveWorkers {
         self.slots.borrow()[worker].down
     }
 
-    /// Returns `true` if this incarnation of the worker is dead, even if the worker may be started
-    /// again.
+    /// Returns `true` if this incarnation of the worker is dead, even if the worker may be started again.
     pub fn is_over(&self, worker: usize, incarnation: u32) -> bool {
         let slot = self.slots.borrow()[worker];
         slot.down || slot.incarnation != incarnation

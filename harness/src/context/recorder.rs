@@ -27,8 +27,7 @@ impl Recorder {
         }
     }
 
-    /// Records an event at the current time of the run's clock, and returns that time. Long texts
-    /// of the lock are cut.
+    /// Records an event at the current time of the run's clock, and returns that time. Long texts of the lock are cut.
     pub fn write(&self, mut what: EventKind) -> u64 {
         cut_texts(&mut what);
         let at_ns = self.clock.now_ns();

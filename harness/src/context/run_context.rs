@@ -15,8 +15,7 @@ use super::triggers::Triggers;
 use crate::clock::Clock;
 use crate::spec::RunSpec;
 
-/// The state that the driver and the nemesis of a run share, such as the backend, the clock, the
-/// history and the stock.
+/// The state that the driver and the nemesis of a run share, such as the backend, the clock, the history and the stock.
 pub struct RunContext<B> {
     /// The backend of the run.
     pub backend: Rc<B>,

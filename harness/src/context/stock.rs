@@ -16,8 +16,7 @@ pub struct Stock {
     update: Update,
 }
 
-/// The error that the resource refused an access, because its token is lower than the highest one
-/// seen.
+/// The error that the resource refused an access, because its token is lower than the highest one seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FencedOff {
     /// The token of the refused access.

@@ -58,8 +58,7 @@ const MAX_PASSED: usize = 12;
 pub struct UnfiredTrigger {
     /// Index of the fault in the plan.
     pub plan: usize,
-    /// The commands that passed where the fault waited for one, or `None` if its trigger is not a
-    /// message.
+    /// The commands that passed where the fault waited for one, or `None` if its trigger is not a message.
     pub passed: Option<Vec<String>>,
 }
 
@@ -88,12 +87,10 @@ impl PendingFault {
 
 /// The triggers that have not fired yet.
 pub struct Triggers {
-    /// Whether the run has begun. Before that the nemesis applies no faults, so a frame would wait
-    /// in vain.
+    /// Whether the run has begun. Before that the nemesis applies no faults, so a frame would wait in vain.
     begun: AtomicBool,
     pending: Mutex<Vec<PendingFault>>,
-    /// The workers for whose requests or replies the triggers wait, see [`watched`]. Read on the
-    /// proxy's fast path.
+    /// The workers for whose requests or replies the triggers wait, see [`watched`]. Read on the proxy's fast path.
     watched: AtomicU64,
     /// Number of nodes on which the lock must be taken.
     quorum: usize,
@@ -306,9 +303,8 @@ fn may_happen_on(trigger: &Trigger, link: LinkId) -> bool {
         && trigger.node.is_none_or(|node| node == link.node)
 }
 
-/// Returns `true` for the reply to the command with this effect on the lock. If the effect is
-/// unknown, returns `true` for a successful reply to a command that names the key and could have
-/// this effect, according to `may`.
+/// Returns `true` for the reply to the command with this effect on the lock. If the effect is unknown, returns `true`
+/// for a successful reply to a command that names the key and could have this effect, according to `may`.
 fn has_effect(frame: &InterceptedFrame<'_>, done: Acquired, may: fn(&str) -> bool) -> bool {
     match frame.acquired {
         Acquired::Unknown => frame.key.is_some() && !frame.is_error && may(frame.command),

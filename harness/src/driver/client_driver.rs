@@ -18,8 +18,7 @@ pub(super) const GRACE: Duration = Duration::from_secs(5);
 
 /// The reason why an attempt was aborted.
 pub(super) enum RequestAborted {
-    /// The nemesis has killed the worker, or the worker has ended its client. The history already
-    /// contains it.
+    /// The nemesis has killed the worker, or the worker has ended its client. The history already contains it.
     WorkerGone,
     /// The worker exited, hung or broke the protocol on its own.
     WorkerFailed(WorkerFailure),
@@ -71,9 +70,8 @@ pub(super) struct Hold {
 }
 
 impl<B: Backend> ClientDriver<B> {
-    /// Buys until everything is sold out, the worker is gone for good, or the future is dropped.
-    /// Returns itself, because its worker lives until the end of the run, like a program with other
-    /// work.
+    /// Buys until everything is sold out, the worker is gone for good, or the future is dropped. Returns itself,
+    /// because its worker lives until the end of the run, like a program with other work.
     pub async fn run(mut self) -> Self {
         self.context.start_gate.pass(self.worker).await;
         loop {
@@ -126,8 +124,7 @@ impl<B: Backend> ClientDriver<B> {
         Ok(())
     }
 
-    /// Returns the next purchase, or `None` if there is none. In an open loop it waits for a buyer
-    /// to arrive.
+    /// Returns the next purchase, or `None` if there is none. In an open loop it waits for a buyer to arrive.
     async fn next_purchase(&mut self) -> Result<Option<Purchase>, RequestAborted> {
         let context = Rc::clone(&self.context);
         let Some(arrivals) = &context.arrivals else {
@@ -151,8 +148,7 @@ impl<B: Backend> ClientDriver<B> {
         }))
     }
 
-    /// Returns a key whose stock may not be sold out, or `None` if there is none or the client has
-    /// bought enough.
+    /// Returns a key whose stock may not be sold out, or `None` if there is none or the client has bought enough.
     fn pick_key(&mut self) -> Option<u32> {
         self.drop_sold_out();
         let max = self.context.spec.scenario.workload.purchases;
@@ -201,8 +197,7 @@ impl<B: Backend> ClientDriver<B> {
         Ok(false)
     }
 
-    /// Waits after a refusal, so that a lock that refuses immediately does not make the client
-    /// spin.
+    /// Waits after a refusal, so that a lock that refuses immediately does not make the client spin.
     async fn pause_after_refusal(&mut self) {
         let spec = &self.context.spec;
         let again = spec.scenario.workload.again.resolve(spec.ttl());

@@ -9,7 +9,9 @@ use std::time::Duration;
 use picklock_scenarios::{Action, DataAction, FaultPlan, Lasts, NodeAction, Phase, Resource};
 use tokio::time::timeout;
 
+use super::client_driver::GRACE;
 use super::requests::record_idle_wait;
+use super::start::{START_TIMEOUT, init};
 use super::work::extension_unsupported;
 use super::worker_client::{WorkerClient, WorkerFailure};
 use crate::adapter::message::{Answer, RequestKind};
@@ -89,11 +91,8 @@ impl<'a, B: Backend> Prober<'a, B> {
         let (session, nodes) = started.map_err(|refusal| refusal.to_string())?;
         let mut client = WorkerClient::begin(context, number, session);
         let seed = rng::derive(spec.seed, "probe", 0);
-        let init = RequestKind::Init(super::start::init(spec, number, nodes, seed));
-        match client
-            .request(context, 0, init, super::start::START_TIMEOUT, None)
-            .await
-        {
+        let init = RequestKind::Init(init(spec, number, nodes, seed));
+        match client.request(context, 0, init, START_TIMEOUT, None).await {
             Ok(Answer::Ready { .. }) => Ok(Prober {
                 context,
                 number,
@@ -107,9 +106,8 @@ impl<'a, B: Backend> Prober<'a, B> {
         }
     }
 
-    /// Returns an event if the lock rejects the run's lease but no other. In that case all workers
-    /// got only definite errors, this client gets one too, and then acquires the lock with another
-    /// lease.
+    /// Returns an event if the lock rejects the run's lease but no other. In that case all workers got only definite
+    /// errors, this client gets one too, and then acquires the lock with another lease.
     async fn check_refused_lease(&mut self) -> Option<EventKind> {
         let message = self.context.applicability.only_definite_errors()?;
         let ttl_ms = self.context.spec.ttl_ms();
@@ -153,7 +151,7 @@ impl<'a, B: Backend> Prober<'a, B> {
             wait_ms: millis(wait),
         };
         context.backend.set_phase(self.number, 0, Phase::Acquire);
-        let patience = wait + context.spec.command_timeout() * 2 + super::client_driver::GRACE;
+        let patience = wait + context.spec.command_timeout() * 2 + GRACE;
         self.client
             .request(context, 0, request, patience, None)
             .await
@@ -199,7 +197,7 @@ impl<'a, B: Backend> Prober<'a, B> {
     async fn release(&mut self, key: u32, token: String) {
         let key = self.context.key(key);
         let request = RequestKind::Release { key, token };
-        let patience = self.context.spec.command_timeout() * 2 + super::client_driver::GRACE;
+        let patience = self.context.spec.command_timeout() * 2 + GRACE;
         let client = &mut self.client;
         client
             .request(self.context, 0, request, patience, None)
@@ -214,30 +212,22 @@ async fn record_leftover_keys<B: Backend>(context: &Rc<RunContext<B>>) {
     let locks = &context.spec.keys();
     for node in 0..context.spec.nodes() {
         for (key, name) in (0..).zip(locks) {
-            record_leftover_key(context, node, key, name).await;
+            inspect_key(context, node, key, name).await;
         }
         let written = context.backend.keys_of(node, locks);
-        let written = timeout(super::client_driver::GRACE, written).await;
+        let written = timeout(GRACE, written).await;
         for (key, names) in (0..).zip(written.unwrap_or_default()) {
             for name in names.iter().filter(|name| !locks.contains(name)) {
-                record_leftover_key(context, node, key, name).await;
+                inspect_key(context, node, key, name).await;
             }
         }
     }
 }
 
-/// Records that a key is left, by the number of its lock.
-async fn record_leftover_key<B: Backend>(
-    context: &RunContext<B>,
-    node: usize,
-    key: u32,
-    name: &str,
-) {
+/// Records if a key is left, by the number of its lock.
+async fn inspect_key<B: Backend>(context: &RunContext<B>, node: usize, key: u32, name: &str) {
     let query = context.backend.key_ttl_ms(node, name);
-    let ttl_ms = timeout(super::client_driver::GRACE, query)
-        .await
-        .ok()
-        .flatten();
+    let ttl_ms = timeout(GRACE, query).await.ok().flatten();
     if let Some(ttl_ms) = ttl_ms {
         let left = EventKind::KeyLeft { node, key, ttl_ms };
         context.recorder.write(left);
@@ -254,7 +244,7 @@ async fn record_lost_nodes<B: Backend>(context: &Rc<RunContext<B>>) {
     let is_recorded = |node: &usize| context.recorder.has_lost(*node);
     for node in (0..context.spec.nodes()).filter(|node| !is_recorded(node)) {
         let query = context.backend.why_lost(node);
-        let answered = timeout(super::client_driver::GRACE, query).await;
+        let answered = timeout(GRACE, query).await;
         if let Some(reason) = answered.unwrap_or_else(|_| Some("no answer".into())) {
             context.recorder.write(EventKind::NodeLost { node, reason });
         }

@@ -1,5 +1,4 @@
-//! A holder that takes its lock again, as a function inside the section would that acquires the
-//! lock itself.
+//! A holder that takes its lock again, as a function inside the section would that acquires the lock itself.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -14,8 +13,7 @@ use crate::clock::millis;
 use crate::history::EventKind;
 
 impl<B: Backend> ClientDriver<B> {
-    /// Works for the rest of the section. If the scenario asks for it, the lock is held twice
-    /// during the middle third.
+    /// Works for the rest of the section. If the scenario asks for it, the lock is held twice during the middle third.
     pub(super) async fn rest(
         &mut self,
         hold: &Hold,

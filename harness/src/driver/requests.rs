@@ -110,9 +110,8 @@ impl<B: Backend> ClientDriver<B> {
         applicability.record_definite_error(self.worker, message, workers_if_fault_free);
     }
 
-    /// Records if a lock grants without having sent a command to its nodes. Recorded at most once
-    /// per worker, and never if any client has used the nodes, because they may merely be
-    /// unreachable.
+    /// Records if a lock grants without having sent a command to its nodes. Recorded at most once per worker, and never
+    /// if any client has used the nodes, because they may merely be unreachable.
     fn check_node_use(&mut self, op: u64) {
         let has_used_nodes = &self.context.lock_uses_nodes;
         if self.context.backend.has_sent_data(self.worker) {
@@ -218,8 +217,7 @@ impl<B: Backend> ClientDriver<B> {
         Ok(None)
     }
 
-    /// Returns after how long the client cancels its request, or `None` if the workload cancels
-    /// none.
+    /// Returns after how long the client cancels its request, or `None` if the workload cancels none.
     fn cancel_after(&mut self) -> Option<Duration> {
         let spec = &self.context.spec;
         let about = spec.scenario.workload.cancel?.resolve(spec.ttl());
@@ -246,8 +244,7 @@ impl<B: Backend> ClientDriver<B> {
         }
     }
 
-    /// Sends a request in a phase, and waits for its answer. The worker's links know the phase in
-    /// the meantime.
+    /// Sends a request in a phase, and waits for its answer. The worker's links know the phase in the meantime.
     pub(super) async fn request(
         &mut self,
         phase: Phase,

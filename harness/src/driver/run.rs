@@ -40,11 +40,10 @@ pub enum RunError {
     Interrupted,
 }
 
-/// Runs the clients under the lock until they are done, the limit is reached, or `interrupt` is
-/// ready. Then it ends all faults, runs the probe, and records the rest. After an interrupt there
-/// is no probe, and steps that do not end soon are left to the end of the backend. `due` receives
-/// the faults whose triggers in the context have fired. The result does not yet contain the data
-/// that only the backend has.
+/// Runs the clients under the lock until they are done, the limit is reached, or `interrupt` is ready. Then it ends all
+/// faults, runs the probe, and records the rest. After an interrupt there is no probe, and steps that do not end soon
+/// are left to the end of the backend. `due` receives the faults whose triggers in the context have fired. The result
+/// does not yet contain the data that only the backend has.
 ///
 /// # Errors
 /// Returns an error if a worker could not be started. Then there was no run.
@@ -130,8 +129,7 @@ fn begin<B: Backend>(context: &RunContext<B>) {
     context.backend.begin();
 }
 
-/// Returns the result of a scenario with Sentinels for a lock that does not support them: no client
-/// bought anything.
+/// Returns the result of a scenario with Sentinels for a lock that does not support them: no client bought anything.
 fn record_missing_sentinels<B: Backend>(context: &RunContext<B>, message: String) -> RunResult {
     begin(context);
     let refused = EventKind::SentinelsRefused { message };

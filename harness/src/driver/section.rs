@@ -107,8 +107,7 @@ impl<B: Backend> ClientDriver<B> {
         Ok(())
     }
 
-    /// Hands the write to a fault. It arrives when the fault ends, whatever has happened to the
-    /// lock by then.
+    /// Hands the write to a fault. It arrives when the fault ends, whatever has happened to the lock by then.
     async fn write_belatedly(
         &mut self,
         hold: &Hold,
@@ -129,8 +128,7 @@ impl<B: Backend> ClientDriver<B> {
         }
         let write_task = tokio::task::spawn_local(async move {
             let write = async {
-                // A late write was already sent and arrives. A dead worker neither commits nor
-                // starts a write.
+                // A late write was already sent and arrives. A dead worker neither commits nor starts a write.
                 let is_over = context.live_workers.is_over(sale.worker, incarnation);
                 if is_over && by != StockFault::LateWrite {
                     return;
@@ -150,8 +148,7 @@ impl<B: Backend> ClientDriver<B> {
             context.stock_faults.keep_back(sale.worker, write).await;
         });
         if by == StockFault::LateWrite {
-            // The client waits for an answer and gives up. It never learns whether its write
-            // arrived.
+            // The client waits for an answer and gives up. It never learns whether its write arrived.
             let patience = self.context.spec.command_timeout();
             tokio::time::timeout(patience, write_task).await.ok();
         }

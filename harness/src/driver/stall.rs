@@ -2,10 +2,9 @@
 //!
 //! It also records servers and workers that stalled or died without a fault.
 //!
-//! If the host takes the CPUs away, or the machine swaps, everything stalls: clients, nodes, the
-//! proxy and the driver. Leases expire in the meantime, and the lock is not responsible. A sleep of
-//! the driver that ends late reveals such a stall. A stall that only affects other processes is not
-//! detected in this way.
+//! If the host takes the CPUs away, or the machine swaps, everything stalls: clients, nodes, the proxy and the driver.
+//! Leases expire in the meantime, and the lock is not responsible. A sleep of the driver that ends late reveals such a
+//! stall. A stall that only affects other processes is not detected in this way.
 //!
 //! If the harness runs out of file descriptors, processes or memory, the backend reports it, and
 //! the event is recorded soon after it happened.
@@ -26,8 +25,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(5);
 /// Minimum stall that is recorded. Timers are not more precise than this.
 const MIN_HARNESS_STALL: Duration = Duration::from_millis(3);
 
-/// Minimum stall of a server or worker that is recorded. The measurement is not more precise than
-/// this.
+/// Minimum stall of a server or worker that is recorded. The measurement is not more precise than this.
 const MIN_STALL: Duration = Duration::from_millis(60);
 
 /// Stalls shorter than this part of a lease are not recorded. Several of them in a row may delay a
@@ -42,8 +40,7 @@ pub(super) fn begin<B: Backend>(context: &Rc<RunContext<B>>) -> [JoinHandle<()>;
     ]
 }
 
-/// Records stalls and incidents while it is polled. Not needed in a backend whose time cannot
-/// stall.
+/// Records stalls and incidents while it is polled. Not needed in a backend whose time cannot stall.
 async fn watch<B: Backend>(context: Rc<RunContext<B>>) {
     let clock = &context.clock;
     let min = MIN_HARNESS_STALL.max(context.spec.ttl() / MIN_PART_OF_LEASE);

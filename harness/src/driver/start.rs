@@ -51,9 +51,8 @@ fn with_warm_up(spec: &RunSpec, incarnation: u32, init: Init) -> Init {
     }
 }
 
-/// Returns how long a program's command waits for the answer of a node. A lock on several nodes
-/// must be able to query all of them within its lease, even if some are dead. Locks whose code is
-/// in this process handle that themselves.
+/// Returns how long a program's command waits for the answer of a node. A lock on several nodes must be able to query
+/// all of them within its lease, even if some are dead. Locks whose code is in this process handle that themselves.
 fn node_timeout(spec: &RunSpec) -> Duration {
     let timeout = spec.command_timeout();
     let waits_for_several = spec.nodes() > 1 && spec.lock.command.is_some();
@@ -64,8 +63,7 @@ fn node_timeout(spec: &RunSpec) -> Duration {
     }
 }
 
-/// Records features that the scenario asks for and the lock does not offer. Then the scenario is
-/// not applicable.
+/// Records features that the scenario asks for and the lock does not offer. Then the scenario is not applicable.
 fn record_offers<B>(context: &RunContext<B>, extends: Option<bool>, offers: Offers) {
     let (spec, applicability) = (&context.spec, &context.applicability);
     let extends = extends != Some(false) || spec.lock.renews;

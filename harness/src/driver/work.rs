@@ -22,9 +22,8 @@ pub(super) enum Work {
 }
 
 impl<B: Backend> ClientDriver<B> {
-    /// Works for the length of a section. The work is a wait, as for a payment service. A holder
-    /// that extends does so after each `extend` interval of work; the time for the extension does
-    /// not count as work.
+    /// Works for the length of a section. The work is a wait, as for a payment service. A holder that extends does so
+    /// after each `extend` interval of work; the time for the extension does not count as work.
     pub(super) async fn work(&mut self, hold: &mut Hold) -> Result<Work, RequestAborted> {
         let workload = &self.context.spec.scenario.workload;
         let ttl = self.context.spec.ttl();
@@ -45,9 +44,8 @@ impl<B: Backend> ClientDriver<B> {
         self.rest(hold, left).await
     }
 
-    /// Works for `span`. If the lock reports its loss, or the worker exits on its own, the section
-    /// ends immediately. A worker that the nemesis has killed is already in the history, and may
-    /// restart after its section.
+    /// Works for `span`. If the lock reports its loss, or the worker exits on its own, the section ends immediately. A
+    /// worker that the nemesis has killed is already in the history, and may restart after its section.
     pub(super) async fn work_for(
         &mut self,
         op: u64,

@@ -63,8 +63,7 @@ fn digest(token: &str) -> u64 {
     hasher.finish()
 }
 
-/// The driver's connection to one worker: one request at a time, and events at any time, which a
-/// task receives.
+/// The driver's connection to one worker: one request at a time, and events at any time, which a task receives.
 pub struct WorkerClient {
     worker: usize,
     next_id: u64,
@@ -351,8 +350,7 @@ impl<B: Backend> OutputListener<B> {
         let known = self.grants.borrow().operation(token);
         let Some(op) = known else {
             let event = notification.event();
-            // The token may belong to a grant that is not written yet: a renewing thread can be
-            // faster.
+            // The token may belong to a grant that is not written yet: a renewing thread can be faster.
             let fault = ProtocolFault::UnknownToken { event };
             self.record_misbehaviour(Misbehaviour::OutOfTurn, fault.to_string());
             return;
@@ -389,8 +387,7 @@ impl<B: Backend> OutputListener<B> {
     }
 }
 
-/// Returns `false` for the client that takes the locks after the run: its number follows those of
-/// the workers.
+/// Returns `false` for the client that takes the locks after the run: its number follows those of the workers.
 fn is_worker_of_the_run<B>(context: &RunContext<B>, worker: usize) -> bool {
     worker < context.spec.scenario.workload.workers
 }

@@ -91,8 +91,7 @@ impl ActiveFaults {
         steps.unwrap_or_default()
     }
 
-    /// Returns the undo steps in the order in which they were recorded, or `None` if the fault has
-    /// ended.
+    /// Returns the undo steps in the order in which they were recorded, or `None` if the fault has ended.
     pub(super) fn steps(&self, id: u32) -> Option<Vec<Undo>> {
         self.with_fault(id, |fault| fault.undo.clone())
     }

@@ -195,8 +195,7 @@ impl<B: Backend> Nemesis<B> {
             LinkAction::Hold => Effect::Hold,
             LinkAction::Partition => Effect::Partition,
         };
-        // A fault with a frame limit whose trigger is a frame first affects that frame, whatever
-        // else passes.
+        // A fault with a frame limit whose trigger is a frame first affects that frame, whatever else passes.
         let frame = location.frame.filter(|_| plan.frames.is_some());
         // The direction of the answer decides whether the server sees the command.
         let direction = match action {

@@ -87,8 +87,7 @@ fn record_freeze_breach<B: Backend>(context: &RunContext<B>, fault: u32, worker:
 mod tests {
     use super::*;
 
-    /// A client is killed while another fault has frozen it, and started again before that fault
-    /// ends.
+    /// A client is killed while another fault has frozen it, and started again before that fault ends.
     #[test]
     fn restarted_worker_is_frozen_by_no_fault() {
         let freeze_monitor = FreezeMonitor(RefCell::new(vec![(0, 1), (0, 2), (1, 1)]));

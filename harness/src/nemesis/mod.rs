@@ -1,4 +1,5 @@
 //! The nemesis, which makes faults happen.
+//!
 //! - `schedule`: when faults start and end
 //! - `apply`: the actions of a fault on all of its targets
 //! - `clocks`: the offset of each wall clock

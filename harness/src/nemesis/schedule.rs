@@ -38,8 +38,7 @@ pub struct Nemesis<B> {
     pub(super) clocks: ClockShifts,
     pub(super) freeze_monitor: FreezeMonitor,
     next_id: Cell<u32>,
-    /// The active faults with a frame limit, by fault id: their index in the plan, and the fault
-    /// imposed on the links.
+    /// The active faults with a frame limit, by fault id: their index in the plan, and the fault imposed on the links.
     frame_limited: RefCell<BTreeMap<u32, (usize, ImposedId)>>,
     /// The links with faults that never end.
     endless_links: RefCell<Vec<Target>>,
@@ -48,8 +47,7 @@ pub struct Nemesis<B> {
 }
 
 impl<B: Backend> Nemesis<B> {
-    /// Plans the faults of a run. Faults that the backend cannot apply are recorded and never
-    /// start.
+    /// Plans the faults of a run. Faults that the backend cannot apply are recorded and never start.
     pub fn new(context: &Rc<RunContext<B>>, capabilities: &Capabilities) -> Rc<Self> {
         let nemesis = Nemesis {
             context: Rc::clone(context),
@@ -132,9 +130,8 @@ impl<B: Backend> Nemesis<B> {
         self.freeze_monitor.end_all(&self.context);
     }
 
-    /// Records the planned faults that never started, and the endless ones that affected nothing.
-    /// Must be called before the other faults end: a fault that is recorded as missed right after
-    /// its end could not be applied.
+    /// Records the planned faults that never started, and the endless ones that affected nothing. Must be called before
+    /// the other faults end: a fault that is recorded as missed right after its end could not be applied.
     pub fn settle(&self) {
         for (id, (index, imposed)) in self.frame_limited.borrow().iter() {
             if self.active_faults.steps(*id).is_none() && self.context.backend.struck(*imposed) == 0
@@ -239,8 +236,7 @@ impl<B: Backend> Nemesis<B> {
         self.end(id).await;
     }
 
-    /// Records that a fault that was requested at `requested_at_ns` has fired. Returns the time
-    /// from which it counts.
+    /// Records that a fault that was requested at `requested_at_ns` has fired. Returns the time from which it counts.
     fn record_fired(&self, id: u32, plan: &FaultPlan, requested_at_ns: u64) -> u64 {
         // A worker is frozen from the signal on. The confirmation that all its threads have stopped
         // comes later, much later on a busy machine.
@@ -275,8 +271,7 @@ impl<B: Backend> Nemesis<B> {
         })
     }
 
-    /// Removes an ended fault with a frame limit. Returns its index in the plan if it has affected
-    /// no frame.
+    /// Removes an ended fault with a frame limit. Returns its index in the plan if it has affected no frame.
     fn take_unfired(&self, id: u32) -> Option<usize> {
         let (index, imposed) = self.frame_limited.borrow_mut().remove(&id)?;
         (self.context.backend.struck(imposed) == 0).then_some(index)

@@ -1,11 +1,11 @@
 //! A failover that the Sentinels decide. The nemesis only freezes their master.
 //!
 //! The history records it as three overlapping faults:
+//!
 //! - `pause-node`: the master is frozen, until the Sentinels have promoted a replica or longer
-//! - `failover`: lasts from the freeze until the old master has become a replica. It begins this
-//! early because clients may find the new master before the nemesis does
-//! - `stale-master`: all Sentinels report that they have promoted a replica, and the old master has
-//! not learnt of it
+//! - `failover`: lasts from the freeze until the old master has become a replica. It begins this early because clients
+//!   may find the new master before the nemesis does
+//! - `stale-master`: all Sentinels report that they have promoted a replica, and the old master has not learnt of it
 
 use futures_util::future::join_all;
 use picklock_scenarios::{Action, DataAction, FaultPlan, NodeAction, Resource};
@@ -96,9 +96,8 @@ impl<B: Backend> Nemesis<B> {
     }
 }
 
-/// Records failovers that no fault caused. On a busy machine, Sentinels may replace a slow master,
-/// and the new master may not have its keys. Nothing is recorded if a fault of the plan may cause a
-/// failover.
+/// Records failovers that no fault caused. On a busy machine, Sentinels may replace a slow master, and the new master
+/// may not have its keys. Nothing is recorded if a fault of the plan may cause a failover.
 pub async fn record_unrequested_failovers<B: Backend>(context: &RunContext<B>) {
     let scenario = &context.spec.scenario;
     if scenario.topology.sentinels == 0 || scenario.faults.iter().any(may_cause_failover) {

@@ -22,11 +22,9 @@ impl<B: Backend> Nemesis<B> {
     pub(super) async fn undo(&self, fault: u32, step: Undo) {
         let backend = &self.context.backend;
         let (what, undone) = match step {
-            // A worker or node that died in the meantime cannot continue. Its death is in the
-            // history.
+            // A worker or node that died in the meantime cannot continue. Its death is in the history.
             Undo::ThawWorker(worker) => {
-                // If another fault has frozen the worker too, it stays frozen until that fault
-                // ends.
+                // If another fault has frozen the worker too, it stays frozen until that fault ends.
                 let mut is_free = true;
                 for mate in self.process_peers(worker) {
                     is_free &= self.freeze_monitor.end(&self.context, fault, mate);
@@ -82,8 +80,7 @@ impl<B: Backend> Nemesis<B> {
         }
     }
 
-    /// Waits until the worker is no longer blocked. A worker that never reports this must not delay
-    /// the run forever.
+    /// Waits until the worker is no longer blocked. A worker that never reports this must not delay the run forever.
     async fn wait_until_unblocked(
         &self,
         worker: usize,
@@ -99,8 +96,7 @@ impl<B: Backend> Nemesis<B> {
         in_time.unwrap_or_else(|_| Err(Refusal::Failed("no answer to `block`".into())))
     }
 
-    /// Records a breach if the worker reports too early that the block is over, because then it was
-    /// not blocked.
+    /// Records a breach if the worker reports too early that the block is over, because then it was not blocked.
     fn check_block_duration(&self, id: u32, worker: usize, until_ns: Option<u64>, due_ns: u64) {
         let early_ns =
             until_ns.filter(|until_ns| until_ns.saturating_add(TIMER_TOLERANCE_NS) < due_ns);

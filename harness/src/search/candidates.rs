@@ -124,8 +124,7 @@ fn fewer_operations(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     with_moved_faults(shrunken, fewer)
 }
 
-/// Replaces each fault by each weaker one of the fault model at the same injection point, and on
-/// fewer nodes.
+/// Replaces each fault by each weaker one of the fault model at the same injection point, and on fewer nodes.
 fn weaker_faults(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     let fault_model = shrunken.fault_model(plan);
     let mut weaker = Vec::new();
@@ -195,8 +194,7 @@ fn rounder_times(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     rounder
 }
 
-/// Moves each fault to the first steps of any worker and of each worker, and to the first events of
-/// the same kind.
+/// Moves each fault to the first steps of any worker and of each worker, and to the first events of the same kind.
 fn simpler_triggers(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     const STEPS: [TriggerEvent; 5] = [
         TriggerEvent::Granted,
@@ -277,8 +275,7 @@ fn moved_to(fault: &FaultPlan, trigger: Trigger) -> FaultPlan {
     let by_node = match fault.nodes {
         Some(Selection::Word(who)) => who == Who::Same,
         Some(Selection::List(_)) => false,
-        // By default a fault of nodes affects its trigger's node, and a fault of links affects all
-        // links.
+        // By default a fault of nodes affects its trigger's node, and a fault of links affects all links.
         None => fault.kind.affects() == Affects::Nodes,
     };
     let old_node = fault.when.as_ref().and_then(|when| when.node);

@@ -1,5 +1,4 @@
-//! The fault model: the faults that a sweep places at every injection point, and that shrinking
-//! tries as weaker ones.
+//! The fault model: the faults that a sweep places at every injection point, and that shrinking tries as weaker ones.
 //!
 //! A fault affects what its injection point concerns: the message, its link, its client or its
 //! node. At a step of the driver it affects the client, or the nodes: one of them, or a bare
@@ -172,8 +171,7 @@ impl FaultModel {
         let fits = |row: &Row| {
             groups.contains(&row.group)
                 && (topology.replicas > 0 || !needs_replicas(row.fault.kind))
-                // A client with one node has only one link, so a fault of that link equals one of
-                // all links.
+                // A client with one node has only one link, so a fault of that link equals one of all links.
                 && (nodes > 1 || row.place != Place::Message || row.fault.frames.is_some())
         };
         let rows = rows().into_iter().filter(fits).collect();

@@ -38,8 +38,7 @@ pub struct Draw<'a> {
 }
 
 impl Draw<'_> {
-    /// Returns the plan with this number. It fits the lock, and half of the time it is a mutation
-    /// of a remembered plan.
+    /// Returns the plan with this number. It fits the lock, and half of the time it is a mutation of a remembered plan.
     pub fn plan(&self, number: u64, memory: &Memory) -> Plan {
         let (shard, shards) = self.shard;
         let number = number * shards + shard - 1;
@@ -208,8 +207,7 @@ impl Draw<'_> {
         use TriggerEvent as On;
         let at_message = match kind.affects() {
             Affects::Workers => 0.0,
-            // A fault of a node matters while a client holds the lock, which the driver's steps
-            // show.
+            // A fault of a node matters while a client holds the lock, which the driver's steps show.
             Affects::Nodes if !self.uniform => 0.4,
             _ => 0.7,
         };
@@ -321,8 +319,7 @@ impl Draw<'_> {
                 fault.duration = Some(self.span(rng));
             }
             Kind::CrashNode | Kind::CrashClient if one_message => {
-                // The node usually restarts before a lease has expired, because otherwise nothing
-                // is lost.
+                // The node usually restarts before a lease has expired, because otherwise nothing is lost.
                 let spans = [0.02, 0.02, 0.1, 0.5, 1.5];
                 fault.duration = Some(LeaseDuration::Ttl(one_of(rng, &spans)));
             }
@@ -376,8 +373,7 @@ fn group(kind: FaultKind) -> Option<Group> {
         | Kind::Exhaust => Group::Nodes,
         Kind::Evict | Kind::FlushScripts | Kind::FlushAll => Group::Data,
         Kind::ClockJump | Kind::ClockSkew => Group::Clocks,
-        // Untrue answers deceive any lock that believes them. The others exist only in some
-        // topologies, or are new.
+        // Untrue answers deceive any lock that believes them. The others exist only in some topologies, or are new.
         _ => return None,
     })
 }

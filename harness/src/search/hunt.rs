@@ -1,9 +1,8 @@
 //! A hunt: random plans, guided by new patterns.
 //!
-//! Plans are generated and run in generations, and the results of a generation are evaluated in the
-//! order of the plans, so that a hunt does not depend on the number of threads. A plan whose run
-//! shows a [pattern](super::novelty) for the first time is remembered. Half of the later plans are
-//! mutations of a remembered one.
+//! Plans are generated and run in generations, and the results of a generation are evaluated in the order of the plans,
+//! so that a hunt does not depend on the number of threads. A plan whose run shows a [pattern](super::novelty) for the
+//! first time is remembered. Half of the later plans are mutations of a remembered one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -18,8 +17,7 @@ use super::share::share;
 use super::sweep::{Progress, Tried};
 use crate::counterexamples::ViolationFilter;
 
-/// Number of plans in a generation. The next constant is the number of plans that a thread runs in
-/// one batch.
+/// Number of plans in a generation. The next constant is the number of plans that a thread runs in one batch.
 const GENERATION: u64 = 128;
 const CHUNK: usize = 16;
 
@@ -40,8 +38,7 @@ pub struct Hunt {
     pub runs: Option<u64>,
     /// Whether to draw plans uniformly, without bias and memory, for comparison.
     pub uniform: bool,
-    /// Number of the shard, starting at 1, and the total number of shards. Each shard has its own
-    /// memory.
+    /// Number of the shard, starting at 1, and the total number of shards. Each shard has its own memory.
     pub shard: (u64, u64),
 }
 

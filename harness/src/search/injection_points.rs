@@ -40,8 +40,7 @@ pub fn injection_points(result: &RunResult) -> Vec<InjectionPoint> {
     .collect()
 }
 
-/// Returns the injection points from the last one on at which a fault has fired. Another fault can
-/// fire there as well.
+/// Returns the injection points from the last one on at which a fault has fired. Another fault can fire there as well.
 pub fn since_last_fired(injection_points: &[InjectionPoint]) -> &[InjectionPoint] {
     let last = injection_points.iter().rposition(|point| point.fired);
     &injection_points[last.unwrap_or(0)..]

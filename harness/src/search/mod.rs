@@ -12,18 +12,16 @@
 //!
 //! Plans whose run equals that of another plan are not run.
 //!
-//! **Order.** Consider a plan with the faults *a* and *b*, where *b* fires before *a*. Until *a*
-//! fires, the run equals that of the plan with only *b*. So *a*'s injection point is one of that run,
-//! not before *b* fired, and the plan is a child of the plan with *b*. If the injection point does
-//! not occur there, the run is that of *b* alone. Therefore the children of a plan only use
-//! injection points that are not before its last fault fired. All others are children of another
-//! plan. A second fault at the same injection point as the first is tried, too.
+//! **Order.** Consider a plan with the faults *a* and *b*, where *b* fires before *a*. Until *a* fires, the run equals
+//! that of the plan with only *b*. So *a*'s injection point is one of that run, not before *b* fired, and the plan is a
+//! child of the plan with *b*. If the injection point does not occur there, the run is that of *b* alone. Therefore the
+//! children of a plan only use injection points that are not before its last fault fired. All others are children of
+//! another plan. A second fault at the same injection point as the first is tried, too.
 //!
-//! Nothing else is pruned. A fault of the next message might seem to be equivalent to one at the step
-//! before it, but a test refuted that: while an event waits for its fault, simultaneous events
-//! overtake it, and the run differs. Two deaths of a client can lead to the same run, so that a
-//! second fault is only needed after one of them. This was built and removed again: it prunes a
-//! tenth of all pairs, but the shortest ones, and saves less than 5 % of the time.
+//! Nothing else is pruned. A fault of the next message might seem to be equivalent to one at the step before it, but a
+//! test refuted that: while an event waits for its fault, simultaneous events overtake it, and the run differs. Two
+//! deaths of a client can lead to the same run, so that a second fault is only needed after one of them. This was built
+//! and removed again: it prunes a tenth of all pairs, but the shortest ones, and saves less than 5 % of the time.
 
 mod attempt;
 mod candidates;

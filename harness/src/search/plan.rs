@@ -54,8 +54,7 @@ impl Plan {
         signature
     }
 
-    /// Returns the kind of each fault, and the kind of its injection point, such as `reply SET
-    /// during acquire`.
+    /// Returns the kind of each fault, and the kind of its injection point, such as `reply SET during acquire`.
     pub(super) fn affects(&self) -> impl Iterator<Item = (&'static str, String)> {
         let faults = self.scenario.faults.iter();
         faults.map(|fault| (fault.kind.as_str(), describe_trigger(fault)))

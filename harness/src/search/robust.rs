@@ -1,8 +1,7 @@
 //! Checks whether a violation depends on the latencies of one run.
 //!
-//! In the simulation a message takes 50 to 250 µs, and nothing else takes any time. A
-//! counterexample that requires exactly these latencies, or a fault that ends in exactly that
-//! millisecond, does not recur on servers.
+//! In the simulation a message takes 50 to 250 µs, and nothing else takes any time. A counterexample that requires
+//! exactly these latencies, or a fault that ends in exactly that millisecond, does not recur on servers.
 
 use picklock_scenarios::{FaultKind, FaultPlan, LeaseDuration, Selection};
 
@@ -18,8 +17,7 @@ enum Fastest {
     Last,
 }
 
-/// Variations of a plan: the duration of its faults in per cent, and the fastest client. Each has
-/// its own seed.
+/// Variations of a plan: the duration of its faults in per cent, and the fastest client. Each has its own seed.
 const VARIATIONS: [(u32, Fastest); 6] = [
     (100, Fastest::Neither),
     (100, Fastest::First),

@@ -20,10 +20,9 @@ pub struct Effort {
     pub signatures: usize,
 }
 
-/// Shrinks all counterexamples as far as possible. For each violation one is robust, if such a
-/// counterexample was found: it also occurs with other latencies. Counterexamples that shrink to
-/// the same plan are merged; those explained by another one are dropped. Once `stop` is set, the
-/// rest stay unchanged.
+/// Shrinks all counterexamples as far as possible. For each violation one is robust, if such a counterexample was
+/// found: it also occurs with other latencies. Counterexamples that shrink to the same plan are merged; those explained
+/// by another one are dropped. Once `stop` is set, the rest stay unchanged.
 pub fn shrink_all(
     target: &Target,
     mut counterexamples: Counterexamples,
@@ -60,8 +59,7 @@ fn by_plan(groups: Vec<CounterexampleGroup>) -> Vec<Vec<CounterexampleGroup>> {
     together
 }
 
-/// Shrinks counterexamples of one plan. A later one reuses the result of an earlier one if that has
-/// its violation.
+/// Shrinks counterexamples of one plan. A later one reuses the result of an earlier one if that has its violation.
 fn shrink_same(
     target: &Target,
     same: Vec<CounterexampleGroup>,

@@ -111,16 +111,14 @@ fn times(plan: &Plan) -> impl Iterator<Item = &LeaseDuration> {
     })
 }
 
-/// Returns how hard a time is to read: a round time is easier than others, and a short one easier
-/// than a long one.
+/// Returns how hard a time is to read: a round time is easier than others, and a short one easier than a long one.
 fn oddness(span: LeaseDuration) -> usize {
     let round = ROUND.iter().position(|it| LeaseDuration::Ttl(*it) == span);
     round.unwrap_or_else(|| ROUND.len() + span.to_string().len())
 }
 
-/// Returns how hard a trigger is to understand, and to reach on real servers. Any client is easier
-/// than a specific one, a step of the driver easier than a message, and the first event easier than
-/// the tenth.
+/// Returns how hard a trigger is to understand, and to reach on real servers. Any client is easier than a specific one,
+/// a step of the driver easier than a message, and the first event easier than the tenth.
 pub(super) fn trigger_rank(fault: &FaultPlan) -> u32 {
     let Some(when) = &fault.when else { return 5000 };
     let event = match when.on {

@@ -1,8 +1,7 @@
 //! A sweep: every placement of up to `depth` faults, in order.
 //!
-//! The plans form a tree. Its root is the run without faults. The children of a plan have one more
-//! fault, at an injection point of that plan's own run. The [module](super) explains what is
-//! pruned, and why that is safe.
+//! The plans form a tree. Its root is the run without faults. The children of a plan have one more fault, at an
+//! injection point of that plan's own run. The [module](super) explains what is pruned, and why that is safe.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,8 +43,7 @@ pub struct Sweep {
 pub struct Progress<'a> {
     /// Number of runs so far.
     pub schedules: u64,
-    /// Approximate fraction of the work that is done, from 0 to 1, or `None` if the total is
-    /// unknown.
+    /// Approximate fraction of the work that is done, from 0 to 1, or `None` if the total is unknown.
     pub done: Option<f64>,
     /// The counterexamples so far.
     pub counterexamples: &'a Counterexamples,
@@ -66,8 +64,7 @@ pub struct Tried {
     pub pruned: u64,
     /// Number of runs in which a fault did not fire.
     pub missed: u64,
-    /// For each kind of fault at each kind of injection point: the number of runs, and of those
-    /// with a counterexample.
+    /// For each kind of fault at each kind of injection point: the number of runs, and of those with a counterexample.
     pub placed: BTreeMap<(String, &'static str), (u64, u64)>,
     /// Number of runs in which each property was inconclusive.
     pub inconclusive: BTreeMap<Property, u64>,
@@ -204,8 +201,7 @@ impl Sweep {
         Ok(tried)
     }
 
-    /// Estimates the number of plans in the subtree of a one-fault plan, given the number of later
-    /// injection points.
+    /// Estimates the number of plans in the subtree of a one-fault plan, given the number of later injection points.
     fn work_below(&self, places: u64) -> f64 {
         let further = i32::try_from(self.depth.saturating_sub(1)).unwrap_or(i32::MAX);
         (places as f64).powi(further)

@@ -2,8 +2,7 @@
 
 use picklock_scenarios::{Scenario, ScenarioError};
 
-/// The workloads by name, simplest first. To add one, write a file in `workloads/` and add a line
-/// here.
+/// The workloads by name, simplest first. To add one, write a file in `workloads/` and add a line here.
 const WORKLOADS: [(&str, &str); 5] = [
     ("short", include_str!("workloads/short.toml")),
     ("held", include_str!("workloads/held.toml")),

@@ -32,12 +32,10 @@ pub fn run(simulation: Simulation) -> Result<RunResult, SimError> {
     run_with_patience(simulation, PATIENCE)
 }
 
-/// Simulates many runs one after the other, and passes each result to `inspect` on the simulation's
-/// thread.
+/// Simulates many runs one after the other, and passes each result to `inspect` on the simulation's thread.
 ///
-/// Each result equals that of [`run`](run()). The runs share a thread, because starting one costs
-/// more than a small run. A stuck thread is abandoned together with its current run, and a new
-/// thread continues with the rest.
+/// Each result equals that of [`run`](run()). The runs share a thread, because starting one costs more than a small
+/// run. A stuck thread is abandoned together with its current run, and a new thread continues with the rest.
 ///
 /// # Errors
 /// Returns one result per simulation, in order; see [`SimError`].
@@ -93,9 +91,8 @@ fn batch<T: Send + 'static>(
     results
 }
 
-/// The results of one thread, or `None` once its current run counts as stuck and further results
-/// are not wanted. A single result does not wake the caller's thread: that would take longer than a
-/// small run.
+/// The results of one thread, or `None` once its current run counts as stuck and further results are not wanted. A
+/// single result does not wake the caller's thread: that would take longer than a small run.
 type Done<T> = Arc<Mutex<Option<Vec<Result<T, SimError>>>>>;
 
 impl<L> Batch<L> {
@@ -105,8 +102,7 @@ impl<L> Batch<L> {
     }
 }
 
-/// Starts a thread that runs the pending simulations. The returned channel closes when the thread
-/// ends.
+/// Starts a thread that runs the pending simulations. The returned channel closes when the thread ends.
 fn start<T, L>(
     batch: Arc<Batch<L>>,
     monitor: Watchdog,
@@ -135,8 +131,7 @@ where
     }
 }
 
-/// Waits until the thread delivers no more results. Returns why its current run is lost, if it has
-/// not run everything.
+/// Waits until the thread delivers no more results. Returns why its current run is lost, if it has not run everything.
 fn wait(ended: &mpsc::Receiver<Infallible>, monitor: &Watchdog, patience: Duration) -> SimError {
     let interval = (patience / CHECKS).max(Duration::from_millis(1));
     let (mut seen_mark, mut cpu_time_before, mut asleep) =

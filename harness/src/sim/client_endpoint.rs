@@ -1,7 +1,6 @@
 //! The clients' end of the network, where connections submit commands and wait for replies.
 //!
-//! One timer of the network handles the timeouts of all requests, instead of one tokio timer per
-//! request.
+//! One timer of the network handles the timeouts of all requests, instead of one tokio timer per request.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -165,9 +164,8 @@ impl ClientEndpoint {
         published
     }
 
-    /// Fails the requests that have timed out, and returns when the next one will. A reply that
-    /// arrives later, but before the client has seen the failure, replaces the failure: a frozen
-    /// client cannot notice the difference.
+    /// Fails the requests that have timed out, and returns when the next one will. A reply that arrives later, but
+    /// before the client has seen the failure, replaces the failure: a frozen client cannot notice the difference.
     pub(super) fn expire(self, now_ns: u64) -> Option<u64> {
         loop {
             let (at_ns, request) = self.queue(SubmissionQueue::next_deadline).flatten()?;
@@ -294,8 +292,7 @@ impl Drop for OpenInbox {
     }
 }
 
-/// Returns the payload of a message, which has three parts: the word `message`, the channel and the
-/// payload.
+/// Returns the payload of a message, which has three parts: the word `message`, the channel and the payload.
 fn payload(published: Reply) -> Option<Vec<u8>> {
     let (Reply::Array(parts) | Reply::Push(parts)) = published else {
         return None;

@@ -121,8 +121,7 @@ impl ClientChannel {
         Ok(values)
     }
 
-    /// Returns the connection, and opens one if there is none. It is closed unless all its commands
-    /// are answered.
+    /// Returns the connection, and opens one if there is none. It is closed unless all its commands are answered.
     async fn connected(&self, deadline_ns: u64) -> RedisResult<CloseOnDrop<'_>> {
         let conn = loop {
             match self.endpoint.connection(self.number) {

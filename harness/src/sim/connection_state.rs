@@ -60,8 +60,7 @@ pub(super) struct Connection {
     pub(super) waiting: VecDeque<RequestId>,
     /// A blocking command that the node has not answered yet.
     pub(super) blocked: Option<CommandTag>,
-    /// Frames that arrived after the blocking command. The node does not read them before it has
-    /// answered that.
+    /// Frames that arrived after the blocking command. The node does not read them before it has answered that.
     pub(super) behind: VecDeque<Frame>,
 }
 

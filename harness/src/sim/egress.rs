@@ -1,5 +1,4 @@
-//! The sending end: passes frames through barriers, faults and partitions, and draws their
-//! latencies.
+//! The sending end: passes frames through barriers, faults and partitions, and draws their latencies.
 
 use std::cell::RefMut;
 
@@ -56,9 +55,8 @@ impl Network {
         }
     }
 
-    /// Sends every frame of one direction that nothing holds back. As in the real proxy, the
-    /// interceptor and the faults see a frame when it is next in order. It leaves when it is due,
-    /// not held, and not stopped by a partition.
+    /// Sends every frame of one direction that nothing holds back. As in the real proxy, the interceptor and the faults
+    /// see a frame when it is next in order. It leaves when it is due, not held, and not stopped by a partition.
     pub(super) fn advance(&self, way: ConnectionDirection, now_ns: u64) {
         while self.admit_next(way, now_ns) {}
         while self.send_next(way, now_ns) {}

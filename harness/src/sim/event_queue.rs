@@ -19,10 +19,9 @@ pub(super) enum NetworkEvent {
     TimedOut(usize),
 }
 
-/// The time of an event and the slot in which it is stored, packed into one number because keys are
-/// moved and compared more than anything else. From the highest bits on: the time in nanoseconds
-/// (64), a number drawn from the seed (32) that orders events at the same time, a serial number
-/// (4), and the slot (28), which hardly ever decides the order.
+/// The time of an event and the slot in which it is stored, packed into one number because keys are moved and compared
+/// more than anything else. From the highest bits on: the time in nanoseconds (64), a number drawn from the seed (32)
+/// that orders events at the same time, a serial number (4), and the slot (28), which hardly ever decides the order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Key(u128);
 

@@ -67,8 +67,7 @@ impl Frame {
         !matches!(self.payload, Payload::Close)
     }
 
-    /// Returns the frame as changed by a fault that answers it: its node refuses the command, or
-    /// the reply is replaced.
+    /// Returns the frame as changed by a fault that answers it: its node refuses the command, or the reply is replaced.
     pub(super) fn answered(mut self, answer: Option<ServerError>) -> Frame {
         match (answer, &self.payload) {
             (Some(error), Payload::Reply(_)) => {

@@ -127,8 +127,7 @@ impl Host {
         self.switch.wake();
     }
 
-    /// Simulates the start or the end of a call that does not yield: none of the tasks is polled
-    /// during it.
+    /// Simulates the start or the end of a call that does not yield: none of the tasks is polled during it.
     pub(super) fn block(&self, blocked: bool) {
         self.switch.blocked.set(blocked);
         self.switch.wake();

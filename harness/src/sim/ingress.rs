@@ -46,8 +46,7 @@ impl Network {
         let mut state = self.state.borrow_mut();
         let connection = state.connections.get(frame.conn);
         let Some((link, client)) = connection.map(|known| (known.link, known.client)) else {
-            // The connection was reset while the frame travelled, and its client already has the
-            // error.
+            // The connection was reset while the frame travelled, and its client already has the error.
             return;
         };
         if frame.direction() == Direction::Reply {

@@ -1,8 +1,7 @@
 //! Writes the simulated network's traffic to a command log, as the real proxy does.
 //!
-//! A frame's `at_ns` is the time at which it was admitted to its link, after its barrier. Its line
-//! is written when it leaves. `sent_ns` is the time at which it arrives at the other end. Nothing
-//! here is called if the run has no log.
+//! A frame's `at_ns` is the time at which it was admitted to its link, after its barrier. Its line is written when it
+//! leaves. `sent_ns` is the time at which it arrives at the other end. Nothing here is called if the run has no log.
 
 use std::sync::Arc;
 
@@ -70,8 +69,7 @@ impl Network {
         }
     }
 
-    /// Marks the frames of a connection as lost that are waiting, or that would arrive at `from_ns`
-    /// or later.
+    /// Marks the frames of a connection as lost that are waiting, or that would arrive at `from_ns` or later.
     pub(super) fn log_lost(
         &self,
         conn: u64,
@@ -96,8 +94,7 @@ impl Network {
         }
     }
 
-    /// Marks the frames of a connection that arrive at `at_ns` as unreachable, because the node is
-    /// down.
+    /// Marks the frames of a connection that arrive at `at_ns` as unreachable, because the node is down.
     pub(super) fn log_unreachable(&self, conn: u64, at_ns: u64) {
         if let Some(log) = &self.log {
             let at_ns = at_ns.saturating_sub(self.ahead_ns());

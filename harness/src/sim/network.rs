@@ -1,9 +1,8 @@
 //! The simulated network: carries commands to nodes and replies back, through barriers and faults.
 //!
-//! The network is one task. Connections submit their commands at the [`ClientEndpoint`]. Each
-//! command passes the interceptor and the link's faults, which are the same as in the real proxy.
-//! It then travels for a latency that is drawn from the seed, and its node executes it when it
-//! arrives.
+//! The network is one task. Connections submit their commands at the [`ClientEndpoint`]. Each command passes the
+//! interceptor and the link's faults, which are the same as in the real proxy. It then travels for a latency that is
+//! drawn from the seed, and its node executes it when it arrives.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -174,8 +173,7 @@ impl Network {
         self.send(state, Frame { conn, tag, payload }, now_ns);
     }
 
-    /// Closes a connection for its client. Frames that were sent before still arrive, even if they
-    /// are held back.
+    /// Closes a connection for its client. Frames that were sent before still arrive, even if they are held back.
     fn close(&self, conn: u64, now_ns: u64) {
         let mut state = self.state.borrow_mut();
         state.broken.remove(&conn);
@@ -210,8 +208,7 @@ impl Network {
         self.endpoint.notify();
     }
 
-    /// Resets the connections of these workers to these nodes, where `None` means all, and returns
-    /// their number.
+    /// Resets the connections of these workers to these nodes, where `None` means all, and returns their number.
     pub(super) fn cut(&self, workers: Option<&[usize]>, nodes: Option<&[usize]>) -> usize {
         self.process_events(self.clock.now_ns());
         let includes =
@@ -299,8 +296,7 @@ impl Network {
         sent.replied(conn, at_ns, answered);
     }
 
-    /// Removes and returns the changes of all nodes' keys, as events of the run's history in
-    /// chronological order.
+    /// Removes and returns the changes of all nodes' keys, as events of the run's history in chronological order.
     pub(super) fn take_key_changes(&self) -> Vec<Event> {
         let now = self.now();
         let mut state = self.state.borrow_mut();

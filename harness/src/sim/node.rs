@@ -197,8 +197,7 @@ impl Node {
         self.server.waits_for_replicas().then_some(*at_ns)
     }
 
-    /// Cuts the replication link, and drops the changes in transit. Returns `false` if there is no
-    /// replica.
+    /// Cuts the replication link, and drops the changes in transit. Returns `false` if there is no replica.
     pub(super) fn cut_replication(&mut self, sim_ns: u64) -> bool {
         let Some(replica) = &mut self.replica else {
             return false;
@@ -269,8 +268,7 @@ impl Node {
         }
     }
 
-    /// Simulates a power loss: all data that was not durable, all connections and all scripts are
-    /// lost.
+    /// Simulates a power loss: all data that was not durable, all connections and all scripts are lost.
     pub(super) fn crash(&mut self, sim_ns: u64) {
         self.sync(sim_ns);
         if self.persistence == Persistence::AofAlways {
@@ -285,8 +283,7 @@ impl Node {
     pub(super) fn restart(&mut self, sim_ns: u64) {
         let now = self.now(sim_ns);
         self.observe(NodeStep::Replacing, sim_ns);
-        // Keys that expired while the server was down were not lost in the restart and are not
-        // loaded.
+        // Keys that expired while the server was down were not lost in the restart and are not loaded.
         self.server.expire_cycle(now);
         self.look(sim_ns, || KeyChange::Expired);
         self.server.flush();
@@ -353,8 +350,7 @@ impl Node {
         }
     }
 
-    /// Returns `true` if the node does not accept this client, which connected after the last
-    /// accepted one.
+    /// Returns `true` if the node does not accept this client, which connected after the last accepted one.
     pub(super) fn turns_away(&self, client: ClientId) -> bool {
         self.last_admitted.is_some_and(|last| client > last)
     }
@@ -368,8 +364,7 @@ impl Node {
         }
     }
 
-    /// Sets the offset of the wall clock in nanoseconds. A negative clock offset means that the
-    /// clock is behind.
+    /// Sets the offset of the wall clock in nanoseconds. A negative clock offset means that the clock is behind.
     pub(super) fn set_clock_off(&mut self, off_ns: i64) {
         self.wall.set_off(off_ns);
         // The timeouts are measured by this clock.

@@ -64,8 +64,7 @@ pub enum NodeStep<'a> {
     },
 }
 
-/// Observes one node. It may query the servers, but any change that it makes becomes part of the
-/// run.
+/// Observes one node. It may query the servers, but any change that it makes becomes part of the run.
 pub trait NodeObserver {
     /// Called when a step is about to happen or has just happened.
     fn at(&mut self, step: NodeStep<'_>, servers: ObservedServers<'_>);

@@ -142,7 +142,7 @@ async fn play(
             server: format!("model of {}", spec.model().server()),
             version: spec.model().number().to_owned(),
         },
-        // Code in this process is not asked for its version.
+        // No version is requested from a lock whose code is in this process.
         lock_version: None,
         command_log: log,
         seen_events: triggers.seen_events(),

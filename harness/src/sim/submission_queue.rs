@@ -26,8 +26,7 @@ pub(super) enum RequestError {
     TooManyClients,
 }
 
-/// Identifies a request in flight. Its slot is reused after the request; the serial number
-/// distinguishes the two.
+/// Identifies a request in flight. Its slot is reused after the request; the serial number distinguishes the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RequestId {
     slot: usize,
@@ -112,8 +111,7 @@ thread_local! {
 }
 
 impl SubmissionQueue {
-    /// Clears this thread's queue for another simulation, and returns the number of that
-    /// simulation.
+    /// Clears this thread's queue for another simulation, and returns the number of that simulation.
     pub(super) fn begin() -> u64 {
         static SIMULATIONS: AtomicU64 = AtomicU64::new(1);
         let simulation = SIMULATIONS.fetch_add(1, Ordering::Relaxed);
@@ -125,8 +123,7 @@ impl SubmissionQueue {
             };
             std::mem::replace(queue, fresh)
         });
-        // The queue must not be borrowed here, because dropping a task's last waker can run any
-        // code.
+        // The queue must not be borrowed here, because dropping a task's last waker can run any code.
         drop(before);
         simulation
     }
@@ -210,8 +207,7 @@ impl SubmissionQueue {
         self.spare.extend(reusable.map(Args::cleared));
     }
 
-    /// Wakes the network. This only schedules its task, so the network cannot call back into the
-    /// queue.
+    /// Wakes the network. This only schedules its task, so the network cannot call back into the queue.
     pub(super) fn notify(&mut self) {
         self.notified = true;
         if !self.deferred

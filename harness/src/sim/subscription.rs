@@ -15,8 +15,7 @@ struct SimSubscription {
     inbox: OpenInbox,
 }
 
-/// Subscribes to a channel over this connection. The caller must not use the connection for
-/// anything else.
+/// Subscribes to a channel over this connection. The caller must not use the connection for anything else.
 pub(super) async fn subscribe(
     connection: SimConnection,
     channel: String,

@@ -1,5 +1,4 @@
-//! Polls the tasks of a simulation: after each step of virtual time, every ready task gets its
-//! turn.
+//! Polls the tasks of a simulation: after each step of virtual time, every ready task gets its turn.
 //!
 //! tokio's clock advances while its driver is parked, and wakes the tasks that wait for the new
 //! time. If the future that the runtime blocks on polled these tasks, the runtime would have to be
@@ -17,8 +16,7 @@ use tokio::task::{JoinError, LocalSet};
 use crate::clock;
 
 thread_local! {
-    /// The tasks of the simulation that this thread runs, with their waker. `None` during their
-    /// turn.
+    /// The tasks of the simulation that this thread runs, with their waker. `None` during their turn.
     static TASKS: RefCell<Option<(LocalSet, Waker)>> = const { RefCell::new(None) };
 
     /// Whether the driver is parked and a turn follows.
@@ -55,8 +53,7 @@ pub(super) fn block_on<T: 'static>(
         })
         .build()?;
     let tasks = LocalSet::new();
-    // It runs as a task, because the future that a runtime blocks on is polled whenever any task is
-    // woken.
+    // It runs as a task, because the future that a runtime blocks on is polled whenever any task is woken.
     let mut working = tasks.spawn_local(work);
     let mut tasks = Some(tasks);
     let turns = std::future::poll_fn(|context| {

@@ -33,16 +33,14 @@ impl SimWallClock {
         self.offset_us.set(off_ns / 1000);
     }
 
-    /// Returns the clock's reading at a time of the simulation, in microseconds since the Unix
-    /// epoch.
+    /// Returns the clock's reading at a time of the simulation, in microseconds since the Unix epoch.
     pub(super) fn at_us(&self, sim_ns: u64) -> i64 {
         let right = EPOCH + Duration::from_nanos(sim_ns);
         let right = i64::try_from(right.as_micros()).unwrap_or(i64::MAX);
         right.saturating_add(self.offset_us.get())
     }
 
-    /// Returns the time of the simulation at which the clock reads `wall_us` microseconds, or
-    /// shortly after.
+    /// Returns the time of the simulation at which the clock reads `wall_us` microseconds, or shortly after.
     pub(super) fn sim_ns(&self, wall_us: i64) -> u64 {
         let right = wall_us.saturating_sub(self.offset_us.get());
         let epoch = i64::try_from(EPOCH.as_micros()).unwrap_or(i64::MAX);

@@ -19,7 +19,7 @@ const LONG_TURN: Duration = Duration::from_millis(150);
 /// Number of turns of one simulation with a long sleep after which a lock is rejected. A single one
 /// may be caused by a busy machine: a thread that waits for the disk, or for another thread's
 /// change of the memory map, also gives up the CPU.
-const MAX_LONG_SLEEPS: u32 = 3;
+const LONG_SLEEPS_TO_REJECT: u32 = 3;
 
 /// Maximum age of the reading with which a turn is compared. Activity of the thread between the
 /// reading and the turn can only make the turn look busier, never idler.
@@ -79,17 +79,16 @@ impl Watchdog {
             return None;
         }
         SLEPT.set(SLEPT.get() + 1);
-        (SLEPT.get() >= MAX_LONG_SLEEPS).then(|| {
+        (SLEPT.get() >= LONG_SLEEPS_TO_REJECT).then(|| {
             format!(
                 "refused: it slept for {} ms of real time in one turn (std::thread::sleep, or a blocking call), and in {} turns before; virtual time stands still during such a call, so wait with tokio::time instead",
                 elapsed.as_millis(),
-                MAX_LONG_SLEEPS - 1
+                LONG_SLEEPS_TO_REJECT - 1
             )
         })
     }
 
-    /// Returns the current mark, and the worker whose turn it is. The same mark means the same
-    /// turn.
+    /// Returns the current mark, and the worker whose turn it is. The same mark means the same turn.
     pub(super) fn current_turn(&self) -> (u64, Option<usize>) {
         let mark = self.0.turn.load(Ordering::Acquire);
         let worker = (mark & 0xffff_ffff) as usize;
@@ -165,9 +164,8 @@ struct Reading {
 }
 
 impl Reading {
-    /// Returns the time, and a reading that is at most [`MAX_READING_AGE`] old. Readings are
-    /// reused, because one takes longer than a turn. The time is taken after a new reading, which
-    /// is thus not part of the turn.
+    /// Returns the time, and a reading that is at most [`MAX_READING_AGE`] old. Readings are reused, because one takes
+    /// longer than a turn. The time is taken after a new reading, which is thus not part of the turn.
     fn fresh(now: Duration) -> (Duration, Self) {
         LAST_READING.with(|last| {
             let reading = last.get();

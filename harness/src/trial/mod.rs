@@ -1,9 +1,8 @@
 //! Tests your own lock in a scenario, from your own test. `docs/trial.md` has a complete example.
 //!
-//! A trial simulates one scenario with many seeds. It needs no Redis and no runtime. It also works
-//! inside a runtime (`#[tokio::test]`), because the runs have their own thread and runtime, for
-//! which the calling thread waits. With [`Trial::on_redis`] the same trial runs on real Redis
-//! servers, with one process per worker.
+//! A trial simulates one scenario with many seeds. It needs no Redis and no runtime. It also works inside a runtime
+//! (`#[tokio::test]`), because the runs have their own thread and runtime, for which the calling thread waits. With
+//! [`Trial::on_redis`] the same trial runs on real Redis servers, with one process per worker.
 //!
 //! ```
 //! use std::time::Duration;
@@ -163,10 +162,9 @@ impl Trial {
         self
     }
 
-    /// Runs the trial on real `redis-server` processes instead of simulating it. Each worker is a
-    /// separate process, so that a fault can freeze or kill a whole client. The lock is code in
-    /// this binary, so the workers are further processes of this binary. `entry` states where it
-    /// calls [`serve_worker`].
+    /// Runs the trial on real `redis-server` processes instead of simulating it. Each worker is a separate process, so
+    /// that a fault can freeze or kill a whole client. The lock is code in this binary, so the workers are further
+    /// processes of this binary. `entry` states where it calls [`serve_worker`].
     ///
     /// Runs take real time, one after the other, and no two are the same, so choose few seeds. A
     /// run for which the machine was too slow is repeated, at most three times.
@@ -209,10 +207,9 @@ impl Trial {
         self
     }
 
-    /// Runs the scenario once for each seed. `build` creates one client of the lock on `nodes`
-    /// independent nodes. It is called for each worker, and again for each restart of a crashed
-    /// one. On real servers the workers call the `build` that was passed to [`serve_worker`] under
-    /// the same name.
+    /// Runs the scenario once for each seed. `build` creates one client of the lock on `nodes` independent nodes. It is
+    /// called for each worker, and again for each restart of a crashed one. On real servers the workers call the
+    /// `build` that was passed to [`serve_worker`] under the same name.
     ///
     /// # Errors
     /// Returns an error if the scenario does not fit the lock, or if a run produced no history. A
@@ -242,14 +239,12 @@ impl Trial {
         })
     }
 
-    /// Places every fault at every injection point of the trial's own servers and workload, with
-    /// its first seed: first all single faults, then all pairs, up to `depth`. The trial's own
-    /// faults are left out, and all runs are simulated. A client that outlives its lease does not
-    /// count as a counterexample to `exclusion`.
+    /// Places every fault at every injection point of the trial's own servers and workload, with its first seed: first
+    /// all single faults, then all pairs, up to `depth`. The trial's own faults are left out, and all runs are
+    /// simulated. A client that outlives its lease does not count as a counterexample to `exclusion`.
     ///
     /// # Errors
-    /// Returns an error if the scenario does not fit the lock, or if its run without faults
-    /// produces no history.
+    /// Returns an error if the scenario does not fit the lock, or if its run without faults produces no history.
     pub fn sweep(&self, lock: &LockFactory, depth: usize) -> Result<Searched, TrialError> {
         let first = self.first(lock)?;
         search::sweep(self.target(lock), first.scenario, first.seed, depth)

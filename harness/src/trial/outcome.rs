@@ -101,8 +101,7 @@ impl Outcome {
         });
     }
 
-    /// Asserts that the property was violated with this cause in every run, as the positive control
-    /// of a test.
+    /// Asserts that the property was violated with this cause in every run, as the positive control of a test.
     ///
     /// # Panics
     /// Panics if a run was judged otherwise.
@@ -113,8 +112,7 @@ impl Outcome {
         });
     }
 
-    /// Asserts that every verdict matches the scenario's expectations of this lock, or of any lock
-    /// (`"*"`).
+    /// Asserts that every verdict matches the scenario's expectations of this lock, or of any lock (`"*"`).
     ///
     /// # Panics
     /// Panics if a run was judged otherwise, or if the scenario has no expectations.
@@ -181,8 +179,7 @@ impl Outcome {
         text
     }
 
-    /// Saves a run with its commands. Simulations log none by default, because that takes time, so
-    /// the run is repeated.
+    /// Saves a run with its commands. Simulations log none by default, because that takes time, so the run is repeated.
     fn save(&self, run: &TrialRun, code: &str) -> io::Result<PathBuf> {
         let is_simulated = run.history.header.backend == BackendName::Sim;
         let rerun = is_simulated.then(|| {

@@ -1,5 +1,4 @@
-//! Writes the directory of a run that failed an assertion, for `picklock report` and `picklock
-//! check`.
+//! Writes the directory of a run that failed an assertion, for `picklock report` and `picklock check`.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -12,8 +11,7 @@ use crate::key_history::write_key_history;
 use crate::latency;
 use crate::proxy::CommandLog;
 
-/// Writes the run, and returns its directory. Replaces the directory that the same test has written
-/// before.
+/// Writes the run, and returns its directory. Replaces the directory that the same test has written before.
 ///
 /// # Errors
 /// Returns an error if the directory or a file in it cannot be written.

@@ -43,8 +43,7 @@ const ANSWERS: &str = "/proc/self/fd/3";
 /// # }
 /// ```
 ///
-/// In a test binary, call it in a separate test, and pass that test's name to
-/// [`WorkerEntry::test`]:
+/// In a test binary, call it in a separate test, and pass that test's name to [`WorkerEntry::test`]:
 ///
 /// ```text
 /// #[test]
@@ -54,8 +53,7 @@ const ANSWERS: &str = "/proc/self/fd/3";
 /// ```
 ///
 /// # Errors
-/// Returns an error if the trial runs a lock that is not in `locks`, or if the connection to the
-/// driver broke.
+/// Returns an error if the trial runs a lock that is not in `locks`, or if the connection to the driver broke.
 pub fn serve_worker(locks: &[LockFactory]) -> Result<bool, WorkerError> {
     let Ok(role) = std::env::var(ROLE) else {
         return Ok(false);
@@ -151,8 +149,7 @@ async fn repeat_while<T, E>(
     Ok(result)
 }
 
-/// Runs the work on a new thread with its own runtime, and waits for it. The calling thread may
-/// already have a runtime.
+/// Runs the work on a new thread with its own runtime, and waits for it. The calling thread may already have a runtime.
 fn on_new_thread<T: Send, E: From<WorkerError> + Send>(
     work: impl AsyncFnOnce() -> Result<T, E> + Send,
 ) -> Result<T, E> {
@@ -176,8 +173,7 @@ fn on_new_thread<T: Send, E: From<WorkerError> + Send>(
 mod tests {
     use super::*;
 
-    /// Returns the number of the run that counts, and how many runs were made, if the first
-    /// `spoiled` runs are spoiled.
+    /// Returns the number of the run that counts, and how many runs were made, if the first `spoiled` runs are spoiled.
     fn runs(spoiled: usize) -> (usize, usize) {
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         let mut result = 0;

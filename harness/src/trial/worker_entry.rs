@@ -6,14 +6,12 @@ use std::path::PathBuf;
 use crate::adapter::serve::ServeError;
 use crate::servers::ReaperError;
 
-/// Environment variable with the role of a process that a trial started: [`REAPER`], or [`WORKER`]
-/// and a lock's name.
+/// Environment variable with the role of a process that a trial started: [`REAPER`], or [`WORKER`] and a lock's name.
 pub(super) const ROLE: &str = "PICKLOCK_TRIAL_ROLE";
 pub(super) const REAPER: &str = "reaper";
 pub(super) const WORKER: &str = "worker:";
 
-/// Shell command that executes the program with its arguments, and makes the pipe of the answers
-/// descriptor 3.
+/// Shell command that executes the program with its arguments, and makes the pipe of the answers descriptor 3.
 const BECOME: &str = "exec \"$0\" \"$@\" 3>&1 1>&2";
 
 /// The place where this binary calls [`serve_worker`](super::serve_worker).

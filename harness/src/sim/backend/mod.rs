@@ -115,8 +115,7 @@ impl SimBackend {
         Rc::clone(&self.network)
     }
 
-    /// Applies `act` to every running client in the worker's process. Returns an error if there is
-    /// none.
+    /// Applies `act` to every running client in the worker's process. Returns an error if there is none.
     fn each_host(&self, worker: usize, act: impl Fn(&Host)) -> Result<(), Refusal> {
         let hosts = self.hosts.borrow();
         let peers = self.workload.process_peers(worker);
@@ -170,8 +169,7 @@ impl SimBackend {
     }
 }
 
-/// Returns an error for a dead node: it cannot be paused, resumed or killed, just like a real
-/// server.
+/// Returns an error for a dead node: it cannot be paused, resumed or killed, just like a real server.
 fn must_be_up(it: &Node, node: usize) -> Result<(), Refusal> {
     if it.up {
         return Ok(());

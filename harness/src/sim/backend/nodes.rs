@@ -87,8 +87,7 @@ impl Clocks for Rc<SimBackend> {
 impl Data for Rc<SimBackend> {
     async fn change_data(&self, node: usize, change: &DataChange) -> Result<u64, Refusal> {
         self.network.with_node(node, |it, now_ns| {
-            // A resource can be given back to a dead or frozen node, which uses it when it
-            // continues.
+            // A resource can be given back to a dead or frozen node, which uses it when it continues.
             if !matches!(change, DataChange::Replenish(_)) {
                 must_be_up(it, node)?;
                 if it.paused {

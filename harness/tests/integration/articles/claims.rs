@@ -68,8 +68,7 @@ fn crash_between_setnx_and_expire_blocks_everyone_forever() {
     }
 }
 
-/// A holder that freezes between reading and deleting the key, until its successor is in its
-/// section.
+/// A holder that freezes between reading and deleting the key, until its successor is in its section.
 fn frozen_in_release(command: &str) -> Trial {
     scenario(&format!(
         r#"
@@ -182,8 +181,7 @@ fn renewal_dies_with_its_process() {
     }
 }
 
-/// The holder is disconnected from Redis for longer than its lease, before it has finished its
-/// work.
+/// The holder is disconnected from Redis for longer than its lease, before it has finished its work.
 fn cut_off(nodes: &str) -> Trial {
     scenario(&format!(
         r#"

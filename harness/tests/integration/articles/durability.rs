@@ -1,5 +1,4 @@
-//! The articles' claims about failing servers: the losses of a failover, a restart and a power
-//! failure.
+//! The articles' claims about failing servers: the losses of a failover, a restart and a power failure.
 
 use picklock_harness::Trial;
 use picklock_harness::check::{Cause, Property};

@@ -6,8 +6,7 @@ use super::{catalog, run, scenario};
 
 #[test]
 fn phantom_extend_is_caught() {
-    // The section is not finished when the holder continues, so the renewal comes before the
-    // release.
+    // The section is not finished when the holder continues, so the renewal comes before the release.
     let trial = scenario(
         r#"
         [workload]

@@ -64,15 +64,13 @@ fn sweep_finds_faults_that_no_lock_survives() {
     );
 }
 
-/// Returns every seventh fault that can fire at an injection point, starting with another one at
-/// each.
+/// Returns every seventh fault that can fire at an injection point, starting with another one at each.
 fn some(target: &Target, point: &InjectionPoint, at: usize) -> Vec<FaultPlan> {
     let all = fault_model(target, &Group::ALL).at(&point.trigger);
     all.into_iter().skip(at % 7).step_by(7).collect()
 }
 
-/// Returns `true` if the plan with both faults is a child of the plan with the fault that fires
-/// first.
+/// Returns `true` if the plan with both faults is a child of the plan with the fault that fires first.
 fn is_below(target: &Target, first: &Plan, second: &FaultPlan) -> bool {
     let injection_points = listed(target, first);
     let mut since = since_last_fired(&injection_points).iter();

@@ -152,8 +152,7 @@ fn shrunk_counterexample_is_small_and_repeatable() {
     }
 }
 
-/// A lock that is broken without faults needs no fault in its counterexample, and as few clients as
-/// possible.
+/// A lock that is broken without faults needs no fault in its counterexample, and as few clients as possible.
 #[test]
 fn broken_lock_needs_no_fault() {
     let counterexamples = shrunk("no-lock", "short", &Group::ALL);

@@ -14,15 +14,13 @@ use redis::{RedisError, Value};
 
 use super::simulation;
 
-/// An observation of a client: its time since the run's clock began, rounded down to milliseconds,
-/// and its text.
+/// An observation of a client: its time since the run's clock began, rounded down to milliseconds, and its text.
 pub type Line = (u64, String);
 
 /// A client that runs a script. Copies share the connections, as a lock's background tasks do.
 #[derive(Clone)]
 pub struct Actor {
-    /// The number of the worker. Restarted workers and the client of the probe come after the last
-    /// worker.
+    /// The number of the worker. Restarted workers and the client of the probe come after the last worker.
     pub role: usize,
     nodes: Vec<Node>,
     clock: Clock,

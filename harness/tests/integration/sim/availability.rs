@@ -1,5 +1,4 @@
-//! Locks that are unavailable although a majority of their nodes answers, and some that are
-//! available.
+//! Locks that are unavailable although a majority of their nodes answers, and some that are available.
 
 use std::time::Duration;
 
@@ -21,8 +20,7 @@ enum Behaviour {
     Fails,
     /// Retries on a node that does not answer, forever.
     Hangs,
-    /// Uses one node after the other, and waits for each until the connection times out. By then
-    /// the lease has expired.
+    /// Uses one node after the other, and waits for each until the connection times out. By then the lease has expired.
     Sequential,
 }
 

@@ -41,8 +41,7 @@ fn successor_with_an_instant_section_overlaps() {
     }
 }
 
-/// The counter is flushed together with the lock, so the second holder gets the same token as the
-/// first.
+/// The counter is flushed together with the lock, so the second holder gets the same token as the first.
 #[test]
 fn holders_with_the_same_token_are_not_fenced() {
     let evicted = (Status::Violated, Some(Cause::Evicted));

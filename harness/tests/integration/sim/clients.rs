@@ -40,8 +40,7 @@ fn frozen_client_runs_no_task_while_others_continue() {
     assert!(times(1).iter().filter(during).count() >= 19);
 }
 
-/// A command that was sent before the freeze is executed. Its reply is available when the client
-/// continues.
+/// A command that was sent before the freeze is executed. Its reply is available when the client continues.
 #[test]
 fn command_sent_before_a_freeze_is_executed() {
     let faults = "[[fault]]\nkind = \"pause-client\"\nwhen = { on = \"reply\", command = \"SET\" }\nfor = \"2s\"";

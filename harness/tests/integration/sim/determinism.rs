@@ -1,6 +1,5 @@
-//! The same seed gives the same history, byte for byte, in one process and in another. The same
-//! histories are compared with the catalog's expectations, so that no cell is simulated for that
-//! alone.
+//! The same seed gives the same history, byte for byte, in one process and in another. The same histories are compared
+//! with the catalog's expectations, so that no cell is simulated for that alone.
 
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,8 +13,7 @@ use picklock_scenarios::{BackendName, catalog};
 
 use super::simulate;
 
-/// Environment variable with the file to which this test binary, started by itself, writes its
-/// histories.
+/// Environment variable with the file to which this test binary, started by itself, writes its histories.
 const OUTPUT_FILE: &str = "PICKLOCK_WRITE_HISTORIES";
 
 /// Environment variable with the number of seeds per scenario and lock, for the long run.
@@ -48,8 +46,7 @@ fn seeds(few: u64) -> u64 {
     }
 }
 
-/// Every sixth scenario is run with a mutant, and the next one with the next mutant. The long run
-/// combines all.
+/// Every sixth scenario is run with a mutant, and the next one with the next mutant. The long run combines all.
 const MUTANT_STEP: usize = 6;
 
 /// Returns the number of seeds with which a lock is run in this scenario.
@@ -213,8 +210,7 @@ fn is_expected(scenario: &str, lock: &str) -> bool {
             .is_ok_and(|it| it.runs_in(BackendName::Sim) && it.check_for(nodes).is_ok())
 }
 
-/// Panics if a verdict does not match the catalog. Returns `false` if the catalog has no
-/// expectation for this cell.
+/// Panics if a verdict does not match the catalog. Returns `false` if the catalog has no expectation for this cell.
 fn as_expected(name: &str, lock: &str, seed: u64, history: &History) -> bool {
     if !is_expected(name, lock) {
         return false;

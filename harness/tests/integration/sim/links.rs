@@ -61,8 +61,7 @@ fn command_with_a_dropped_reply_is_executed() {
     seen.when(0, "GET k -> v");
 }
 
-/// Replies have no numbers: another user of the connection would take the next reply for the
-/// missing one.
+/// Replies have no numbers: another user of the connection would take the next reply for the missing one.
 #[test]
 fn reply_after_a_dropped_one_resets_the_connection() {
     let drop =
@@ -269,8 +268,7 @@ fn first_command_after_a_cut_fails() {
     seen.when(0, "EXISTS k -> 0");
 }
 
-/// Runs a lock. The command with which worker 0 takes the lock is executed, but answered with an
-/// error.
+/// Runs a lock. The command with which worker 0 takes the lock is executed, but answered with an error.
 fn run_with_false_answer(lock: &str) -> picklock_harness::trial::Outcome {
     let text = "name = \"lied-to\"\nsummary = \"The lock is taken, and refused in words.\"\n\
         [workload]\nstock = 6\n[[fault]]\nkind = \"false-answer\"\nerror = \"READONLY\"\n\

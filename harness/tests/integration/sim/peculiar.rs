@@ -1,5 +1,4 @@
-//! Locks with one unusual behaviour, as user-written locks have them, with the verdicts that each
-//! must get.
+//! Locks with one unusual behaviour, as user-written locks have them, with the verdicts that each must get.
 
 use std::time::Duration;
 

@@ -168,9 +168,8 @@ fn slow_release_on_one_node_is_not_a_foreign_removal() {
     outcome.assert_held(Property::Lease);
 }
 
-/// Found by the property above: a grant whose reply was held until its lease had expired reports no
-/// validity. That does not reveal when it was made, so its holder does not count as the victim of
-/// another client.
+/// Found by the property above: a grant whose reply was held until its lease had expired reports no validity. That does
+/// not reveal when it was made, so its holder does not count as the victim of another client.
 #[test]
 fn grant_without_validity_has_an_unknown_age() {
     let text = r#"
@@ -191,13 +190,11 @@ fn grant_without_validity_has_an_unknown_age() {
     outcome.unwrap().assert_never_violated(Property::Ownership);
 }
 
-/// Found by a property test: the probe after the run takes a lock that renews itself, and that lock
-/// reports the loss of its lease. The probe is not one of the workers, so the report must not be in
-/// the history.
+/// Found by a property test: the probe after the run takes a lock that renews itself, and that lock reports the loss of
+/// its lease. The probe is not one of the workers, so the report must not be in the history.
 ///
-/// Here the client dies with the lock of key 1. The probe takes key 0, releases it, and has to wait
-/// for key 1. In the meantime its lock renews key 0 despite the release, half a lease after the
-/// grant, and finds it gone.
+/// Here the client dies with the lock of key 1. The probe takes key 0, releases it, and has to wait for key 1. In the
+/// meantime its lock renews key 0 despite the release, half a lease after the grant, and finds it gone.
 #[test]
 fn lost_lease_of_the_probe_is_not_recorded() {
     let text = r#"

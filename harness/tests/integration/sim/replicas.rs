@@ -1,12 +1,10 @@
-//! WAIT in the simulation behaves as on a real master with a real replica, which
-//! `lab/tests/model/waits.rs` tests.
+//! WAIT in the simulation behaves as on a real master with a real replica, which `lab/tests/model/waits.rs` tests.
 
 use std::sync::{Arc, Mutex};
 
 use super::actor::play_in;
 
-/// Sent while the replica is linked. The last command waits for more replicas than exist, so it
-/// uses all of its time.
+/// Sent while the replica is linked. The last command waits for more replicas than exist, so it uses all of its time.
 const LINKED: [&str; 4] = ["SET k 1", "WAIT 1 20000", "WAIT 0 0", "WAIT 2 100"];
 
 /// Sent after the replication link was cut.

@@ -1,5 +1,4 @@
-//! Faults that a correct lock cannot prevent: writes, commits and reads that go wrong outside the
-//! lock.
+//! Faults that a correct lock cannot prevent: writes, commits and reads that go wrong outside the lock.
 
 use picklock_harness::Trial;
 use picklock_harness::check::{Cause, Property, Responsible};
@@ -32,8 +31,7 @@ fn stock_in_redis_is_damaged_by_the_same_cause() {
     }
 }
 
-/// All clients enter at the same time, so their accesses would damage the stock without the fault,
-/// too.
+/// All clients enter at the same time, so their accesses would damage the stock without the fault, too.
 #[test]
 fn damage_by_the_lock_is_never_blamed_on_the_stock() {
     let no_lock = MUTANTS.iter().find(|mutant| mutant.name == "no-lock");
@@ -57,8 +55,7 @@ fn damage_by_the_lock_is_never_blamed_on_the_stock() {
     }
 }
 
-/// The holder freezes for longer than its lease, receives the report of the loss when it continues,
-/// and writes anyway.
+/// The holder freezes for longer than its lease, receives the report of the loss when it continues, and writes anyway.
 #[test]
 fn write_after_a_loss_report_is_an_unchecked_write() {
     let mut scenario = catalog::named("gc-pause").unwrap();

@@ -1,5 +1,4 @@
-//! Locks that cannot be simulated or that fail. They are named together with their worker, and
-//! never cause a hang.
+//! Locks that cannot be simulated or that fail. They are named together with their worker, and never cause a hang.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
