@@ -59,9 +59,9 @@ impl From<BackendError> for Failure {
 impl From<RunFailure> for Failure {
     fn from(failure: RunFailure) -> Self {
         match failure {
-            RunFailure::Simulation(
-                error @ (SimError::Stuck { .. } | SimError::RequestAborted(_)),
-            ) => Failure::Stuck(error.to_string()),
+            RunFailure::Simulation(error @ (SimError::Stuck { .. } | SimError::Internal(_))) => {
+                Failure::Stuck(error.to_string())
+            }
             RunFailure::Worker { error, log } => not_started(&error, &log),
             RunFailure::Interrupted => Failure::Interrupted,
             other => Failure::Environment(other.to_string()),

@@ -1,8 +1,8 @@
-//! Runs locks under scenarios, and records what happens.
+//! Runs locks under scenarios and records what happens.
 //!
-//! Your own lock in your own test is a [`trial`]. Any run goes through [`run`](mod@run), which takes a [`spec`].
-//! `ARCHITECTURE.md` of the repository says which module is for what, and which of them imports which. What starts
-//! servers or processes needs the feature `servers`.
+//! To test your own lock in your own test, use [`trial`]. Every run is described by a [`spec`] and goes through
+//! [`run`](mod@run). `ARCHITECTURE.md` in the repository maps the modules and the imports that are allowed between
+//! them. Modules that start servers or processes require the feature `servers`.
 
 pub mod adapter;
 pub mod backend;
@@ -38,6 +38,6 @@ pub use picklock_redis_model as model;
 pub use picklock_verdicts::{
     assemble, check, counterexamples, expectation, history, key_history, latency, record, timeline,
 };
-/// The client of Redis that the nodes of a lock are connections of, in the one version that fits.
+/// The Redis client library whose connections a lock receives, re-exported in the version that fits.
 pub use redis;
 pub use trial::{Outcome, Trial, TrialError, TrialRun};

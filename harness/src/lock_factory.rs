@@ -1,7 +1,6 @@
-//! A lock as a value, which can make clients.
+//! A lock as a value that creates clients.
 //!
-//! The simulation makes its clients in this process; a worker process makes the one that it
-//! serves.
+//! The simulation creates its clients in this process. A worker process creates the one client that it serves.
 
 use std::collections::BTreeMap;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -11,7 +10,7 @@ use picklock_impls::{BuiltInLock, Context, DynLock, Lock, Node, OptionError, Opt
 
 use crate::spec::LockSpec;
 
-/// Makes clients of a lock. It is `Send`, because a simulation runs on a thread of its own.
+/// Creates clients of a lock. It is `Send`, because a simulation runs on its own thread.
 #[derive(Clone)]
 pub struct LockFactory {
     name: String,
@@ -22,7 +21,7 @@ pub struct LockFactory {
 }
 
 impl LockFactory {
-    /// Your own lock on `nodes` independent Redis nodes.
+    /// Creates a factory for your own lock on `nodes` independent Redis nodes.
     pub fn new<L: Lock + 'static>(
         name: impl Into<String>,
         nodes: usize,
@@ -37,13 +36,13 @@ impl LockFactory {
         }
     }
 
-    /// The same lock with options that its user can choose. `build` finds them in the `Context`.
+    /// Returns the same lock with options that its user can set. `build` finds their values in the `Context`.
     #[must_use]
     pub fn with_options(self, options: &'static [&'static OptionSpec]) -> Self {
         LockFactory { options, ..self }
     }
 
-    /// A built-in lock.
+    /// Creates a factory for a built-in lock.
     pub fn built_in(lock: &'static BuiltInLock) -> Self {
         LockFactory {
             name: lock.name.to_owned(),
@@ -54,22 +53,22 @@ impl LockFactory {
         }
     }
 
-    /// Its name, for the history.
+    /// Returns the lock's name for the history.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How many independent nodes it wants.
+    /// Returns the number of independent nodes that the lock wants.
     pub fn nodes(&self) -> usize {
         self.nodes
     }
 
-    /// How many replicas of each node it needs at least.
+    /// Returns the minimum number of replicas of each node.
     pub fn replicas(&self) -> usize {
         self.replicas
     }
 
-    /// Its part of a specification, with these options.
+    /// Returns the lock's part of a specification, with these options.
     pub fn spec(&self, options: &BTreeMap<String, String>) -> LockSpec {
         LockSpec {
             name: self.name.clone(),
@@ -84,10 +83,10 @@ impl LockFactory {
         }
     }
 
-    /// Reads the options that the user chose.
+    /// Parses the options that the user chose.
     ///
     /// # Errors
-    /// The lock has no such option, or the value makes no sense for it.
+    /// Returns an error if the lock does not have an option, or if its value is invalid.
     pub fn read_options(&self, given: &BTreeMap<String, String>) -> Result<Options, OptionError> {
         let given = given.iter();
         Options::read(
@@ -101,8 +100,8 @@ impl LockFactory {
     }
 }
 
-/// It calls `build` and keeps nothing that a panic could leave half done: a failed assertion about a lock's runs can
-/// be caught.
+/// The factory only calls `build` and has no state that a panic could leave inconsistent. So a test
+/// can catch a failed assertion about the lock's runs.
 impl UnwindSafe for LockFactory {}
 impl RefUnwindSafe for LockFactory {}
 

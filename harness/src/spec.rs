@@ -1,8 +1,7 @@
-//! The specification of a run: one value that says what is run, before anything starts.
+//! The specification of a run: a plain value that is complete before anything starts.
 //!
-//! Every command that runs something makes such values, and [`run`](crate::run) is the one entry
-//! that takes them. A specification holds data only: no type of a command line, no open file, no
-//! code of a lock.
+//! Every command that runs something creates such values, and [`run`](crate::run) is the one entry point that takes
+//! them. A specification contains only data: no command-line types, no open files and no code of a lock.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,99 +15,97 @@ use crate::external_servers::{DEFAULT_PREFIX, ExternalServers};
 use crate::model::ServerVersion;
 use crate::named_server::NamedServer;
 
-/// The shortest time that matters where the machine was late, as a fraction of the lease: as long as
-/// Redlock waits for a node.
+/// Delays of the machine shorter than this fraction of the lease do not matter. Redlock waits equally long for a node.
 const PART_OF_LEASE: u32 = 10;
 
-/// What is run, complete: the same specification in the simulation gives the same history. Driver,
-/// nemesis and backends read it, and everything that follows from it, from this one value.
+/// A complete specification: simulating the same specification again produces the same history.
+/// Driver, nemesis and backends take all their settings from this one value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunSpec {
     /// The lock under test.
     pub lock: LockSpec,
-    /// The scenario as it is run: see [`resolve_scenario`].
+    /// The scenario as it is run, see [`resolve_scenario`].
     pub scenario: Scenario,
-    /// Where the scenario came from.
+    /// The origin of the scenario.
     pub source: ScenarioSource,
     /// The backend to run in.
     pub backend: BackendName,
-    /// Which servers the user chose.
+    /// The servers that the user chose.
     pub servers: ServerChoice,
     /// Seed for tokens, delays and choices.
     pub seed: u64,
-    /// What was changed in the scenario.
+    /// The changes to the scenario.
     pub overrides: Overrides,
 }
 
 /// The lock under test, by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockSpec {
-    /// What the lock is called in reports: its own name, the label that the user gave a program, or
-    /// what was typed to name it.
+    /// Name of the lock in reports: the lock's own name, the label that the user gave a program, or
+    /// the text that the user typed to name it.
     pub name: String,
-    /// What was typed to name a program whose `name` is a label.
+    /// The text that the user typed for a program whose `name` is a label.
     pub typed: Option<String>,
-    /// The configuration whose table `[impl.NAME]` says what the lock is; `None`: the name says it.
+    /// The configuration whose table `[impl.NAME]` defines the lock, or `None` if `name` is enough.
     pub configuration: Option<PathBuf>,
-    /// Its options, in the order in which they were given.
+    /// The lock's options, in the order in which they were given.
     pub options: Vec<(String, String)>,
-    /// How many independent nodes it wants, unless the scenario says otherwise.
+    /// Number of independent nodes that the lock wants, unless the scenario sets another.
     pub nodes: usize,
-    /// How many replicas of each node it needs at least.
+    /// Minimum number of replicas of each node.
     pub replicas: usize,
-    /// It promises to renew its lease while its client works.
+    /// Whether the lock promises to renew its lease while its client works.
     pub renews: bool,
-    /// It needs all of its nodes, and not a majority.
+    /// Whether the lock needs all of its nodes instead of a majority.
     pub needs_every_node: bool,
-    /// What starts a program that speaks the adapter protocol; `None` for a lock whose code is in
-    /// this process.
+    /// The command that starts a program that speaks the adapter protocol, or `None` if the lock's
+    /// code is in this process.
     pub command: Option<WorkerCommand>,
 }
 
 impl LockSpec {
-    /// True for a lock whose code is in this process. Only such a lock can be simulated.
+    /// Returns `true` if the lock's code is in this process. Only such a lock can be simulated.
     pub fn is_in_process(&self) -> bool {
         self.command.is_none()
     }
 
-    /// Its options by name.
+    /// Returns the options by name.
     pub fn options_by_name(&self) -> BTreeMap<String, String> {
         self.options.iter().cloned().collect()
     }
 }
 
-/// Where a scenario came from, which decides how a run is repeated.
+/// The origin of a scenario, which decides how a run is repeated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScenarioSource {
-    /// A name of the catalog, or the path of a scenario file, as it was given.
+    /// A name in the catalog, or the path of a scenario file, as the user gave it.
     Named(String),
-    /// A repro file, which alone still has the scenario.
+    /// A repro file, which is the only remaining copy of the scenario.
     Repro {
-        /// What named the scenario when the file was written.
+        /// The catalog name or path that the user gave when the file was written.
         named: String,
-        /// The file.
+        /// The repro file.
         file: PathBuf,
     },
-    /// A program made it. No name leads to it.
+    /// A program created the scenario, so no name or path leads to it.
     Program,
 }
 
-/// Which servers a run uses. `None` leaves the choice to Picklock.
+/// The servers that a run uses. Picklock chooses if a field is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerChoice {
-    /// A server by its name, for every backend. In a backend for which `image` or `redis_server` is
-    /// given as well, that decides.
+    /// A server by name, for every backend. `image` and `redis_server` take precedence in their backends.
     pub named: Option<NamedServer>,
     /// Container image of the nodes.
     pub image: Option<String>,
     /// The server's binary for the process backend.
     pub redis_server: Option<PathBuf>,
-    /// Servers that somebody else has started.
+    /// Servers that are already running.
     pub external: Option<ExternalServers>,
 }
 
 impl ServerChoice {
-    /// The part of the choice that applies to this backend.
+    /// Returns the part of the choice that applies to this backend.
     #[must_use]
     pub fn for_backend(&self, backend: BackendName) -> ServerChoice {
         let mut choice = self.clone();
@@ -118,8 +115,8 @@ impl ServerChoice {
         choice
     }
 
-    /// This choice, completed by an older one. A name replaces the whole older choice, because it
-    /// is for every backend.
+    /// Returns this choice, completed from an older one. If this choice names a server, the older
+    /// choice is ignored, because a name applies to every backend.
     #[must_use]
     pub fn or(self, older: ServerChoice) -> ServerChoice {
         if self.named.is_some() {
@@ -134,7 +131,7 @@ impl ServerChoice {
     }
 }
 
-/// What is changed in a scenario for one run. `None` keeps what the scenario says.
+/// The changes to a scenario for one run. `None` leaves the scenario's value.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Overrides {
     /// Number of competing workers.
@@ -145,17 +142,17 @@ pub struct Overrides {
     pub ttl: Option<LeaseDuration>,
 }
 
-/// The scenario cannot be run as asked.
+/// The error that a scenario does not fit the lock or its overrides.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct ResolveError {
-    /// The override that made it so; `None`: the scenario itself does not fit the lock.
+    /// The override that caused the error, or `None` if the scenario itself does not fit the lock.
     pub culprit: Option<Override>,
-    /// What is wrong.
+    /// The underlying error.
     pub error: Box<ScenarioError>,
 }
 
-/// One of the [`Overrides`].
+/// One of the [`Overrides`], with its value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Override {
     /// Number of competing workers.
@@ -166,11 +163,12 @@ pub enum Override {
     Ttl(LeaseDuration),
 }
 
-/// The scenario as it is run: with the overrides, and with as many replicas as the lock needs.
-/// Resolving it again changes nothing.
+/// Applies the overrides to the scenario, and gives it the replicas that the lock needs. Resolving
+/// the result again changes nothing.
 ///
 /// # Errors
-/// The result makes no sense; the first override after which it does not is the culprit.
+/// Returns an error if the result is not a valid scenario for the lock. Its culprit is the first
+/// override that makes it invalid.
 pub fn resolve_scenario(
     mut scenario: Scenario,
     lock: &LockSpec,
@@ -199,7 +197,7 @@ pub fn resolve_scenario(
 }
 
 impl RunSpec {
-    /// A scenario that a program made, in the simulation and without overrides.
+    /// Creates the specification of a simulation without overrides, for a scenario that a program created.
     pub fn simulated(lock: LockSpec, scenario: Scenario, seed: u64) -> RunSpec {
         RunSpec {
             lock,
@@ -212,16 +210,16 @@ impl RunSpec {
         }
     }
 
-    /// The same run with its scenario as it is run: see [`resolve_scenario`].
+    /// Returns the same run with a resolved scenario, see [`resolve_scenario`].
     ///
     /// # Errors
-    /// The scenario with the overrides does not fit the lock.
+    /// Returns an error if the scenario with its overrides does not fit the lock.
     pub fn resolved(self) -> Result<RunSpec, ResolveError> {
         let scenario = resolve_scenario(self.scenario, &self.lock, self.overrides)?;
         Ok(RunSpec { scenario, ..self })
     }
 
-    /// The same run with another seed.
+    /// Returns the same run with another seed.
     #[must_use]
     pub fn with_seed(&self, seed: u64) -> RunSpec {
         RunSpec {
@@ -230,8 +228,7 @@ impl RunSpec {
         }
     }
 
-    /// What named the scenario: a name of the catalog or a path. The scenario's own name where a
-    /// program made it.
+    /// Returns the catalog name or path that the user gave, or the scenario's own name if a program created it.
     pub fn scenario_named(&self) -> &str {
         match &self.source {
             ScenarioSource::Named(named) | ScenarioSource::Repro { named, .. } => named,
@@ -239,42 +236,43 @@ impl RunSpec {
         }
     }
 
-    /// Lease time. A checked scenario has an absolute one.
+    /// Returns the lease time. A checked scenario has an absolute one.
     pub fn ttl(&self) -> Duration {
         self.scenario.workload.ttl.resolve(Duration::ZERO)
     }
 
-    /// Lease time in milliseconds.
+    /// Returns the lease time in milliseconds.
     pub fn ttl_ms(&self) -> u64 {
         millis(self.ttl())
     }
 
-    /// The shortest time that matters where the machine was late.
+    /// Returns the shortest delay of the machine that matters.
     pub fn shortest_delay(&self) -> Duration {
         self.ttl() / PART_OF_LEASE
     }
 
-    /// How long a client's command waits for an answer before it fails.
+    /// Returns how long a client's command waits for a reply before it fails.
     pub fn command_timeout(&self) -> Duration {
         self.scenario.workload.command_timeout.resolve(self.ttl())
     }
 
-    /// The longest time that the scenario's own faults can keep a worker from answering.
+    /// Returns the maximum time for which the scenario's own faults can keep a worker from answering.
     pub fn longest_fault(&self) -> Duration {
         let faults = self.scenario.faults.iter();
         let spans = faults.filter_map(|fault| fault.duration);
         spans.map(|span| span.resolve(self.ttl())).sum()
     }
 
-    /// Number of independent nodes.
+    /// Returns the number of independent nodes.
     pub fn nodes(&self) -> usize {
         self.scenario.topology.nodes.unwrap_or(self.lock.nodes)
     }
 
-    /// How many of the nodes the lock needs; `None`: a majority.
+    /// Returns how many nodes the lock needs, or `None` if a majority is enough.
     ///
-    /// A lock whose code is here and that wants one node uses one, however many there are. Which of
-    /// them is not known here, so it counts as needing them all. A program may say that it needs all of its nodes.
+    /// A lock whose code is in this process and that wants one node uses only one, even if the run
+    /// has more. Which one it uses is unknown here, so it counts as needing all of them. A program
+    /// can declare that it needs all of its nodes.
     pub fn quorum(&self) -> Option<usize> {
         (self.uses_one_of_many() || self.lock.needs_every_node).then_some(self.nodes())
     }
@@ -283,37 +281,37 @@ impl RunSpec {
         self.lock.is_in_process() && self.lock.nodes == 1 && self.nodes() > 1
     }
 
-    /// On how many nodes the lock has to be taken. One that uses one node does not say which.
+    /// Returns on how many nodes the lock must be acquired. This is 1 for a lock that uses one of several nodes.
     pub fn needed_nodes(&self) -> usize {
-        match self.uses_one_of_many() {
-            true => 1,
-            false => self.quorum().unwrap_or(self.nodes() / 2 + 1),
+        if self.uses_one_of_many() {
+            return 1;
         }
+        self.quorum().unwrap_or(self.nodes() / 2 + 1)
     }
 
-    /// The name of a lock's key. All names have the same length, so that none is a prefix of another.
+    /// Returns the name of a lock's key. All names have the same length, so no name is a prefix of another.
     pub fn key(&self, number: u32) -> String {
         format!("{}stock:{number:04}", self.key_prefix())
     }
 
-    /// What the names of the keys begin with that programs warm up with. No lock rests on them.
+    /// Returns the prefix of the keys with which programs warm up. These keys belong to no lock under test.
     pub fn warm_up_prefix(&self) -> String {
         format!("{}warm-up:", self.key_prefix())
     }
 
-    /// What the names of all keys of the run begin with.
+    /// Returns the prefix of every key of the run.
     pub fn key_prefix(&self) -> String {
         let external = self.servers.external.as_ref();
         external.map_or(DEFAULT_PREFIX.to_owned(), ExternalServers::key_prefix)
     }
 
-    /// The names of all keys.
+    /// Returns the names of all lock keys.
     pub fn keys(&self) -> Vec<String> {
         let numbers = (0..).take(self.scenario.workload.keys);
         numbers.map(|number| self.key(number)).collect()
     }
 
-    /// Which server a simulation models.
+    /// Returns the server version that a simulation models.
     pub fn model(&self) -> ServerVersion {
         let named = self.servers.named;
         named.map(NamedServer::version).unwrap_or_default()
@@ -341,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resolved_scenario_of_the_catalog_has_an_absolute_ttl() {
+    fn resolved_catalog_scenario_has_an_absolute_ttl() {
         for name in catalog::names() {
             let scenario = catalog::named(name).unwrap();
             let topology = &scenario.topology;
@@ -356,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn resolving_applies_overrides_and_replicas_and_changes_nothing_the_second_time() {
+    fn resolving_applies_overrides_and_is_idempotent() {
         let lock = lock(1, 2);
         let overrides = Overrides {
             workers: Some(3),
@@ -376,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn quorum_is_a_majority_unless_the_lock_needs_every_node_or_uses_one_of_many() {
+    fn quorum_is_a_majority_unless_all_or_one_node_is_needed() {
         let numbers = |lock: LockSpec, command: Option<WorkerCommand>, nodes| {
             let lock = LockSpec { command, ..lock };
             let mut scenario = catalog::named("calm").unwrap();
@@ -396,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_replaces_an_older_choice_and_a_path_completes_it() {
+    fn server_name_replaces_older_choice_and_path_completes_it() {
         let named = |name: &str| ServerChoice {
             named: Some(name.parse().unwrap()),
             ..ServerChoice::default()
@@ -416,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn the_override_that_does_not_fit_is_the_culprit() {
+    fn unfit_override_is_the_culprit() {
         let overrides = Overrides {
             workers: Some(0),
             ..Overrides::default()

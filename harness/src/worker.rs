@@ -1,5 +1,5 @@
-//! A worker process of a lock whose code is in it: the lock at one end of the adapter protocol,
-//! connections to real servers at the other.
+//! The worker process of a lock whose code is in the same binary. It serves the adapter protocol
+//! and connects the lock to real servers.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -22,14 +22,13 @@ impl WallClock for MachineClock {
     }
 }
 
-/// Serves one client of the lock until the input ends. `complain` receives messages about what
-/// cannot be answered. They belong in the worker's log. Needs a `tokio::task::LocalSet` around the
-/// call.
+/// Serves one client of the lock until the input ends. `complain` receives messages about unanswerable input for the
+/// worker's log. The caller must run the future in a `tokio::task::LocalSet`.
 ///
-/// The future is boxed: so what it does is compiled here, and not once more for its caller.
+/// The future is boxed, so that its code is compiled in this crate and not again in the caller's.
 ///
 /// # Errors
-/// One of the streams broke.
+/// Returns an error if reading or writing a stream fails.
 pub fn serve_lock<'a>(
     lock: &'a LockFactory,
     reader: &'a mut (dyn AsyncBufRead + Unpin),

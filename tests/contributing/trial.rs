@@ -73,7 +73,7 @@ pub fn crate_tests_its_lock(workspace: &Workspace, picklock: &Picklock) {
     let missing = lines.find(|line| *line != "..." && !said.contains(line));
     assert_eq!(missing, None, "{said}");
     let (_, after) = said
-        .split_once("The run is kept in ")
+        .split_once("The run is saved in ")
         .expect("a failure says so");
     let kept = after.lines().next().unwrap_or_default();
     for file in [

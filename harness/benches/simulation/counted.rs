@@ -1,4 +1,4 @@
-//! A connection that counts what goes over it. Used in passes that are not timed.
+//! A connection that counts commands. Used in passes that are not timed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,10 +8,10 @@ use picklock_impls::{DynLock, Grant, Lock, LockError, Node, Notice};
 use redis::aio::ConnectionLike;
 use redis::{Cmd, Pipeline, RedisFuture, Value};
 
-/// How many commands, all connections together.
+/// Number of commands on all connections.
 pub type Count = Arc<AtomicU64>;
 
-/// A node that counts the commands it is sent.
+/// A node that counts the commands that are sent to it.
 #[derive(Clone)]
 pub struct Counted {
     node: Node,
@@ -49,7 +49,7 @@ impl ConnectionLike for Counted {
     }
 }
 
-/// A strategy behind its pointer, as a lock again.
+/// Adapts a boxed lock to the lock trait.
 pub struct Behind(pub Box<dyn DynLock>);
 
 impl Lock for Behind {

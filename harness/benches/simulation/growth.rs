@@ -1,4 +1,4 @@
-//! How the cost of the simulation grows: with workers, with nodes, and with idle hours.
+//! How the cost of the simulation grows with workers, nodes and idle time.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub fn print() {
         ..Shape::headline()
     };
     for workers in [3, 30, 300] {
-        // As many purchases a worker, and time between them as many workers need.
+        // Each worker buys equally often, and the time between purchases suits the number of workers.
         let shape = Shape {
             workers,
             stock: 4 * workers as i64,
@@ -39,7 +39,7 @@ pub fn print() {
         );
     }
     for (name, seconds) in [("10 s", 10), ("10 min", 600), ("10 h", 36_000)] {
-        // Workers buy twice each, with a long time in between in which nobody wants the lock.
+        // Each worker buys twice, with a long time in between in which no client wants the lock.
         let shape = Shape {
             stock: 3,
             think: Duration::from_secs(seconds),
@@ -52,10 +52,10 @@ pub fn print() {
     }
 }
 
-/// Five hundred buyers at once for ten units, as the catalog has it.
+/// Measures 500 buyers for ten units, as in the catalog.
 fn crowd(name: &str) {
     const RUNS: u64 = 5;
-    let begun: Vec<f64> = (0..ROUNDS)
+    let elapsed_s: Vec<f64> = (0..ROUNDS)
         .map(|_| timed(|| ours::crowd(name, RUNS)))
         .collect();
     println!(
@@ -63,15 +63,15 @@ fn crowd(name: &str) {
         format!("flash-sale, 500 buyers, {name}"),
         "",
         "",
-        median(begun) * 1e6 / RUNS as f64
+        median(elapsed_s) * 1e6 / RUNS as f64
     );
 }
 
 fn row(name: &str, shape: &Shape) {
-    // Commands grow with the square of the workers: each waits for all the others.
+    // The number of commands grows with the square of the workers, because each waits for all others.
     let runs = (20_000 / (shape.workers.pow(2) * shape.nodes)).max(1) as u64;
     let counted = ours::counted(shape, runs);
-    let took = median(
+    let elapsed_s = median(
         (0..ROUNDS)
             .map(|_| timed(|| ours::round(shape, runs)))
             .collect(),
@@ -81,7 +81,7 @@ fn row(name: &str, shape: &Shape) {
         "{name:<34} {:>9.0} {:>10.1} s {:>10.1} {:>7.2}",
         commands / runs,
         counted.virtual_time.as_secs_f64() / runs,
-        took * 1e6 / runs,
-        took * 1e6 / commands,
+        elapsed_s * 1e6 / runs,
+        elapsed_s * 1e6 / commands,
     );
 }

@@ -1,40 +1,35 @@
-//! What a simulated run costs, beside the same work in `turmoil` and in plain tokio with its clock paused, and how the
-//! cost grows.
+//! The cost of a simulated run, compared with the same work in `turmoil` and in plain tokio with a
+//! paused clock, and how the cost grows.
 //!
-//! The measured run: Redlock on 5 nodes, 3 workers, one stock of 12 units. A worker that gets the lock
-//! reads the stock, works for `section`, sells one unit, gives the lock back and thinks; one that
-//! reads an empty stock goes home. That makes exactly 15 acquisitions, 5 a worker.
+//! The measured run: Redlock on 5 nodes, 3 workers, one stock of 12 units. A worker that gets the
+//! lock reads the stock, works for `section`, sells one unit, releases the lock and thinks. A
+//! worker that reads an empty stock ends. That makes exactly 15 acquisitions.
 //!
-//! **The same on both sides:** the rule of the workload above; the strategy (the built-in
-//! `redlock`, compiled once), its lease of 1 s, its retry delays and its scripts; the Redis model
-//! behind each node; section and think times; one-way latencies between 50 and 250 µs; the
-//! release profile; one core; no logging. The tables print how many commands the nodes carried
-//! out, so that a reader sees that the work is the same.
+//! **Equal on both sides:** the workload above; the lock (the built-in `redlock`, compiled once), its lease of 1 s, its
+//! retry delays and its scripts; the Redis model behind each node; section and think times; one-way latencies between
+//! 50 and 250 µs; the release profile; one core; no logging. The tables print the number of commands that the nodes
+//! executed, which shows that the work is equal.
 //!
-//! **Not the same, in turmoil's favour:** on our side each run has its faults (a paused client, a
-//! delayed node, a swallowed reply, a paused node), the whole driver with its pings between the
-//! steps, one more client that probes the lock at the end, a history, and all six checkers; on
-//! turmoil's side there is nothing but clients and nodes, and nobody looks.
+//! **Different, in turmoil's favour:** each of our runs has faults (a paused client, a delayed node, a dropped reply, a
+//! paused node), the whole driver with its pings between the steps, an additional client that probes the lock at the
+//! end, a history, and all checkers. turmoil's side only has clients and nodes, and nothing is checked.
 //!
-//! **Not the same, in ours:** the commands of turmoil's clients travel as bytes (redis-rs's
-//! `MultiplexedConnection` over turmoil's `TcpStream`, RESP decoded and encoded at the node), while
-//! our connections hand over redis-rs's command as it is. That is what `turmoil` is: a network of
-//! byte streams. Turmoil's hosts step through virtual time by its default tick of 1 ms, each in
-//! every tick, whether there is something to do or not; that is what costs most.
+//! **Different, in our favour:** the commands of turmoil's clients travel as bytes (redis-rs's `MultiplexedConnection`
+//! over turmoil's `TcpStream`, RESP decoded and encoded at the node), while our connections pass redis-rs's command
+//! unchanged. `turmoil` is a network of byte streams by design. Its hosts advance virtual time in its default tick of 1
+//! ms, each host in every tick, even if it is idle. This costs the most.
 //!
-//! **The second peer** jumps from timer to timer, as we do, and has no faults, no driver, no history and no checkers
-//! either: its ratio is what all of these cost.
+//! **The second peer** jumps from timer to timer, as we do. It also has no faults, driver, history
+//! or checkers, so its ratio is the cost of all of these.
 //!
-//! `cargo bench` measures. `cargo test --bench NAME` runs each part once with little to do, so that it does not
-//! rot. `cargo bench --bench simulation -- ours 100` does nothing but our side, for a profiler;
-//! `-- growth` prints how the cost grows, and nothing else; `-- sweep` what a schedule of a search costs.
+//! `cargo bench` measures. `cargo test --bench NAME` runs each part once with little work, so that it keeps working.
+//! `cargo bench --bench simulation -- ours 100` only runs our side, for a profiler. `-- growth` only prints how the
+//! cost grows, and `-- sweep` the cost of a schedule in a search.
 //!
-//! Rounds of both alternate, and medians are printed. A second is a second of processor time, of
-//! all threads together, so that whatever else the machine does changes nothing; neither side
-//! ever waits. The last line is
-//! `simulation_vs_turmoil_ratio N`: the ratio of runs a second in the first shape. The ratio
-//! depends on how much of its virtual time a run spends waiting, which costs us nothing; so shapes
-//! without any think time, the worst for us, stand beside it.
+//! Rounds of all sides alternate, and medians are printed. Times are the CPU time of all threads together, so that
+//! other load on the machine has little effect; no side ever waits. The last line is `simulation_vs_turmoil_ratio N`:
+//! the ratio of runs per second in the first shape. The ratio depends on how much of its virtual time a run waits,
+//! which costs us nothing. Therefore shapes without any think time, the worst case for us, are measured as well.
 
 #![expect(clippy::print_stdout, reason = "a benchmark's output is its purpose")]
 
@@ -54,12 +49,12 @@ use shape::Shape;
 static ALLOCATOR: allocator::BySize = allocator::BySize;
 
 const ROUNDS: usize = 5;
-/// Seeds of a round: the same on both sides, so that both meet the same retry delays.
+/// Seeds per round. They are the same on both sides, so that both have the same retry delays.
 const OUR_RUNS: u64 = 400;
-/// The sides, and how many runs a round of each has: turmoil takes long.
+/// The sides, and the number of runs per round. turmoil is slow.
 const SIDES: [(&str, u64); 3] = [("picklock", OUR_RUNS), ("turmoil", 5), ("tokio", OUR_RUNS)];
 
-/// What one side's rounds of a shape came to.
+/// The measurements of one side for a shape.
 struct Side {
     runs_per_s: f64,
     commands: f64,
@@ -77,11 +72,11 @@ fn main() {
     }
     let mut words = std::env::args().skip_while(|word| word != "ours").skip(1);
     if std::env::args().any(|word| word == "ours") {
-        // For a profiler: nothing but our side.
+        // Only our side, for a profiler.
         let runs = words.next().and_then(|runs| runs.parse().ok());
         let runs = runs.unwrap_or(10 * OUR_RUNS);
-        let took = timed(|| ours::round(&Shape::headline(), runs));
-        println!("{:.1} runs/s", runs as f64 / took);
+        let elapsed = timed(|| ours::round(&Shape::headline(), runs));
+        println!("{:.1} runs/s", runs as f64 / elapsed);
         return;
     }
     ours::same_seed_same_bytes(&Shape::headline());
@@ -126,15 +121,15 @@ fn compare(shape: &Shape) -> [Side; 3] {
     counted[0].virtual_time = ours_counted.virtual_time;
     let mut rates = [(); 3].map(|()| Vec::new());
     for round in 0..=ROUNDS {
-        let took = [
+        let elapsed = [
             timed(|| ours::round(shape, OUR_RUNS)),
             timed(|| counted[1] = peer::round(shape, SIDES[1].1)),
             timed(|| counted[2] = paused::round(shape, SIDES[2].1)),
         ];
         // The first round warms up.
         if round > 0 {
-            for ((rates, took), (_, runs)) in rates.iter_mut().zip(took).zip(SIDES) {
-                rates.push(runs as f64 / took);
+            for ((rates, elapsed), (_, runs)) in rates.iter_mut().zip(elapsed).zip(SIDES) {
+                rates.push(runs as f64 / elapsed);
             }
         }
     }
@@ -149,7 +144,7 @@ fn compare(shape: &Shape) -> [Side; 3] {
     })
 }
 
-/// `ratio`: how many of our runs one of its takes.
+/// Prints a row. `ratio` is the number of our runs in the time of one of this side's.
 fn row(title: &str, name: &str, side: &Side, ratio: f64) {
     println!(
         "{title:<34} {name:>9} {:>9.1} {:>9.1} {:>11.0}x {:>7.2} {ratio:>6.1}x",
@@ -160,16 +155,15 @@ fn row(title: &str, name: &str, side: &Side, ratio: f64) {
     );
 }
 
-/// Seconds of processor time that the work took, all threads together: what else the machine has
-/// to do does not count.
+/// Returns the CPU time of the work in seconds, for all threads together. Other load on the machine does not count.
 fn timed(work: impl FnOnce()) -> f64 {
-    let before = processor_s();
+    let before = cpu_time_s();
     work();
-    processor_s() - before
+    cpu_time_s() - before
 }
 
-/// Processor time that this process has used, threads that have ended included.
-fn processor_s() -> f64 {
+/// Returns the CPU time of this process, including threads that have ended.
+fn cpu_time_s() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }

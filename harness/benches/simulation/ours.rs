@@ -22,14 +22,14 @@ pub fn redlock() -> &'static BuiltInLock {
     picklock_impls::find("redlock").expect("redlock is built in")
 }
 
-/// What many runs came to.
+/// The totals of many runs.
 #[derive(Debug, Default)]
 pub struct Totals {
     pub commands: u64,
     pub virtual_time: Duration,
 }
 
-/// The runs with seeds from zero on.
+/// Returns the simulations with the seeds from zero on.
 fn simulations(scenario: &Scenario, lock: &LockFactory, runs: u64) -> Vec<Simulation> {
     let spec = lock.spec(&BTreeMap::new());
     let simulation = |seed| Simulation {
@@ -40,23 +40,25 @@ fn simulations(scenario: &Scenario, lock: &LockFactory, runs: u64) -> Vec<Simula
     (0..runs).map(simulation).collect()
 }
 
-/// Simulates with seeds from zero on and judges each run.
+/// Simulates with the seeds from zero on, and judges each run.
 fn judged<T: Send + 'static>(
     shape: &Shape,
     runs: u64,
     lock: &LockFactory,
-    look: impl Fn(History) -> T + Send + Sync + 'static,
+    inspect: impl Fn(History) -> T + Send + Sync + 'static,
 ) -> Vec<T> {
-    let look = move |result: RunResult| {
-        must_hold(&result.history);
-        look(result.history)
+    let inspect = move |result: RunResult| {
+        assert_held(&result.history);
+        inspect(result.history)
     };
-    let ran = run_many(simulations(&shape.scenario(), lock, runs), look).into_iter();
-    ran.map(|ran| ran.expect("the simulation runs")).collect()
+    let results = run_many(simulations(&shape.scenario(), lock, runs), inspect).into_iter();
+    results
+        .map(|result| result.expect("the simulation runs"))
+        .collect()
 }
 
-/// A violation would be news, and would make the figures worthless.
-fn must_hold(history: &History) {
+/// Asserts that nothing is violated, because a violation would make the figures worthless.
+fn assert_held(history: &History) {
     let (seed, verdicts) = (history.header.seed, judge(history));
     for property in [Property::Exclusion, Property::Lease, Property::Resource] {
         let verdict = &verdicts[&property];
@@ -69,23 +71,23 @@ fn must_hold(history: &History) {
     }
 }
 
-/// The catalog's crowd, judged, with seeds from zero on.
-pub fn crowd(strategy: &str, runs: u64) {
-    let strategy = picklock_impls::find(strategy).expect("the strategy is built in");
+/// Runs and judges the crowd of the catalog, with the seeds from zero on.
+pub fn crowd(lock_name: &str, runs: u64) {
+    let lock_name = picklock_impls::find(lock_name).expect("the lock_name is built in");
     let scenario = catalog::named("flash-sale").expect("the crowd is in the catalog");
-    let lock = LockFactory::built_in(strategy);
-    let look = |result: RunResult| must_hold(&result.history);
-    for ran in run_many(simulations(&scenario, &lock, runs), look) {
-        ran.expect("the simulation runs");
+    let lock = LockFactory::built_in(lock_name);
+    let inspect = |result: RunResult| assert_held(&result.history);
+    for result in run_many(simulations(&scenario, &lock, runs), inspect) {
+        result.expect("the simulation runs");
     }
 }
 
-/// Runs with seeds from zero on.
+/// Runs with the seeds from zero on.
 pub fn round(shape: &Shape, runs: u64) {
     judged(shape, runs, &LockFactory::built_in(redlock()), drop);
 }
 
-/// The same runs, not timed but counted.
+/// Makes the same runs, and counts commands instead of measuring time.
 pub fn counted(shape: &Shape, runs: u64) -> Totals {
     let count = Count::default();
     let counting = Arc::clone(&count);
@@ -105,7 +107,7 @@ pub fn counted(shape: &Shape, runs: u64) -> Totals {
     }
 }
 
-/// Speed that is bought with determinism is worth nothing.
+/// Asserts that the simulation is deterministic, because speed without that is worthless.
 pub fn same_seed_same_bytes(shape: &Shape) {
     let bytes = || {
         judged(shape, 20, &LockFactory::built_in(redlock()), |history| {
@@ -115,7 +117,7 @@ pub fn same_seed_same_bytes(shape: &Shape) {
     assert!(bytes() == bytes(), "two runs of one seed differ");
 }
 
-/// A sweep of Redlock on one thread: what a search pays for a schedule.
+/// Sweeps Redlock on one thread, and prints the cost of a schedule.
 pub fn sweep() {
     let sweep = Sweep {
         target: Target::new(LockFactory::built_in(redlock())),
@@ -129,7 +131,7 @@ pub fn sweep() {
         shard: (1, 1),
     };
     let mut schedules = 0;
-    let took = crate::timed(|| {
+    let elapsed_s = crate::timed(|| {
         let tried = sweep
             .run(1, &AtomicBool::new(false), |_| {})
             .expect("it runs");
@@ -137,6 +139,6 @@ pub fn sweep() {
     });
     println!(
         "{schedules} schedules, {:.1} us each",
-        took * 1e6 / schedules as f64
+        elapsed_s * 1e6 / schedules as f64
     );
 }

@@ -1,9 +1,9 @@
-//! The second peer: the same clients and nodes as tasks of plain tokio, whose clock is paused.
+//! The second peer: the same clients and nodes as tasks of plain tokio with a paused clock.
 //!
-//! Such a clock jumps from timer to timer, as our simulation does: what is idle costs nothing. The network is what one
-//! writes in an hour: a pipe in memory for each connection, and a task for each direction in which what comes waits for
-//! its latency. Other simulators that jump replace tokio by a runtime of their own when the whole program is compiled, so
-//! they cannot run the same lock in one program with the others.
+//! Such a clock jumps from timer to timer, like our simulation, so idle time costs nothing. The network is as simple as
+//! possible: an in-memory pipe for each connection, and a task for each direction that delays the data by its latency.
+//! Other simulators that jump replace tokio by their own runtime when the whole program is compiled, so they cannot run
+//! the same lock in one program with the others.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -20,10 +20,10 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream
 use crate::peer::{Counted, Elapsed, Line, Sales, connect};
 use crate::shape::Shape;
 
-/// Bytes that a pipe holds.
+/// Capacity of a pipe in bytes.
 const ROOM: usize = 4096;
 
-/// Runs with seeds from zero on.
+/// Runs with the seeds from zero on.
 pub fn round(shape: &Shape, runs: u64) -> Counted {
     let mut counted = Counted::default();
     for seed in 0..runs {
@@ -44,7 +44,7 @@ async fn run(shape: &Shape, seed: u64, counted: &mut Counted) {
         let clock = clock.clone();
         move || clock.elapsed()
     });
-    let (commands, sales) = (Rc::new(Cell::new(0)), Sales::of(shape));
+    let (commands, sales) = (Rc::new(Cell::new(0)), Sales::new(shape));
     let server = || Rc::new(RefCell::new(Server::new(ServerVersion::default())));
     let servers: Vec<_> = (0..shape.nodes).map(|_| server()).collect();
     let mut buying = tokio::task::JoinSet::new();
@@ -70,12 +70,12 @@ async fn run(shape: &Shape, seed: u64, counted: &mut Counted) {
     while let Some(bought) = buying.join_next().await {
         bought.expect("no buyer panics").expect("the lock works");
     }
-    sales.must_be_over();
+    sales.assert_sold_out();
     counted.commands += commands.get();
     counted.virtual_time += clock.elapsed();
 }
 
-/// Both ends of a connection.
+/// Creates both ends of a connection.
 fn linked(mut rng: StdRng) -> (DuplexStream, DuplexStream) {
     let (near, near_proxy) = tokio::io::duplex(ROOM);
     let (far_proxy, far) = tokio::io::duplex(ROOM);
@@ -87,7 +87,7 @@ fn linked(mut rng: StdRng) -> (DuplexStream, DuplexStream) {
     (near, far)
 }
 
-/// Carries what comes, each time after a latency.
+/// Transports all data, each time after a latency.
 async fn carry(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,

@@ -1,4 +1,4 @@
-//! The first peer: the same clients and nodes as hosts of `turmoil`. The [second](super::paused) shares what they do.
+//! The first peer: the same clients and nodes as hosts of `turmoil`. The [second](super::paused) peer shares this code.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -19,20 +19,20 @@ use crate::shape::{Shape, TTL, WAIT, key};
 
 const PORT: u16 = 6379;
 
-/// 2026-01-01, where our simulation begins as well.
+/// 2026-01-01, at which our simulation starts as well.
 const EPOCH: Duration = Duration::from_secs(1_767_225_600);
 
-/// How long a run has lasted, in its virtual time.
+/// Returns how long a run has lasted in its virtual time.
 pub type Elapsed = Rc<dyn Fn() -> Duration>;
 
-/// What many runs came to.
+/// The totals of many runs.
 #[derive(Debug, Default)]
 pub struct Counted {
     pub commands: u64,
     pub virtual_time: Duration,
 }
 
-/// Runs with seeds from zero on.
+/// Runs with the seeds from zero on.
 pub fn round(shape: &Shape, runs: u64) -> Counted {
     let mut counted = Counted::default();
     for seed in 0..runs {
@@ -53,7 +53,7 @@ fn run(shape: &Shape, seed: u64, counted: &mut Counted) {
         let commands = Rc::clone(&commands);
         sim.host(format!("node-{node}"), move || serve(Rc::clone(&commands)));
     }
-    let sales = Sales::of(shape);
+    let sales = Sales::new(shape);
     for worker in 0..shape.workers {
         let buyer = sales.buyer(seed, worker, Rc::new(turmoil::elapsed));
         let nodes = shape.nodes;
@@ -67,7 +67,7 @@ fn run(shape: &Shape, seed: u64, counted: &mut Counted) {
         });
     }
     sim.run().expect("turmoil runs");
-    sales.must_be_over();
+    sales.assert_sold_out();
     counted.commands += commands.get();
     counted.virtual_time += sim.elapsed();
 }
@@ -80,7 +80,7 @@ impl WallClock for Wall {
     }
 }
 
-/// The stock of a run, and who has bought of it.
+/// The stock of a run, and the number of its acquisitions.
 #[derive(Clone)]
 pub struct Sales {
     shape: Shape,
@@ -89,7 +89,7 @@ pub struct Sales {
 }
 
 impl Sales {
-    pub fn of(shape: &Shape) -> Self {
+    pub fn new(shape: &Shape) -> Self {
         Sales {
             shape: shape.clone(),
             stock: Rc::new(Cell::new(shape.stock)),
@@ -97,28 +97,28 @@ impl Sales {
         }
     }
 
-    pub fn buyer(&self, seed: u64, worker: usize, elapsed: Elapsed) -> ClientDriver {
-        ClientDriver {
+    pub fn buyer(&self, seed: u64, worker: usize, elapsed: Elapsed) -> Buyer {
+        Buyer {
             sales: self.clone(),
             rng_seed: rng::derive(seed, "worker", worker as u64),
             elapsed,
         }
     }
 
-    pub fn must_be_over(&self) {
+    pub fn assert_sold_out(&self) {
         assert_eq!(self.stock.get(), 0, "the stock was not sold");
         let wanted = self.shape.stock + self.shape.workers as i64;
         assert_eq!(self.acquisitions.get(), wanted);
     }
 }
 
-pub struct ClientDriver {
+pub struct Buyer {
     sales: Sales,
     rng_seed: u64,
     elapsed: Elapsed,
 }
 
-impl ClientDriver {
+impl Buyer {
     pub async fn buy(self, nodes: Vec<Node>) -> Result<(), LockError> {
         let sales = &self.sales;
         let context = Context {
@@ -147,13 +147,13 @@ impl ClientDriver {
     }
 }
 
-/// A client's connection over a stream.
+/// Creates a client's connection over a stream.
 pub async fn connect<S>(stream: S) -> redis::RedisResult<Node>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let info = RedisConnectionInfo::default().set_skip_set_lib_name();
-    // As patient as our own connections.
+    // The same timeout as our own connections.
     let config = AsyncConnectionConfig::new().set_response_timeout(Some(TTL * 4));
     let (connection, driver) =
         MultiplexedConnection::new_with_config(&info, stream, config).await?;
@@ -161,7 +161,7 @@ where
     Ok(Node::new(connection))
 }
 
-/// One node.
+/// Serves one node.
 async fn serve(commands: Rc<Cell<u64>>) -> turmoil::Result {
     let server = Rc::new(RefCell::new(Server::new(ServerVersion::default())));
     let listener = TcpListener::bind(("0.0.0.0", PORT)).await?;
@@ -179,7 +179,7 @@ async fn serve(commands: Rc<Cell<u64>>) -> turmoil::Result {
     }
 }
 
-/// One client's connection, at the node.
+/// The node's side of one client's connection.
 pub struct Line<S> {
     pub stream: S,
     pub client: ClientId,
@@ -189,25 +189,25 @@ pub struct Line<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
-    /// Answers until its client ends it.
+    /// Answers until the client closes the connection.
     pub async fn answer(mut self) -> std::io::Result<()> {
-        let (mut asked, mut answers) = (Vec::with_capacity(4096), Vec::with_capacity(4096));
-        while self.stream.read_buf(&mut asked).await? > 0 {
+        let (mut requests, mut answers) = (Vec::with_capacity(4096), Vec::with_capacity(4096));
+        while self.stream.read_buf(&mut requests).await? > 0 {
             let mut used = 0;
-            while let Ok(Some((frame, length))) = decode(&asked[used..]) {
+            while let Ok(Some((frame, length))) = decode(&requests[used..]) {
                 used += length;
-                self.carry_out(&frame, &mut answers);
+                self.execute(&frame, &mut answers);
             }
-            asked.drain(..used);
+            requests.drain(..used);
             self.stream.write_all(&answers).await?;
             answers.clear();
         }
         Ok(())
     }
 
-    fn carry_out(&self, frame: &OwnedFrame, answers: &mut Vec<u8>) {
+    fn execute(&self, frame: &OwnedFrame, answers: &mut Vec<u8>) {
         let OwnedFrame::Array(words) = frame else {
-            panic!("redis-rs sent {frame:?}, which is no command");
+            panic!("redis-rs sent {frame:?}, which is not a command");
         };
         let words: Vec<&[u8]> = words
             .iter()

@@ -1,4 +1,4 @@
-//! The runs that are measured.
+//! The measured runs.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use picklock_scenarios::Scenario;
 /// Lease time of all shapes.
 pub const TTL: Duration = Duration::from_secs(1);
 
-/// For how long a worker lets the lock try.
+/// How long a worker lets the lock retry.
 pub const WAIT: Duration = Duration::from_secs(3);
 
-/// A little of everything: none of it ends a lease.
+/// A few faults of several kinds. None of them outlasts a lease.
 const LIGHT_FAULTS: &str = r#"
 [[fault]]
 kind = "pause-client"
@@ -36,7 +36,7 @@ for = "30ms"
 nodes = [4]
 "#;
 
-/// One kind of run.
+/// The settings of one kind of run.
 #[derive(Debug, Clone)]
 pub struct Shape {
     pub workers: usize,
@@ -49,9 +49,8 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The run that the ratio is taken from: the section that scenarios have by default, a tenth
-    /// of the lease, and workers that have something else to do for a lease's time between two
-    /// purchases.
+    /// The run for the printed ratio: with the default section of scenarios, a tenth of the lease,
+    /// and with think times of a lease.
     pub fn headline() -> Self {
         Shape {
             workers: 3,
@@ -63,7 +62,7 @@ impl Shape {
         }
     }
 
-    /// The runs that are put beside turmoil's: the first is the one that the ratio is taken from.
+    /// The runs that are compared with turmoil's. The first is the one for the printed ratio.
     pub fn compared() -> Vec<Self> {
         let headline = Shape::headline();
         let others = [(50, 400), (100, 0), (10, 0)];
@@ -79,12 +78,12 @@ impl Shape {
         format!("{:?} / {:?}", self.section, self.think)
     }
 
-    /// Our side, as a scenario.
+    /// Returns our side as a scenario.
     pub fn scenario(&self) -> Scenario {
         let text = format!(
             r#"
 name = "bench"
-summary = "What is measured."
+summary = "The measured run."
 [topology]
 nodes = {}
 [workload]
@@ -109,7 +108,7 @@ min_grants = 5
     }
 }
 
-/// The one lock of all shapes.
+/// The lock key of all shapes.
 pub fn key() -> String {
     "picklock:stock:0000".to_owned()
 }

@@ -1,5 +1,5 @@
-//! Whether the lock offers what the scenario asks for: extensions, a lease of its length, clients that share a process. A run with a lock
-//! that does not is ended, and is not applicable.
+//! Tracks whether the lock offers what the scenario asks for, such as extensions, its lease, or
+//! clients that share a process. If not, the run ends, and the scenario is not applicable.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -9,13 +9,13 @@ use tokio::sync::Notify;
 
 use crate::history::EventKind;
 
-/// So often each worker asks for a lease that is refused with a definite error each time, before the run ends.
-const ASKED_IN_VAIN: u32 = 3;
+/// Number of definite errors per worker after which the run ends, if the lock rejects the lease each time.
+const MAX_DEFINITE_ERRORS: u32 = 3;
 
-/// What the lock has declined so far.
+/// The requests that the lock has declined so far.
 #[derive(Debug, Default)]
 pub struct Applicability {
-    asked_to_extend: Cell<bool>,
+    was_asked_to_extend: Cell<bool>,
     has_extended: Cell<bool>,
     cannot_extend: RefCell<Option<String>>,
     has_reentered: Cell<bool>,
@@ -24,29 +24,30 @@ pub struct Applicability {
     declined: Notify,
 }
 
-/// How the lock has answered to `acquire`.
+/// The lock's answers to `acquire`.
 #[derive(Debug, Default)]
 struct LeaseAnswers {
-    /// Something else than a definite error.
+    /// Whether there was any other answer than a definite error.
     other: bool,
-    /// How many definite errors each worker got.
-    in_vain: BTreeMap<usize, u32>,
-    /// The first of them.
+    /// Number of definite errors per worker.
+    definite_errors: BTreeMap<usize, u32>,
+    /// Message of the first definite error.
     message: Option<String>,
 }
 
 impl Applicability {
-    /// A holder is about to ask for an extension.
+    /// Records that a holder is about to request an extension.
     pub fn record_asked_to_extend(&self) {
-        self.asked_to_extend.set(true);
+        self.was_asked_to_extend.set(true);
     }
 
-    /// A holder got one.
+    /// Records that a holder got an extension.
     pub fn record_extended(&self) {
         self.has_extended.set(true);
     }
 
-    /// The lock says that it cannot be extended. False if it has done so before: then that is a failure.
+    /// Records that the lock reports that it cannot extend. Returns `false` if it has extended
+    /// before: then the report is a failure.
     pub fn cannot_extend(&self, message: &str) -> bool {
         if self.has_extended.get() {
             return false;
@@ -57,15 +58,15 @@ impl Applicability {
         true
     }
 
-    /// The event that tells that the run tested no extension, if it did not.
+    /// Returns an event if the run tested no extension.
     pub fn extension_untested(&self) -> Option<EventKind> {
         let unsupported = self.cannot_extend.borrow().clone();
-        (unsupported.is_some() || !self.asked_to_extend.get())
+        (unsupported.is_some() || !self.was_asked_to_extend.get())
             .then_some(EventKind::ExtensionUntested { unsupported })
     }
 
-    /// A holder took its lock once more, or was not granted it. A lock that never grants it does not offer it, whatever
-    /// it says.
+    /// Records whether a holder was granted its lock again. A lock that never grants it does not
+    /// offer the feature, whatever it reports.
     pub fn record_reentered(&self, granted: bool) {
         if granted {
             self.has_reentered.set(true);
@@ -74,42 +75,42 @@ impl Applicability {
         }
     }
 
-    /// The lock does not offer what the scenario asks for.
+    /// Records that the lock does not offer a feature that the scenario asks for.
     pub fn does_not_offer(&self, feature: LockFeature) {
         self.not_offered.set(Some(feature));
         self.declined.notify_one();
     }
 
-    /// What the scenario asks for and the lock does not offer.
+    /// Returns the feature that the scenario asks for and the lock does not offer.
     pub fn not_offered(&self) -> Option<LockFeature> {
         self.not_offered.get()
     }
 
-    /// A worker was told with a definite error that it does not get the lock. `workers`: how many there are, if
-    /// nothing but the lease can be the reason.
+    /// Records that a worker got a definite error for `acquire`. `workers` is the number of workers
+    /// if only the lease can be the reason.
     pub fn record_definite_error(&self, worker: usize, message: &str, workers: Option<usize>) {
         let mut lease = self.lease.borrow_mut();
         lease.message.get_or_insert_with(|| message.to_owned());
-        *lease.in_vain.entry(worker).or_default() += 1;
-        let times = lease.in_vain.values();
-        let patient = times.filter(|times| **times >= ASKED_IN_VAIN);
+        *lease.definite_errors.entry(worker).or_default() += 1;
+        let times = lease.definite_errors.values();
+        let patient = times.filter(|times| **times >= MAX_DEFINITE_ERRORS);
         if !lease.other && workers == Some(patient.count()) {
             self.declined.notify_one();
         }
     }
 
-    /// A worker got another answer to `acquire`.
+    /// Records that a worker got another answer to `acquire`.
     pub fn record_other_answer(&self) {
         self.lease.borrow_mut().other = true;
     }
 
-    /// The first definite error, if nobody has got another answer to `acquire`.
-    pub fn in_vain(&self) -> Option<String> {
+    /// Returns the first definite error if no worker has got another answer to `acquire`.
+    pub fn only_definite_errors(&self) -> Option<String> {
         let lease = self.lease.borrow();
         lease.message.clone().filter(|_| !lease.other)
     }
 
-    /// Is ready when the run need not go on.
+    /// Waits until the run need not continue.
     pub async fn declined(&self) {
         self.declined.notified().await;
     }

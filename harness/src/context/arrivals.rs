@@ -4,11 +4,10 @@
 //! that has been idle longest. With a queue for each worker, the buyers of a frozen worker would
 //! wait without affecting the figures of the others.
 //!
-//! A closed loop sends its next request only after an answer. So a lock that stalls for a second
-//! delays one measured attempt of each worker, and suppresses all other attempts that would have
-//! been made in that second: *coordinated omission*. The remedy is to schedule each attempt in
-//! advance, and to measure from the scheduled time. See Gil Tene, "How NOT to Measure Latency"
-//! (Strange Loop 2015), and his load generator [wrk2](https://github.com/giltene/wrk2).
+//! A closed loop sends its next request only after an answer. So a lock that stalls for a second delays one measured
+//! attempt of each worker, and suppresses all other attempts that would have been made in that second: *coordinated
+//! omission*. The remedy is to schedule each attempt in advance, and to measure from the scheduled time. See Gil Tene,
+//! "How NOT to Measure Latency" (Strange Loop 2015), and his load generator [wrk2](https://github.com/giltene/wrk2).
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -19,53 +18,52 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::clock::Clock;
 
-/// The buyers that have arrived and are not yet served.
+/// The queue of buyers that have arrived and are not served yet.
 #[derive(Debug)]
 pub struct Arrivals {
     rate: Rate,
-    lasts: Duration,
+    duration: Duration,
     ttl: Duration,
-    /// When each of them arrived, in nanoseconds since the run began; the oldest first.
+    /// The arrival time of each buyer in nanoseconds since the run began, the oldest first.
     queue: RefCell<VecDeque<u64>>,
-    came: Cell<u64>,
-    /// One permit for each waiting buyer. After the last arrival there is one more, which the
-    /// workers pass on, so that all of them learn of the end. Idle workers get permits in the order
-    /// in which they became idle.
+    arrived: Cell<u64>,
+    /// One permit for each waiting buyer. After the last arrival there is one more, which the workers pass on, so that
+    /// all of them see the end. Idle workers get permits in the order in which they became idle.
     turns: Semaphore,
 }
 
-/// A worker's turn to serve a buyer. Dropping it passes it to the next worker.
+/// A worker's turn to serve a buyer. Dropping it passes the turn to the next worker.
 #[derive(Debug)]
 pub struct Turn<'a>(SemaphorePermit<'a>);
 
 impl Arrivals {
-    /// The arrivals of the scenario; `None` for a closed loop.
+    /// Creates the arrivals of an open loop, or returns `None` for a closed loop.
     pub fn for_workload(workload: &Workload, ttl: Duration) -> Option<Self> {
         Some(Arrivals {
             rate: workload.arrivals?,
-            lasts: workload.duration?.resolve(ttl),
+            duration: workload.duration?.resolve(ttl),
             ttl,
             queue: RefCell::default(),
-            came: Cell::new(0),
+            arrived: Cell::new(0),
             turns: Semaphore::new(0),
         })
     }
 
-    /// Lets the buyers arrive, the first one now. Ends with the last one.
+    /// Lets the buyers arrive, the first one immediately. Returns after the last one.
     ///
-    /// In the server backends the timer may be late by about a millisecond. The scheduled time counts
-    /// as the arrival, so the delay is part of the wait.
-    pub async fn come(&self, clock: &Clock) {
+    /// In the server backends the timer may be late by about a millisecond. The scheduled time
+    /// counts as the arrival, so this delay is part of the wait.
+    pub async fn generate(&self, clock: &Clock) {
         let first_ns = clock.now_ns();
         for number in 0.. {
             let after_ns = self.rate.nth_ns(number, self.ttl);
-            if u128::from(after_ns) >= self.lasts.as_nanos() {
+            if u128::from(after_ns) >= self.duration.as_nanos() {
                 break;
             }
             let intended_ns = first_ns.saturating_add(after_ns);
             tokio::time::sleep_until(clock.instant(intended_ns)).await;
             self.queue.borrow_mut().push_back(intended_ns);
-            self.came.set(number + 1);
+            self.arrived.set(number + 1);
             self.turns.add_permits(1);
         }
         self.turns.add_permits(1);
@@ -80,20 +78,20 @@ impl Arrivals {
         }
     }
 
-    /// Removes the oldest buyer from the queue, and returns when it arrived. `None`: no buyer is
-    /// left, and none will arrive.
+    /// Removes the oldest buyer from the queue, and returns its arrival time. Returns `None` if no
+    /// buyer is left and none will arrive.
     pub fn take(&self, turn: Turn<'_>) -> Option<u64> {
         let intended_ns = self.queue.borrow_mut().pop_front()?;
         turn.0.forget();
         Some(intended_ns)
     }
 
-    /// How many have arrived so far.
-    pub fn came(&self) -> u64 {
-        self.came.get()
+    /// Returns the number of buyers that have arrived so far.
+    pub fn arrived(&self) -> u64 {
+        self.arrived.get()
     }
 
-    /// How many of them are still in the queue.
+    /// Returns the number of buyers that are still in the queue.
     pub fn waiting(&self) -> u64 {
         self.queue.borrow().len() as u64
     }
@@ -118,11 +116,11 @@ mod tests {
         Rc::new(Arrivals::for_workload(&workload, Duration::from_secs(1)).unwrap())
     }
 
-    /// The arrivals that each worker served, in milliseconds, if a purchase takes this long.
+    /// Returns the arrivals that each worker served, in milliseconds, if its purchases take `takes_ms`.
     async fn served(arrivals: &Rc<Arrivals>, takes_ms: &[u64]) -> Vec<Vec<u64>> {
         let clock = Clock::start();
-        let coming = Rc::clone(arrivals);
-        spawn_local(async move { coming.come(&clock).await });
+        let generator = Rc::clone(arrivals);
+        spawn_local(async move { generator.generate(&clock).await });
         let workers: Vec<_> = takes_ms
             .iter()
             .map(|takes_ms| Duration::from_millis(*takes_ms))
@@ -146,16 +144,16 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn workers_that_keep_up_take_turns() {
+    async fn idle_workers_take_turns() {
         let local = LocalSet::new();
         let arrivals = arrivals("100/s", "60ms");
         let served = local.run_until(served(&arrivals, &[1, 1, 1])).await;
         assert_eq!(served, [[0, 30], [10, 40], [20, 50]]);
-        assert_eq!((arrivals.came(), arrivals.waiting()), (6, 0));
+        assert_eq!((arrivals.arrived(), arrivals.waiting()), (6, 0));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_oldest_one_is_served_first_and_everybody_in_the_end() {
+    async fn buyers_are_served_in_order_of_arrival() {
         let local = LocalSet::new();
         let arrivals = arrivals("100/s", "80ms");
         let served = local.run_until(served(&arrivals, &[500, 25])).await;
@@ -164,17 +162,17 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_turn_that_is_not_taken_is_the_next_workers() {
+    async fn dropped_turn_passes_to_the_next_worker() {
         let local = LocalSet::new();
         let arrivals = arrivals("100/s", "10ms");
         let taken = async {
-            let coming = Rc::clone(&arrivals);
+            let generator = Rc::clone(&arrivals);
             let clock = Clock::start();
-            spawn_local(async move { coming.come(&clock).await });
+            spawn_local(async move { generator.generate(&clock).await });
             drop(arrivals.turn().await);
             assert_eq!(arrivals.waiting(), 1);
             assert_eq!(arrivals.take(arrivals.turn().await), Some(0));
-            // There are no more arrivals, and every worker learns of it.
+            // There are no more arrivals, and every worker sees that.
             assert_eq!(arrivals.take(arrivals.turn().await), None);
             assert_eq!(arrivals.take(arrivals.turn().await), None);
         };

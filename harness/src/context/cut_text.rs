@@ -1,12 +1,12 @@
-//! A lock's own words are cut before they go into the history: a message may be as long as a line
-//! of the protocol, which is a megabyte.
+//! Cuts the lock's own texts before they are recorded in the history. A message may be as long as a
+//! line of the protocol, which is a megabyte.
 
 use crate::history::EventKind;
 
-/// Longer texts are cut, characters. A cut text says so.
-const LONGEST: usize = 500;
+/// Maximum length of a text in characters. A cut text contains a note.
+const MAX_CHARS: usize = 500;
 
-/// Cuts what a lock may have written.
+/// Cuts the texts of the lock in an event.
 pub(super) fn cut_texts(what: &mut EventKind) {
     match what {
         EventKind::Granted { token: text, .. }
@@ -31,11 +31,11 @@ pub(super) fn cut_texts(what: &mut EventKind) {
 }
 
 fn cut(text: &mut String) {
-    // Each character has a byte at least.
-    if text.len() <= LONGEST {
+    // Each character has at least one byte.
+    if text.len() <= MAX_CHARS {
         return;
     }
-    if let Some((end, _)) = text.char_indices().nth(LONGEST) {
+    if let Some((end, _)) = text.char_indices().nth(MAX_CHARS) {
         let whole = text.len();
         text.truncate(end);
         text.push_str(&format!("… (cut: {whole} bytes in all)"));
@@ -53,19 +53,19 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_text_says_so() {
-        let long = cut_to("é".repeat(LONGEST + 1));
+    fn cut_text_contains_a_note() {
+        let long = cut_to("é".repeat(MAX_CHARS + 1));
         assert_eq!(
             long,
-            format!("{}… (cut: 1002 bytes in all)", "é".repeat(LONGEST))
+            format!("{}… (cut: 1002 bytes in all)", "é".repeat(MAX_CHARS))
         );
-        for short in [String::new(), "é".repeat(LONGEST), "x".repeat(LONGEST)] {
+        for short in [String::new(), "é".repeat(MAX_CHARS), "x".repeat(MAX_CHARS)] {
             assert_eq!(cut_to(short.clone()), short);
         }
     }
 
     #[test]
-    fn tokens_are_cut() {
+    fn long_token_is_cut() {
         let mut granted = EventKind::Granted {
             worker: 0,
             op: 1,

@@ -1,4 +1,4 @@
-//! Why a run ends before its buyers are done: nothing more can be learned from it.
+//! Ends a run before its clients are done, if nothing more can be learned from it.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use tokio::sync::Notify;
 
 use crate::history::EndReason;
 
-/// Workers that die together are not seen to die at one time. So long it is waited for the others.
-const TOGETHER: Duration = Duration::from_millis(200);
+/// How long to wait for further deaths. Workers that die together are not observed to die at the same instant.
+const GRACE: Duration = Duration::from_millis(200);
 
-/// The wish to end a run.
+/// A request to end the run.
 #[derive(Default)]
 pub struct EarlyEnd {
     reason: Cell<Option<EndReason>>,
@@ -18,7 +18,7 @@ pub struct EarlyEnd {
 }
 
 impl EarlyEnd {
-    /// The run shall end, for this reason. The first one counts.
+    /// Requests the end of the run. Only the first reason counts.
     pub fn request(&self, reason: EndReason) {
         if self.reason.get().is_none() {
             self.reason.set(Some(reason));
@@ -26,13 +26,13 @@ impl EarlyEnd {
         }
     }
 
-    /// Waits until the run shall end, and returns why.
+    /// Waits until an end is requested, and returns the reason.
     pub async fn requested(&self) -> EndReason {
         loop {
             self.requested.notified().await;
             if let Some(reason) = self.reason.get() {
                 if reason == EndReason::TooFewClients {
-                    tokio::time::sleep(TOGETHER).await;
+                    tokio::time::sleep(GRACE).await;
                 }
                 return reason;
             }

@@ -7,53 +7,53 @@ use tokio::sync::Notify;
 struct Slot {
     incarnation: u32,
     down: bool,
-    comes_back: bool,
+    may_restart: bool,
 }
 
-/// Which workers of a run are alive, for the driver and the nemesis.
+/// Tracks which workers of a run are alive, for the driver and the nemesis.
 pub struct LiveWorkers {
     slots: RefCell<Vec<Slot>>,
-    revived: Vec<Notify>,
-    killed: Vec<Notify>,
+    restarts: Vec<Notify>,
+    deaths: Vec<Notify>,
 }
 
 impl LiveWorkers {
-    /// This many workers, all up, in their first incarnation.
+    /// Creates the state of `workers` workers in their first incarnation, all alive.
     pub fn new(workers: usize) -> Self {
         LiveWorkers {
             slots: RefCell::new(vec![Slot::default(); workers]),
-            revived: (0..workers).map(|_| Notify::new()).collect(),
-            killed: (0..workers).map(|_| Notify::new()).collect(),
+            restarts: (0..workers).map(|_| Notify::new()).collect(),
+            deaths: (0..workers).map(|_| Notify::new()).collect(),
         }
     }
 
-    /// Marks a worker as dead. `comes_back`: it may be started again. Returns false if it was
-    /// already dead.
-    pub fn mark_down(&self, worker: usize, comes_back: bool) -> bool {
+    /// Marks a worker as dead. `may_restart` is whether it may be started again. Returns `false` if
+    /// it was already dead.
+    pub fn mark_down(&self, worker: usize, may_restart: bool) -> bool {
         let mut slots = self.slots.borrow_mut();
         let slot = &mut slots[worker];
         if slot.down {
             return false;
         }
         slot.down = true;
-        slot.comes_back = comes_back;
-        self.killed[worker].notify_one();
+        slot.may_restart = may_restart;
+        self.deaths[worker].notify_one();
         true
     }
 
-    /// How many are alive, or may be started again.
+    /// Returns the number of workers that are alive or may be started again.
     pub fn left(&self) -> usize {
         let slots = self.slots.borrow();
-        let left = slots.iter().filter(|slot| !slot.down || slot.comes_back);
+        let left = slots.iter().filter(|slot| !slot.down || slot.may_restart);
         left.count()
     }
 
-    /// True while the worker is dead.
+    /// Returns `true` while the worker is dead.
     pub fn is_down(&self, worker: usize) -> bool {
         self.slots.borrow()[worker].down
     }
 
-    /// True when this incarnation of the worker is dead, even if the worker may be started again.
+    /// Returns `true` if this incarnation of the worker is dead, even if the worker may be started again.
     pub fn is_over(&self, worker: usize, incarnation: u32) -> bool {
         let slot = self.slots.borrow()[worker];
         slot.down || slot.incarnation != incarnation
@@ -62,39 +62,39 @@ impl LiveWorkers {
     /// Waits until this incarnation of the worker is dead.
     pub async fn death(&self, worker: usize, incarnation: u32) {
         while !self.is_over(worker, incarnation) {
-            self.killed[worker].notified().await;
+            self.deaths[worker].notified().await;
         }
     }
 
-    /// A dead worker will not be started again.
-    pub fn lose(&self, worker: usize) {
-        self.slots.borrow_mut()[worker].comes_back = false;
-        self.revived[worker].notify_one();
+    /// Declares that a dead worker will not be started again.
+    pub fn forbid_restart(&self, worker: usize) {
+        self.slots.borrow_mut()[worker].may_restart = false;
+        self.restarts[worker].notify_one();
     }
 
-    /// Lets the buyer that waits in [`LiveWorkers::restart`] start the worker again.
-    pub fn revive(&self, worker: usize) {
+    /// Lets the client that waits in [`LiveWorkers::next_incarnation`] start the worker again.
+    pub fn allow_restart(&self, worker: usize) {
         let mut slots = self.slots.borrow_mut();
         let slot = &mut slots[worker];
-        if slot.down && slot.comes_back {
+        if slot.down && slot.may_restart {
             slot.down = false;
             slot.incarnation += 1;
-            self.revived[worker].notify_one();
+            self.restarts[worker].notify_one();
         }
     }
 
     /// Waits until a dead worker may be started again, and returns the number of its next
-    /// incarnation. `None`: it never comes back.
-    pub async fn restart(&self, worker: usize) -> Option<u32> {
+    /// incarnation. Returns `None` if it never restarts.
+    pub async fn next_incarnation(&self, worker: usize) -> Option<u32> {
         loop {
             let slot = self.slots.borrow()[worker];
             if !slot.down {
                 return Some(slot.incarnation);
             }
-            if !slot.comes_back {
+            if !slot.may_restart {
                 return None;
             }
-            self.revived[worker].notified().await;
+            self.restarts[worker].notified().await;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the driver and the nemesis of a run share. It is their only connection.
+//! The state that the driver and the nemesis of a run share. It is their only connection.
 
 mod applicability;
 mod arrivals;

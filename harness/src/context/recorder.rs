@@ -4,13 +4,13 @@ use super::cut_text::cut_texts;
 use crate::clock::Clock;
 use crate::history::{Event, EventKind};
 
-/// Is called with each event as it happens: the live progress of a front end.
+/// Called with each event as it happens, for the live progress of a front end.
 pub type Listener = Box<dyn Fn(&Event)>;
 
-/// Initial capacity: the events of a small run.
-const USUAL: usize = 256;
+/// Number of events of a small run.
+const INITIAL_CAPACITY: usize = 256;
 
-/// Writes the history: keeps events with their times.
+/// Records the history: events with their times.
 pub struct Recorder {
     clock: Clock,
     events: RefCell<Vec<Event>>,
@@ -18,17 +18,16 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// A recorder with an empty history.
+    /// Creates a recorder with an empty history.
     pub fn new(clock: Clock, listener: Listener) -> Self {
         Recorder {
             clock,
-            events: RefCell::new(Vec::with_capacity(USUAL)),
+            events: RefCell::new(Vec::with_capacity(INITIAL_CAPACITY)),
             listener,
         }
     }
 
-    /// Keeps an event with the time of the run's clock, and returns that time. A lock's long words
-    /// are cut.
+    /// Records an event at the current time of the run's clock, and returns that time. Long texts of the lock are cut.
     pub fn write(&self, mut what: EventKind) -> u64 {
         cut_texts(&mut what);
         let at_ns = self.clock.now_ns();
@@ -38,8 +37,8 @@ impl Recorder {
         at_ns
     }
 
-    /// The buyers begin: the clock is set to zero, and so are the times of events written before,
-    /// because a history never runs backwards.
+    /// Begins the run when the clients start: sets the clock to zero, together with the times of
+    /// earlier events, because times in a history never decrease.
     pub fn begin(&self) {
         self.clock.set_to_zero();
         for event in self.events.borrow_mut().iter_mut() {
@@ -47,22 +46,19 @@ impl Recorder {
         }
     }
 
-    /// True if this worker was seen to break the protocol, or to hang.
-    pub fn has_misbehaved(&self, of: usize) -> bool {
-        let events = self.events.borrow();
-        let of_it = |event: &Event| matches!(&event.what, EventKind::Misbehaved { worker, .. } if *worker == of);
-        events.iter().any(of_it)
+    /// Returns `true` if this worker was recorded as breaking the protocol or hanging.
+    pub fn has_misbehaved(&self, worker: usize) -> bool {
+        let is_it = |event: &Event| matches!(&event.what, EventKind::Misbehaved { worker: one, .. } if *one == worker);
+        self.events.borrow().iter().any(is_it)
     }
 
-    /// True if this node was seen to have died.
-    pub fn has_lost(&self, of: usize) -> bool {
-        let events = self.events.borrow();
-        let of_it =
-            |event: &Event| matches!(event.what, EventKind::NodeLost { node, .. } if node == of);
-        events.iter().any(of_it)
+    /// Returns `true` if this node was recorded as lost.
+    pub fn has_lost(&self, node: usize) -> bool {
+        let is_it = |event: &Event| matches!(event.what, EventKind::NodeLost { node: one, .. } if one == node);
+        self.events.borrow().iter().any(is_it)
     }
 
-    /// Takes the events out.
+    /// Removes and returns the events.
     pub fn take(&self) -> Vec<Event> {
         self.events.take()
     }

@@ -15,39 +15,39 @@ use super::triggers::Triggers;
 use crate::clock::Clock;
 use crate::spec::RunSpec;
 
-/// What the driver and the nemesis of a run share: the backend, the clock, the history, the stock.
+/// The state that the driver and the nemesis of a run share, such as the backend, the clock, the history and the stock.
 pub struct RunContext<B> {
-    /// The backend in which the run happens.
+    /// The backend of the run.
     pub backend: Rc<B>,
-    /// What is run.
+    /// The specification of the run.
     pub spec: Rc<RunSpec>,
-    /// The run's one clock.
+    /// The run's only clock.
     pub clock: Clock,
-    /// Writes the history.
+    /// Records the history.
     pub recorder: Recorder,
-    /// What starts faults.
+    /// The triggers of the faults.
     pub triggers: Arc<Triggers>,
-    /// Which workers are alive.
+    /// Tracks which workers are alive.
     pub live_workers: LiveWorkers,
-    /// When each worker may begin.
+    /// Decides when each worker may begin.
     pub start_gate: StartGate,
-    /// Ends the run before its buyers are done.
+    /// Ends the run before its clients are done.
     pub early_end: EarlyEnd,
-    /// The workers of which the proxy has refused a client.
+    /// The workers for which the proxy has refused a client.
     pub refused: RefCell<BTreeSet<usize>>,
-    /// The buyers that arrive, in an open loop.
+    /// The arriving buyers, in an open loop.
     pub arrivals: Option<Arrivals>,
-    /// Whether the lock offers what the scenario asks for.
+    /// Tracks whether the lock offers what the scenario asks for.
     pub applicability: Applicability,
     /// The protected resource.
     pub stock: RefCell<Stock>,
-    /// What is wrong with the accesses to it.
+    /// The faults of the accesses to it.
     pub stock_faults: StockFaults,
-    /// The names of the locks' keys. They are asked for with every request.
+    /// The names of the lock keys, which every request contains.
     keys: Vec<String>,
     /// The name and version that the lock reported.
     pub identity: Cell<Option<LockIdentity>>,
-    /// The lock was granted after commands to its nodes, so it uses them.
+    /// Whether the lock was granted after commands to its nodes, so it uses them.
     pub lock_uses_nodes: Cell<bool>,
     next_op: Cell<u64>,
 }
@@ -61,26 +61,26 @@ pub struct LockIdentity {
     pub version: Option<String>,
 }
 
-/// Longer names are cut off here, characters.
-const NAME_KEPT: usize = 80;
+/// Maximum length of a name or version in characters.
+const MAX_NAME_CHARS: usize = 80;
 
 impl LockIdentity {
-    /// From what a lock reported. Empty names count as none.
+    /// Creates the identity from a lock's report. Empty texts count as missing.
     pub fn new(name: Option<String>, version: Option<String>) -> Self {
-        let kept = |text: Option<String>| {
-            let text: String = text?.trim().chars().take(NAME_KEPT).collect();
+        let shortened = |text: Option<String>| {
+            let text: String = text?.trim().chars().take(MAX_NAME_CHARS).collect();
             (!text.is_empty()).then_some(text)
         };
         LockIdentity {
-            name: kept(name),
-            version: kept(version),
+            name: shortened(name),
+            version: shortened(version),
         }
     }
 }
 
 impl<B> RunContext<B> {
-    /// For a run in which nothing has happened yet. The clock is the one that the proxy reads, and
-    /// the triggers also watch the proxy. `listener` is called with each event as it happens.
+    /// Creates the context of a run that has not begun. The proxy reads the same clock, and the
+    /// triggers also watch the proxy. `listener` is called with each event as it happens.
     pub fn new(
         backend: Rc<B>,
         spec: Rc<RunSpec>,
@@ -111,12 +111,12 @@ impl<B> RunContext<B> {
         })
     }
 
-    /// The name of a lock's key.
+    /// Returns the name of a lock's key.
     pub fn key(&self, lock: u32) -> String {
         self.keys[lock as usize].clone()
     }
 
-    /// A number for the next attempt to buy.
+    /// Returns a number for the next attempt.
     pub fn next_op(&self) -> u64 {
         let op = self.next_op.get();
         self.next_op.set(op + 1);

@@ -1,4 +1,4 @@
-//! Which worker starts first: the gate at which the others wait.
+//! The gate at which the workers wait until the one that starts first has made its attempt.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -6,12 +6,12 @@ use std::time::Duration;
 use picklock_scenarios::StartOrder;
 use tokio::sync::Notify;
 
-/// A worker that waited starts strictly later than the event that it waited for, even on the
-/// coarsest clock of a backend. So the checkers know which of the two came first.
-const STRICTLY_LATER: Duration = Duration::from_millis(2);
+/// Delay of a worker that waited. It starts strictly later than the event that it waited for, even
+/// on the coarsest clock of a backend, so that the checkers know the order of the two.
+const DELAY_AFTER_OPENING: Duration = Duration::from_millis(2);
 
-/// Open from the start, or closed to all but worker 0 until its first attempt has been answered or
-/// a fault has struck.
+/// A gate that is open from the start, or closed to all workers but 0 until its first attempt has
+/// been answered or a fault has fired.
 #[derive(Debug)]
 pub struct StartGate {
     open: Cell<bool>,
@@ -19,7 +19,7 @@ pub struct StartGate {
 }
 
 impl StartGate {
-    /// The gate that the scenario asks for.
+    /// Creates the gate that the scenario asks for.
     pub fn new(start: StartOrder) -> Self {
         StartGate {
             open: Cell::new(start == StartOrder::Together),
@@ -27,7 +27,7 @@ impl StartGate {
         }
     }
 
-    /// Opens the gate to all workers, for good.
+    /// Opens the gate permanently.
     pub fn open(&self) {
         self.open.set(true);
         self.opened.notify_waiters();
@@ -41,6 +41,6 @@ impl StartGate {
         while !self.open.get() {
             self.opened.notified().await;
         }
-        tokio::time::sleep(STRICTLY_LATER).await;
+        tokio::time::sleep(DELAY_AFTER_OPENING).await;
     }
 }

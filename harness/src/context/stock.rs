@@ -16,26 +16,26 @@ pub struct Stock {
     update: Update,
 }
 
-/// The resource refused an access, because its token is lower than the highest seen.
+/// The error that the resource refused an access, because its token is lower than the highest one seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FencedOff {
     /// The token of the refused access.
     pub fence: u64,
-    /// The highest that was seen.
+    /// The highest token seen.
     pub highest: u64,
 }
 
 /// A change of the stock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change {
-    /// What the resource had before.
+    /// The stock before the change.
     pub from: i64,
-    /// What it has now.
+    /// The stock after the change.
     pub to: i64,
 }
 
 impl Stock {
-    /// `start` units for each of `keys` keys.
+    /// Creates a stock with `start` units for each of `keys` keys.
     pub fn new(keys: usize, start: i64, update: Update) -> Self {
         let stock = KeyStock {
             left: start,
@@ -47,19 +47,19 @@ impl Stock {
         }
     }
 
-    /// Reads the stock of a key. A token is checked at every access, including reads: a successor
-    /// that has only read so far must already exclude the old holder.
+    /// Returns the stock of a key. The token is checked at every access, including reads: a
+    /// successor that has only read so far must already exclude the old holder.
     ///
     /// # Errors
-    /// The token is lower than the highest seen.
+    /// Returns an error if the token is lower than the highest one seen.
     pub fn read(&mut self, key: u32, fence: Option<u64>) -> Result<i64, FencedOff> {
         Ok(self.stock(key, fence)?.left)
     }
 
-    /// Sells one unit, based on the stock that the buyer read before.
+    /// Sells one unit, based on the stock that the client has read.
     ///
     /// # Errors
-    /// The token is lower than the highest seen.
+    /// Returns an error if the token is lower than the highest one seen.
     pub fn sell(&mut self, key: u32, read: i64, fence: Option<u64>) -> Result<Change, FencedOff> {
         let update = self.update;
         let stock = self.stock(key, fence)?;
@@ -75,7 +75,7 @@ impl Stock {
         })
     }
 
-    /// Sets how much is left of a key, as read from Redis.
+    /// Sets the remaining stock of a key, as read from Redis.
     pub fn learn(&mut self, key: u32, left: i64) {
         self.keys[key as usize].left = left;
     }
@@ -85,17 +85,17 @@ impl Stock {
         self.keys[key as usize].announced = true;
     }
 
-    /// True when it has been announced that the key is sold out.
+    /// Returns `true` if the key has been announced as sold out.
     pub fn is_announced(&self, key: u32) -> bool {
         self.keys[key as usize].announced
     }
 
-    /// Units left, one for each key.
+    /// Returns the units left, one number per key.
     pub fn left(&self) -> Vec<i64> {
         self.keys.iter().map(|stock| stock.left).collect()
     }
 
-    /// Units sold, one for each key.
+    /// Returns the units sold, one number per key.
     pub fn sold(&self) -> Vec<i64> {
         self.keys.iter().map(|stock| stock.sold).collect()
     }

@@ -1,8 +1,8 @@
 //! Triggers: the events that start faults, as seen by the driver and by the proxy.
 //!
-//! A fault with a `when` waits here for its event. When the event happens, the fault is handed to
-//! the nemesis, and the part that saw the event waits until the fault has struck. So the fault is
-//! there *at* the event, not soon after it.
+//! A fault with a `when` waits here for its event. When the event happens, the fault is passed to
+//! the nemesis, and the component that saw the event waits until the fault has fired. So the fault
+//! takes effect exactly at the event, not some time after it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,63 +15,64 @@ use crate::proxy::{
     Acquired, FrameBarrier, InterceptedFrame, Interceptor, LinkId, may_take, may_write,
 };
 
-/// Where an event happened; nowhere, for a fault that starts at a time.
+/// The location of an event. Empty for a fault that starts at a time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Location {
-    /// The worker at which it happened.
+    /// The worker at which the event happened.
     pub worker: Option<usize>,
-    /// The node at which it happened.
+    /// The node at which the event happened.
     pub node: Option<usize>,
-    /// The connection on whose frame it happened, and which way the frame went.
+    /// The connection and direction of the frame that was the event.
     pub frame: Option<(u64, Direction)>,
-    /// True if nobody could say which command took the lock, and the first took its place that names
-    /// the key and may take it.
+    /// True if it is unknown which command took the lock, and the first command that names the key
+    /// and could take it was used instead.
     pub supposed: bool,
 }
 
-/// A fault that is due.
+/// A fault whose trigger has fired.
 pub struct DueFault {
-    /// Which fault of the plan.
+    /// Index of the fault in the plan.
     pub plan: usize,
-    /// Where its event happened.
+    /// Location of the event that was its trigger.
     pub location: Location,
-    /// Receives a message when it has struck, or could not.
+    /// Receives a message when the fault has taken effect, or could not.
     pub started: oneshot::Sender<()>,
 }
 
-struct Waiting {
-    /// Which fault of the plan.
+struct PendingFault {
+    /// Index of the fault in the plan.
     plan: usize,
     trigger: Trigger,
     seen: u32,
-    /// The attempt that has taken the lock on some nodes, and those.
+    /// The attempt that has taken the lock on some nodes, with those nodes.
     taken: (u64, Vec<usize>),
-    /// The commands that passed where it waits for one, each once.
+    /// The distinct commands that passed where the fault waits for a command.
     passed: Vec<String>,
 }
 
-/// So many commands are noted for a fault whose moment does not come.
+/// Maximum number of commands recorded for a fault whose trigger does not fire.
 const MAX_PASSED: usize = 12;
 
-/// A fault whose event never happened.
+/// A fault whose trigger never fired.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NeverCame {
-    /// Which fault of the plan.
+pub struct UnfiredTrigger {
+    /// Index of the fault in the plan.
     pub plan: usize,
-    /// The commands that passed where it waited for one; `None`: it waited for none.
+    /// The commands that passed where the fault waited for one, or `None` if its trigger is not a message.
     pub passed: Option<Vec<String>>,
 }
 
-impl Waiting {
-    /// Notes a command that passes where this one waits.
-    fn note(&mut self, command: &str) {
-        let is_known = self.passed.iter().any(|known| known == command);
-        if !is_known && self.passed.len() < MAX_PASSED {
+impl PendingFault {
+    /// Records a command that passes where this fault waits.
+    fn record_passed(&mut self, command: &str) {
+        let is_recorded = self.passed.iter().any(|passed| passed == command);
+        if !is_recorded && self.passed.len() < MAX_PASSED {
             self.passed.push(command.to_owned());
         }
     }
 
-    /// True if the lock is taken now on as many nodes as it needs, or on the node that the trigger names.
+    /// Returns `true` if this frame completes the lock: it is taken on as many nodes as it needs,
+    /// or on the node that the trigger names.
     fn completes(&mut self, frame: &InterceptedFrame<'_>, quorum: usize) -> bool {
         let (op, nodes) = &mut self.taken;
         if *op != frame.op {
@@ -84,49 +85,49 @@ impl Waiting {
     }
 }
 
-/// The triggers whose event has not happened yet.
+/// The triggers that have not fired yet.
 pub struct Triggers {
-    /// The run has begun. Nobody applies faults before, so a frame would wait for one in vain.
+    /// Whether the run has begun. Before that the nemesis applies no faults, so a frame would wait in vain.
     begun: AtomicBool,
-    waiting: Mutex<Vec<Waiting>>,
-    /// The workers for whose requests or replies they wait: see [`watched`]. Read on the wire's fast path.
+    pending: Mutex<Vec<PendingFault>>,
+    /// The workers for whose requests or replies the triggers wait, see [`watched`]. Read on the proxy's fast path.
     watched: AtomicU64,
-    /// On so many nodes the lock has to be taken.
+    /// Number of nodes on which the lock must be taken.
     quorum: usize,
     due: mpsc::UnboundedSender<DueFault>,
-    /// Every event so far, if they are listed.
+    /// All events so far, if they are listed.
     seen: Option<Mutex<Vec<SeenEvent>>>,
 }
 
 /// An event that a fault could have waited for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeenEvent {
-    /// What happened.
+    /// The kind of the event.
     pub on: TriggerEvent,
-    /// At which worker.
+    /// The worker at which it happened.
     pub worker: usize,
-    /// Of a message: to or from which node.
+    /// For a message, its node.
     pub node: Option<usize>,
-    /// Of a message: the command, or the one that it answers, in upper case.
+    /// For a message, the command in upper case. For a reply, the command that it answers.
     pub command: Option<String>,
-    /// Of a message: what the worker had been asked for.
+    /// For a message, the worker's current request.
     pub during: Option<Phase>,
-    /// A fault that had waited for it has struck.
-    pub struck: bool,
+    /// Whether a fault that waited for the event has fired.
+    pub fired: bool,
 }
 
 impl Triggers {
-    /// The triggers of these faults, and the channel on which faults are handed over when due. `quorum`: on how many
-    /// nodes the lock has to be taken.
+    /// Creates the triggers of these faults, and the channel that receives the faults whose trigger
+    /// has fired. `quorum` is the number of nodes on which the lock must be taken.
     pub fn for_plans(
         plans: &[FaultPlan],
         quorum: usize,
     ) -> (Self, mpsc::UnboundedReceiver<DueFault>) {
-        let waiting: Vec<Waiting> = plans
+        let pending: Vec<PendingFault> = plans
             .iter()
             .enumerate()
             .filter_map(|(plan, fault)| {
-                Some(Waiting {
+                Some(PendingFault {
                     plan,
                     trigger: fault.when.clone()?,
                     seen: 0,
@@ -138,8 +139,8 @@ impl Triggers {
         let (sender, due) = mpsc::unbounded_channel();
         let triggers = Triggers {
             begun: AtomicBool::new(false),
-            watched: AtomicU64::new(watched(&waiting)),
-            waiting: Mutex::new(waiting),
+            watched: AtomicU64::new(watched(&pending)),
+            pending: Mutex::new(pending),
             quorum,
             due: sender,
             seen: None,
@@ -147,7 +148,7 @@ impl Triggers {
         (triggers, due)
     }
 
-    /// The same, and it lists every event.
+    /// Returns the same triggers, which then list every event.
     #[must_use]
     pub fn listing_events(self) -> Self {
         Triggers {
@@ -156,33 +157,34 @@ impl Triggers {
         }
     }
 
-    /// The run begins: from now on frames can be what faults wait for.
+    /// Begins the run: from now on faults can wait for frames.
     pub fn begin(&self) {
         self.begun.store(true, Ordering::Release);
     }
 
-    /// Every event so far, in order, if they are listed.
+    /// Returns all events so far in order, if they are listed.
     pub fn seen_events(&self) -> Vec<SeenEvent> {
         let seen = self.seen.as_ref().map(lock);
         seen.map(|seen| seen.clone()).unwrap_or_default()
     }
 
-    /// Lists an event. `gate`: what a fault that waited for it has made of it.
+    /// Lists an event. `barrier` is present if a fault has fired at it.
     fn list(
         &self,
-        gate: Option<FrameBarrier>,
+        barrier: Option<FrameBarrier>,
         event: impl FnOnce() -> SeenEvent,
     ) -> Option<FrameBarrier> {
         if let Some(seen) = &self.seen {
             lock(seen).push(SeenEvent {
-                struck: gate.is_some(),
+                fired: barrier.is_some(),
                 ..event()
             });
         }
-        gate
+        barrier
     }
 
-    /// The driver saw an event at this worker. `stock`: what was read or is left. `Some`: wait for it before going on.
+    /// Reports an event that the driver saw at this worker, with the stock that was read or is
+    /// left. The caller must wait for the returned barrier before it continues.
     pub fn happened(
         &self,
         on: TriggerEvent,
@@ -193,48 +195,48 @@ impl Triggers {
             worker: Some(worker),
             ..Location::default()
         };
-        let gate = self.start_where(location, |one| {
+        let barrier = self.start_where(location, |one| {
             let trigger = &one.trigger;
             trigger.on == on
                 && trigger.worker.is_none_or(|only| only == worker)
                 && trigger.stock.is_none_or(|only| Some(only) == stock)
         });
-        self.list(gate, || SeenEvent {
+        self.list(barrier, || SeenEvent {
             on,
             worker,
             node: None,
             command: None,
             during: None,
-            struck: false,
+            fired: false,
         })
     }
 
-    /// The faults whose event never happened.
-    pub fn never_came(&self) -> Vec<NeverCame> {
-        let waiting = lock(&self.waiting);
-        let never = waiting.iter().map(|one| NeverCame {
+    /// Returns the faults whose trigger never fired.
+    pub fn unfired(&self) -> Vec<UnfiredTrigger> {
+        let pending = lock(&self.pending);
+        let unfired = pending.iter().map(|one| UnfiredTrigger {
             plan: one.plan,
-            passed: is_wire(&one.trigger).then(|| one.passed.clone()),
+            passed: is_message_trigger(&one.trigger).then(|| one.passed.clone()),
         });
-        never.collect()
+        unfired.collect()
     }
 
-    /// The fault can no longer start.
+    /// Removes a fault that can no longer start.
     pub fn forget(&self, plan: usize) {
-        let mut waiting = lock(&self.waiting);
-        waiting.retain(|one| one.plan != plan);
-        self.watched.store(watched(&waiting), Ordering::Release);
+        let mut pending = lock(&self.pending);
+        pending.retain(|one| one.plan != plan);
+        self.watched.store(watched(&pending), Ordering::Release);
     }
 
     fn start_where(
         &self,
         location: Location,
-        matches: impl Fn(&mut Waiting) -> bool,
+        matches: impl Fn(&mut PendingFault) -> bool,
     ) -> Option<FrameBarrier> {
-        let mut gates = Vec::new();
-        let mut waiting = lock(&self.waiting);
-        let before = waiting.len();
-        waiting.retain_mut(|one| {
+        let mut barriers = Vec::new();
+        let mut pending = lock(&self.pending);
+        let before = pending.len();
+        pending.retain_mut(|one| {
             if !matches(one) {
                 return true;
             }
@@ -242,7 +244,7 @@ impl Triggers {
             if one.seen < one.trigger.nth {
                 return true;
             }
-            let (started, gate) = oneshot::channel();
+            let (started, barrier) = oneshot::channel();
             let fault = DueFault {
                 plan: one.plan,
                 location: Location {
@@ -251,23 +253,23 @@ impl Triggers {
                 },
                 started,
             };
-            // Without a nemesis the run is ending: nothing starts, so there is nothing to wait for.
+            // Without a nemesis the run is ending. No fault starts then, so nothing waits for one.
             if self.due.send(fault).is_ok() {
-                gates.push(gate);
+                barriers.push(barrier);
             }
             false
         });
-        if waiting.len() < before {
-            self.watched.store(watched(&waiting), Ordering::Release);
+        if pending.len() < before {
+            self.watched.store(watched(&pending), Ordering::Release);
         }
-        drop(waiting);
-        if gates.is_empty() {
+        drop(pending);
+        if barriers.is_empty() {
             return None;
         }
         Some(Box::pin(async move {
-            for gate in gates {
-                // If the nemesis has ended, this opens the gate, too.
-                gate.await.unwrap_or_default();
+            for barrier in barriers {
+                // This also opens the barrier if the nemesis has ended.
+                barrier.await.unwrap_or_default();
             }
         }))
     }
@@ -277,15 +279,16 @@ fn lock<T>(list: &Mutex<T>) -> MutexGuard<'_, T> {
     list.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn is_wire(trigger: &Trigger) -> bool {
+fn is_message_trigger(trigger: &Trigger) -> bool {
     matches!(trigger.on, TriggerEvent::Request | TriggerEvent::Reply)
 }
 
-/// The workers whose frames can be what the triggers wait for, a bit each; those 64 further share theirs.
-fn watched(waiting: &[Waiting]) -> u64 {
-    let triggers = waiting.iter().map(|one| &one.trigger);
-    let on_the_wire = triggers.filter(|trigger| is_wire(trigger));
-    on_the_wire.fold(0, |bits, trigger| {
+/// Returns the workers for whose frames the triggers wait, as one bit each. Workers whose numbers
+/// differ by a multiple of 64 share a bit.
+fn watched(pending: &[PendingFault]) -> u64 {
+    let triggers = pending.iter().map(|one| &one.trigger);
+    let message_triggers = triggers.filter(|trigger| is_message_trigger(trigger));
+    message_triggers.fold(0, |bits, trigger| {
         bits | trigger.worker.map_or(u64::MAX, bit_of)
     })
 }
@@ -294,18 +297,18 @@ fn bit_of(worker: usize) -> u64 {
     1 << (worker % 64)
 }
 
-/// True if a frame on this link may be the trigger's event.
-fn is_of(trigger: &Trigger, link: LinkId) -> bool {
+/// Returns `true` if a frame on this link may be the trigger's event.
+fn may_happen_on(trigger: &Trigger, link: LinkId) -> bool {
     trigger.worker.is_none_or(|worker| worker == link.worker)
         && trigger.node.is_none_or(|node| node == link.node)
 }
 
-/// True for the reply to the command that did this to the lock. Where nobody could say what it did, for the first that
-/// names the key and `may` have done so.
-fn did(frame: &InterceptedFrame<'_>, done: Acquired, may: fn(&str) -> bool) -> bool {
+/// Returns `true` for the reply to the command with this effect on the lock. If the effect is unknown, returns `true`
+/// for a successful reply to a command that names the key and could have this effect, according to `may`.
+fn has_effect(frame: &InterceptedFrame<'_>, done: Acquired, may: fn(&str) -> bool) -> bool {
     match frame.acquired {
         Acquired::Unknown => frame.key.is_some() && !frame.is_error && may(frame.command),
-        known => known == done,
+        effect => effect == done,
     }
 }
 
@@ -316,24 +319,24 @@ impl Interceptor for Triggers {
     }
 
     fn waits_for_effect(&self, link: LinkId, phase: Phase) -> bool {
-        let waiting = lock(&self.waiting);
-        let mut triggers = waiting.iter().map(|one| &one.trigger);
+        let pending = lock(&self.pending);
+        let mut triggers = pending.iter().map(|one| &one.trigger);
         triggers.any(|trigger| {
             let wants = match phase {
                 Phase::Acquire => trigger.takes,
                 Phase::Release => trigger.releases,
                 Phase::Extend | Phase::Idle => false,
             };
-            wants && is_of(trigger, link)
+            wants && may_happen_on(trigger, link)
         })
     }
 
     fn waits_for_key(&self, link: LinkId, phase: Phase) -> bool {
-        let waiting = lock(&self.waiting);
-        let mut triggers = waiting.iter().map(|one| &one.trigger);
+        let pending = lock(&self.pending);
+        let mut triggers = pending.iter().map(|one| &one.trigger);
         triggers.any(|trigger| {
             trigger.names_key
-                && is_of(trigger, link)
+                && may_happen_on(trigger, link)
                 && trigger.during.is_none_or(|during| during == phase)
         })
     }
@@ -349,35 +352,36 @@ impl Interceptor for Triggers {
             frame: Some((frame.conn, frame.direction)),
             supposed: frame.acquired == Acquired::Unknown,
         };
-        let gate = self.start_where(location, |one| {
+        let barrier = self.start_where(location, |one| {
             let trigger = &one.trigger;
             let passes = trigger.on == kind
-                && is_of(trigger, frame.link)
+                && may_happen_on(trigger, frame.link)
                 && trigger.during.is_none_or(|phase| phase == frame.phase);
             if !passes {
                 return false;
             }
-            one.note(frame.command);
+            one.record_passed(frame.command);
             let trigger = &one.trigger;
             let is_command = match &trigger.command {
                 Some(command) => command.eq_ignore_ascii_case(frame.command),
-                // Who greets a server does nothing of what it was asked for.
+                // Connection setup commands are not part of the requested operation.
                 None => !is_greeting(frame.command),
             };
             is_command
                 && !(trigger.success && frame.is_error)
-                && (!trigger.releases || did(frame, Acquired::Released, may_write))
+                && (!trigger.releases || has_effect(frame, Acquired::Released, may_write))
                 && (!trigger.names_key || frame.key.is_some())
                 && (!trigger.takes
-                    || did(frame, Acquired::Lock, may_take) && one.completes(frame, self.quorum))
+                    || has_effect(frame, Acquired::Lock, may_take)
+                        && one.completes(frame, self.quorum))
         });
-        self.list(gate, || SeenEvent {
+        self.list(barrier, || SeenEvent {
             on: kind,
             worker: frame.link.worker,
             node: Some(frame.link.node),
             command: Some(frame.command.to_owned()),
             during: Some(frame.phase),
-            struck: false,
+            fired: false,
         })
     }
 }
@@ -388,7 +392,7 @@ mod tests {
 
     use super::*;
 
-    fn waiting_for(worker: Option<usize>) -> Triggers {
+    fn triggers_for_worker(worker: Option<usize>) -> Triggers {
         let mut faults = catalog::named("lost-reply").unwrap().faults;
         faults[0].when.as_mut().unwrap().worker = worker;
         let triggers = Triggers::for_plans(&faults, 1).0;
@@ -398,7 +402,7 @@ mod tests {
 
     /// An adapter may send commands before it is ready.
     #[test]
-    fn no_frame_is_shown_before_the_run_begins() {
+    fn frames_are_ignored_before_the_run_begins() {
         let faults = catalog::named("lost-reply").unwrap().faults;
         let triggers = Triggers::for_plans(&faults, 1).0.listing_events();
         assert!(!triggers.is_armed(0));
@@ -407,18 +411,18 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_shown_of_workers_for_which_a_fault_waits_until_it_is_forgotten() {
-        let of_one = waiting_for(Some(1));
+    fn only_frames_of_awaited_workers_are_intercepted() {
+        let of_one = triggers_for_worker(Some(1));
         assert_eq!(
             [0, 1, 2].map(|it| of_one.is_armed(it)),
             [false, true, false]
         );
-        // Beyond 64 workers some frames are shown for nothing, and none is missed.
-        let of_a_late_one = waiting_for(Some(100));
-        assert!(of_a_late_one.is_armed(100));
-        let of_anybody = waiting_for(None);
-        assert!((0..200).all(|worker| of_anybody.is_armed(worker)));
-        of_anybody.forget(0);
-        assert!((0..200).all(|worker| !of_anybody.is_armed(worker)));
+        // With more than 64 workers, some frames are intercepted in vain, but none is missed.
+        let of_worker_100 = triggers_for_worker(Some(100));
+        assert!(of_worker_100.is_armed(100));
+        let of_any_worker = triggers_for_worker(None);
+        assert!((0..200).all(|worker| of_any_worker.is_armed(worker)));
+        of_any_worker.forget(0);
+        assert!((0..200).all(|worker| !of_any_worker.is_armed(worker)));
     }
 }

@@ -1,4 +1,4 @@
-//! One buyer: the loop that competes for the lock, the same code in every backend.
+//! One client: the loop that competes for the lock, with the same code in every backend.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -7,57 +7,57 @@ use picklock_scenarios::SoldOut;
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-use super::worker_client::{Silence, WorkerClient};
+use super::worker_client::{WorkerClient, WorkerFailure};
 use crate::backend::Backend;
 use crate::context::RunContext;
 use crate::history::{EndReason, EndedBy, EventKind};
 
-/// How long a worker may take to answer, in addition to all waiting that the scenario causes,
-/// before it counts as hung. It is long, because a verdict must not depend on a busy machine.
+/// How long a worker may take to answer, in addition to all waits that the scenario causes, before
+/// it counts as hung. It is long, because a verdict must not depend on a busy machine.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
 
-/// Why an attempt was aborted.
+/// The reason why an attempt was aborted.
 pub(super) enum RequestAborted {
-    /// The nemesis killed the worker. The history already has it.
+    /// The nemesis has killed the worker, or the worker has ended its client. The history already contains it.
     WorkerGone,
-    /// The worker died or hung on its own.
-    Silent(Silence),
+    /// The worker exited, hung or broke the protocol on its own.
+    WorkerFailed(WorkerFailure),
 }
 
-impl From<Silence> for RequestAborted {
-    fn from(silence: Silence) -> Self {
-        RequestAborted::Silent(silence)
+impl From<WorkerFailure> for RequestAborted {
+    fn from(failure: WorkerFailure) -> Self {
+        RequestAborted::WorkerFailed(failure)
     }
 }
 
-/// One buyer, with its connection to its worker.
+/// One client, with its connection to its worker.
 pub struct ClientDriver<B> {
     pub(super) context: Rc<RunContext<B>>,
     pub(super) worker: usize,
-    /// How often the worker has been started before.
+    /// Number of earlier starts of the worker.
     pub(super) incarnation: u32,
-    pub(super) talk: WorkerClient,
-    /// How long its worker may take to answer, in addition to what it was asked to wait.
+    pub(super) client: WorkerClient,
+    /// How long the worker may take to answer, in addition to the waits that a request allows.
     pub(super) patience: Duration,
     pub(super) rng: StdRng,
-    /// Keys that this buyer has not yet seen sold out.
-    pub(super) open_keys: Vec<u32>,
-    /// The addresses of the nodes, as its worker was given them.
+    /// Keys that this client has not yet seen sold out.
+    pub(super) unsold_keys: Vec<u32>,
+    /// The addresses of the nodes that its worker received.
     pub(super) nodes: Vec<String>,
-    /// True when its worker was seen to use them, or the history says that it does not.
+    /// Whether its worker has used the nodes, or the history already states that it does not.
     pub(super) uses_nodes: bool,
-    /// Units that it bought so far.
+    /// Number of units bought so far.
     pub(super) bought: u32,
-    /// Sections of it that failed so far.
+    /// Number of sections failed so far.
     pub(super) failed: u32,
 }
 
 /// One purchase to be made.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Purchase {
-    /// From which lock's stock.
+    /// The key of the lock and stock.
     pub(super) key: u32,
-    /// In an open loop: when its buyer arrived, nanoseconds since the run began.
+    /// In an open loop, the buyer's arrival time in nanoseconds since the run began.
     pub(super) intended_ns: Option<u64>,
 }
 
@@ -70,25 +70,25 @@ pub(super) struct Hold {
 }
 
 impl<B: Backend> ClientDriver<B> {
-    /// Buys until everything is sold out, the worker is gone for good, or the future is dropped. Returns itself: its
-    /// worker lives until the run is over, as a program does that has other work.
+    /// Buys until everything is sold out, the worker is gone for good, or the future is dropped. Returns itself,
+    /// because its worker lives until the end of the run, like a program with other work.
     pub async fn run(mut self) -> Self {
         self.context.start_gate.pass(self.worker).await;
         loop {
-            match self.shop().await {
+            match self.buy_all().await {
                 Ok(()) => return self,
-                Err(broken) => self.shut_down(broken).await,
+                Err(aborted) => self.record_failure(aborted).await,
             }
-            if !self.come_back().await {
+            if !self.restart_worker().await {
                 return self;
             }
         }
     }
 
-    /// Starts its worker again. False: the worker is gone for good.
-    async fn come_back(&mut self) -> bool {
+    /// Waits until the worker may restart, and starts it. Returns `false` if it is gone for good.
+    async fn restart_worker(&mut self) -> bool {
         let context = Rc::clone(&self.context);
-        while let Some(incarnation) = context.live_workers.restart(self.worker).await {
+        while let Some(incarnation) = context.live_workers.next_incarnation(self.worker).await {
             match ClientDriver::start(&context, self.worker, incarnation).await {
                 Ok(fresh) => {
                     let (bought, failed) = (self.bought, self.failed);
@@ -96,7 +96,7 @@ impl<B: Backend> ClientDriver<B> {
                     (self.bought, self.failed) = (bought, failed);
                     return true;
                 }
-                // A fault has killed it before it was ready, and may let it come back.
+                // A fault killed it before it was ready, and may let it restart.
                 Err(_) if context.live_workers.is_over(self.worker, incarnation) => {}
                 Err(refusal) => {
                     self.record_down(refusal.to_string(), EndedBy::Itself);
@@ -107,7 +107,7 @@ impl<B: Backend> ClientDriver<B> {
         false
     }
 
-    async fn shop(&mut self) -> Result<(), RequestAborted> {
+    async fn buy_all(&mut self) -> Result<(), RequestAborted> {
         let context = Rc::clone(&self.context);
         let workload = &context.spec.scenario.workload;
         let think = workload.think.resolve(context.spec.ttl());
@@ -116,7 +116,7 @@ impl<B: Backend> ClientDriver<B> {
                 Some(_) => self.serve(purchase).await?,
                 None => self.buy(purchase).await?,
             };
-            // Who was refused has bought nothing, and asks again.
+            // A client that was refused has bought nothing, and tries again.
             if has_held && !think.is_zero() {
                 tokio::time::sleep(think).await;
             }
@@ -124,11 +124,11 @@ impl<B: Backend> ClientDriver<B> {
         Ok(())
     }
 
-    /// The next purchase; `None`: there is none. In an open loop it waits for a buyer to arrive.
+    /// Returns the next purchase, or `None` if there is none. In an open loop it waits for a buyer to arrive.
     async fn next_purchase(&mut self) -> Result<Option<Purchase>, RequestAborted> {
         let context = Rc::clone(&self.context);
         let Some(arrivals) = &context.arrivals else {
-            return Ok(self.pick().map(|key| Purchase {
+            return Ok(self.pick_key().map(|key| Purchase {
                 key,
                 intended_ns: None,
             }));
@@ -138,8 +138,8 @@ impl<B: Backend> ClientDriver<B> {
             () = context.live_workers.death(self.worker, self.incarnation) => return Err(RequestAborted::WorkerGone),
             turn = arrivals.turn() => turn,
         };
-        // If everything is sold out, the arrival stays in the queue: it was not served.
-        let Some(key) = self.pick() else {
+        // If everything is sold out, the arrival stays in the queue as unserved.
+        let Some(key) = self.pick_key() else {
             return Ok(None);
         };
         Ok(arrivals.take(turn).map(|intended_ns| Purchase {
@@ -148,27 +148,27 @@ impl<B: Backend> ClientDriver<B> {
         }))
     }
 
-    /// A lock whose stock may not be sold out; `None`: there is none, or this buyer has enough.
-    fn pick(&mut self) -> Option<u32> {
+    /// Returns a key whose stock may not be sold out, or `None` if there is none or the client has bought enough.
+    fn pick_key(&mut self) -> Option<u32> {
         self.drop_sold_out();
-        let most = self.context.spec.scenario.workload.purchases;
-        let served = most.is_some_and(|most| self.bought >= most);
-        if self.open_keys.is_empty() || served {
+        let max = self.context.spec.scenario.workload.purchases;
+        let served = max.is_some_and(|max| self.bought >= max);
+        if self.unsold_keys.is_empty() || served {
             return None;
         }
-        let pick = self.rng.random_range(0..self.open_keys.len());
-        Some(self.open_keys[pick])
+        let pick = self.rng.random_range(0..self.unsold_keys.len());
+        Some(self.unsold_keys[pick])
     }
 
     /// Drops the keys that have been announced as sold out.
     fn drop_sold_out(&mut self) {
         if self.context.spec.scenario.workload.sold_out == SoldOut::Announced {
             let stock = self.context.stock.borrow();
-            self.open_keys.retain(|key| !stock.is_announced(*key));
+            self.unsold_keys.retain(|key| !stock.is_announced(*key));
         }
     }
 
-    /// One attempt of a closed loop. True: it has held the lock.
+    /// Makes one attempt of a closed loop. Returns `true` if the client has held the lock.
     async fn buy(&mut self, purchase: Purchase) -> Result<bool, RequestAborted> {
         let Some(hold) = self.acquire(purchase).await? else {
             self.pause_after_refusal().await;
@@ -178,12 +178,12 @@ impl<B: Backend> ClientDriver<B> {
         Ok(true)
     }
 
-    /// One arrival of an open loop. When it is refused or fails, it goes away. With `again` it asks
-    /// until it gets the lock or everything is announced as sold out.
+    /// Serves one arrival of an open loop. After a refusal or a failure the buyer leaves. With
+    /// `again` it retries until it gets the lock or everything is announced as sold out.
     async fn serve(&mut self, purchase: Purchase) -> Result<bool, RequestAborted> {
         let spec = &self.context.spec;
         let stays = !spec.scenario.workload.again.resolve(spec.ttl()).is_zero();
-        while self.open_keys.contains(&purchase.key) {
+        while self.unsold_keys.contains(&purchase.key) {
             if let Some(hold) = self.acquire(purchase).await? {
                 self.critical_section(hold).await?;
                 return Ok(true);
@@ -197,7 +197,7 @@ impl<B: Backend> ClientDriver<B> {
         Ok(false)
     }
 
-    /// A lock that refuses at once must not make the buyer spin.
+    /// Waits after a refusal, so that a lock that refuses immediately does not make the client spin.
     async fn pause_after_refusal(&mut self) {
         let spec = &self.context.spec;
         let again = spec.scenario.workload.again.resolve(spec.ttl());
@@ -208,39 +208,40 @@ impl<B: Backend> ClientDriver<B> {
         tokio::time::sleep(Duration::from_millis(millis)).await;
     }
 
-    async fn shut_down(&self, broken: RequestAborted) {
+    async fn record_failure(&self, aborted: RequestAborted) {
         // If this worker should have started first, it will never get an answer.
         self.context.start_gate.open();
-        if self.alive().is_err() {
+        if self.check_alive().is_err() {
             return;
         }
-        let (reason, by) = match broken {
+        let (reason, by) = match aborted {
             RequestAborted::WorkerGone => return,
-            RequestAborted::Silent(Silence::Gone(reason)) => {
-                let by = match self.context.backend.was_killed(self.worker) {
-                    true => EndedBy::Signal,
-                    false => EndedBy::Itself,
+            RequestAborted::WorkerFailed(WorkerFailure::Gone(reason)) => {
+                let was_killed = self.context.backend.was_killed(self.worker);
+                let by = if was_killed {
+                    EndedBy::Signal
+                } else {
+                    EndedBy::Itself
                 };
                 (reason, by)
             }
-            RequestAborted::Silent(Silence::BrokeProtocol(_)) => {
+            RequestAborted::WorkerFailed(WorkerFailure::BrokeProtocol(_)) => {
                 ("it broke the adapter protocol".into(), EndedBy::Protocol)
             }
-            RequestAborted::Silent(Silence::Hung { asked, within }) => (
+            RequestAborted::WorkerFailed(WorkerFailure::Hung { request, within }) => (
                 format!(
-                    "no answer to `{asked}` within {:.1} s",
+                    "no answer to `{request}` within {:.1} s",
                     within.as_secs_f64()
                 ),
                 EndedBy::Deadline,
             ),
         };
         self.record_down(reason, by);
-        // A worker that hangs is killed. If it has already ended, the kill fails, which does not
-        // matter.
+        // Kills a hung worker. If it has already exited, the kill fails, which does not matter.
         self.context.backend.kill_worker(self.worker).await.ok();
     }
 
-    /// Writes down that the worker is dead, and with it everybody who lives in its process.
+    /// Records that the worker is dead, together with all clients in its process.
     fn record_down(&self, reason: String, by: EndedBy) {
         let context = &self.context;
         if context.live_workers.mark_down(self.worker, false) {
@@ -257,7 +258,8 @@ impl<B: Backend> ClientDriver<B> {
                     ended_by: Some(by),
                 });
             }
-            // One client alone shows nothing. Of one that ends by itself the others have to get the lock.
+            // A single remaining client has nobody to compete with, so the run ends. If the worker
+            // exited on its own, the run continues: the survivors must still get the lock.
             let left = context.live_workers.left();
             let is_over = left == 0 || by != EndedBy::Itself && left < 2;
             if workload.workers >= 2 && is_over {

@@ -1,4 +1,4 @@
-//! The driver: competing buyers under a lock, the same code in every backend.
+//! The driver: competing clients under a lock, with the same code in every backend.
 
 mod client_driver;
 mod output_budget;

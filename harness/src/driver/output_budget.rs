@@ -1,23 +1,23 @@
-//! How much a worker may say that nobody asked it for. A history has a line for each, so a worker
-//! that never stops would fill the memory and the disk: it is ended instead.
+//! Limits the unrequested output of a worker. The history has an event for each line, so a worker
+//! that never stops would fill the memory and the disk. It is ended instead.
 
 use crate::adapter::message::MAX_EVENTS;
 
-/// Lines of one start of a worker that are no messages, or that nobody asked for.
+/// Maximum number of lines per start of a worker that are not messages or were not requested.
 const MAX_OUT_OF_TURN: u32 = 100;
 
-/// What a line is.
+/// The kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineKind {
-    /// The answer to the open request.
+    /// The answer to the pending request.
     Answer,
-    /// An event about a grant that there was.
+    /// An event about a known grant.
     Event,
     /// Anything else.
     OutOfTurn,
 }
 
-/// The lines of one start of a worker.
+/// Counts the lines of one start of a worker.
 #[derive(Debug, Default)]
 pub(super) struct OutputBudget {
     out_of_turn: u32,
@@ -25,7 +25,7 @@ pub(super) struct OutputBudget {
 }
 
 impl OutputBudget {
-    /// Counts a line. `Some`: it is one too many, and why the worker is ended.
+    /// Counts a line. Returns the reason to end the worker if the line exceeds a limit.
     pub(super) fn spend(&mut self, line: LineKind) -> Option<String> {
         match line {
             LineKind::Answer => return None,
@@ -33,7 +33,7 @@ impl OutputBudget {
             LineKind::OutOfTurn => self.out_of_turn += 1,
         }
         let why = if self.out_of_turn > MAX_OUT_OF_TURN {
-            format!("{MAX_OUT_OF_TURN} lines that are no messages or that nobody had asked for")
+            format!("{MAX_OUT_OF_TURN} lines that are not messages or were not requested")
         } else if self.events > MAX_EVENTS {
             format!("{MAX_EVENTS} events")
         } else {
@@ -48,13 +48,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_line_too_many_ends_the_worker() {
-        for (line, most, word) in [
-            (LineKind::OutOfTurn, MAX_OUT_OF_TURN, "nobody had asked for"),
+    fn line_beyond_a_limit_ends_the_worker() {
+        for (line, max, word) in [
+            (LineKind::OutOfTurn, MAX_OUT_OF_TURN, "were not requested"),
             (LineKind::Event, MAX_EVENTS, "20000 events"),
         ] {
             let mut budget = OutputBudget::default();
-            for _ in 0..most {
+            for _ in 0..max {
                 assert_eq!(budget.spend(line), None);
                 assert_eq!(budget.spend(LineKind::Answer), None);
             }

@@ -1,7 +1,7 @@
-//! After the buyers are done: can a client still take the lock?
+//! Tests after the run whether a client can still take the lock.
 //!
-//! A lock may leave a key without expiry behind, so that no client can ever get it again. If the
-//! stock is sold out, no buyer is left to notice. So an additional client tries.
+//! A lock may leave a key without expiry behind, so that no client can ever acquire it again. If
+//! the stock is sold out, no client of the run notices. So an additional client tries.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -9,9 +9,11 @@ use std::time::Duration;
 use picklock_scenarios::{Action, DataAction, FaultPlan, Lasts, NodeAction, Phase, Resource};
 use tokio::time::timeout;
 
+use super::client_driver::GRACE;
 use super::requests::record_idle_wait;
-use super::work::cannot_be_extended;
-use super::worker_client::{Silence, WorkerClient};
+use super::start::{START_TIMEOUT, init};
+use super::work::extension_unsupported;
+use super::worker_client::{WorkerClient, WorkerFailure};
 use crate::adapter::message::{Answer, RequestKind};
 use crate::backend::Backend;
 use crate::clock::millis;
@@ -20,25 +22,25 @@ use crate::history::{EndReason, EventKind};
 use crate::nemesis::record_unrequested_failovers;
 use crate::rng;
 
-/// A lease that no lock refuses for being short.
+/// A lease that no lock rejects as too short.
 const LONG_LEASE_MS: u64 = 30_000;
 
-/// Lets an additional client take each lock once, and then examines the keys that are left in
-/// Redis. Where that cannot come to anything, nobody tries.
+/// Lets an additional client take each lock once, and then inspects the keys that are left in
+/// Redis. Skips the attempts if they cannot succeed.
 pub async fn probe<B: Backend>(context: &Rc<RunContext<B>>, end: EndReason) {
-    if cannot_be_extended(context) {
+    if extension_unsupported(context) {
         return;
     }
     let is_hopeless = matches!(
         end,
         EndReason::NodeLost | EndReason::BudgetSpent | EndReason::ClientsRefused
     );
-    if is_hopeless || nobody_answers(context) {
-        return look_at_nodes(context).await;
+    if is_hopeless || all_workers_failed(context) {
+        return inspect_nodes(context).await;
     }
     let number = context.spec.scenario.workload.workers;
     match Prober::start(context, number).await {
-        Ok(mut prober) => match prober.refused_lease().await {
+        Ok(mut prober) => match prober.check_refused_lease().await {
             Some(refused) => {
                 context.recorder.write(refused);
             }
@@ -51,25 +53,25 @@ pub async fn probe<B: Backend>(context: &Rc<RunContext<B>>, end: EndReason) {
         Err(reason) => failed(context, reason),
     }
     context.backend.kill_worker(number).await.ok();
-    look_at_nodes(context).await;
+    inspect_nodes(context).await;
 }
 
-async fn look_at_nodes<B: Backend>(context: &Rc<RunContext<B>>) {
-    look_for_leftovers(context).await;
-    look_for_lost_nodes(context).await;
+async fn inspect_nodes<B: Backend>(context: &Rc<RunContext<B>>) {
+    record_leftover_keys(context).await;
+    record_lost_nodes(context).await;
     record_unrequested_failovers(context).await;
 }
 
-/// True if every worker was ended because it broke the protocol or hung. One more of the same kind
-/// would tell nothing, and take as long.
-fn nobody_answers<B>(context: &RunContext<B>) -> bool {
+/// Returns `true` if every worker was ended because it broke the protocol or hung. Another worker
+/// of the same kind would reveal nothing, and take as long.
+fn all_workers_failed<B>(context: &RunContext<B>) -> bool {
     let mut workers = 0..context.spec.scenario.workload.workers;
     workers.all(|worker| {
         context.live_workers.is_down(worker) && context.recorder.has_misbehaved(worker)
     })
 }
 
-/// Without this inspection it is not known what was left behind.
+/// Records that the final inspection failed, so it is unknown which keys were left.
 fn failed<B>(context: &RunContext<B>, reason: String) {
     let failed = EventKind::FinalInspectionFailed { reason };
     context.recorder.write(failed);
@@ -79,7 +81,7 @@ fn failed<B>(context: &RunContext<B>, reason: String) {
 struct Prober<'a, B> {
     context: &'a RunContext<B>,
     number: usize,
-    talk: WorkerClient,
+    client: WorkerClient,
 }
 
 impl<'a, B: Backend> Prober<'a, B> {
@@ -87,27 +89,27 @@ impl<'a, B: Backend> Prober<'a, B> {
         let spec = &context.spec;
         let started = context.backend.start_worker(number, 0).await;
         let (session, nodes) = started.map_err(|refusal| refusal.to_string())?;
-        let mut talk = WorkerClient::begin(context, number, session);
+        let mut client = WorkerClient::begin(context, number, session);
         let seed = rng::derive(spec.seed, "probe", 0);
-        let init = RequestKind::Init(super::start::init(spec, number, nodes, seed));
-        match talk.ask(context, 0, init, super::start::START, None).await {
+        let init = RequestKind::Init(init(spec, number, nodes, seed));
+        match client.request(context, 0, init, START_TIMEOUT, None).await {
             Ok(Answer::Ready { .. }) => Ok(Prober {
                 context,
                 number,
-                talk,
+                client,
             }),
             Ok(Answer::Error { message, .. }) => {
-                Err(format!("a client refused to begin: {message}"))
+                Err(format!("a client refused to start: {message}"))
             }
-            Ok(other) => Err(talk.broken_by(context, "init", &other).to_string()),
-            Err(silence) => Err(format!("a client did not get ready: {silence}")),
+            Ok(other) => Err(client.wrong_answer(context, "init", &other).to_string()),
+            Err(failure) => Err(format!("a client did not get ready: {failure}")),
         }
     }
 
-    /// What tells that the lock refuses the run's lease and no other: nobody got anything but definite errors, this
-    /// client gets one too, and then the lock with another lease.
-    async fn refused_lease(&mut self) -> Option<EventKind> {
-        let message = self.context.applicability.in_vain()?;
+    /// Returns an event if the lock rejects the run's lease but no other. In that case all workers got only definite
+    /// errors, this client gets one too, and then acquires the lock with another lease.
+    async fn check_refused_lease(&mut self) -> Option<EventKind> {
+        let message = self.context.applicability.only_definite_errors()?;
         let ttl_ms = self.context.spec.ttl_ms();
         match self.acquire(0, ttl_ms, Duration::ZERO).await.ok()? {
             Answer::Error { definite: true, .. } => {}
@@ -135,17 +137,24 @@ impl<'a, B: Backend> Prober<'a, B> {
         None
     }
 
-    /// One attempt at a lock.
-    async fn acquire(&mut self, key: u32, ttl_ms: u64, wait: Duration) -> Result<Answer, Silence> {
+    /// Makes one attempt to acquire a lock.
+    async fn acquire(
+        &mut self,
+        key: u32,
+        ttl_ms: u64,
+        wait: Duration,
+    ) -> Result<Answer, WorkerFailure> {
         let context = self.context;
-        let ask = RequestKind::Acquire {
+        let request = RequestKind::Acquire {
             key: context.key(key),
             ttl_ms,
             wait_ms: millis(wait),
         };
         context.backend.set_phase(self.number, 0, Phase::Acquire);
-        let patience = wait + context.spec.command_timeout() * 2 + super::client_driver::GRACE;
-        self.talk.ask(context, 0, ask, patience, None).await
+        let patience = wait + context.spec.command_timeout() * 2 + GRACE;
+        self.client
+            .request(context, 0, request, patience, None)
+            .await
     }
 
     async fn take_once(&mut self, key: u32) {
@@ -162,13 +171,13 @@ impl<'a, B: Backend> Prober<'a, B> {
             }
             match self.acquire(key, spec.ttl_ms(), left).await {
                 Ok(Answer::Granted { token, .. }) => granted = Some(token),
-                // A lock that refuses at once must not make the probe spin.
+                // A lock that refuses immediately must not make the probe spin.
                 Ok(_) => tokio::time::sleep(Duration::from_millis(10)).await,
-                Err(Silence::Gone(reason)) => {
+                Err(WorkerFailure::Gone(reason)) => {
                     return failed(context, format!("the client is gone: {reason}"));
                 }
-                // What it did is written down.
-                Err(Silence::BrokeProtocol(_) | Silence::Hung { .. }) => return,
+                // Already recorded.
+                Err(WorkerFailure::BrokeProtocol(_) | WorkerFailure::Hung { .. }) => return,
             }
         }
         record_idle_wait(context, self.number);
@@ -184,68 +193,69 @@ impl<'a, B: Backend> Prober<'a, B> {
         }
     }
 
-    /// The result of the release does not matter.
+    /// Releases the lock. The result does not matter.
     async fn release(&mut self, key: u32, token: String) {
         let key = self.context.key(key);
-        let ask = RequestKind::Release { key, token };
-        let patience = self.context.spec.command_timeout() * 2 + super::client_driver::GRACE;
-        let talk = &mut self.talk;
-        talk.ask(self.context, 0, ask, patience, None).await.ok();
+        let request = RequestKind::Release { key, token };
+        let patience = self.context.spec.command_timeout() * 2 + GRACE;
+        let client = &mut self.client;
+        client
+            .request(self.context, 0, request, patience, None)
+            .await
+            .ok();
     }
 }
 
-/// A lock may have written its key under another name than its own: that is looked at, too.
-async fn look_for_leftovers<B: Backend>(context: &Rc<RunContext<B>>) {
+/// Records the keys that are left on the nodes, including those that the lock has written under
+/// another name than its own.
+async fn record_leftover_keys<B: Backend>(context: &Rc<RunContext<B>>) {
     let locks = &context.spec.keys();
     for node in 0..context.spec.nodes() {
         for (key, name) in (0..).zip(locks) {
-            look_at_key(context, node, key, name).await;
+            inspect_key(context, node, key, name).await;
         }
         let written = context.backend.keys_of(node, locks);
-        let written = timeout(super::client_driver::GRACE, written).await;
+        let written = timeout(GRACE, written).await;
         for (key, names) in (0..).zip(written.unwrap_or_default()) {
             for name in names.iter().filter(|name| !locks.contains(name)) {
-                look_at_key(context, node, key, name).await;
+                inspect_key(context, node, key, name).await;
             }
         }
     }
 }
 
-/// Writes down that a key is still there, by the number of its lock.
-async fn look_at_key<B: Backend>(context: &RunContext<B>, node: usize, key: u32, name: &str) {
-    let look = context.backend.key_ttl_ms(node, name);
-    let ttl_ms = timeout(super::client_driver::GRACE, look)
-        .await
-        .ok()
-        .flatten();
+/// Records if a key is left, by the number of its lock.
+async fn inspect_key<B: Backend>(context: &RunContext<B>, node: usize, key: u32, name: &str) {
+    let query = context.backend.key_ttl_ms(node, name);
+    let ttl_ms = timeout(GRACE, query).await.ok().flatten();
     if let Some(ttl_ms) = ttl_ms {
         let left = EventKind::KeyLeft { node, key, ttl_ms };
         context.recorder.write(left);
     }
 }
 
-/// All faults that end have ended by now. So each node must answer, unless a fault of the plan
-/// silences some of them for good.
-async fn look_for_lost_nodes<B: Backend>(context: &Rc<RunContext<B>>) {
+/// Records the nodes that do not answer. All faults that end have ended by now, so each node must
+/// answer, unless a fault of the plan disables nodes for good.
+async fn record_lost_nodes<B: Backend>(context: &Rc<RunContext<B>>) {
     let mut faults = context.spec.scenario.faults.iter();
-    if faults.any(silences_nodes_for_good) {
+    if faults.any(disables_nodes_for_good) {
         return;
     }
-    let is_told = |node: &usize| context.recorder.has_lost(*node);
-    for node in (0..context.spec.nodes()).filter(|node| !is_told(node)) {
-        let look = context.backend.why_lost(node);
-        let answered = timeout(super::client_driver::GRACE, look).await;
-        if let Some(reason) = answered.unwrap_or_else(|_| Some("it does not answer".into())) {
+    let is_recorded = |node: &usize| context.recorder.has_lost(*node);
+    for node in (0..context.spec.nodes()).filter(|node| !is_recorded(node)) {
+        let query = context.backend.why_lost(node);
+        let answered = timeout(GRACE, query).await;
+        if let Some(reason) = answered.unwrap_or_else(|_| Some("no answer".into())) {
             context.recorder.write(EventKind::NodeLost { node, reason });
         }
     }
 }
 
-fn silences_nodes_for_good(fault: &FaultPlan) -> bool {
-    let freeze_monitor = |action: Action| {
+fn disables_nodes_for_good(fault: &FaultPlan) -> bool {
+    let disables_node = |action: Action| {
         let exhausts = Action::Data(DataAction::Exhaust(Resource::Connections));
         action == Action::Node(NodeAction::Crash) || action == exhausts
     };
     let mut actions = fault.actions().into_iter().flatten();
-    fault.lasts() == Lasts::Forever && actions.any(freeze_monitor)
+    fault.lasts() == Lasts::Forever && actions.any(disables_node)
 }

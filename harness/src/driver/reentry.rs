@@ -1,4 +1,4 @@
-//! A holder that takes its lock once more: a function inside the section takes the same lock for itself.
+//! A holder that takes its lock again, as a function inside the section would that acquires the lock itself.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::clock::millis;
 use crate::history::EventKind;
 
 impl<B: Backend> ClientDriver<B> {
-    /// Works for the rest of its section; for the middle third of it with the lock taken twice, if the scenario says so.
+    /// Works for the rest of the section. If the scenario asks for it, the lock is held twice during the middle third.
     pub(super) async fn rest(
         &mut self,
         hold: &Hold,
@@ -22,26 +22,26 @@ impl<B: Backend> ClientDriver<B> {
         let spec = &self.context.spec;
         let lease = spec.scenario.workload.reenter;
         let Some(lease) = lease.map(|lease| lease.resolve(spec.ttl())) else {
-            return self.pass(hold.op, left).await;
+            return self.work_for(hold.op, left).await;
         };
         let third = left / 3;
-        if self.pass(hold.op, third).await? == Work::Stopped {
+        if self.work_for(hold.op, third).await? == Work::Stopped {
             return Ok(Work::Stopped);
         }
-        // As a program does that an exception ends.
+        // The section ends like a program that an exception ends.
         let Some(inner) = self.reenter(hold, lease).await? else {
             return Ok(Work::Stopped);
         };
-        let work = self.pass(hold.op, third).await?;
+        let work = self.work_for(hold.op, third).await?;
         self.release_inner(hold, inner).await?;
         match work {
-            Work::Whole => self.pass(hold.op, left.saturating_sub(third * 2)).await,
+            Work::Whole => self.work_for(hold.op, left.saturating_sub(third * 2)).await,
             Work::Stopped => Ok(Work::Stopped),
         }
     }
 
-    /// Takes the lock once more, and returns the token. What that does to the keys counts as an extension: it may prolong
-    /// the lease.
+    /// Takes the lock again, and returns the token. The effect on the keys counts as an extension,
+    /// because it may prolong the lease.
     async fn reenter(
         &mut self,
         hold: &Hold,
@@ -49,16 +49,19 @@ impl<B: Backend> ClientDriver<B> {
     ) -> Result<Option<String>, RequestAborted> {
         let context = Rc::clone(&self.context);
         let (worker, op, ttl_ms) = (self.worker, hold.op, millis(lease));
-        let ask = RequestKind::Acquire {
+        let request = RequestKind::Acquire {
             key: context.key(hold.key),
             ttl_ms,
             wait_ms: 0,
         };
         self.write(EventKind::Reenter { worker, op, ttl_ms })?;
-        let inner = match self.ask(Phase::Extend, op, ask, Duration::ZERO).await? {
+        let inner = match self
+            .request(Phase::Extend, op, request, Duration::ZERO)
+            .await?
+        {
             Answer::Granted { token, .. } => Some(token),
             Answer::Refused | Answer::Error { .. } => None,
-            other => return Err(self.talk.broken_by(&context, "acquire", &other).into()),
+            other => return Err(self.client.wrong_answer(&context, "acquire", &other).into()),
         };
         let granted = inner.is_some();
         context.applicability.record_reentered(granted);
@@ -70,15 +73,15 @@ impl<B: Backend> ClientDriver<B> {
         Ok(inner)
     }
 
-    /// What the lock says about it is not judged, but what it does to the keys.
+    /// Releases the inner hold. The lock's answer is not judged, only its effect on the keys.
     async fn release_inner(&mut self, hold: &Hold, token: String) -> Result<(), RequestAborted> {
         let context = Rc::clone(&self.context);
         let key = context.key(hold.key);
-        let ask = RequestKind::Release { key, token };
-        let answer = self.ask(Phase::Extend, hold.op, ask, Duration::ZERO);
+        let request = RequestKind::Release { key, token };
+        let answer = self.request(Phase::Extend, hold.op, request, Duration::ZERO);
         match answer.await? {
             Answer::Released { .. } | Answer::Error { .. } => {}
-            other => return Err(self.talk.broken_by(&context, "release", &other).into()),
+            other => return Err(self.client.wrong_answer(&context, "release", &other).into()),
         }
         let (worker, op) = (self.worker, hold.op);
         self.write(EventKind::InnerReleased { worker, op })

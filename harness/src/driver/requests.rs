@@ -1,4 +1,4 @@
-//! The requests of a buyer to its worker: acquire, ping, release.
+//! The requests of a client to its worker: acquire, ping, release.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use crate::clock::millis;
 use crate::context::RunContext;
 use crate::history::EventKind;
 
-/// So many more times than other requests a release may wait for an answer of a node.
-const RELEASE_TRIES: u32 = 4;
+/// Factor by which a release may wait longer for a node than other requests, because it may retry.
+const RELEASE_TIMEOUT_FACTOR: u32 = 4;
 
 impl<B: Backend> ClientDriver<B> {
-    /// Asks for the lock. `None`: it was refused, or the attempt failed.
+    /// Requests the lock. Returns `None` if it was refused or the attempt failed.
     pub(super) async fn acquire(
         &mut self,
         purchase: Purchase,
@@ -28,7 +28,7 @@ impl<B: Backend> ClientDriver<B> {
         let wait = spec.scenario.workload.wait.resolve(spec.ttl());
         let op = context.next_op();
         context.backend.begin_attempt(op, key);
-        let ask = RequestKind::Acquire {
+        let request = RequestKind::Acquire {
             key: context.key(key),
             ttl_ms: spec.ttl_ms(),
             wait_ms: millis(wait),
@@ -42,9 +42,10 @@ impl<B: Backend> ClientDriver<B> {
             intended_ns,
         })?;
         self.event(TriggerEvent::Acquire, None).await;
-        let giving_up = self.giving_up();
-        let answer = self.ask_for(Phase::Acquire, op, ask, wait, giving_up);
-        let answer = answer.await?;
+        let cancel_after = self.cancel_after();
+        let answer = self
+            .request_phase(Phase::Acquire, op, request, wait, cancel_after)
+            .await?;
         context.start_gate.open();
         self.record_applicability(&answer);
         match answer {
@@ -62,7 +63,7 @@ impl<B: Backend> ClientDriver<B> {
                     valid_ms,
                     elapsed_ms,
                 })?;
-                self.must_use_nodes(op);
+                self.check_node_use(op);
                 self.event(TriggerEvent::Granted, None).await;
                 let hold = Hold {
                     op,
@@ -70,13 +71,13 @@ impl<B: Backend> ClientDriver<B> {
                     token,
                     fence,
                 };
-                return self.wanted(hold).await;
+                return self.release_if_cancelled(hold).await;
             }
             Answer::Refused => {
                 self.write(EventKind::Refused { worker, op })?;
                 self.release_refused(op, key).await?;
             }
-            Answer::Cancelled if self.talk.has_cancelled() => {
+            Answer::Cancelled if self.client.has_cancelled() => {
                 self.write(EventKind::Refused { worker, op })?;
             }
             Answer::Error { message, definite } => self.write(EventKind::AcquireFailed {
@@ -85,12 +86,13 @@ impl<B: Backend> ClientDriver<B> {
                 message,
                 definite,
             })?,
-            other => return Err(self.talk.broken_by(&context, "acquire", &other).into()),
+            other => return Err(self.client.wrong_answer(&context, "acquire", &other).into()),
         }
         Ok(None)
     }
 
-    /// A lock that answers with nothing but definite errors may refuse the lease of the scenario.
+    /// Records a definite error, or another answer. A lock that only answers with definite errors
+    /// may reject the scenario's lease.
     fn record_applicability(&self, answer: &Answer) {
         let (context, scenario) = (&self.context, &self.context.spec.scenario);
         let Answer::Error {
@@ -100,19 +102,21 @@ impl<B: Backend> ClientDriver<B> {
         else {
             return context.applicability.record_other_answer();
         };
-        let workers = scenario.workload.workers;
-        let workers = scenario.faults.is_empty().then_some(workers);
+        let workers_if_fault_free = scenario
+            .faults
+            .is_empty()
+            .then_some(scenario.workload.workers);
         let applicability = &context.applicability;
-        applicability.record_definite_error(self.worker, message, workers);
+        applicability.record_definite_error(self.worker, message, workers_if_fault_free);
     }
 
-    /// A lock that grants without a command to its nodes does not use them. Told once. Not of one that has
-    /// used them before: its nodes may be out of reach.
-    fn must_use_nodes(&mut self, op: u64) {
-        let known = &self.context.lock_uses_nodes;
+    /// Records if a lock grants without having sent a command to its nodes. Recorded at most once per worker, and never
+    /// if any client has used the nodes, because they may merely be unreachable.
+    fn check_node_use(&mut self, op: u64) {
+        let has_used_nodes = &self.context.lock_uses_nodes;
         if self.context.backend.has_sent_data(self.worker) {
-            known.set(true);
-        } else if !self.uses_nodes && !known.get() {
+            has_used_nodes.set(true);
+        } else if !self.uses_nodes && !has_used_nodes.get() {
             self.context.recorder.write(EventKind::GrantWithoutCommand {
                 worker: self.worker,
                 op,
@@ -123,37 +127,37 @@ impl<B: Backend> ClientDriver<B> {
     }
 
     pub(super) async fn release(&mut self, hold: Hold) -> Result<(), RequestAborted> {
-        let ask = RequestKind::Release {
+        let request = RequestKind::Release {
             key: self.context.key(hold.key),
             token: hold.token,
         };
-        self.end_hold(hold.op, hold.key, ask).await
+        self.end_hold(hold.op, hold.key, request).await
     }
 
-    /// The section has failed. What becomes of the lock then is judged as a release is.
+    /// Fails the section. The lock's reaction is judged like a release.
     pub(super) async fn fail(&mut self, hold: Hold) -> Result<(), RequestAborted> {
         let (worker, op) = (self.worker, hold.op);
         self.write(EventKind::SectionFailed { worker, op })?;
-        let ask = RequestKind::SectionFailed {
+        let request = RequestKind::SectionFailed {
             key: self.context.key(hold.key),
             token: hold.token,
         };
-        self.end_hold(op, hold.key, ask).await
+        self.end_hold(op, hold.key, request).await
     }
 
     async fn end_hold(
         &mut self,
         op: u64,
         key: u32,
-        ask: RequestKind,
+        request: RequestKind,
     ) -> Result<(), RequestAborted> {
         let context = Rc::clone(&self.context);
-        let (worker, asked) = (self.worker, ask.op());
+        let (worker, operation) = (self.worker, request.op());
         self.write(EventKind::Release { worker, op })?;
         self.event(TriggerEvent::Release, None).await;
-        // A release that fails may be tried again, and again.
-        let tries = context.spec.command_timeout() * RELEASE_TRIES;
-        let answer = self.ask(Phase::Release, op, ask, tries).await?;
+        // A lock may retry a failed release several times.
+        let timeout = context.spec.command_timeout() * RELEASE_TIMEOUT_FACTOR;
+        let answer = self.request(Phase::Release, op, request, timeout).await?;
         match answer {
             Answer::Released { released } => self.write(EventKind::Released {
                 worker,
@@ -169,12 +173,12 @@ impl<B: Backend> ClientDriver<B> {
                 message,
                 definite,
             }),
-            other => Err(self.talk.broken_by(&context, asked, &other).into()),
+            other => Err(self.client.wrong_answer(&context, operation, &other).into()),
         }
     }
 
-    /// The client ends, and its process lives. That is written down before it is asked to: a hold must never be longer
-    /// than it was. One that cannot end so is killed.
+    /// Ends the client while its process stays alive. The end is recorded before the request, so
+    /// that a hold is never recorded as too long. A client that cannot end in this way is killed.
     pub(super) async fn end_client(&mut self, hold: &Hold) -> Result<(), RequestAborted> {
         let context = Rc::clone(&self.context);
         let worker = self.worker;
@@ -186,81 +190,87 @@ impl<B: Backend> ClientDriver<B> {
         })?;
         context.live_workers.mark_down(worker, false);
         let patience = self.patience;
-        let ask = RequestKind::EndClient;
-        match self.talk.ask(&context, hold.op, ask, patience, None).await {
+        let request = RequestKind::EndClient;
+        match self
+            .client
+            .request(&context, hold.op, request, patience, None)
+            .await
+        {
             Ok(Answer::Ended) => return Err(RequestAborted::WorkerGone),
             Ok(Answer::Error { .. }) => {
                 context.applicability.does_not_offer(LockFeature::EndClient)
             }
-            Ok(other) => drop(self.talk.broken_by(&context, "end-client", &other)),
+            Ok(other) => drop(self.client.wrong_answer(&context, "end-client", &other)),
             Err(_) => {}
         }
-        // If it has ended, there is nothing to kill.
+        // Fails if the worker has already exited, which does not matter.
         context.backend.kill_worker(worker).await.ok();
         Err(RequestAborted::WorkerGone)
     }
 
-    /// What was granted to a buyer that has given up it does not want any more.
-    async fn wanted(&mut self, hold: Hold) -> Result<Option<Hold>, RequestAborted> {
-        if !self.talk.has_cancelled() {
+    /// Releases a hold that was granted after the client had cancelled the request.
+    async fn release_if_cancelled(&mut self, hold: Hold) -> Result<Option<Hold>, RequestAborted> {
+        if !self.client.has_cancelled() {
             return Ok(Some(hold));
         }
         self.release(hold).await?;
         Ok(None)
     }
 
-    /// After how long the buyer gives up its request, if it does.
-    fn giving_up(&mut self) -> Option<Duration> {
+    /// Returns after how long the client cancels its request, or `None` if the workload cancels none.
+    fn cancel_after(&mut self) -> Option<Duration> {
         let spec = &self.context.spec;
         let about = spec.scenario.workload.cancel?.resolve(spec.ttl());
         Some(about.mul_f64(self.rng.random_range(0.5..1.5)))
     }
 
-    /// What a `finally` does around a request that was refused. Nothing that the lock says about it is judged, but
-    /// what it does to the keys.
+    /// Releases after a refused request, like a `finally` block. The lock's answer is not judged,
+    /// only its effect on the keys.
     async fn release_refused(&mut self, op: u64, key: u32) -> Result<(), RequestAborted> {
         let context = Rc::clone(&self.context);
         if !context.spec.scenario.workload.release_refused {
             return Ok(());
         }
-        let ask = RequestKind::ReleaseUnheld {
+        let request = RequestKind::ReleaseUnheld {
             key: context.key(key),
         };
-        let tries = context.spec.command_timeout() * RELEASE_TRIES;
-        match self.ask(Phase::Release, op, ask, tries).await? {
+        let timeout = context.spec.command_timeout() * RELEASE_TIMEOUT_FACTOR;
+        match self.request(Phase::Release, op, request, timeout).await? {
             Answer::Released { .. } | Answer::Error { .. } => Ok(()),
             other => Err(self
-                .talk
-                .broken_by(&context, "release-unheld", &other)
+                .client
+                .wrong_answer(&context, "release-unheld", &other)
                 .into()),
         }
     }
 
-    /// Sends a request, and waits for its answer. The links of the worker know its phase meanwhile.
-    pub(super) async fn ask(
+    /// Sends a request in a phase, and waits for its answer. The worker's links know the phase in the meantime.
+    pub(super) async fn request(
         &mut self,
         phase: Phase,
         op: u64,
-        ask: RequestKind,
+        request: RequestKind,
         wait: Duration,
     ) -> Result<Answer, RequestAborted> {
-        self.ask_for(phase, op, ask, wait, None).await
+        self.request_phase(phase, op, request, wait, None).await
     }
 
-    async fn ask_for(
+    async fn request_phase(
         &mut self,
         phase: Phase,
         op: u64,
-        ask: RequestKind,
+        request: RequestKind,
         wait: Duration,
-        giving_up: Option<Duration>,
+        cancel_after: Option<Duration>,
     ) -> Result<Answer, RequestAborted> {
         let context = Rc::clone(&self.context);
         context.backend.set_phase(self.worker, op, phase);
         let patience = wait + self.patience;
-        let answer = self.talk.ask(&context, op, ask, patience, giving_up);
-        let answer = answer.await?;
-        if phase == Phase::Acquire && self.alive().is_ok() {
+        let answer = self
+            .client
+            .request(&context, op, request, patience, cancel_after)
+            .await?;
+        if phase == Phase::Acquire && self.check_alive().is_ok() {
             record_idle_wait(&context, self.worker);
         }
         context.backend.set_phase(self.worker, op, Phase::Idle);
@@ -270,11 +280,14 @@ impl<B: Backend> ClientDriver<B> {
     pub(super) async fn ping(&mut self, hold: &Hold) -> Result<(), RequestAborted> {
         let context = Rc::clone(&self.context);
         let patience = self.patience;
-        let (talk, ask) = (&mut self.talk, RequestKind::Ping);
-        let answer = talk.ask(&context, hold.op, ask, patience, None);
-        match answer.await? {
+        let request = RequestKind::Ping;
+        match self
+            .client
+            .request(&context, hold.op, request, patience, None)
+            .await?
+        {
             Answer::Pong => Ok(()),
-            other => Err(self.talk.broken_by(&context, "ping", &other).into()),
+            other => Err(self.client.wrong_answer(&context, "ping", &other).into()),
         }
     }
 
@@ -282,24 +295,24 @@ impl<B: Backend> ClientDriver<B> {
         happened(&self.context, self.worker, kind, stock).await;
     }
 
-    /// Records an event of this worker, unless the nemesis has killed it in the meantime: then the
-    /// message in the pipe came from a dead worker.
+    /// Records an event of this worker, unless the nemesis has killed it in the meantime. Then the
+    /// message was still in the pipe of a dead worker.
     pub(super) fn write(&self, what: EventKind) -> Result<(), RequestAborted> {
-        self.alive()?;
+        self.check_alive()?;
         self.context.recorder.write(what);
         Ok(())
     }
 
-    pub(super) fn alive(&self) -> Result<(), RequestAborted> {
+    pub(super) fn check_alive(&self) -> Result<(), RequestAborted> {
         let live_workers = &self.context.live_workers;
-        match live_workers.is_over(self.worker, self.incarnation) {
-            true => Err(RequestAborted::WorkerGone),
-            false => Ok(()),
+        if live_workers.is_over(self.worker, self.incarnation) {
+            return Err(RequestAborted::WorkerGone);
         }
+        Ok(())
     }
 }
 
-/// Something has happened that a fault may wait for. Returns when that has struck.
+/// Reports an event that a fault may wait for. Returns after that fault has fired.
 pub(super) async fn happened<B>(
     context: &RunContext<B>,
     worker: usize,
@@ -311,19 +324,19 @@ pub(super) async fn happened<B>(
     }
 }
 
-/// Writes down for how long a worker that is asking for a lock has sent nothing that could take it, if it was
-/// for longer than a lease: it slept.
+/// Records the idle time of a worker that is acquiring: it has sent no command that could take the
+/// lock for longer than a lease.
 pub(super) fn record_idle_wait<B: Backend>(context: &RunContext<B>, worker: usize) {
     let silence = context.backend.idle_wait(worker);
     let ttl_ns = context.spec.ttl_ms().saturating_mul(1_000_000);
-    if let Some(silence) = silence
-        && silence.until_ns.saturating_sub(silence.from_ns) > ttl_ns
+    if let Some(idle_wait) = idle_wait
+        && idle_wait.until_ns.saturating_sub(idle_wait.from_ns) > ttl_ns
     {
         context.recorder.write(EventKind::IdleWhileWaiting {
             worker,
-            op: silence.op,
-            from_ns: silence.from_ns,
-            until_ns: silence.until_ns,
+            op: idle_wait.op,
+            from_ns: idle_wait.from_ns,
+            until_ns: idle_wait.until_ns,
         });
     }
 }

@@ -24,49 +24,49 @@ use crate::proxy::CommandsSent;
 use crate::run_result::RunResult;
 use crate::spec::RunSpec;
 
-/// Why a run did not start.
+/// The reason why a run did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// A worker could not be started.
     #[error("{refusal}")]
     Worker {
-        /// Which.
+        /// The worker's number.
         worker: usize,
-        /// Why not.
+        /// The backend's or worker's reason.
         refusal: Refusal,
     },
-    /// The user interrupted it before the buyers began.
-    #[error("interrupted before the buyers began")]
+    /// The user interrupted the run before the clients started.
+    #[error("interrupted before the clients started")]
     Interrupted,
 }
 
-/// Runs the buyers under the lock until they are done, the limit is reached, or `interrupt` is
-/// ready; then ends all faults, runs the probe, and records what is left. After an interrupt there is no
-/// probe, and what does not end soon is left to the end of the backend. `due` has the faults that are
-/// due, from the triggers of the context. What only the backend knows is not in the result yet.
+/// Runs the clients under the lock until they are done, the limit is reached, or `interrupt` is ready. Then it ends all
+/// faults, runs the probe, and records the rest. After an interrupt there is no probe, and steps that do not end soon
+/// are left to the end of the backend. `due` receives the faults whose triggers in the context have fired. The result
+/// does not yet contain the data that only the backend has.
 ///
 /// # Errors
-/// A worker could not be started: there was no run.
+/// Returns an error if a worker could not be started. Then there was no run.
 pub async fn run<B: Backend>(
     context: Rc<RunContext<B>>,
     due: mpsc::UnboundedReceiver<DueFault>,
     interrupt: impl Future<Output = ()>,
 ) -> Result<RunResult, RunError> {
     let mut interrupt = std::pin::pin!(interrupt.fuse());
-    let buyers = tokio::select! {
+    let clients = tokio::select! {
         biased;
-        hired = start_workers(&context) => match hired {
+        started = start_workers(&context) => match started {
             Err(RunError::Worker { refusal: Refusal::NoSentinels(message), .. }) => {
-                return Ok(without_sentinels(&context, message));
+                return Ok(record_missing_sentinels(&context, message));
             }
-            hired => hired?,
+            started => started?,
         },
         () = &mut interrupt => return Err(RunError::Interrupted),
     };
     let capabilities = context.backend.capabilities().await;
     let setup = context.clock.elapsed();
     begin(&context);
-    must_be_a_backend_of_the_scenario(&context);
+    check_backend_support(&context);
 
     stock_store::fill(&context).await;
     let nemesis = Nemesis::new(&context, &capabilities);
@@ -75,7 +75,7 @@ pub async fn run<B: Backend>(
     // If the nemesis has ended, there is nothing to wait for.
     faults_ready.await.unwrap_or_default();
     let watches = capabilities.can_stall().then(|| stall::begin(&context));
-    let mut reason = run_workload(&context, buyers, interrupt.as_mut()).await;
+    let mut reason = run_workload(&context, clients, interrupt.as_mut()).await;
     let mut end = Shutdown::begin(interrupt);
     record_arrivals(&context);
     record_untested(&context);
@@ -83,7 +83,7 @@ pub async fn run<B: Backend>(
     faults.abort();
     nemesis.settle();
     end.step(nemesis.undo_all()).await;
-    // Most workers have ended. The others must not hold a lock during the probe.
+    // Most workers have exited. The others must not hold a lock during the probe.
     end.step(context.backend.kill_all_workers()).await;
     if end.step(stock_store::count(&context)).await.is_none() {
         stock_store::record_uncounted(&context);
@@ -112,10 +112,10 @@ pub async fn run<B: Backend>(
     });
     let workload = context.clock.elapsed();
     let identity = context.identity.take().unwrap_or_default();
-    // A label stands even if the lock reports a name.
+    // The user's label takes precedence over the name that the lock reports.
     let lock = &context.spec.lock;
-    let name = identity.name.filter(|_| lock.typed.is_none());
-    let name = name.unwrap_or_else(|| lock.name.clone());
+    let reported_name = identity.name.filter(|_| lock.typed.is_none());
+    let name = reported_name.unwrap_or_else(|| lock.name.clone());
     let mut result = RunResult::from_history(history(&context, &name, &mut end).await);
     result.lock_version = identity.version;
     result.phases.setup_ms = millis(setup);
@@ -123,14 +123,14 @@ pub async fn run<B: Backend>(
     Ok(result)
 }
 
-/// The buyers begin, at the time zero.
+/// Starts the run's clock at zero, when the clients begin.
 fn begin<B: Backend>(context: &RunContext<B>) {
     context.recorder.begin();
     context.backend.begin();
 }
 
-/// What came out of a run that is about Sentinels, with a lock that knows none: nobody bought anything.
-fn without_sentinels<B: Backend>(context: &RunContext<B>, message: String) -> RunResult {
+/// Returns the result of a scenario with Sentinels for a lock that does not support them: no client bought anything.
+fn record_missing_sentinels<B: Backend>(context: &RunContext<B>, message: String) -> RunResult {
     begin(context);
     let refused = EventKind::SentinelsRefused { message };
     context.recorder.write(refused);
@@ -147,17 +147,17 @@ fn without_sentinels<B: Backend>(context: &RunContext<B>, message: String) -> Ru
     })
 }
 
-/// In an open loop: writes down how many buyers came.
+/// In an open loop, records the number of arrivals.
 fn record_arrivals<B>(context: &RunContext<B>) {
     if let Some(arrivals) = &context.arrivals {
         context.recorder.write(EventKind::Arrivals {
-            came: arrivals.came(),
+            came: arrivals.arrived(),
             unserved: arrivals.waiting(),
         });
     }
 }
 
-/// Writes down what the workers have sent to acquire, and who slept until the end.
+/// Records the workers' acquire traffic, and the workers that were idle until the end.
 fn record_traffic<B: Backend>(context: &RunContext<B>) {
     for worker in 0..context.spec.scenario.workload.workers {
         if !context.live_workers.is_down(worker) {
@@ -172,12 +172,12 @@ fn record_traffic<B: Backend>(context: &RunContext<B>) {
     });
 }
 
-/// Writes down when a worker sent its first command, if that was late.
+/// Records when a worker sent its first command, if that was late.
 fn record_slow_start<B: Backend>(context: &RunContext<B>, worker: usize) {
     let shortest_ns = context.spec.ttl_ms().saturating_mul(1_000_000) / 10;
     let silence = context.backend.first_idle_wait(worker);
     let late =
-        silence.filter(|(from_ns, until_ns)| until_ns.saturating_sub(*from_ns) > shortest_ns);
+        first_wait.filter(|(from_ns, until_ns)| until_ns.saturating_sub(*from_ns) > shortest_ns);
     if let Some((from_ns, until_ns)) = late {
         context.recorder.write(EventKind::SlowStart {
             worker,
@@ -187,7 +187,7 @@ fn record_slow_start<B: Backend>(context: &RunContext<B>, worker: usize) {
     }
 }
 
-/// What the driver has seen, with what the servers have.
+/// Assembles the history from the driver's events and the servers' key changes.
 async fn history<B: Backend>(
     context: &RunContext<B>,
     lock: &str,
@@ -197,20 +197,20 @@ async fn history<B: Backend>(
     let mut events = context.recorder.take();
     let changes = end.step(context.backend.key_changes()).await;
     let changes = changes.unwrap_or_else(|| Err("the user did not wait for it".into()));
-    let named = changes.and_then(|mut changes| {
+    let merged = changes.and_then(|mut changes| {
         if context.spec.lock.command.is_some() {
             let warm_up = context.spec.warm_up_prefix();
-            changes.retain(|change| !is_of_key_with(&warm_up, change));
+            changes.retain(|change| !is_change_of_key_with(&warm_up, change));
         }
         events = merge(std::mem::take(&mut events), changes);
         name_clients_of_changes(context, &mut events)
     });
-    match named {
+    match merged {
         Ok(()) => {
             header.key_history = true;
             header.key_history_check = context.backend.key_history_check().await;
         }
-        // Verdicts rest on what the driver saw, then, and the report says so.
+        // The verdicts then rest on the driver's events alone, and the report states that.
         Err(reason) => {
             events.retain(|event| !matches!(event.what, EventKind::KeyChanged { .. }));
             record_missing_key_history(&mut events, reason);
@@ -219,8 +219,8 @@ async fn history<B: Backend>(
     History { header, events }
 }
 
-/// True if it is about a key whose name contains this.
-fn is_of_key_with(part: &str, event: &Event) -> bool {
+/// Returns `true` if the event concerns a key whose name contains `part`.
+fn is_change_of_key_with(part: &str, event: &Event) -> bool {
     let (EventKind::KeyChanged { key, .. } | EventKind::UndeclaredKey { key, .. }) = &event.what
     else {
         return false;
@@ -228,7 +228,7 @@ fn is_of_key_with(part: &str, event: &Event) -> bool {
     matches!(key, KeyName::Other(name) if name.contains(part))
 }
 
-/// Where the clients of a process share its connections: whose command each change was.
+/// Determines the client of each change if the clients of a process share its connections.
 fn name_clients_of_changes<B: Backend>(
     context: &RunContext<B>,
     events: &mut [Event],
@@ -249,14 +249,14 @@ fn record_missing_key_history(events: &mut Vec<Event>, reason: String) {
     events.extend(end);
 }
 
-/// Two lists of events as one, in the order of time. At one time the driver's events come first: a
-/// fault begins before it changes a key.
+/// Merges two lists of events in chronological order. At the same time the driver's events come
+/// first, because a fault begins before it changes a key.
 fn merge(driver: Vec<Event>, keys: Vec<Event>) -> Vec<Event> {
     if keys.is_empty() {
         return driver;
     }
     let mut merged = Vec::with_capacity(driver.len() + keys.len());
-    // The end of the run is the last event, whatever a server did at that time.
+    // The end of the run stays the last event, even if a server did something at the same time.
     let end_ns = driver.last().map_or(0, |end| end.at_ns);
     let mut keys = keys.into_iter().peekable();
     for event in driver {
@@ -275,8 +275,8 @@ fn merge(driver: Vec<Event>, keys: Vec<Event>) -> Vec<Event> {
     merged
 }
 
-/// A run in a backend that the scenario is not made for is not judged.
-fn must_be_a_backend_of_the_scenario<B: Backend>(context: &RunContext<B>) {
+/// Records if the scenario does not support the backend. Then the run is inconclusive.
+fn check_backend_support<B: Backend>(context: &RunContext<B>) {
     let scenario = &context.spec.scenario;
     let backend = context.backend.name();
     if !scenario.runs_in(backend) {
@@ -297,7 +297,7 @@ async fn start_workers<B: Backend>(
     futures_util::future::try_join_all(starts).await
 }
 
-/// What nobody came to ask of the lock, or what it does not offer.
+/// Records the features that no client requested, or that the lock does not offer.
 fn record_untested<B: Backend>(context: &RunContext<B>) {
     record_untested_extensions(context);
     if let Some(feature) = context.applicability.not_offered() {
@@ -305,36 +305,38 @@ fn record_untested<B: Backend>(context: &RunContext<B>) {
     }
 }
 
-/// Runs the buyers, and returns why they ended.
+/// Runs the clients, and returns why they ended.
 async fn run_workload<B: Backend>(
     context: &Rc<RunContext<B>>,
-    buyers: Vec<ClientDriver<B>>,
+    clients: Vec<ClientDriver<B>>,
     interrupt: impl Future<Output = ()>,
 ) -> EndReason {
     let workload = &context.spec.scenario.workload;
     let limit = workload.limit.resolve(context.spec.ttl());
     // The first buyer arrives before a worker is ready to serve it.
-    let mut coming = tokio::task::JoinSet::new();
+    let mut arrivals_task = tokio::task::JoinSet::new();
     if context.arrivals.is_some() {
-        coming.spawn_local(generate_arrivals(Rc::clone(context)));
+        arrivals_task.spawn_local(generate_arrivals(Rc::clone(context)));
     }
-    let mut trading = tokio::task::JoinSet::new();
-    let mut served = Vec::new();
-    for buyer in buyers {
-        trading.spawn_local(buyer.run());
+    let mut running = tokio::task::JoinSet::new();
+    let mut finished = Vec::new();
+    for client in clients {
+        running.spawn_local(client.run());
     }
-    // If one of the others finishes first, the buyers are dropped.
+    // If another branch finishes first, the clients are dropped.
     tokio::select! {
         biased;
         () = context.applicability.declined() => EndReason::Declined,
-        () = async { while let Some(buyer) = trading.join_next().await { served.push(buyer) } } => {
+        () = async { while let Some(client) = running.join_next().await { finished.push(client) } } => {
             let sold_out = context.stock.borrow().left().iter().all(|left| *left <= 0);
             let mut workers = 0..workload.workers;
             let all_gone = workers.all(|worker| context.live_workers.is_down(worker));
-            match (sold_out, all_gone) {
-                (true, _) => EndReason::SoldOut,
-                (false, true) => EndReason::NoWorkers,
-                (false, false) => EndReason::Served,
+            if sold_out {
+                EndReason::SoldOut
+            } else if all_gone {
+                EndReason::NoWorkers
+            } else {
+                EndReason::Served
             }
         }
         reason = context.early_end.requested() => reason,
@@ -345,7 +347,7 @@ async fn run_workload<B: Backend>(
 
 async fn generate_arrivals<B>(context: Rc<RunContext<B>>) {
     if let Some(arrivals) = &context.arrivals {
-        arrivals.come(&context.clock).await;
+        arrivals.generate(&context.clock).await;
     }
 }
 

@@ -1,4 +1,4 @@
-//! The critical section: what a buyer does while it holds the lock.
+//! The critical section of a client.
 
 use std::rc::Rc;
 
@@ -13,23 +13,23 @@ use crate::context::{FencedOff, RunContext};
 use crate::history::{Belated, EventKind};
 
 impl<B: Backend> ClientDriver<B> {
-    /// The critical section. Between its steps the worker must answer a ping, so that a frozen
+    /// Runs the critical section. Between its steps the worker must answer a ping, so that a frozen
     /// worker really stops in the middle.
     pub(super) async fn critical_section(&mut self, mut hold: Hold) -> Result<(), RequestAborted> {
         self.ping(&hold).await?;
         match self.read_stock(&hold).await? {
             Some(stock) if stock > 0 => {
-                if self.ends() {
+                if self.ends_in_first_section() {
                     return self.end_client(&hold).await;
                 }
                 let work = self.work(&mut hold).await?;
                 self.ping(&hold).await?;
-                if self.fails() {
+                if self.section_fails() {
                     return self.fail(hold).await;
                 }
                 // A holder that learnt of the loss of its lease in time must not use the resource.
-                let may_write = work == Work::Whole && !self.talk.has_lost(hold.op);
-                match self.context.stock_faults.of_writes(self.worker) {
+                let may_write = work == Work::Whole && !self.client.has_lost(hold.op);
+                match self.context.stock_faults.write_fault(self.worker) {
                     None if may_write => {
                         self.change_stock(&hold, stock).await?;
                         self.ping(&hold).await?;
@@ -40,20 +40,20 @@ impl<B: Backend> ClientDriver<B> {
                     _ => {}
                 }
             }
-            Some(_) => self.open_keys.retain(|key| *key != hold.key),
+            Some(_) => self.unsold_keys.retain(|key| *key != hold.key),
             None => {}
         }
         self.release(hold).await
     }
 
-    /// True if this client ends in its first section, which this is: it has no other.
-    fn ends(&self) -> bool {
+    /// Returns `true` if this client ends in its first section, which is the current one.
+    fn ends_in_first_section(&self) -> bool {
         let ending = self.context.spec.scenario.workload.ending_clients;
         usize::try_from(ending).is_ok_and(|ending| self.worker < ending)
     }
 
-    /// True if this section fails.
-    fn fails(&mut self) -> bool {
+    /// Returns `true` if this section fails.
+    fn section_fails(&mut self) -> bool {
         let fails = self.failed < self.context.spec.scenario.workload.failing_sections;
         self.failed += u32::from(fails);
         fails
@@ -61,9 +61,9 @@ impl<B: Backend> ClientDriver<B> {
 
     async fn read_stock(&mut self, hold: &Hold) -> Result<Option<i64>, RequestAborted> {
         let (worker, op, key) = (self.worker, hold.op, hold.key);
-        // A replica knows no tokens.
-        let old = self.context.stock_faults.reading(worker, key);
-        let (access, as_of_ns) = match old {
+        // A stale replica does not check tokens.
+        let stale = self.context.stock_faults.stale_read(worker, key);
+        let (access, as_of_ns) = match stale {
             Some((stock, as_of_ns)) => (Access::Done(stock), Some(as_of_ns)),
             None => {
                 let access = stock_store::read(&self.context, key, hold.fence);
@@ -98,7 +98,7 @@ impl<B: Backend> ClientDriver<B> {
         let Some(what) = sale.make(&self.context, None).await else {
             return Ok(());
         };
-        let left = left_after(&what);
+        let left = stock_after(&what);
         self.bought += u32::from(left.is_some());
         self.write(what)?;
         if left.is_some() {
@@ -107,7 +107,7 @@ impl<B: Backend> ClientDriver<B> {
         Ok(())
     }
 
-    /// Leaves the write to a fault: it arrives when that is over, whatever has become of the lock by then.
+    /// Hands the write to a fault. It arrives when the fault ends, whatever has happened to the lock by then.
     async fn write_belatedly(
         &mut self,
         hold: &Hold,
@@ -119,16 +119,16 @@ impl<B: Backend> ClientDriver<B> {
         let requested_at_ns = context.clock.now_ns();
         let incarnation = self.incarnation;
         if by == StockFault::LateCommit {
-            // Its statement has been admitted. The commit is not asked for a token.
+            // The statement has been admitted. The commit is not checked against a token.
             let admitted = context.stock.borrow_mut().read(sale.key, sale.fence);
             if let Err(refused) = admitted {
                 return self.write(fenced_off((sale.worker, sale.op, sale.key), refused));
             }
             sale.fence = None;
         }
-        let arrived = tokio::task::spawn_local(async move {
+        let write_task = tokio::task::spawn_local(async move {
             let write = async {
-                // What was sent arrives. The dead neither commit nor write.
+                // A late write was already sent and arrives. A dead worker neither commits nor starts a write.
                 let is_over = context.live_workers.is_over(sale.worker, incarnation);
                 if is_over && by != StockFault::LateWrite {
                     return;
@@ -138,7 +138,7 @@ impl<B: Backend> ClientDriver<B> {
                     requested_at_ns,
                 });
                 if let Some(what) = sale.make(&context, belated).await {
-                    let left = left_after(&what);
+                    let left = stock_after(&what);
                     context.recorder.write(what);
                     if left.is_some() {
                         happened(&context, sale.worker, TriggerEvent::StockChanged, left).await;
@@ -148,9 +148,9 @@ impl<B: Backend> ClientDriver<B> {
             context.stock_faults.keep_back(sale.worker, write).await;
         });
         if by == StockFault::LateWrite {
-            // A client that waits for an answer, and gives up. It never learns what has become of its write.
+            // The client waits for an answer and gives up. It never learns whether its write arrived.
             let patience = self.context.spec.command_timeout();
-            tokio::time::timeout(patience, arrived).await.ok();
+            tokio::time::timeout(patience, write_task).await.ok();
         }
         Ok(())
     }
@@ -166,7 +166,7 @@ impl<B: Backend> ClientDriver<B> {
     }
 }
 
-/// A unit to be sold, on a reading of the stock.
+/// The sale of a unit, based on an earlier reading of the stock.
 #[derive(Clone, Copy)]
 struct Sale {
     worker: usize,
@@ -177,7 +177,7 @@ struct Sale {
 }
 
 impl Sale {
-    /// Sells it. Returns what is to be written down.
+    /// Makes the sale, and returns the event to record.
     async fn make<B: Backend>(
         self,
         context: &RunContext<B>,
@@ -199,8 +199,8 @@ impl Sale {
     }
 }
 
-/// What is left after a change of the stock; `None`: it is none.
-fn left_after(what: &EventKind) -> Option<i64> {
+/// Returns the stock after a change, or `None` if the event is not a change of the stock.
+fn stock_after(what: &EventKind) -> Option<i64> {
     match what {
         EventKind::StockChanged { to, .. } => Some(*to),
         _ => None,

@@ -1,4 +1,4 @@
-//! The end of a run: in order, but an interrupt bounds how long it may take.
+//! The orderly end of a run, with a time limit after an interrupt.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -7,19 +7,19 @@ use std::time::Duration;
 use futures_util::future::FusedFuture;
 use tokio::time::{Sleep, sleep};
 
-/// How long an end goes on in order after an interrupt. A run has two of them, the driver's and its
-/// backend's, and its user wants an answer within a second.
+/// How long an orderly end may continue after an interrupt. A run has two of them, the driver's and
+/// its backend's, and its user expects an answer within a second.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// Makes the steps of an end. After an interrupt they get [`PATIENCE`] together, and are cancelled then.
+/// Runs the steps of an end. After an interrupt they share [`PATIENCE`], and are then cancelled.
 pub struct Shutdown<'a, I> {
     interrupt: Pin<&'a mut I>,
-    /// What is left of the patience, once an interrupt has come.
+    /// The rest of the patience, after an interrupt.
     patience: Option<Pin<Box<Sleep>>>,
 }
 
 impl<'a, I: FusedFuture<Output = ()>> Shutdown<'a, I> {
-    /// The end begins. The interrupt may have come already.
+    /// Begins the end. The interrupt may have arrived already.
     pub fn begin(interrupt: Pin<&'a mut I>) -> Self {
         let patience = interrupt.is_terminated().then(patience);
         Shutdown {
@@ -28,12 +28,12 @@ impl<'a, I: FusedFuture<Output = ()>> Shutdown<'a, I> {
         }
     }
 
-    /// True if an interrupt has come.
+    /// Returns `true` if an interrupt has arrived.
     pub fn is_interrupted(&self) -> bool {
         self.patience.is_some()
     }
 
-    /// Makes a step that an interrupt cancels at once; `None`: one has come.
+    /// Runs a step that an interrupt cancels immediately. Returns `None` if it was cancelled.
     pub async fn until_interrupted<F: Future>(&mut self, step: F) -> Option<F::Output> {
         tokio::select! {
             biased;
@@ -42,7 +42,7 @@ impl<'a, I: FusedFuture<Output = ()>> Shutdown<'a, I> {
         }
     }
 
-    /// Makes a step to its end; `None`: it was cancelled, because an interrupt came and it took too long.
+    /// Runs a step. Returns `None` if an interrupt arrived and the step exceeded the patience.
     pub async fn step<F: Future>(&mut self, step: F) -> Option<F::Output> {
         let mut step = pin!(step);
         tokio::select! {
@@ -58,7 +58,7 @@ impl<'a, I: FusedFuture<Output = ()>> Shutdown<'a, I> {
         }
     }
 
-    /// Waits for an interrupt, if none has come.
+    /// Waits for an interrupt, if none has arrived.
     async fn interrupt(&mut self) {
         if self.patience.is_none() {
             self.interrupt.as_mut().await;
@@ -82,10 +82,10 @@ mod tests {
     use super::*;
 
     const LONG: Duration = Duration::from_secs(3600);
-    const MOMENT: Duration = Duration::from_millis(5);
+    const TOLERANCE: Duration = Duration::from_millis(5);
 
     #[tokio::test(start_paused = true)]
-    async fn without_an_interrupt_a_step_takes_as_long_as_it_needs() {
+    async fn step_without_interrupt_has_no_time_limit() {
         let mut interrupt = pin!(pending().fuse());
         let mut end = Shutdown::begin(interrupt.as_mut());
         assert_eq!(end.step(sleep(LONG)).await, Some(()));
@@ -93,30 +93,33 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn after_an_interrupt_all_steps_together_get_the_same_time() {
+    async fn steps_after_an_interrupt_share_the_patience() {
         let mut interrupt = pin!(ready(()).fuse());
         interrupt.as_mut().await;
         let mut end = Shutdown::begin(interrupt.as_mut());
-        let most = PATIENCE * 2 / 3;
-        assert_eq!(end.step(sleep(most)).await, Some(()));
-        let rest = PATIENCE - most;
-        let cut = timeout(rest + MOMENT, end.step(sleep(most))).await;
+        let most_of_it = PATIENCE * 2 / 3;
+        assert_eq!(end.step(sleep(most_of_it)).await, Some(()));
+        let rest = PATIENCE - most_of_it;
+        let cut = timeout(rest + TOLERANCE, end.step(sleep(most_of_it))).await;
         assert_eq!(cut, Ok(None));
-        assert_eq!(end.step(ready(7)).await, Some(7), "it takes no time");
-        assert_eq!(timeout(MOMENT, end.step(sleep(most))).await, Ok(None));
+        assert_eq!(end.step(ready(7)).await, Some(7), "a step without a wait");
+        assert_eq!(
+            timeout(TOLERANCE, end.step(sleep(most_of_it))).await,
+            Ok(None)
+        );
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_interrupt_cancels_at_once_what_nobody_waits_for() {
+    async fn interrupt_cancels_optional_step_immediately() {
         let mut interrupt = pin!(ready(()).fuse());
         let mut end = Shutdown::begin(interrupt.as_mut());
         assert_eq!(end.until_interrupted(ready(7)).await, Some(7));
-        let cut = timeout(MOMENT, end.until_interrupted(sleep(LONG))).await;
+        let cut = timeout(TOLERANCE, end.until_interrupted(sleep(LONG))).await;
         assert_eq!((cut, end.is_interrupted()), (Ok(None), true));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_interrupt_in_the_middle_of_a_step_bounds_it() {
+    async fn interrupt_during_a_step_limits_it() {
         let (interrupts, interrupted) = oneshot::channel::<()>();
         let mut interrupt = pin!(interrupted.map(drop).fuse());
         let mut end = Shutdown::begin(interrupt.as_mut());
@@ -126,7 +129,7 @@ mod tests {
             interrupts.send(()).unwrap();
         };
         let both = async { tokio::join!(end.step(sleep(LONG)), interrupting) };
-        let (cut, ()) = timeout(before + PATIENCE + MOMENT, both).await.unwrap();
+        let (cut, ()) = timeout(before + PATIENCE + TOLERANCE, both).await.unwrap();
         assert_eq!(cut, None);
     }
 }

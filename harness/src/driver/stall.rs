@@ -1,14 +1,13 @@
-//! Detects what keeps the harness itself from doing its part: stalls of the machine, and shortages.
+//! Detects stalls of the harness and of the machine, and lack of resources.
 //!
-//! It also tells which servers and workers stood still or died although no fault asked for it.
+//! It also records servers and workers that stalled or died without a fault.
 //!
-//! If the host takes the processors away, or the machine swaps, everything stalls for a while:
-//! buyers, nodes, the proxy and the driver. Leases expire in the meantime, and the lock is not
-//! responsible. A sleep of the driver that ends late shows such a stall. A stall of other processes
-//! alone is not detected.
+//! If the host takes the CPUs away, or the machine swaps, everything stalls: clients, nodes, the proxy and the driver.
+//! Leases expire in the meantime, and the lock is not responsible. A sleep of the driver that ends late reveals such a
+//! stall. A stall that only affects other processes is not detected in this way.
 //!
-//! Where the harness runs out of file descriptors, processes or memory, the backend says so, and the
-//! history gets it at about the time at which it happened.
+//! If the harness runs out of file descriptors, processes or memory, the backend reports it, and
+//! the event is recorded soon after it happened.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -20,20 +19,20 @@ use crate::clock::millis;
 use crate::context::RunContext;
 use crate::history::{EndReason, EventKind};
 
-/// Pause between two checks.
-const LOOK: Duration = Duration::from_millis(5);
+/// Interval between two checks.
+const CHECK_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Shorter stalls are not told: timers are no more exact than this.
-const SHORTEST: Duration = Duration::from_millis(3);
+/// Minimum stall that is recorded. Timers are not more precise than this.
+const MIN_HARNESS_STALL: Duration = Duration::from_millis(3);
 
-/// Servers and workers that stood still for a shorter time are not told: looking at them is no more exact.
-const SHORTEST_STANDSTILL: Duration = Duration::from_millis(60);
+/// Minimum stall of a server or worker that is recorded. The measurement is not more precise than this.
+const MIN_STALL: Duration = Duration::from_millis(60);
 
-/// Stalls of less than this part of a lease are not told. A hold may be late by some of them in a row; whether
-/// it would have been in time without them is for the checkers to say.
-const TOLD_PART_OF_LEASE: u32 = 100;
+/// Stalls shorter than this part of a lease are not recorded. Several of them in a row may delay a
+/// hold; the checkers decide whether it would have been in time without them.
+const MIN_PART_OF_LEASE: u32 = 100;
 
-/// Begins to watch the machine, and servers and workers.
+/// Starts to watch the machine, the servers and the workers.
 pub(super) fn begin<B: Backend>(context: &Rc<RunContext<B>>) -> [JoinHandle<()>; 2] {
     [
         tokio::task::spawn_local(watch(Rc::clone(context))),
@@ -41,16 +40,15 @@ pub(super) fn begin<B: Backend>(context: &Rc<RunContext<B>>) -> [JoinHandle<()>;
     ]
 }
 
-/// Records each stall and each shortage, for as long as it is polled. Not needed in a backend whose
-/// time cannot stall.
+/// Records stalls and incidents while it is polled. Not needed in a backend whose time cannot stall.
 async fn watch<B: Backend>(context: Rc<RunContext<B>>) {
     let clock = &context.clock;
-    let long = SHORTEST.max(context.spec.ttl() / TOLD_PART_OF_LEASE);
-    let mut looks = Looks(clock.elapsed());
+    let min = MIN_HARNESS_STALL.max(context.spec.ttl() / MIN_PART_OF_LEASE);
+    let mut detector = DelayDetector(clock.elapsed());
     loop {
-        tokio::time::sleep(LOOK).await;
-        let late = looks.late(clock.elapsed());
-        if late >= long {
+        tokio::time::sleep(CHECK_INTERVAL).await;
+        let late = detector.late(clock.elapsed());
+        if late >= min {
             let late_ms = millis(late);
             context
                 .recorder
@@ -60,50 +58,50 @@ async fn watch<B: Backend>(context: Rc<RunContext<B>>) {
     }
 }
 
-/// When the driver looked at the clock last.
+/// Contains the time of the last check.
 ///
-/// Each look is held against the one before it, so that no time lies between two of them: what is done after a look
-/// takes little, but the machine can stand still just then.
-struct Looks(Duration);
+/// Each check is compared with the previous one, so that no time between two checks is lost. The
+/// work after a check is short, but the machine can stall during it.
+struct DelayDetector(Duration);
 
-impl Looks {
-    /// How late this look is.
+impl DelayDetector {
+    /// Returns the delay of this check.
     fn late(&mut self, now: Duration) -> Duration {
         let before = std::mem::replace(&mut self.0, now);
-        now.saturating_sub(before + LOOK)
+        now.saturating_sub(before + CHECK_INTERVAL)
     }
 }
 
-/// Watches servers and workers, for as long as it is polled.
+/// Watches servers and workers while it is polled.
 async fn monitor_liveness<B: Backend>(context: Rc<RunContext<B>>) {
-    let shortest = SHORTEST_STANDSTILL.max(context.spec.shortest_delay());
-    let tell = async {
+    let shortest = MIN_STALL.max(context.spec.shortest_delay());
+    let record = async {
         loop {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(CHECK_INTERVAL).await;
             record_liveness_events(&context, false).await;
         }
     };
-    // Somebody else ends the run.
-    tokio::join!(context.backend.monitor_liveness(shortest), tell);
+    // The caller ends the run.
+    tokio::join!(context.backend.monitor_liveness(shortest), record);
 }
 
-/// Records who stood still or died and was not told yet. A run without one of its servers ends.
+/// Records new stalls and deaths. A run that has lost a server ends.
 pub(super) async fn record_liveness_events<B: Backend>(context: &RunContext<B>, at_end: bool) {
-    for mut sign in context.backend.take_liveness_events(at_end) {
-        if let EventKind::NodeLost { node, reason } = &mut sign {
-            if let Some(found) = context.backend.why_lost(*node).await {
-                *reason = found;
+    for mut event in context.backend.take_liveness_events(at_end) {
+        if let EventKind::NodeLost { node, reason } = &mut event {
+            if let Some(cause) = context.backend.why_lost(*node).await {
+                *reason = cause;
             }
             context.early_end.request(EndReason::NodeLost);
         }
-        context.recorder.write(sign);
+        context.recorder.write(event);
     }
 }
 
-/// Records the shortages that the backend has not told yet.
+/// Records the incidents that the backend has not reported yet.
 pub(super) fn record_incidents<B: Backend>(context: &RunContext<B>) {
-    for shortage in context.backend.take_incidents() {
-        context.recorder.write(match shortage {
+    for incident in context.backend.take_incidents() {
+        context.recorder.write(match incident {
             ProxyIncident::Exhausted(reason) => EventKind::ResourceExhausted { reason },
             ProxyIncident::ClientGone { worker, sent } => EventKind::ClientGone { worker, sent },
             ProxyIncident::ClientRefused {
@@ -121,8 +119,9 @@ pub(super) fn record_incidents<B: Backend>(context: &RunContext<B>) {
         });
     }
     let refused = context.refused.borrow();
-    let is_kept_out = |worker| refused.contains(&worker) && !context.backend.has_sent_data(worker);
-    if !refused.is_empty() && (0..context.spec.scenario.workload.workers).all(is_kept_out) {
+    let is_locked_out =
+        |worker| refused.contains(&worker) && !context.backend.has_sent_data(worker);
+    if !refused.is_empty() && (0..context.spec.scenario.workload.workers).all(is_locked_out) {
         context.early_end.request(EndReason::ClientsRefused);
     }
 }
@@ -132,12 +131,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_lost_after_a_look_makes_the_next_one_late() {
+    fn stall_between_checks_delays_the_next_check() {
         let at = Duration::from_millis;
-        let mut looks = Looks(at(100));
-        assert_eq!(looks.late(at(105)), at(0));
-        // 700 ms were lost before the driver slept again.
-        assert_eq!(looks.late(at(811)), at(701));
-        assert_eq!(looks.late(at(814)), at(0));
+        let mut detector = DelayDetector(at(100));
+        assert_eq!(detector.late(at(105)), at(0));
+        // A stall of 700 ms before the driver slept again.
+        assert_eq!(detector.late(at(811)), at(701));
+        assert_eq!(detector.late(at(814)), at(0));
     }
 }

@@ -1,4 +1,4 @@
-//! How a buyer starts: its worker is started and receives `init`.
+//! Starts a client: starts its worker and sends it `init`.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use picklock_scenarios::{LockFeature, Seeds};
 
 use super::client_driver::{ClientDriver, GRACE};
-use super::worker_client::{Silence, WorkerClient};
+use super::worker_client::{WorkerClient, WorkerFailure};
 use crate::adapter::message::{Answer, Init, Offers, PROTOCOL, PROTOCOLS, RequestKind};
 use crate::backend::{Backend, Refusal};
 use crate::clock::millis;
@@ -15,18 +15,17 @@ use crate::history::EventKind;
 use crate::rng;
 use crate::spec::RunSpec;
 
-/// How long a worker may take to start. Nothing is tested by then, and a container or a virtual machine of a
-/// language needs seconds where the machine is busy.
-pub(super) const START: Duration = Duration::from_secs(30);
+/// How long a worker may take to start. Nothing is tested by then, and a container or a language
+/// runtime needs seconds on a busy machine.
+pub(super) const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Workers start together and share the processors. The time limit grows by this much for each of
-/// them.
-const START_EACH: Duration = Duration::from_millis(200);
+/// Extension of the time limit per worker, because workers start together and share the CPUs.
+const START_TIMEOUT_PER_WORKER: Duration = Duration::from_millis(200);
 
-/// A busy machine may take as long to answer.
-const SHORTEST_NODE_TIMEOUT: Duration = Duration::from_millis(50);
+/// Minimum node timeout. A busy machine may take this long to answer.
+const MIN_NODE_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// The first request to a worker.
+/// Creates the first request to a worker.
 pub(super) fn init(spec: &RunSpec, worker: usize, nodes: Vec<String>, seed: u64) -> Init {
     Init {
         protocol: PROTOCOL,
@@ -41,8 +40,9 @@ pub(super) fn init(spec: &RunSpec, worker: usize, nodes: Vec<String>, seed: u64)
     }
 }
 
-/// Before the run begins a worker warms up. One that starts again would meet the faults that are meant for the run.
-fn warming_up(spec: &RunSpec, incarnation: u32, init: Init) -> Init {
+/// Asks a worker to warm up before the run begins. A worker that restarts would meet the faults
+/// that are meant for the run.
+fn with_warm_up(spec: &RunSpec, incarnation: u32, init: Init) -> Init {
     let is_first = incarnation == 0;
     Init {
         warm_up: is_first.then(|| format!("{}{:04}", spec.warm_up_prefix(), init.worker)),
@@ -51,22 +51,24 @@ fn warming_up(spec: &RunSpec, incarnation: u32, init: Init) -> Init {
     }
 }
 
-/// How long a program's command waits for the answer of a node. A lock on several nodes must be able to ask all of
-/// them within its lease, though some are dead. Locks whose code is here know that by themselves.
+/// Returns how long a program's command waits for the answer of a node. A lock on several nodes must be able to query
+/// all of them within its lease, even if some are dead. Locks whose code is in this process handle that themselves.
 fn node_timeout(spec: &RunSpec) -> Duration {
     let timeout = spec.command_timeout();
-    match spec.nodes() > 1 && spec.lock.command.is_some() {
-        true => timeout.min((spec.ttl() / 10).max(SHORTEST_NODE_TIMEOUT)),
-        false => timeout,
+    let waits_for_several = spec.nodes() > 1 && spec.lock.command.is_some();
+    if waits_for_several {
+        timeout.min((spec.ttl() / 10).max(MIN_NODE_TIMEOUT))
+    } else {
+        timeout
     }
 }
 
-/// What the scenario asks for, and the lock does not offer, makes it not applicable.
+/// Records features that the scenario asks for and the lock does not offer. Then the scenario is not applicable.
 fn record_offers<B>(context: &RunContext<B>, extends: Option<bool>, offers: Offers) {
     let (spec, applicability) = (&context.spec, &context.applicability);
     let extends = extends != Some(false) || spec.lock.renews;
     if !extends && spec.scenario.workload.extend.is_some() {
-        applicability.cannot_extend("it says so in `ready`");
+        applicability.cannot_extend("`ready` contains `extends: false`");
     }
     let lacks = |feature: &LockFeature| !offers.has(*feature);
     if let Some(feature) = spec.scenario.required_features().into_iter().find(lacks) {
@@ -74,9 +76,9 @@ fn record_offers<B>(context: &RunContext<B>, extends: Option<bool>, offers: Offe
     }
 }
 
-fn broke(worker: usize, fault: &Silence) -> Refusal {
+fn broke_protocol(worker: usize, fault: &WorkerFailure) -> Refusal {
     Refusal::Failed(format!(
-        "worker {worker} broke the adapter protocol: {fault}\n  = help: `picklock adapter check COMMAND` says what else is wrong; `picklock docs protocol` has the rules"
+        "worker {worker} broke the adapter protocol: {fault}\n  = help: `picklock adapter check COMMAND` lists all errors; `picklock docs protocol` describes the protocol"
     ))
 }
 
@@ -84,7 +86,7 @@ impl<B: Backend> ClientDriver<B> {
     /// Starts a worker and sends it `init`.
     ///
     /// # Errors
-    /// It could not be started, or did not answer `ready`.
+    /// Returns an error if the worker could not be started or did not answer `ready`.
     pub async fn start(
         context: &Rc<RunContext<B>>,
         worker: usize,
@@ -92,7 +94,7 @@ impl<B: Backend> ClientDriver<B> {
     ) -> Result<Self, Refusal> {
         let spec = &context.spec;
         let (session, nodes) = context.backend.start_worker(worker, incarnation).await?;
-        let mut talk = WorkerClient::begin(context, worker, session);
+        let mut client = WorkerClient::begin(context, worker, session);
         let seed = match spec.scenario.workload.seeds {
             Seeds::Same => rng::derive(spec.seed, "workers", 0),
             Seeds::Different => {
@@ -101,11 +103,11 @@ impl<B: Backend> ClientDriver<B> {
             }
         };
         let init = init(spec, worker, nodes.clone(), seed);
-        let init = RequestKind::Init(warming_up(spec, incarnation, init));
+        let init = RequestKind::Init(with_warm_up(spec, incarnation, init));
         let workers = u32::try_from(spec.scenario.workload.workers).unwrap_or(u32::MAX);
-        let patience = START + START_EACH * workers + spec.longest_fault();
+        let patience = START_TIMEOUT + START_TIMEOUT_PER_WORKER * workers + spec.longest_fault();
         let failed = |reason| Err(Refusal::Failed(reason));
-        match talk.ask(context, 0, init, patience, None).await {
+        match client.request(context, 0, init, patience, None).await {
             Ok(Answer::Ready {
                 name,
                 version,
@@ -120,17 +122,24 @@ impl<B: Backend> ClientDriver<B> {
                 return Err(Refusal::NoSentinels(message));
             }
             Ok(Answer::Error { message, .. }) => {
-                return failed(format!("worker {worker} refused to begin: {message}"));
+                return failed(format!("worker {worker} refused to start: {message}"));
             }
             Ok(other) => {
-                return Err(broke(worker, &talk.broken_by(context, "init", &other)));
+                return Err(broke_protocol(
+                    worker,
+                    &client.wrong_answer(context, "init", &other),
+                ));
             }
-            Err(fault @ Silence::BrokeProtocol(_)) => return Err(broke(worker, &fault)),
-            Err(Silence::Gone(reason)) => {
-                let text = format!("worker {worker} ended before it was ready: {reason}");
+            Err(fault @ WorkerFailure::BrokeProtocol(_)) => {
+                return Err(broke_protocol(worker, &fault));
+            }
+            Err(WorkerFailure::Gone(reason)) => {
+                let text = format!("worker {worker} exited before it was ready: {reason}");
                 return failed(text);
             }
-            Err(hung @ Silence::Hung { .. }) => return failed(format!("worker {worker}: {hung}")),
+            Err(hung @ WorkerFailure::Hung { .. }) => {
+                return failed(format!("worker {worker}: {hung}"));
+            }
         }
         context.recorder.write(EventKind::WorkerUp {
             worker,
@@ -140,14 +149,14 @@ impl<B: Backend> ClientDriver<B> {
             context: Rc::clone(context),
             worker,
             incarnation,
-            talk,
+            client,
             patience: spec.command_timeout() * 2 + spec.longest_fault() + GRACE,
             rng: rng::stream(
                 spec.seed,
                 &format!("buyer {worker}"),
                 u64::from(incarnation),
             ),
-            open_keys: (0..).take(spec.scenario.workload.keys).collect(),
+            unsold_keys: (0..).take(spec.scenario.workload.keys).collect(),
             nodes,
             uses_nodes: false,
             bought: 0,
@@ -166,17 +175,17 @@ mod tests {
     use crate::lock_factory::LockFactory;
 
     #[test]
-    fn worker_warms_up_with_a_key_of_its_own_unless_it_starts_again() {
+    fn worker_warms_up_with_its_own_key_on_first_start_only() {
         let lock = LockFactory::built_in(picklock_impls::find("set-nx-px").unwrap());
         let lock = lock.spec(&BTreeMap::new());
         let spec = RunSpec::simulated(lock, catalog::named("calm").unwrap(), 1);
-        let of = |incarnation| {
+        let warm_up = |incarnation| {
             let init = init(&spec, 7, Vec::new(), 1);
-            let init = warming_up(&spec, incarnation, init);
+            let init = with_warm_up(&spec, incarnation, init);
             (init.warm_up, init.ttl_ms)
         };
         let key = format!("{}warm-up:0007", spec.key_prefix());
-        assert_eq!(of(0), (Some(key), Some(spec.ttl_ms())));
-        assert_eq!(of(1), (None, None));
+        assert_eq!(warm_up(0), (Some(key), Some(spec.ttl_ms())));
+        assert_eq!(warm_up(1), (None, None));
     }
 }

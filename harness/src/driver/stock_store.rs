@@ -1,8 +1,8 @@
-//! The stock: kept by the driver itself, or in a Redis key on a server of its own.
+//! The stock, in the driver itself or in a Redis key on a separate server.
 //!
-//! In Redis it is used as an application would: GET, then DECR or SET. Only the lock under test
-//! makes these one step. Tokens are checked before each access; all accesses go through one
-//! connection, so that Redis sees them in the order in which they were admitted.
+//! In Redis it is used like by an application: GET, then DECR or SET. Only the lock under test
+//! makes these two steps atomic. Tokens are checked before each access. All accesses go through one
+//! connection, so that Redis executes them in the order in which they were admitted.
 
 use picklock_scenarios::{StockPlace, Update};
 
@@ -16,7 +16,7 @@ pub(super) enum Access<T> {
     Done(T),
     /// The token was too old.
     FencedOff(FencedOff),
-    /// The store did not answer. The history already has it.
+    /// The stock server did not answer, which is already recorded in the history.
     Failed,
 }
 
@@ -28,46 +28,46 @@ fn name<B>(context: &RunContext<B>, key: u32) -> String {
     format!("{}left:{key:04}", context.spec.key_prefix())
 }
 
-async fn ask<B: Backend>(context: &RunContext<B>, words: &[&str]) -> Option<i64> {
+async fn query<B: Backend>(context: &RunContext<B>, words: &[&str]) -> Option<i64> {
     let answer = match context.backend.ask_stock_server(words).await {
         Ok(Some(number)) => return Some(number),
-        Ok(None) => "there is no such key".to_owned(),
+        Ok(None) => "no such key".to_owned(),
         Err(refusal) => refusal.to_string(),
     };
-    note(context, format!("{}: {answer}", words.join(" ")));
+    record_unknown(context, format!("{}: {answer}", words.join(" ")));
     None
 }
 
-/// What the stock is, or was, is not known.
-fn note<B>(context: &RunContext<B>, reason: String) {
+/// Records that the stock is unknown.
+fn record_unknown<B>(context: &RunContext<B>, reason: String) {
     context.recorder.write(EventKind::StockUnknown { reason });
 }
 
-/// The user did not wait for [`count`].
+/// Records that the user did not wait for [`count`].
 pub(super) fn record_uncounted<B>(context: &RunContext<B>) {
-    let reason = "the run was interrupted before it was counted";
-    note(context, reason.into());
+    let reason = "the run was interrupted before the stock was counted";
+    record_unknown(context, reason.into());
 }
 
-/// Puts the stock into Redis before the first buyer starts.
+/// Writes the stock to Redis before the first client starts.
 pub(super) async fn fill<B: Backend>(context: &RunContext<B>) {
     if !in_redis(context) {
         return;
     }
     let start = context.spec.scenario.workload.stock;
     for key in (0..).take(context.spec.scenario.workload.keys) {
-        // Its answer is a number, unlike that of SET.
-        ask(context, &["SETNX", &name(context, key), &start.to_string()]).await;
+        // SETNX returns a number, unlike SET.
+        query(context, &["SETNX", &name(context, key), &start.to_string()]).await;
     }
 }
 
-/// Reads how much is really left, after the buyers have ended.
+/// Reads the remaining stock after the clients have ended.
 pub(super) async fn count<B: Backend>(context: &RunContext<B>) {
     if !in_redis(context) {
         return;
     }
     for key in (0..).take(context.spec.scenario.workload.keys) {
-        if let Some(left) = ask(context, &["GET", &name(context, key)]).await {
+        if let Some(left) = query(context, &["GET", &name(context, key)]).await {
             context.stock.borrow_mut().learn(key, left);
         }
     }
@@ -84,13 +84,13 @@ pub(super) async fn read<B: Backend>(
         Err(refused) => Access::FencedOff(refused),
         Ok(left) if !in_redis(context) => Access::Done(left),
         Ok(_) => {
-            let left = ask(context, &["GET", &name(context, key)]).await;
+            let left = query(context, &["GET", &name(context, key)]).await;
             left.map_or(Access::Failed, Access::Done)
         }
     }
 }
 
-/// Sells one unit, based on the stock that the buyer read before.
+/// Sells one unit, based on the stock that the client has read.
 pub(super) async fn sell<B: Backend>(
     context: &RunContext<B>,
     key: u32,
@@ -101,17 +101,17 @@ pub(super) async fn sell<B: Backend>(
     match sold {
         Err(refused) => return Access::FencedOff(refused),
         Ok(change) if !in_redis(context) => return Access::Done(change),
-        // Nothing is known to have changed until Redis has answered.
+        // The change is only known after Redis has answered.
         Ok(change) => context.stock.borrow_mut().learn(key, change.from),
     }
     let done = match context.spec.scenario.workload.update {
         Update::Decrement => {
-            let left = ask(context, &["DECR", &name(context, key)]).await;
+            let left = query(context, &["DECR", &name(context, key)]).await;
             left.map(|to| Change { from: to + 1, to })
         }
         Update::Write => {
             let to = read - 1;
-            let before = ask(context, &["GETSET", &name(context, key), &to.to_string()]).await;
+            let before = query(context, &["GETSET", &name(context, key), &to.to_string()]).await;
             before.map(|from| Change { from, to })
         }
     };
@@ -120,7 +120,7 @@ pub(super) async fn sell<B: Backend>(
             context.stock.borrow_mut().learn(key, done.to);
             Access::Done(done)
         }
-        // It is not known whether the unit was sold, so the run is not judged.
+        // It is unknown whether the unit was sold, so the run is inconclusive.
         None => Access::Failed,
     }
 }

@@ -1,4 +1,4 @@
-//! The work inside the critical section, and the extensions that holders ask for meanwhile.
+//! The work inside the critical section, and the extensions during it.
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -12,28 +12,27 @@ use crate::backend::Backend;
 use crate::context::RunContext;
 use crate::history::EventKind;
 
-/// Whether a holder goes on with its work.
+/// Whether a holder continues its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Work {
-    /// It has done, or may go on with, all of it.
+    /// The work is complete, or may continue.
     Whole,
-    /// It stopped, because it may not have the lock any more.
+    /// The holder stopped, because it may have lost the lock.
     Stopped,
 }
 
 impl<B: Backend> ClientDriver<B> {
-    /// Works for the length of a section. The work itself is a wait, as for a payment service. A
-    /// holder that extends does so each time that it has worked for so long; what the extension
-    /// takes is not work.
+    /// Works for the length of a section. The work is a wait, as for a payment service. A holder that extends does so
+    /// after each `extend` interval of work; the time for the extension does not count as work.
     pub(super) async fn work(&mut self, hold: &mut Hold) -> Result<Work, RequestAborted> {
         let workload = &self.context.spec.scenario.workload;
         let ttl = self.context.spec.ttl();
         let mut left = workload.section.resolve(ttl);
         let extend = workload.extend.map(|extend| extend.resolve(ttl));
-        // The scenario's check refuses an extension at once; this would never end.
+        // The scenario's check rejects an interval of zero, which would never end.
         if let Some(extend) = extend.filter(|extend| !extend.is_zero()) {
             while left > extend {
-                if self.pass(hold.op, extend).await? == Work::Stopped {
+                if self.work_for(hold.op, extend).await? == Work::Stopped {
                     return Ok(Work::Stopped);
                 }
                 left -= extend;
@@ -45,31 +44,35 @@ impl<B: Backend> ClientDriver<B> {
         self.rest(hold, left).await
     }
 
-    /// Works for so long. If the lock reports its loss, or the worker dies on its own meanwhile, the section ends
-    /// there and then. One that the nemesis has killed is in the history, and may come back at the end of its section.
-    pub(super) async fn pass(&mut self, op: u64, span: Duration) -> Result<Work, RequestAborted> {
+    /// Works for `span`. If the lock reports its loss, or the worker exits on its own, the section ends immediately. A
+    /// worker that the nemesis has killed is already in the history, and may restart after its section.
+    pub(super) async fn work_for(
+        &mut self,
+        op: u64,
+        span: Duration,
+    ) -> Result<Work, RequestAborted> {
         let mut working = pin!(tokio::time::sleep(span));
-        let loss = self.talk.loss(op);
-        let silence = tokio::select! {
+        let loss = self.client.loss(op);
+        let failure = tokio::select! {
             biased;
             () = &mut working => return Ok(Work::Whole),
             () = loss => return Ok(Work::Stopped),
-            silence = self.talk.silence(&self.context) => silence,
+            failure = self.client.failure(&self.context) => failure,
         };
-        if self.alive().is_err() {
+        if self.check_alive().is_err() {
             working.await;
         }
-        Err(silence.into())
+        Err(failure.into())
     }
 
-    /// Asks for an extension. A holder stops when it is refused: it has lost the lock. It also stops
-    /// when the extension fails, as a program does that an exception ends. A lock that cannot be
-    /// extended has neither lost nor failed anything: the run ends there.
+    /// Requests an extension. A holder stops if it is refused, because it has lost the lock. It
+    /// also stops if the extension fails, like a program that an exception ends. A lock that cannot
+    /// be extended has neither lost nor failed anything, so the run ends.
     async fn extend(&mut self, hold: &mut Hold) -> Result<Work, RequestAborted> {
         let context = Rc::clone(&self.context);
         let (worker, op) = (self.worker, hold.op);
         let ttl_ms = context.spec.ttl_ms();
-        let ask = RequestKind::Extend {
+        let request = RequestKind::Extend {
             key: context.key(hold.key),
             token: hold.token.clone(),
             ttl_ms,
@@ -77,7 +80,9 @@ impl<B: Backend> ClientDriver<B> {
         self.write(EventKind::Extend { worker, op, ttl_ms })?;
         context.applicability.record_asked_to_extend();
         self.event(TriggerEvent::Extend, None).await;
-        let answer = self.ask(Phase::Extend, op, ask, Duration::ZERO).await?;
+        let answer = self
+            .request(Phase::Extend, op, request, Duration::ZERO)
+            .await?;
         let failed = |message, definite| EventKind::ExtendFailed {
             worker,
             op,
@@ -104,9 +109,9 @@ impl<B: Backend> ClientDriver<B> {
                 return Ok(Work::Whole);
             }
             Answer::Unsupported { message } => {
-                let message = message.unwrap_or_else(|| "it does not say why".into());
+                let message = message.unwrap_or_else(|| "no reason given".into());
                 self.write(failed(format!("not supported: {message}"), true))?;
-                // Its own renewals do what was asked for, and the key history shows them.
+                // The lock's own renewals do the same, and the key history shows them.
                 if context.spec.lock.renews {
                     context.applicability.record_extended();
                     return Ok(Work::Whole);
@@ -117,13 +122,13 @@ impl<B: Backend> ClientDriver<B> {
             }
             Answer::Refused => self.write(EventKind::ExtendRefused { worker, op })?,
             Answer::Error { message, definite } => self.write(failed(message, definite))?,
-            other => return Err(self.talk.broken_by(&context, "extend", &other).into()),
+            other => return Err(self.client.wrong_answer(&context, "extend", &other).into()),
         }
         Ok(Work::Stopped)
     }
 }
 
-/// Holders were to extend their leases, and none could: the run did not do what its scenario says.
+/// Records if no holder extended its lease although the scenario asks for it.
 pub(super) fn record_untested_extensions<B>(context: &RunContext<B>) {
     if context.spec.scenario.workload.extend.is_none() {
         return;
@@ -133,8 +138,9 @@ pub(super) fn record_untested_extensions<B>(context: &RunContext<B>) {
     }
 }
 
-/// True if the scenario wants extensions, and the lock has said that it has none: nothing is left to find out.
-pub(super) fn cannot_be_extended<B>(context: &RunContext<B>) -> bool {
+/// Returns `true` if the scenario asks for extensions and the lock has reported that it has none.
+/// Then nothing is left to test.
+pub(super) fn extension_unsupported<B>(context: &RunContext<B>) -> bool {
     let untested = context.applicability.extension_untested();
     let Some(EventKind::ExtensionUntested { unsupported }) = untested else {
         return false;

@@ -20,62 +20,62 @@ use crate::clock::nanos;
 use crate::context::RunContext;
 use crate::history::{EventKind, Misbehaviour};
 
-/// Why a worker gave no answer.
+/// The reason why a worker gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Silence {
-    /// It has ended, for this reason.
+pub enum WorkerFailure {
+    /// The worker has exited, for this reason.
     #[error("{0}")]
     Gone(String),
-    /// It broke the protocol, in these words, and was ended for it.
+    /// The worker broke the protocol, as described, and was ended for it.
     #[error("{0}")]
     BrokeProtocol(String),
-    /// It did not answer within the deadline, and was killed for it.
-    #[error("it did not answer `{asked}` within {:.1} s", .within.as_secs_f64())]
+    /// The worker did not answer within the deadline, and was killed for it.
+    #[error("no answer to `{request}` within {:.1} s", .within.as_secs_f64())]
     Hung {
-        /// What it was asked.
-        asked: &'static str,
+        /// The request that it did not answer.
+        request: &'static str,
         /// The deadline.
         within: Duration,
     },
 }
 
-/// What the listener knows about the grants. It finds the operation of an event.
+/// The grants that the listener has seen, by which it finds the operation of an event.
 #[derive(Default)]
 struct Grants {
-    /// By a digest, because a token may be as long as a line.
+    /// Operations by a digest of the token, because a token may be as long as a line.
     by_token: BTreeMap<u64, u64>,
     lost: Vec<u64>,
-    asked: Option<(u64, u64)>,
+    pending: Option<(u64, u64)>,
     /// The latest request that was answered.
     answered: u64,
 }
 
 impl Grants {
-    fn of(&self, token: &str) -> Option<u64> {
+    fn operation(&self, token: &str) -> Option<u64> {
         self.by_token.get(&digest(token)).copied()
     }
 }
 
-/// What two tokens have in common if, and in practice only if, they are the same.
+/// Returns a hash of a token. In practice, two tokens have the same hash only if they are equal.
 fn digest(token: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     token.hash(&mut hasher);
     hasher.finish()
 }
 
-/// The driver's connection to one worker: one request at a time, and events at any time, for which a task listens.
+/// The driver's connection to one worker: one request at a time, and events at any time, which a task receives.
 pub struct WorkerClient {
     worker: usize,
     next_id: u64,
     requests: Sender<Request>,
-    answers: Receiver<Result<(u64, Answer), Silence>>,
+    answers: Receiver<Result<(u64, Answer), WorkerFailure>>,
     grants: Rc<RefCell<Grants>>,
-    /// The lock has reported a loss.
+    /// Notifies of a loss that the lock reported.
     loss_report: Rc<Notify>,
     listener: tokio::task::JoinHandle<()>,
-    /// Ends the wait for an answer. Reset for each request.
+    /// Timer that ends the wait for an answer. Reset for each request.
     patience: Pin<Box<Sleep>>,
-    /// The worker was told to give up its last request.
+    /// Whether the last request was cancelled.
     has_cancelled: bool,
 }
 
@@ -87,14 +87,14 @@ impl Drop for WorkerClient {
 }
 
 impl WorkerClient {
-    /// Starts to listen. Events go into the history as they arrive.
+    /// Starts to listen. Events are recorded in the history as they arrive.
     pub fn begin<B: Backend>(
         context: &Rc<RunContext<B>>,
         worker: usize,
         session: B::Session,
     ) -> Self {
         let (requests, to_send) = local_channel();
-        let (heard, answers) = local_channel();
+        let (replies, answers) = local_channel();
         let grants = Rc::new(RefCell::new(Grants::default()));
         let loss_report = Rc::new(Notify::new());
         let listener = OutputListener {
@@ -102,7 +102,7 @@ impl WorkerClient {
             worker,
             grants: Rc::clone(&grants),
             loss_report: Rc::clone(&loss_report),
-            heard,
+            replies,
         };
         WorkerClient {
             worker,
@@ -117,30 +117,35 @@ impl WorkerClient {
         }
     }
 
-    /// Sends a request, and waits for the answer for at most `patience`. `op`: the attempt it
-    /// belongs to. After `giving_up` the worker is told to give up.
+    /// Sends a request, and waits for the answer for at most `patience`. `op` is the attempt to
+    /// which it belongs. The request is cancelled after `cancel_after`, if that is set.
     ///
     /// # Errors
-    /// The worker is gone, broke the protocol, or was killed because it hung.
-    pub async fn ask<B: Backend>(
+    /// Returns an error if the worker is gone, broke the protocol, or was killed because it hung.
+    pub async fn request<B: Backend>(
         &mut self,
         context: &RunContext<B>,
         op: u64,
-        ask: RequestKind,
+        kind: RequestKind,
         patience: Duration,
-        giving_up: Option<Duration>,
-    ) -> Result<Answer, Silence> {
+        cancel_after: Option<Duration>,
+    ) -> Result<Answer, WorkerFailure> {
         self.has_cancelled = false;
         self.next_id += 1;
         let id = self.next_id;
-        let asked = ask.op();
-        self.grants.borrow_mut().asked = Some((id, op));
-        // If this fails, the listener has ended, and the reason is in `answers`.
-        let client = None;
-        self.requests.send(Request { id, client, ask }).ok();
+        let request = kind.op();
+        self.grants.borrow_mut().pending = Some((id, op));
+        // If this fails, the listener has ended, and `answers` contains the reason.
+        self.requests
+            .send(Request {
+                id,
+                client: None,
+                ask: kind,
+            })
+            .ok();
         let mut answer = pin!(answer_to(&mut self.answers, context, self.worker, id));
-        if let Some(giving_up) = giving_up {
-            let due_ns = context.clock.now_ns().saturating_add(nanos(giving_up));
+        if let Some(cancel_after) = cancel_after {
+            let due_ns = context.clock.now_ns().saturating_add(nanos(cancel_after));
             self.patience.as_mut().reset(context.clock.instant(due_ns));
             if let Either::Left((answer, _)) = select(answer.as_mut(), self.patience.as_mut()).await
             {
@@ -163,18 +168,18 @@ impl WorkerClient {
             self.patience.as_mut().reset(deadline);
             match select(answer.as_mut(), self.patience.as_mut()).await {
                 Either::Left((answer, _)) => return answer,
-                // The history says who stands still.
+                // The history states which component has stalled.
                 Either::Right(_) if context.backend.is_kept_from_answering(self.worker) => {}
                 Either::Right(_) => break,
             }
         }
         let detail = format!(
-            "no answer to `{asked}` within {} s (wait, command timeouts, longest fault, margin); killed",
+            "no answer to `{request}` within {} s (wait, command timeouts, longest fault, margin); killed",
             patience.as_secs_f64()
         );
         record_misbehaviour(context, self.worker, Misbehaviour::Hung, detail);
-        Err(Silence::Hung {
-            asked,
+        Err(WorkerFailure::Hung {
+            request,
             within: patience,
         })
     }
@@ -189,74 +194,74 @@ impl WorkerClient {
         }
     }
 
-    /// Waits until the worker is of no use any more, while it is asked nothing. Cancel-safe.
-    pub async fn silence<B>(&mut self, context: &RunContext<B>) -> Silence {
+    /// Waits until the worker fails, while no request is pending. Cancel-safe.
+    pub async fn failure<B>(&mut self, context: &RunContext<B>) -> WorkerFailure {
         match self.answers.next().await {
             Some(Ok((answered, _))) => {
                 let fault = ProtocolFault::wrong_id(self.next_id, answered).to_string();
                 record_misbehaviour(context, self.worker, Misbehaviour::OutOfTurn, fault.clone());
-                Silence::BrokeProtocol(fault)
+                WorkerFailure::BrokeProtocol(fault)
             }
-            Some(Err(silence)) => silence,
-            None => Silence::Gone("the line is closed".into()),
+            Some(Err(failure)) => failure,
+            None => WorkerFailure::Gone("the line is closed".into()),
         }
     }
 
-    /// Records an answer that does not fit what was asked. The worker is of no use after it.
-    pub fn broken_by<B>(
+    /// Records an answer that does not fit the request. The worker is unusable after it.
+    pub fn wrong_answer<B>(
         &self,
         context: &RunContext<B>,
         op: &'static str,
         answer: &Answer,
-    ) -> Silence {
+    ) -> WorkerFailure {
         let fault = ProtocolFault::wrong_answer(op, answer.reply()).to_string();
         record_misbehaviour(context, self.worker, Misbehaviour::OutOfTurn, fault.clone());
-        Silence::BrokeProtocol(fault)
+        WorkerFailure::BrokeProtocol(fault)
     }
 
-    /// True if the worker was told to give up its last request.
+    /// Returns `true` if the last request was cancelled.
     pub fn has_cancelled(&self) -> bool {
         self.has_cancelled
     }
 
-    /// True if the lock reported the lease of this operation as lost.
+    /// Returns `true` if the lock reported the lease of this operation as lost.
     pub fn has_lost(&self, op: u64) -> bool {
         self.grants.borrow().lost.contains(&op)
     }
 }
 
 async fn answer_to<B>(
-    answers: &mut Receiver<Result<(u64, Answer), Silence>>,
+    answers: &mut Receiver<Result<(u64, Answer), WorkerFailure>>,
     context: &RunContext<B>,
     worker: usize,
     id: u64,
-) -> Result<Answer, Silence> {
+) -> Result<Answer, WorkerFailure> {
     match answers.next().await {
         Some(Ok((answered, answer))) if answered == id => Ok(answer),
         Some(Ok((answered, _))) => {
             let fault = ProtocolFault::wrong_id(id, answered).to_string();
             record_misbehaviour(context, worker, Misbehaviour::OutOfTurn, fault.clone());
-            Err(Silence::BrokeProtocol(fault))
+            Err(WorkerFailure::BrokeProtocol(fault))
         }
-        Some(Err(silence)) => Err(silence),
-        None => Err(Silence::Gone("the line is closed".into())),
+        Some(Err(failure)) => Err(failure),
+        None => Err(WorkerFailure::Gone("the line is closed".into())),
     }
 }
 
-/// The task that listens to the worker.
+/// The task that receives the worker's output.
 struct OutputListener<B> {
     context: Rc<RunContext<B>>,
     worker: usize,
     grants: Rc<RefCell<Grants>>,
     loss_report: Rc<Notify>,
-    heard: Sender<Result<(u64, Answer), Silence>>,
+    replies: Sender<Result<(u64, Answer), WorkerFailure>>,
 }
 
 impl<B: Backend> OutputListener<B> {
     async fn listen(self, mut session: B::Session, mut to_send: Receiver<Request>) {
         let mut budget = OutputBudget::default();
         loop {
-            // In a fixed order: the random order of `select!` does not depend on the seed.
+            // In a fixed order, because the random order of `select!` does not depend on the seed.
             tokio::select! {
                 biased;
                 request = to_send.next() => match request {
@@ -264,17 +269,17 @@ impl<B: Backend> OutputListener<B> {
                     Some(request) => drop(session.send(request).await),
                     None => return,
                 },
-                heard = session.next() => {
-                    let line = self.line(&heard);
+                output = session.next() => {
+                    let line = self.line(&output);
                     if let Some(reason) = line.and_then(|line| budget.spend(line)) {
-                        self.misbehaved(Misbehaviour::OutOfTurn, reason.clone());
-                        self.heard.send(Err(Silence::BrokeProtocol(reason))).ok();
+                        self.record_misbehaviour(Misbehaviour::OutOfTurn, reason.clone());
+                        self.replies.send(Err(WorkerFailure::BrokeProtocol(reason))).ok();
                         session.stop_listening();
-                        // Nothing more is read, so its pipe fills and it stops. The buyer ends it,
-                        // and until then it is what it was in the history: alive.
+                        // Nothing more is read, so the worker's pipe fills and it stops. The client
+                        // ends it. Until then it counts as alive in the history, as before.
                         std::future::pending::<()>().await;
                     }
-                    if !self.take(heard) {
+                    if !self.handle(output) {
                         return;
                     }
                 }
@@ -282,53 +287,55 @@ impl<B: Backend> OutputListener<B> {
         }
     }
 
-    /// What a line is; `None`: it is none.
-    fn line(&self, heard: &WorkerOutput) -> Option<LineKind> {
+    /// Returns the kind of a line, or `None` if the output is not a line.
+    fn line(&self, output: &WorkerOutput) -> Option<LineKind> {
         let grants = self.grants.borrow();
-        let is_open = |id| {
-            let open = grants.asked.filter(|(asked, _)| *asked > grants.answered);
-            open.is_some_and(|(asked, _)| asked == id)
+        let is_pending = |id| {
+            let pending = grants
+                .pending
+                .filter(|(pending_id, _)| *pending_id > grants.answered);
+            pending.is_some_and(|(pending_id, _)| pending_id == id)
         };
-        Some(match heard {
-            WorkerOutput::Message(WorkerMessage::Reply { id, .. }) if is_open(*id) => {
+        Some(match output {
+            WorkerOutput::Message(WorkerMessage::Reply { id, .. }) if is_pending(*id) => {
                 LineKind::Answer
             }
             WorkerOutput::Message(WorkerMessage::Event(
                 Notification::Extended { token, .. } | Notification::Lost { token, .. },
-            )) if grants.of(token).is_some() => LineKind::Event,
+            )) if grants.operation(token).is_some() => LineKind::Event,
             WorkerOutput::Message(_) | WorkerOutput::Garbage(_) => LineKind::OutOfTurn,
             WorkerOutput::Exited(_) => return None,
         })
     }
 
-    /// False: there is no more output.
-    fn take(&self, heard: WorkerOutput) -> bool {
-        match heard {
+    /// Handles an output. Returns `false` if there is no more.
+    fn handle(&self, output: WorkerOutput) -> bool {
+        match output {
             WorkerOutput::Message(WorkerMessage::Reply { id, answer, .. }) => {
-                self.remember_answer(id, &answer);
-                self.heard.send(Ok((id, answer))).is_ok()
+                self.record_grant(id, &answer);
+                self.replies.send(Ok((id, answer))).is_ok()
             }
             WorkerOutput::Message(WorkerMessage::Event(notification)) => {
-                self.note(notification);
+                self.record_notification(notification);
                 true
             }
-            // Nothing that follows can be trusted, and nobody should wait for it.
+            // No later output can be trusted, so nothing waits for it.
             WorkerOutput::Garbage(line) => {
-                self.misbehaved(Misbehaviour::Garbage, line.to_string());
-                let broke = Silence::BrokeProtocol(line.to_string());
-                self.heard.send(Err(broke)).ok();
+                self.record_misbehaviour(Misbehaviour::Garbage, line.to_string());
+                let broke = WorkerFailure::BrokeProtocol(line.to_string());
+                self.replies.send(Err(broke)).ok();
                 false
             }
             WorkerOutput::Exited(reason) => {
-                self.heard.send(Err(Silence::Gone(reason))).ok();
+                self.replies.send(Err(WorkerFailure::Gone(reason))).ok();
                 false
             }
         }
     }
 
-    fn remember_answer(&self, id: u64, answer: &Answer) {
+    fn record_grant(&self, id: u64, answer: &Answer) {
         let mut grants = self.grants.borrow_mut();
-        let Some((_, op)) = grants.asked.filter(|(asked, _)| *asked == id) else {
+        let Some((_, op)) = grants.pending.filter(|(pending_id, _)| *pending_id == id) else {
             return;
         };
         grants.answered = id;
@@ -337,15 +344,15 @@ impl<B: Backend> OutputListener<B> {
         }
     }
 
-    fn note(&self, notification: Notification) {
+    fn record_notification(&self, notification: Notification) {
         let worker = self.worker;
         let token = notification.token();
-        let known = self.grants.borrow().of(token);
+        let known = self.grants.borrow().operation(token);
         let Some(op) = known else {
             let event = notification.event();
-            // A thread that renews may be faster than the one that writes the grant.
+            // The token may belong to a grant that is not written yet: a renewing thread can be faster.
             let fault = ProtocolFault::UnknownToken { event };
-            self.misbehaved(Misbehaviour::OutOfTurn, fault.to_string());
+            self.record_misbehaviour(Misbehaviour::OutOfTurn, fault.to_string());
             return;
         };
         // Events of the probe's own lease are not part of the run.
@@ -375,18 +382,18 @@ impl<B: Backend> OutputListener<B> {
         }
     }
 
-    fn misbehaved(&self, kind: Misbehaviour, detail: String) {
+    fn record_misbehaviour(&self, kind: Misbehaviour, detail: String) {
         record_misbehaviour(&self.context, self.worker, kind, detail);
     }
 }
 
-/// False for the client that takes the locks after the run: its number follows those of the workers.
+/// Returns `false` for the client that takes the locks after the run: its number follows those of the workers.
 fn is_worker_of_the_run<B>(context: &RunContext<B>, worker: usize) -> bool {
     worker < context.spec.scenario.workload.workers
 }
 
-/// Records misbehaviour of a worker. The client that takes the locks after the run is not one of the
-/// run's workers: if it misbehaves, nothing is known about the locks.
+/// Records misbehaviour of a worker. The client that takes the locks after the run does not belong
+/// to the run's workers: if it misbehaves, the final inspection has failed.
 fn record_misbehaviour<B>(
     context: &RunContext<B>,
     worker: usize,

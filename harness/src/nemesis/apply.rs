@@ -1,4 +1,4 @@
-//! Applies the actions of a fault to everything that it strikes.
+//! Applies the actions of a fault to all of its targets.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use picklock_scenarios::{
 };
 
 use super::active_faults::Undo;
-use super::clocks::ClockOf;
+use super::clocks::ClockOwner;
 use super::schedule::Nemesis;
 use crate::backend::{Backend, DataChange, Refusal};
 use crate::clock::nanos;
@@ -18,8 +18,8 @@ use crate::history::EventKind;
 use crate::proxy::{Effect, LinkFault};
 
 impl<B: Backend> Nemesis<B> {
-    /// Each step is recorded when it is done. On a refusal the caller ends the fault, which undoes
-    /// the steps before it.
+    /// Applies all actions of a fault, and records an undo step after each. If the backend refuses
+    /// an action, the caller ends the fault, which undoes the earlier ones.
     pub(super) async fn apply(
         &self,
         fault: u32,
@@ -34,7 +34,7 @@ impl<B: Backend> Nemesis<B> {
         for action in actions {
             match action {
                 Action::Worker(action) => {
-                    for worker in self.one_of_each(action, &target.workers) {
+                    for worker in self.one_per_process(action, &target.workers) {
                         let lasts = plan.duration.unwrap_or(LeaseDuration::ZERO);
                         let lasts = lasts.resolve(self.context.spec.ttl());
                         self.apply_to_worker(fault, action, worker, lasts).await?;
@@ -51,17 +51,17 @@ impl<B: Backend> Nemesis<B> {
                 }
                 Action::ShiftClocks(by) => {
                     let by_ns = by.resolve_ns(self.context.spec.ttl());
-                    let workers = target.workers.iter().copied().map(ClockOf::Worker);
-                    let nodes = target.nodes.iter().copied().map(ClockOf::Node);
+                    let workers = target.workers.iter().copied().map(ClockOwner::Worker);
+                    let nodes = target.nodes.iter().copied().map(ClockOwner::Node);
                     for clock in workers.chain(nodes) {
                         let backend = &*self.context.backend;
                         self.clocks.shift(backend, clock, fault, by_ns).await?;
                         self.active_faults.record(fault, Undo::ResetClock(clock));
                     }
                 }
-                Action::Stock(of_stock) => {
+                Action::Stock(stock_fault) => {
                     for worker in &target.workers {
-                        self.apply_to_stock(fault, of_stock, *worker);
+                        self.apply_to_stock(fault, stock_fault, *worker);
                     }
                 }
             }
@@ -69,13 +69,13 @@ impl<B: Backend> Nemesis<B> {
         Ok(())
     }
 
-    /// Of these workers one for each process, or each, if the action does not strike a whole process.
-    fn one_of_each(&self, action: WorkerAction, workers: &[usize]) -> Vec<usize> {
+    /// Returns one worker per process, or all workers if the action affects a single thread.
+    fn one_per_process(&self, action: WorkerAction, workers: &[usize]) -> Vec<usize> {
         let workload = &self.context.spec.scenario.workload;
-        let mut struck = BTreeSet::new();
+        let mut processes = BTreeSet::new();
         let is_first = |worker: &&usize| {
             action == WorkerAction::Block(TaskScope::Thread)
-                || struck.insert(workload.process_of(**worker))
+                || processes.insert(workload.process_of(**worker))
         };
         workers.iter().filter(is_first).copied().collect()
     }
@@ -109,15 +109,15 @@ impl<B: Backend> Nemesis<B> {
         Ok(())
     }
 
-    /// The kill is written down before it is done: a hold must never be longer than it was.
+    /// Kills a worker. The kill is recorded first, so that a hold is never recorded as too long.
     async fn kill(&self, fault: u32, worker: usize) -> Result<(), Refusal> {
         let peers = self.process_peers(worker);
         let mut living = peers.filter(|mate| self.context.live_workers.mark_down(*mate, true));
         let Some(first) = living.next() else {
-            return Err(Refusal::Failed(format!("worker {worker} was dead already")));
+            return Err(Refusal::Failed(format!("worker {worker} was already dead")));
         };
         for mate in std::iter::once(first).chain(living) {
-            self.active_faults.record(fault, Undo::ReviveWorker(mate));
+            self.active_faults.record(fault, Undo::RestartWorker(mate));
             self.context.recorder.write(EventKind::WorkerDown {
                 worker: mate,
                 by_fault: true,
@@ -130,7 +130,7 @@ impl<B: Backend> Nemesis<B> {
         Ok(())
     }
 
-    /// Nothing may come from the worker's process now.
+    /// Begins to watch the worker's process, which must not send data now.
     async fn expect_no_traffic_from(&self, fault: u32, worker: usize) {
         for mate in self.process_peers(worker) {
             self.freeze_monitor.begin(&self.context, fault, mate).await;
@@ -160,9 +160,9 @@ impl<B: Backend> Nemesis<B> {
             NodeAction::CutReplication => backend.cut_replication(node).await?,
             NodeAction::FailOver => {
                 backend.fail_over(node).await?;
-                self.clocks.replaced(node);
+                self.clocks.forget_node(node);
             }
-            // The schedule gives it a course of its own.
+            // The schedule handles it separately.
             NodeAction::FailOverBySentinels => {}
         }
         Ok(())
@@ -180,7 +180,7 @@ impl<B: Backend> Nemesis<B> {
         let ttl = self.context.spec.ttl();
         let effect = match action {
             LinkAction::Reset => {
-                let reason = "none of these connections was open";
+                let reason = "none of the connections was open";
                 return match backend.cut(Some(&target.workers), Some(&target.nodes)) {
                     0 => Err(Refusal::Failed(reason.into())),
                     _ => Ok(()),
@@ -195,9 +195,9 @@ impl<B: Backend> Nemesis<B> {
             LinkAction::Hold => Effect::Hold,
             LinkAction::Partition => Effect::Partition,
         };
-        // A counted fault that a frame started strikes that frame first, whatever else passes.
+        // A fault with a frame limit whose trigger is a frame first affects that frame, whatever else passes.
         let frame = location.frame.filter(|_| plan.frames.is_some());
-        // Whether its server has seen a command depends on which way the answer strikes.
+        // The direction of the answer decides whether the server sees the command.
         let direction = match action {
             LinkAction::Answer { executed: true, .. } => Some(Direction::Reply),
             LinkAction::Answer { .. } => Some(Direction::Request),
@@ -215,15 +215,15 @@ impl<B: Backend> Nemesis<B> {
         Ok(())
     }
 
-    fn apply_to_stock(&self, fault: u32, of_stock: StockFault, worker: usize) {
+    fn apply_to_stock(&self, fault: u32, stock_fault: StockFault, worker: usize) {
         let context = &self.context;
         let old = OldStock {
             as_of_ns: context.clock.now_ns(),
             left: context.stock.borrow().left(),
         };
-        context.stock_faults.impose(worker, of_stock, old);
+        context.stock_faults.impose(worker, stock_fault, old);
         self.active_faults
-            .record(fault, Undo::LiftStock(worker, of_stock));
+            .record(fault, Undo::LiftStock(worker, stock_fault));
     }
 
     async fn apply_to_data(
@@ -233,7 +233,7 @@ impl<B: Backend> Nemesis<B> {
         nodes: &[usize],
     ) -> Result<(), Refusal> {
         let change = match action {
-            DataAction::Evict(keys) => DataChange::Evict(self.keys_of(keys.as_deref())),
+            DataAction::Evict(keys) => DataChange::Evict(self.key_names(keys.as_deref())),
             DataAction::FlushAll => DataChange::FlushAll,
             DataAction::FlushScripts => DataChange::FlushScripts,
             DataAction::Exhaust(resource) => DataChange::Exhaust(*resource),
@@ -246,7 +246,7 @@ impl<B: Backend> Nemesis<B> {
                 self.active_faults.record(fault, step);
             }
         }
-        // If none of the keys exists, the fault has not struck.
+        // If none of the keys exists, the fault has affected nothing.
         if matches!(change, DataChange::Evict(_)) && evicted == 0 {
             let reason = "no lock was held: there was no key to evict";
             return Err(Refusal::Failed(reason.into()));
@@ -254,8 +254,8 @@ impl<B: Backend> Nemesis<B> {
         Ok(())
     }
 
-    /// The names of the keys with these numbers; `None`: of all.
-    fn keys_of(&self, numbers: Option<&[usize]>) -> Vec<String> {
+    /// Returns the names of the keys with these numbers, or all names if `numbers` is `None`.
+    fn key_names(&self, numbers: Option<&[usize]>) -> Vec<String> {
         let all = self.context.spec.keys();
         match numbers {
             None => all,

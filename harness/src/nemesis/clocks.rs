@@ -1,35 +1,37 @@
-//! By how much each wall clock is off, and which faults have set it.
+//! The offset of each wall clock, and the faults that have set it.
 //!
-//! Faults of one clock add up, and may end in any order. The backend is always told the sum, so
-//! telling it twice does no harm.
+//! The shifts of one clock add up, and may end in any order. The backend always receives the sum,
+//! so setting it twice does no harm.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use crate::backend::{Backend, Refusal};
 
-/// Whose clock it is.
+/// The owner of a wall clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum ClockOf {
-    /// The node's: that of its master.
+pub(super) enum ClockOwner {
+    /// A node, with the clock of its master.
     Node(usize),
-    /// The worker's.
+    /// A worker.
     Worker(usize),
 }
 
-/// All clocks that are off: by how many nanoseconds each fault has shifted each of them.
+/// The shifts of all clocks, in nanoseconds per fault.
 #[derive(Debug, Default)]
 pub(super) struct ClockShifts {
-    shifts: RefCell<BTreeMap<ClockOf, BTreeMap<u32, i64>>>,
+    shifts: RefCell<BTreeMap<ClockOwner, BTreeMap<u32, i64>>>,
 }
 
 impl ClockShifts {
-    /// A fault shifts a clock.
-    /// `Err`: the backend cannot do it. Then the clock is what it was.
+    /// Shifts a clock for a fault.
+    ///
+    /// # Errors
+    /// Returns an error if the backend cannot shift the clock. The clock is then unchanged.
     pub(super) async fn shift<B: Backend>(
         &self,
         backend: &B,
-        clock: ClockOf,
+        clock: ClockOwner,
         fault: u32,
         by_ns: i64,
     ) -> Result<(), Refusal> {
@@ -45,29 +47,29 @@ impl ClockShifts {
         set
     }
 
-    /// A fault's shift of a clock ends.
-    pub(super) async fn reset<B: Backend>(&self, backend: &B, clock: ClockOf, fault: u32) {
+    /// Ends a fault's shift of a clock.
+    pub(super) async fn reset<B: Backend>(&self, backend: &B, clock: ClockOwner, fault: u32) {
         if let Some(shifts) = self.shifts.borrow_mut().get_mut(&clock) {
             shifts.remove(&fault);
         }
-        // A dead one has the right offset when it comes back, and cannot be asked before.
+        // A dead component cannot be reached, and gets the right offset when it restarts.
         self.set(backend, clock).await.ok();
     }
 
-    /// The node has another master now, whose clock is right.
-    pub(super) fn replaced(&self, node: usize) {
-        self.shifts.borrow_mut().remove(&ClockOf::Node(node));
+    /// Forgets the shifts of a node that has a new master, whose clock is right.
+    pub(super) fn forget_node(&self, node: usize) {
+        self.shifts.borrow_mut().remove(&ClockOwner::Node(node));
     }
 
-    async fn set<B: Backend>(&self, backend: &B, clock: ClockOf) -> Result<(), Refusal> {
+    async fn set<B: Backend>(&self, backend: &B, clock: ClockOwner) -> Result<(), Refusal> {
         let off_ns = {
             let shifts = self.shifts.borrow();
-            let of_it = shifts.get(&clock).into_iter().flat_map(BTreeMap::values);
-            of_it.fold(0i64, |sum, by_ns| sum.saturating_add(*by_ns))
+            let shifts_of_clock = shifts.get(&clock).into_iter().flat_map(BTreeMap::values);
+            shifts_of_clock.fold(0i64, |sum, by_ns| sum.saturating_add(*by_ns))
         };
         match clock {
-            ClockOf::Node(node) => backend.set_node_clock(node, off_ns).await,
-            ClockOf::Worker(worker) => backend.set_worker_clock(worker, off_ns).await,
+            ClockOwner::Node(node) => backend.set_node_clock(node, off_ns).await,
+            ClockOwner::Worker(worker) => backend.set_worker_clock(worker, off_ns).await,
         }
     }
 }

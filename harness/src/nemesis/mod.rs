@@ -1,11 +1,11 @@
-//! The nemesis: what makes things go wrong, and when.
+//! The nemesis, which makes faults happen.
 //!
 //! - `schedule`: when faults start and end
-//! - `apply`: the actions of a fault, to everything that it strikes
-//! - `clocks`: by how much each wall clock is off
+//! - `apply`: the actions of a fault on all of its targets
+//! - `clocks`: the offset of each wall clock
 //! - `sentinels`: the failover that the Sentinels decide
-//! - `freeze_monitor`: the proof that a worker was frozen or dead
-//! - `active_faults`: the faults that have started, and what must be undone; `undo` does it
+//! - `freeze_monitor`: the evidence that a worker was frozen or dead
+//! - `active_faults`: the active faults and their undo steps, which `undo` executes
 
 mod active_faults;
 mod apply;

@@ -20,35 +20,34 @@ use crate::context::{DueFault, Location, RunContext};
 use crate::history::{ClockShift, EventKind, MissedBecause};
 use crate::proxy::ImposedId;
 
-/// How often it is checked whether a fault for so many frames has struck them all. The faults do
-/// not wait for it: it only decides when the history says that they have ended.
-const LOOK: Duration = Duration::from_millis(5);
+/// How often to check whether a fault with a frame limit has affected all its frames. The faults do
+/// not wait for the check. It only decides when the history records their end.
+const CHECK_INTERVAL: Duration = Duration::from_millis(5);
 
-/// What a moment was that meant the command that takes, where nobody could say it.
-const SUPPOSED: &str =
-    "the first command that names the key and may take it: what it did is not known";
+/// Description of the trigger if it is unknown which command took the lock.
+const ASSUMED_TRIGGER: &str =
+    "the first command that names the key and could take it: its effect is unknown";
 
-/// Why a fault that was there counts as missed.
-const NOTHING_PASSED: &str = "nothing passed that it could strike";
+/// Reason for a fault that was active but counts as missed.
+const NOTHING_PASSED: &str = "no message passed that the fault could affect";
 
-/// The part of a run that makes things go wrong.
+/// The component of a run that makes faults happen.
 pub struct Nemesis<B> {
     pub(super) context: Rc<RunContext<B>>,
     pub(super) active_faults: ActiveFaults,
     pub(super) clocks: ClockShifts,
     pub(super) freeze_monitor: FreezeMonitor,
     next_id: Cell<u32>,
-    /// The faults that strike so many frames and have not ended: their places in the plan, and what was imposed.
-    counted: RefCell<BTreeMap<u32, (usize, ImposedId)>>,
-    /// The links whose faults never end.
-    endless: RefCell<Vec<Target>>,
-    /// Faults of the plan that have started, or that the backend cannot apply.
+    /// The active faults with a frame limit, by fault id: their index in the plan, and the fault imposed on the links.
+    frame_limited: RefCell<BTreeMap<u32, (usize, ImposedId)>>,
+    /// The links with faults that never end.
+    endless_links: RefCell<Vec<Target>>,
+    /// Indices of faults that have started, or that the backend cannot apply.
     settled: RefCell<BTreeSet<usize>>,
 }
 
 impl<B: Backend> Nemesis<B> {
-    /// Plans the faults of a run. What the backend cannot apply is written into the history, and
-    /// never starts.
+    /// Plans the faults of a run. Faults that the backend cannot apply are recorded and never start.
     pub fn new(context: &Rc<RunContext<B>>, capabilities: &Capabilities) -> Rc<Self> {
         let nemesis = Nemesis {
             context: Rc::clone(context),
@@ -56,8 +55,8 @@ impl<B: Backend> Nemesis<B> {
             clocks: ClockShifts::default(),
             freeze_monitor: FreezeMonitor::default(),
             next_id: Cell::new(0),
-            counted: RefCell::default(),
-            endless: RefCell::default(),
+            frame_limited: RefCell::default(),
+            endless_links: RefCell::default(),
             settled: RefCell::default(),
         };
         for (index, plan) in nemesis.plans().iter().enumerate() {
@@ -70,9 +69,9 @@ impl<B: Backend> Nemesis<B> {
         Rc::new(nemesis)
     }
 
-    /// Starts each fault at its time or its event. Never ends by itself: dropping the future stops
-    /// new faults, and [`Nemesis::undo_all`] ends those that last. `ready` is told when the faults
-    /// that begin with the run have started.
+    /// Starts each fault at its time or its event. The future never completes: dropping it prevents
+    /// new faults, and [`Nemesis::undo_all`] ends the active ones. `ready` is notified when the
+    /// faults that begin with the run have started.
     pub async fn run(
         self: Rc<Self>,
         mut due: mpsc::UnboundedReceiver<DueFault>,
@@ -81,14 +80,14 @@ impl<B: Backend> Nemesis<B> {
         self.context.triggers.begin();
         let mut faults = JoinSet::new();
         for started in self.start_timed(&mut faults) {
-            // A fault whose task is gone has failed, and that is in the history.
+            // If a fault's task is gone, the fault has failed, which is in the history.
             started.await.unwrap_or_default();
         }
         ready.send(()).unwrap_or_default();
         while let Some(due) = due.recv().await {
             let nemesis = Rc::clone(&self);
             faults.spawn_local(async move {
-                // The receiver may be gone with its connection.
+                // The receiver may be gone together with its connection.
                 let started = || due.started.send(()).unwrap_or_default();
                 nemesis.start(due.plan, due.location, started).await;
             });
@@ -96,7 +95,7 @@ impl<B: Backend> Nemesis<B> {
         std::future::pending::<()>().await;
     }
 
-    /// Sets the faults with a time going. Returns what to wait for before the run begins.
+    /// Schedules the faults with a time. Returns the starts to wait for before the run begins.
     fn start_timed(self: &Rc<Self>, faults: &mut JoinSet<()>) -> Vec<oneshot::Receiver<()>> {
         let mut at_once = Vec::new();
         for (index, plan) in self.plans().iter().enumerate() {
@@ -123,7 +122,7 @@ impl<B: Backend> Nemesis<B> {
         at_once
     }
 
-    /// Ends every fault that has an end, and what the others are watched for.
+    /// Ends all active faults, and the watch of frozen workers.
     pub async fn undo_all(&self) {
         while let Some(id) = self.active_faults.last() {
             self.end(id).await;
@@ -131,8 +130,8 @@ impl<B: Backend> Nemesis<B> {
         self.freeze_monitor.end_all(&self.context);
     }
 
-    /// Writes down the planned faults that never started, and those that never end and struck nothing. For the time before
-    /// the others end: a fault that is told as missed right after its end could not be applied.
+    /// Records the planned faults that never started, and the endless ones that affected nothing. Must be called before
+    /// the other faults end: a fault that is recorded as missed right after its end could not be applied.
     pub fn settle(&self) {
         for (id, (index, imposed)) in self.counted.borrow().iter() {
             if self.active_faults.steps(*id).is_none()
@@ -145,28 +144,32 @@ impl<B: Backend> Nemesis<B> {
         let timed = self.plans().iter().enumerate();
         let too_late = timed.filter(|(index, plan)| plan.at.is_some() && !settled.contains(index));
         for (index, _) in too_late {
-            self.missed(index, "the run ended before its time came".into(), None);
+            self.missed(
+                index,
+                "the run ended before the time of the fault".into(),
+                None,
+            );
         }
-        for never in self.context.triggers.never_came() {
-            let passed = match never.passed.as_deref() {
+        for unfired in self.context.triggers.unfired() {
+            let passed = match unfired.passed.as_deref() {
                 None => String::new(),
-                Some([]) => ": no command passed where it waited for one".to_owned(),
+                Some([]) => ": no command passed there".to_owned(),
                 Some(all) => format!(": the commands that passed there were {}", all.join(", ")),
             };
-            let reason = format!("its moment never came{passed}");
-            self.missed(never.plan, reason, None);
+            let reason = format!("its trigger never fired{passed}");
+            self.missed(unfired.plan, reason, None);
         }
     }
 
-    /// Closes the connections on which a fault that never ends may keep something back. So the
-    /// command log says what became of it. For the very end of the run.
+    /// Closes the connections on which a fault that never ends may hold frames back, so that the
+    /// command log contains their fate. Called at the very end of the run.
     pub fn close_endless_links(&self) {
-        for Target { workers, nodes } in self.endless.take() {
+        for Target { workers, nodes } in self.endless_links.take() {
             self.context.backend.cut(Some(&workers), Some(&nodes));
         }
     }
 
-    /// Runs one fault from its start to its end. `started` is called when it has struck, or has
+    /// Runs one fault from its start to its end. Calls `started` when it has taken effect, or has
     /// turned out to be impossible.
     async fn start(&self, index: usize, location: Location, started: impl FnOnce()) {
         let plan = self.plans()[index].clone();
@@ -186,7 +189,7 @@ impl<B: Backend> Nemesis<B> {
         let id = self.begin(EventKind::FaultBegan {
             id: self.next_id.get(),
             fault: plan.kind.as_str().to_owned(),
-            detail: described(&plan, &target, ttl, location),
+            detail: describe(&plan, &target, ttl, location),
             workers: target.workers.clone(),
             nodes: target.nodes.clone(),
             clock,
@@ -199,21 +202,21 @@ impl<B: Backend> Nemesis<B> {
             return started();
         }
         if let Some(imposed) = plan.frames.and_then(|_| self.imposed(id)) {
-            self.counted.borrow_mut().insert(id, (index, imposed));
+            self.frame_limited.borrow_mut().insert(id, (index, imposed));
         }
-        let since_ns = self.struck(id, &plan, requested_at_ns);
+        let since_ns = self.record_fired(id, &plan, requested_at_ns);
         let lasts = plan.lasts();
         match lasts {
-            Lasts::AtOnce => self.keep(id),
+            Lasts::AtOnce => self.make_permanent(id),
             Lasts::Forever => {
                 if plan.kind.affects() == Affects::Links {
-                    self.endless.borrow_mut().push(target);
+                    self.endless_links.borrow_mut().push(target);
                 }
                 self.never_ends(id);
             }
             Lasts::For(span) if plan.kind.affects() == Affects::Nodes => {
                 let due_ns = since_ns.saturating_add(nanos(span.resolve(ttl)));
-                self.active_faults.is_due(id, due_ns);
+                self.active_faults.set_due(id, due_ns);
             }
             Lasts::For(_) | Lasts::Frames(_) => {}
         }
@@ -228,30 +231,30 @@ impl<B: Backend> Nemesis<B> {
                 let past = Duration::from_nanos(past_ns);
                 tokio::time::sleep(span.resolve(ttl).saturating_sub(past)).await;
             }
-            Lasts::Frames(frames) => self.all_fired(id, frames).await,
+            Lasts::Frames(frames) => self.wait_for_frames(id, frames).await,
             Lasts::Forever => return,
         }
         self.end(id).await;
     }
 
-    /// A fault that was asked for at this time has struck. Returns since when it counts.
-    fn struck(&self, id: u32, plan: &FaultPlan, requested_at_ns: u64) -> u64 {
-        // A worker is frozen from the signal on. That everything below it has stopped shows later, much
-        // later on a busy machine.
+    /// Records that a fault that was requested at `requested_at_ns` has fired. Returns the time from which it counts.
+    fn record_fired(&self, id: u32, plan: &FaultPlan, requested_at_ns: u64) -> u64 {
+        // A worker is frozen from the signal on. The confirmation that all its threads have stopped
+        // comes later, much later on a busy machine.
         if freezes_workers(plan) {
             return requested_at_ns;
         }
         if plan.kind.affects() == Affects::Nodes
-            && let Some(took_ms) = self.since_ms(requested_at_ns)
+            && let Some(took_ms) = self.delay_ms(requested_at_ns)
         {
-            let struck = EventKind::FaultFired { id, took_ms };
-            self.context.recorder.write(struck);
+            let fired = EventKind::FaultFired { id, took_ms };
+            self.context.recorder.write(fired);
         }
         self.context.clock.now_ns()
     }
 
-    /// Waits until a fault of links has struck as many frames as it was meant for.
-    async fn all_fired(&self, id: u32, frames: u32) {
+    /// Waits until a fault of links has affected as many frames as it is limited to.
+    async fn wait_for_frames(&self, id: u32, frames: u32) {
         let Some(imposed) = self.imposed(id) else {
             return;
         };
@@ -260,7 +263,7 @@ impl<B: Backend> Nemesis<B> {
         }
     }
 
-    /// What a fault has imposed on links; `None`: nothing, or it has ended.
+    /// Returns the fault that is imposed on the links, or `None` if there is none or it has ended.
     fn imposed(&self, id: u32) -> Option<ImposedId> {
         let steps = self.active_faults.steps(id)?;
         steps.into_iter().find_map(|step| match step {
@@ -275,7 +278,7 @@ impl<B: Backend> Nemesis<B> {
         (self.context.backend.frames_affected(imposed) == 0).then_some(index)
     }
 
-    /// Writes that a fault begins, and lists it. Returns its number.
+    /// Records that a fault begins, lists it, and returns its id.
     pub(super) fn begin(&self, began: EventKind) -> u32 {
         let id = self.next_id.get();
         self.next_id.set(id + 1);
@@ -284,37 +287,37 @@ impl<B: Backend> Nemesis<B> {
         id
     }
 
-    /// The number that the next fault gets.
+    /// Returns the id of the next fault.
     pub(super) fn next_id(&self) -> u32 {
         self.next_id.get()
     }
 
-    /// What the fault has done stays, whenever the fault ends.
-    fn keep(&self, id: u32) {
-        for step in self.active_faults.keep(id) {
-            if let Undo::ReviveWorker(worker) = step {
-                self.context.live_workers.lose(worker);
+    /// Makes the effects of the fault permanent, whenever it ends.
+    fn make_permanent(&self, id: u32) {
+        for step in self.active_faults.take_steps(id) {
+            if let Undo::RestartWorker(worker) = step {
+                self.context.live_workers.forbid_restart(worker);
             }
         }
     }
 
-    /// The fault stays, and the history tells of no end.
+    /// Removes a fault that never ends. The history contains no end of it.
     pub(super) fn never_ends(&self, id: u32) {
-        self.keep(id);
+        self.make_permanent(id);
         self.active_faults.remove(id);
     }
 
-    /// Undoes a fault, unless it has ended, and writes that it has.
+    /// Undoes a fault and records its end, unless it has ended already.
     pub(super) async fn end(&self, id: u32) {
         for step in self.active_faults.steps(id).unwrap_or_default() {
             self.undo(id, step).await;
         }
-        // It leaves the list only now. Should the run end while it is undone, `undo_all` does it
-        // again rather than not at all.
+        // The fault is removed only now. If the run ends during the undo steps, `undo_all` executes
+        // them again instead of not at all.
         let due_ns = self.active_faults.due_ns(id);
         if self.active_faults.remove(id) {
-            let unfired = self.unfired(id);
-            if let Some(late_ms) = due_ns.and_then(|due_ns| self.since_ms(due_ns)) {
+            let unfired = self.take_unfired(id);
+            if let Some(late_ms) = due_ns.and_then(|due_ns| self.delay_ms(due_ns)) {
                 let overran = EventKind::FaultOverran { id, late_ms };
                 self.context.recorder.write(overran);
             }
@@ -325,14 +328,14 @@ impl<B: Backend> Nemesis<B> {
         }
     }
 
-    /// How long ago this was; `None`: less than what matters to a lease.
-    fn since_ms(&self, then_ns: u64) -> Option<u64> {
+    /// Returns the time since `then_ns`, or `None` if it is too short to matter to a lease.
+    fn delay_ms(&self, then_ns: u64) -> Option<u64> {
         let late_ns = self.context.clock.now_ns().saturating_sub(then_ns);
         let late = Duration::from_nanos(late_ns);
         (late >= self.context.spec.shortest_delay()).then(|| millis(late))
     }
 
-    /// A fault did not strike, because the backend refused.
+    /// Records that a fault was missed because the backend refused it.
     pub(super) fn refused(&self, index: usize, refusal: &Refusal) {
         let because = match refusal {
             Refusal::NoFailover(_) => Some(MissedBecause::NoFailover),
@@ -357,9 +360,10 @@ impl<B: Backend> Nemesis<B> {
         let nodes = self.context.spec.nodes();
         let mut target = plan.target(location.worker, location.node, workers, nodes);
         if affects_processes(plan) {
-            let struck = std::mem::take(&mut target.workers).into_iter();
-            let struck: BTreeSet<usize> = struck.flat_map(|one| self.process_peers(one)).collect();
-            target.workers = struck.into_iter().collect();
+            let affected = std::mem::take(&mut target.workers).into_iter();
+            let affected: BTreeSet<usize> =
+                affected.flat_map(|one| self.process_peers(one)).collect();
+            target.workers = affected.into_iter().collect();
         }
         target
     }
@@ -375,7 +379,7 @@ fn freezes_workers(plan: &FaultPlan) -> bool {
     plan.actions().is_some_and(|all| all.iter().any(freezes))
 }
 
-/// True if whoever is struck is struck with the whole process.
+/// Returns `true` if the fault always affects whole processes.
 fn affects_processes(plan: &FaultPlan) -> bool {
     use WorkerAction::{Block, Freeze, Kill};
     let whole = |action: &Action| {
@@ -387,16 +391,17 @@ fn affects_processes(plan: &FaultPlan) -> bool {
     plan.actions().is_some_and(|all| all.iter().any(whole))
 }
 
-/// The fault in words, with what its moment was where that had to be supposed.
-fn described(plan: &FaultPlan, target: &Target, ttl: Duration, location: Location) -> String {
+/// Describes the fault, and its trigger if that had to be assumed.
+fn describe(plan: &FaultPlan, target: &Target, ttl: Duration, location: Location) -> String {
     let text = plan.describe(target, ttl);
-    match location.supposed {
-        false => text,
-        true => format!("{text}, at {SUPPOSED}"),
+    if location.supposed {
+        format!("{text}, at {ASSUMED_TRIGGER}")
+    } else {
+        text
     }
 }
 
-/// By how much a fault delays what passes, at most; `None`: it delays nothing.
+/// Returns the maximum delay of a fault, or `None` if it delays nothing.
 fn longest_delay(plan: &FaultPlan, ttl: Duration) -> Option<Duration> {
     plan.actions()?.iter().find_map(|action| match action {
         Action::Link(LinkAction::Delay { by, jitter }) => {

@@ -1,13 +1,11 @@
-//! A failover that the Sentinels decide. The only thing done to them is that their master is
-//! frozen.
+//! A failover that the Sentinels decide. The nemesis only freezes their master.
 //!
-//! The history tells it as three faults that overlap:
+//! The history records it as three overlapping faults:
 //!
 //! - `pause-node`: the master is frozen, until the Sentinels have promoted a replica or longer
-//! - `failover`: from the freezing until the old master has been made a replica. It begins this
-//!   early because clients may find the new master before we do
-//! - `stale-master`: the Sentinels have promoted a replica, all of them say so, and the old master
-//!   does not know it
+//! - `failover`: lasts from the freeze until the old master has become a replica. It begins this early because clients
+//!   may find the new master before the nemesis does
+//! - `stale-master`: all Sentinels report that they have promoted a replica, and the old master has not learnt of it
 
 use futures_util::future::join_all;
 use picklock_scenarios::{Action, DataAction, FaultPlan, NodeAction, Resource};
@@ -19,8 +17,8 @@ use crate::context::RunContext;
 use crate::history::EventKind;
 
 impl<B: Backend> Nemesis<B> {
-    /// `started` is called when the Sentinels have promoted a replica, and if the old master is to
-    /// continue at once, when it does.
+    /// Runs the failover. Calls `started` when the Sentinels have promoted a replica. If the old
+    /// master is to continue immediately, calls it when that happens.
     pub(super) async fn sentinel_failover(
         &self,
         index: usize,
@@ -41,20 +39,19 @@ impl<B: Backend> Nemesis<B> {
             self.refused(index, &refusal);
             return started();
         }
-        let thawed_after = self.plans()[index].duration;
-        let Some(thawed_after) = thawed_after.map(|span| span.resolve(self.context.spec.ttl()))
-        else {
+        let pause = self.plans()[index].duration;
+        let Some(pause) = pause.map(|span| span.resolve(self.context.spec.ttl())) else {
             for id in [frozen, failover].into_iter().chain(stale) {
                 self.never_ends(id);
             }
             return started();
         };
-        if thawed_after.is_zero() {
+        if pause.is_zero() {
             self.end(frozen).await;
             started();
         } else {
             started();
-            tokio::time::sleep(thawed_after).await;
+            tokio::time::sleep(pause).await;
             self.end(frozen).await;
         }
         let backend = &self.context.backend;
@@ -64,8 +61,8 @@ impl<B: Backend> Nemesis<B> {
         }
     }
 
-    /// Freezes the masters, and waits until the Sentinels have replaced them all. `stale` gets the
-    /// numbers of the faults that begin with that.
+    /// Freezes the masters, and waits until the Sentinels have replaced all of them. Appends the
+    /// ids of the `stale-master` faults to `stale`.
     async fn freeze_and_replace(
         &self,
         nodes: &[usize],
@@ -99,11 +96,11 @@ impl<B: Backend> Nemesis<B> {
     }
 }
 
-/// Sentinels take a master for dead that a busy machine holds up, and the new one need not have its keys. Where a fault
-/// of the plan silences servers, a failover is what it brings about.
+/// Records failovers that no fault caused. On a busy machine, Sentinels may replace a slow master, and the new master
+/// may not have its keys. Nothing is recorded if a fault of the plan may cause a failover.
 pub async fn record_unrequested_failovers<B: Backend>(context: &RunContext<B>) {
     let scenario = &context.spec.scenario;
-    if scenario.topology.sentinels == 0 || scenario.faults.iter().any(silences_nodes) {
+    if scenario.topology.sentinels == 0 || scenario.faults.iter().any(may_cause_failover) {
         return;
     }
     for node in 0..context.spec.nodes() {
@@ -115,9 +112,9 @@ pub async fn record_unrequested_failovers<B: Backend>(context: &RunContext<B>) {
     }
 }
 
-/// Whether the Sentinels may have to act, beside a failover that is left to them.
-fn silences_nodes(fault: &FaultPlan) -> bool {
-    let freeze_monitor = |action: &Action| match action {
+/// Returns `true` if the fault may cause a failover, or leaves one to the Sentinels.
+fn may_cause_failover(fault: &FaultPlan) -> bool {
+    let disables_node = |action: &Action| match action {
         Action::Node(NodeAction::Pause | NodeAction::Crash | NodeAction::FailOver) => true,
         Action::Data(DataAction::Exhaust(resource)) => *resource == Resource::Connections,
         _ => false,
@@ -126,5 +123,5 @@ fn silences_nodes(fault: &FaultPlan) -> bool {
         .actions()
         .unwrap_or_default()
         .iter()
-        .any(freeze_monitor)
+        .any(disables_node)
 }

@@ -1,4 +1,4 @@
-//! How the nemesis undoes what a fault has done.
+//! Executes the undo steps of a fault.
 
 use std::time::Duration;
 
@@ -11,21 +11,20 @@ use crate::backend::{Backend, DataChange, Refusal};
 use crate::clock::nanos;
 use crate::history::EventKind;
 
-/// How late a worker may say that it is not blocked any more, in addition to all waiting that the scenario causes: as
-/// late as it may answer anything.
+/// How late a worker may report that it is no longer blocked, in addition to all waits that the
+/// scenario causes. Any other answer may be equally late.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// So much earlier than was asked a task may go on: clocks of timers are not that exact.
-const A_MOMENT_NS: u64 = 5_000_000;
+/// How much earlier than requested a task may continue, because timers are not more precise.
+const TIMER_TOLERANCE_NS: u64 = 5_000_000;
 
 impl<B: Backend> Nemesis<B> {
     pub(super) async fn undo(&self, fault: u32, step: Undo) {
         let backend = &self.context.backend;
         let (what, undone) = match step {
-            // A worker or node that died in the meantime cannot continue; its death is in the
-            // history.
+            // A worker or node that died in the meantime cannot continue. Its death is in the history.
             Undo::ThawWorker(worker) => {
-                // Where another fault has frozen it too, it stays frozen until that one ends.
+                // If another fault has frozen the worker too, it stays frozen until that fault ends.
                 let mut is_free = true;
                 for mate in self.process_peers(worker) {
                     is_free &= self.freeze_monitor.end(&self.context, fault, mate);
@@ -41,22 +40,22 @@ impl<B: Backend> Nemesis<B> {
                 scope,
                 due_ns,
             } => {
-                let unblocked = self.unblocked(worker, scope, due_ns).await;
+                let unblocked = self.wait_until_unblocked(worker, scope, due_ns).await;
                 let blocked =
-                    unblocked.map(|at_ns| self.must_have_blocked(fault, worker, at_ns, due_ns));
+                    unblocked.map(|at_ns| self.check_block_duration(fault, worker, at_ns, due_ns));
                 (format!("block of worker {worker}"), blocked)
             }
             Undo::ResumeNode(node) => {
-                // Where another fault has paused it too, it stays paused until that one ends.
+                // If another fault has paused the node too, it stays paused until that fault ends.
                 if self.active_faults.leaves_paused(fault, node) {
                     return;
                 }
                 let resumed = backend.resume_node(node).await;
                 (format!("thaw of node {node}"), resumed)
             }
-            Undo::ReviveWorker(worker) => {
-                self.freeze_monitor.end_of(&self.context, worker);
-                return self.context.live_workers.revive(worker);
+            Undo::RestartWorker(worker) => {
+                self.freeze_monitor.end_for_restart(&self.context, worker);
+                return self.context.live_workers.allow_restart(worker);
             }
             Undo::RestartNode(node) => {
                 let restarted = backend.restart_node(node).await;
@@ -73,7 +72,7 @@ impl<B: Backend> Nemesis<B> {
                 return self.context.stock_faults.lift(worker, fault).await;
             }
         };
-        // A fault that stays although it should have ended is not part of the plan.
+        // A fault that outlasts its end is not part of the plan.
         if let Err(refusal) = undone {
             let reason = refusal.to_string();
             let recorder = &self.context.recorder;
@@ -81,8 +80,8 @@ impl<B: Backend> Nemesis<B> {
         }
     }
 
-    /// Waits until the worker is not blocked any more. One that never says so must not keep the run for ever.
-    async fn unblocked(
+    /// Waits until the worker is no longer blocked. A worker that never reports this must not delay the run forever.
+    async fn wait_until_unblocked(
         &self,
         worker: usize,
         scope: TaskScope,
@@ -94,12 +93,13 @@ impl<B: Backend> Nemesis<B> {
         let until_ns = due_ns.saturating_add(nanos(patience));
         let unblocked = context.backend.unblock_worker(worker, scope);
         let in_time = timeout_at(context.clock.instant(until_ns), unblocked).await;
-        in_time.unwrap_or_else(|_| Err(Refusal::Failed("it did not answer `block`".into())))
+        in_time.unwrap_or_else(|_| Err(Refusal::Failed("no answer to `block`".into())))
     }
 
-    /// A worker that says too early that it had been blocked was not.
-    fn must_have_blocked(&self, id: u32, worker: usize, until_ns: Option<u64>, due_ns: u64) {
-        let early_ns = until_ns.filter(|until_ns| until_ns.saturating_add(A_MOMENT_NS) < due_ns);
+    /// Records a breach if the worker reports too early that the block is over, because then it was not blocked.
+    fn check_block_duration(&self, id: u32, worker: usize, until_ns: Option<u64>, due_ns: u64) {
+        let early_ns =
+            until_ns.filter(|until_ns| until_ns.saturating_add(TIMER_TOLERANCE_NS) < due_ns);
         if let Some(arrived_at_ns) = early_ns {
             self.context.recorder.write(EventKind::FreezeBreach {
                 id,

@@ -1,4 +1,4 @@
-//! Runs plans, and keeps of each only what a search needs.
+//! Runs plans, and extracts from each run only what a search needs.
 
 use std::sync::Arc;
 
@@ -13,35 +13,35 @@ use crate::history::{EventKind, History};
 use crate::run_result::RunResult;
 use crate::sim::run_many;
 
-/// What a run has shown.
+/// The relevant results of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Shown {
-    /// Its finds.
+    /// The violations that count as counterexamples.
     pub violations: Vec<Violation>,
-    /// The properties that were neither held nor violated, although they apply.
+    /// The applicable properties that were neither held nor violated.
     pub inconclusive: Vec<Property>,
-    /// A fault of the plan did not strike.
+    /// Whether a fault of the plan did not fire.
     pub missed: bool,
-    /// Its moments in order, if they were asked for.
+    /// The injection points of the run in order, if they were requested.
     pub injection_points: Vec<InjectionPoint>,
-    /// What steers a hunt, if it was asked for.
+    /// The features that guide a hunt, if they were requested.
     pub(super) features: Features,
 }
 
-/// What to keep of a run besides its finds.
+/// Additional results to extract from a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Keep {
     /// Nothing.
     #[default]
     Nothing,
-    /// Its moments.
+    /// The injection points.
     InjectionPoints,
-    /// What steers a hunt: patterns of key history and protocol.
+    /// The features that guide a hunt: patterns of the key history and of the protocol.
     Features,
 }
 
-/// Runs the plans one after the other, and says of each what it has shown; `None`: its simulation did not end, or it
-/// does not fit the lock.
+/// Runs the plans one after the other. The result of a plan is `None` if its simulation did not end
+/// or it does not fit the lock.
 pub fn show(
     target: &Target,
     wanted: &ViolationFilter,
@@ -54,16 +54,14 @@ pub fn show(
     let fits: Vec<bool> = simulations.iter().map(Option::is_some).collect();
     let simulations = simulations.into_iter().flatten().collect();
     let wanted = Arc::new(wanted.clone());
-    let ran = run_many(simulations, move |result| shown(&result, &wanted, keep));
-    let mut ran = ran.into_iter();
-    let shown = fits.into_iter().map(|fits| match fits {
-        true => ran.next().and_then(Result::ok),
-        false => None,
-    });
-    shown.collect()
+    let results = run_many(simulations, move |result| shown(&result, &wanted, keep));
+    let mut results = results.into_iter();
+    fits.into_iter()
+        .map(|fits| if fits { results.next()?.ok() } else { None })
+        .collect()
 }
 
-/// The same for one plan.
+/// Runs a single plan like [`show`].
 pub fn show_one(
     target: &Target,
     wanted: &ViolationFilter,
@@ -75,7 +73,7 @@ pub fn show_one(
 }
 
 impl Shown {
-    /// What a history and its verdicts show.
+    /// Extracts the results from a history and its verdicts.
     pub fn new(history: &History, verdicts: &Verdicts, wanted: &ViolationFilter) -> Shown {
         let inconclusive = verdicts.iter().filter(|(property, verdict)| {
             verdict.status == Status::Unknown && wanted.counts(**property)

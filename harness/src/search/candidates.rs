@@ -1,4 +1,4 @@
-//! Candidates: the plans that shrinking tries in the place of another, pass by pass.
+//! Candidates: the plans that shrinking tries instead of another, pass by pass.
 
 use picklock_scenarios::{
     Affects, FaultPlan, LeaseDuration, Selection, SignedDuration, Trigger, TriggerEvent, Who,
@@ -12,10 +12,10 @@ use super::plan::{Plan, Target};
 use super::size::{ROUND, nodes_affected, size_of, trigger_rank};
 use crate::counterexamples::ViolationFilter;
 
-/// So many moments are tried for one fault, the simplest ones.
+/// Maximum number of injection points that are tried for one fault, the simplest ones.
 const MAX_INJECTION_POINTS: usize = 200;
 
-/// So many seeds are tried for what is smaller only with other latencies.
+/// Number of seeds that are tried for plans that are smaller only with other latencies.
 const SEEDS: u64 = 8;
 
 pub(super) struct Shrunken<'a> {
@@ -26,7 +26,7 @@ pub(super) struct Shrunken<'a> {
 /// One way to make a plan smaller.
 pub(super) type Pass = fn(&Shrunken<'_>, &Plan) -> Vec<Plan>;
 
-/// The most telling first.
+/// The passes, the most promising one first.
 pub(super) const PASSES: [Pass; 9] = [
     fewer_faults,
     fewer_workers,
@@ -51,7 +51,7 @@ fn fewer_faults(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     faults.map(|fault| plan.without(fault)).collect()
 }
 
-/// One worker less, each in turn: the others move up.
+/// Removes one worker, each in turn, and renumbers the others.
 fn fewer_workers(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     let workers = plan.scenario.workload.workers;
     if workers < 2 {
@@ -61,21 +61,22 @@ fn fewer_workers(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
         .rev()
         .filter_map(|gone| without_worker(plan, gone))
         .collect();
-    // Fewer meet less often, so each holds the lock for longer, too.
+    // Fewer workers compete less often, so try longer holds, too.
     let longer: Vec<Plan> = fewer.iter().map(held_longer).collect();
     fewer.extend(longer);
-    // With fewer workers an event can have another number.
-    and_moved(shrunken, fewer)
+    // With fewer workers an event may have another number.
+    with_moved_faults(shrunken, fewer)
 }
 
-/// These, and each with its faults at other moments.
-fn and_moved(shrunken: &Shrunken<'_>, mut plans: Vec<Plan>) -> Vec<Plan> {
+/// Returns these plans, and each of them with its faults at other injection points.
+fn with_moved_faults(shrunken: &Shrunken<'_>, mut plans: Vec<Plan>) -> Vec<Plan> {
     let moved = plans.iter().flat_map(|plan| moved_faults(shrunken, plan));
     plans.extend(moved.collect::<Vec<_>>());
     plans
 }
 
-/// The same with sections so long that who comes after a lease is still there when a fault of 1.5 leases is over.
+/// Returns the plan with sections so long that the client that holds the lock after a lease still
+/// holds it when a fault of 1.5 leases ends.
 fn held_longer(plan: &Plan) -> Plan {
     with_workload(plan, &|it| {
         (it.section, it.extend) = (LeaseDuration::Ttl(0.75), None);
@@ -88,7 +89,7 @@ fn with_workload(plan: &Plan, change: &dyn Fn(&mut Workload)) -> Plan {
     plan
 }
 
-/// `None`: a fault is about that worker.
+/// Returns the plan without a worker, or `None` if a fault concerns that worker.
 fn without_worker(plan: &Plan, gone: usize) -> Option<Plan> {
     let renumbered = |worker: usize| (worker != gone).then(|| worker - usize::from(worker > gone));
     let mut plan = plan.clone();
@@ -118,12 +119,12 @@ fn fewer_operations(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
         changed(&|it| it.stock = 2),
         changed(&|it| it.stock -= 1),
         changed(&|it| it.purchases = Some(1)),
-        changed(&|it| it.purchases = Some(it.purchases.map_or(2, |most| most.max(2) - 1))),
+        changed(&|it| it.purchases = Some(it.purchases.map_or(2, |count| count.max(2) - 1))),
     ];
-    and_moved(shrunken, fewer)
+    with_moved_faults(shrunken, fewer)
 }
 
-/// Each fault as each weaker one of the vocabulary at the same moment, and on fewer nodes.
+/// Replaces each fault by each weaker one of the fault model at the same injection point, and on fewer nodes.
 fn weaker_faults(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     let fault_model = shrunken.fault_model(plan);
     let mut weaker = Vec::new();
@@ -143,7 +144,7 @@ fn weaker_faults(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     weaker
 }
 
-/// Each setting as it usually is.
+/// Resets each setting to its default.
 fn usual_workload(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     let usual = Workload::default();
     let changes: [&dyn Fn(&mut Workload); 11] = [
@@ -193,7 +194,7 @@ fn rounder_times(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     rounder
 }
 
-/// Each fault at the first steps of anybody and of each worker, and at the first events of its sort.
+/// Moves each fault to the first steps of any worker and of each worker, and to the first events of the same kind.
 fn simpler_triggers(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     const STEPS: [TriggerEvent; 5] = [
         TriggerEvent::Granted,
@@ -212,17 +213,17 @@ fn simpler_triggers(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     for (index, fault) in plan.scenario.faults.iter().enumerate() {
         let mut injection_points = first.clone();
         if let Some(when) = &fault.when {
-            let mut of_anybody = when.clone();
-            of_anybody.worker = None;
-            let mut anywhere = of_anybody.clone();
+            let mut any_worker = when.clone();
+            any_worker.worker = None;
+            let mut anywhere = any_worker.clone();
             anywhere.node = None;
-            injection_points.extend([anywhere, of_anybody]);
+            injection_points.extend([anywhere, any_worker]);
         }
-        for moment in injection_points {
+        for trigger in injection_points {
             for nth in 1..=3 {
-                let mut moment = moment.clone();
-                moment.nth = nth;
-                simpler.push(plan.replacing(index, at(fault, moment)));
+                let mut trigger = trigger.clone();
+                trigger.nth = nth;
+                simpler.push(plan.replacing(index, moved_to(fault, trigger)));
             }
         }
     }
@@ -230,7 +231,7 @@ fn simpler_triggers(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     simpler
 }
 
-/// One fault or one worker less, with other latencies and choices.
+/// Removes one fault or one worker, with other latencies and choices.
 fn other_seeds(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     let mut smaller = fewer_faults(shrunken, plan);
     if plan.scenario.workload.workers > 1 {
@@ -246,7 +247,7 @@ fn other_seeds(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     seeded.collect()
 }
 
-/// Each fault at each other moment of the run without it.
+/// Moves each fault to each other injection point of the run without it.
 fn moved_faults(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     let mut moved = Vec::new();
     for (index, fault) in plan.scenario.faults.iter().enumerate() {
@@ -260,7 +261,7 @@ fn moved_faults(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
         let injection_points = shown.unwrap_or_default().injection_points;
         let mut injection_points: Vec<Plan> = injection_points
             .into_iter()
-            .map(|moment| plan.replacing(index, at(fault, moment.trigger)))
+            .map(|point| plan.replacing(index, moved_to(fault, point.trigger)))
             .collect();
         injection_points.sort_by_key(|plan| trigger_rank(&plan.scenario.faults[index]));
         injection_points.truncate(MAX_INJECTION_POINTS);
@@ -269,22 +270,22 @@ fn moved_faults(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     moved
 }
 
-/// The same fault at another moment. What it strikes is told by the moment, unless that has no node.
-fn at(fault: &FaultPlan, moment: Trigger) -> FaultPlan {
+/// Returns the fault at another trigger. The trigger determines its targets, unless it has no node.
+fn moved_to(fault: &FaultPlan, trigger: Trigger) -> FaultPlan {
     let by_node = match fault.nodes {
         Some(Selection::Word(who)) => who == Who::Same,
         Some(Selection::List(_)) => false,
-        // By default a fault of nodes strikes the one of its moment, and one of links strikes all.
+        // By default a fault of nodes affects its trigger's node, and a fault of links affects all links.
         None => fault.kind.affects() == Affects::Nodes,
     };
     let old_node = fault.when.as_ref().and_then(|when| when.node);
-    let nodes = match moment.on.is_message() {
+    let nodes = match trigger.on.is_message() {
         false if by_node => Some(Selection::List(vec![old_node.unwrap_or(0)])),
         _ => fault.nodes.clone(),
     };
     FaultPlan {
         at: None,
-        when: Some(moment),
+        when: Some(trigger),
         nodes,
         ..fault.clone()
     }

@@ -1,8 +1,8 @@
-//! The vocabulary: the faults that a sweep places at every moment, and that shrinking tries as weaker ones.
+//! The fault model: the faults that a sweep places at every injection point, and that shrinking tries as weaker ones.
 //!
-//! A fault strikes what its moment is about: the message, its link, its client, its node. At a step of the driver
-//! it strikes the client, or the nodes: one of them, or just as many as make a majority. A fault of one message is placed
-//! at messages only.
+//! A fault affects what its injection point concerns: the message, its link, its client or its
+//! node. At a step of the driver it affects the client, or the nodes: one of them, or a bare
+//! majority. A fault of one message is only placed at messages.
 
 use std::fmt;
 
@@ -11,14 +11,14 @@ use picklock_scenarios::{
     TriggerEvent, Who,
 };
 
-/// A group of faults, which a search can be restricted to.
+/// A group of faults, to which a search can be restricted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
-    /// Messages that are late or lost, connections that break, partitions.
+    /// Delayed and lost messages, broken connections, and partitions.
     Network,
-    /// Clients that stand still or die.
+    /// Clients that freeze or die.
     Clients,
-    /// Nodes that stand still, die, come back, refuse, or are replaced.
+    /// Nodes that freeze, die, restart, refuse commands, or are replaced.
     Nodes,
     /// Nodes that lose keys or scripts.
     Data,
@@ -36,7 +36,7 @@ impl Group {
         Group::Clocks,
     ];
 
-    /// The word that command lines use.
+    /// Returns the word that command lines use.
     pub fn as_str(self) -> &'static str {
         match self {
             Group::Network => "network",
@@ -47,7 +47,7 @@ impl Group {
         }
     }
 
-    /// The group of this name.
+    /// Returns the group with this name.
     pub fn named(word: &str) -> Option<Group> {
         Group::ALL.into_iter().find(|group| group.as_str() == word)
     }
@@ -61,17 +61,17 @@ impl fmt::Display for Group {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// At a message: it strikes that one, or its link.
+    /// At a message: affects the message or its link.
     Message,
     /// At a command only.
     Request,
-    /// At a message or a step: it strikes the client.
+    /// At a message or a step: affects the client.
     Client,
-    /// At a message or a step: it strikes nodes.
+    /// At a message or a step: affects nodes.
     Node,
 }
 
-/// One fault of the vocabulary, without its moment.
+/// One fault of the model, without its injection point.
 struct Row {
     group: Group,
     place: Place,
@@ -87,7 +87,7 @@ const fn by(factor: f64, back: bool) -> Option<SignedDuration> {
     Some(SignedDuration { span, back })
 }
 
-/// The vocabulary, weakest first.
+/// Returns the fault model, weakest faults first.
 fn rows() -> Vec<Row> {
     use FaultKind as Kind;
     let of = FaultPlan::new;
@@ -103,17 +103,17 @@ fn rows() -> Vec<Row> {
     };
     let lasts = |kind, factor| FaultPlan {
         duration: leases(factor),
-        ..of(kind)
+        ..plain(kind)
     };
     let delay = |factor| {
         one(FaultPlan {
             by: by(factor, false),
-            ..of(Kind::Delay)
+            ..plain(Kind::Delay)
         })
     };
     let clock = |kind, back| FaultPlan {
         by: by(1.5, back),
-        ..of(kind)
+        ..plain(kind)
     };
     let everywhere = |fault: FaultPlan| FaultPlan {
         nodes: Some(Selection::Word(Who::All)),
@@ -122,37 +122,37 @@ fn rows() -> Vec<Row> {
     let refuses = |error| {
         one(FaultPlan {
             error: Some(error),
-            ..of(Kind::Answer)
+            ..plain(Kind::Answer)
         })
     };
     vec![
         network(Place::Message, delay(0.5)),
         network(Place::Message, delay(1.2)),
-        network(Place::Message, one(of(Kind::Drop))),
-        network(Place::Message, of(Kind::Cut)),
-        network(Place::Client, everywhere(of(Kind::Cut))),
+        network(Place::Message, one(plain(Kind::Drop))),
+        network(Place::Message, plain(Kind::Cut)),
+        network(Place::Client, everywhere(plain(Kind::Cut))),
         network(Place::Message, lasts(Kind::Partition, 1.5)),
-        network(Place::Message, of(Kind::Partition)),
+        network(Place::Message, plain(Kind::Partition)),
         network(Place::Client, everywhere(lasts(Kind::Partition, 1.5))),
-        network(Place::Client, everywhere(of(Kind::Partition))),
+        network(Place::Client, everywhere(plain(Kind::Partition))),
         row(Group::Nodes, Place::Request, refuses(ServerError::Loading)),
         row(Group::Clients, Place::Client, lasts(Kind::PauseClient, 1.5)),
         row(Group::Clients, Place::Client, lasts(Kind::CrashClient, 0.1)),
-        row(Group::Clients, Place::Client, of(Kind::CrashClient)),
-        row(Group::Data, Place::Node, of(Kind::FlushScripts)),
+        row(Group::Clients, Place::Client, plain(Kind::CrashClient)),
+        row(Group::Data, Place::Node, plain(Kind::FlushScripts)),
         row(Group::Nodes, Place::Node, lasts(Kind::PauseNode, 1.5)),
         row(Group::Nodes, Place::Node, lasts(Kind::CrashNode, 0.02)),
-        row(Group::Nodes, Place::Node, of(Kind::CrashNode)),
-        row(Group::Data, Place::Node, of(Kind::Evict)),
+        row(Group::Nodes, Place::Node, plain(Kind::CrashNode)),
+        row(Group::Data, Place::Node, plain(Kind::Evict)),
         row(Group::Clocks, Place::Client, clock(Kind::ClockSkew, false)),
         row(Group::Clocks, Place::Client, clock(Kind::ClockSkew, true)),
         row(Group::Clocks, Place::Node, clock(Kind::ClockJump, false)),
-        row(Group::Nodes, Place::Node, of(Kind::CutReplication)),
-        row(Group::Nodes, Place::Node, of(Kind::Failover)),
+        row(Group::Nodes, Place::Node, plain(Kind::CutReplication)),
+        row(Group::Nodes, Place::Node, plain(Kind::Failover)),
     ]
 }
 
-/// What faults can be placed in a run, on so many nodes with so many replicas.
+/// The faults that can be placed in a run, given its nodes and replicas.
 #[derive(Debug)]
 pub struct FaultModel {
     rows: Vec<Row>,
@@ -166,38 +166,41 @@ impl fmt::Debug for Row {
 }
 
 impl FaultModel {
-    /// The faults of these groups that a run on `nodes` nodes can have.
+    /// Creates the model of the faults in these groups that are possible on `nodes` nodes.
     pub fn new(groups: &[Group], nodes: usize, topology: &Topology) -> FaultModel {
         let fits = |row: &Row| {
             groups.contains(&row.group)
                 && (topology.replicas > 0 || !needs_replicas(row.fault.kind))
-                // The link that a client has to its one node is all its links.
+                // A client with one node has only one link, so a fault of that link equals one of all links.
                 && (nodes > 1 || row.place != Place::Message || row.fault.frames.is_some())
         };
         let rows = rows().into_iter().filter(fits).collect();
         FaultModel { rows, nodes }
     }
 
-    /// Its faults in words, each once.
+    /// Describes each of the faults.
     pub fn describe(&self) -> Vec<String> {
-        self.rows.iter().map(|row| words(&row.fault)).collect()
+        self.rows
+            .iter()
+            .map(|row| describe_fault(&row.fault))
+            .collect()
     }
 
-    /// Every fault that can strike at this moment, weakest first.
-    pub fn at(&self, moment: &Trigger) -> Vec<FaultPlan> {
-        let placed = self.rows.iter().flat_map(|row| self.placed(row, moment));
+    /// Returns every fault that can fire at this trigger, weakest first.
+    pub fn at(&self, trigger: &Trigger) -> Vec<FaultPlan> {
+        let placed = self.rows.iter().flat_map(|row| self.placed(row, trigger));
         placed.collect()
     }
 
-    fn placed(&self, row: &Row, moment: &Trigger) -> Vec<FaultPlan> {
+    fn placed(&self, row: &Row, trigger: &Trigger) -> Vec<FaultPlan> {
         let same = || Some(Selection::Word(Who::Same));
         let fault = FaultPlan {
-            when: Some(moment.clone()),
+            when: Some(trigger.clone()),
             ..row.fault.clone()
         };
-        let at_message = moment.on.is_message();
+        let at_message = trigger.on.is_message();
         match row.place {
-            Place::Request if moment.on != TriggerEvent::Request => Vec::new(),
+            Place::Request if trigger.on != TriggerEvent::Request => Vec::new(),
             Place::Message | Place::Request if !at_message => Vec::new(),
             Place::Message | Place::Request => vec![FaultPlan {
                 workers: same(),
@@ -217,7 +220,7 @@ impl FaultModel {
                     nodes: Some(Selection::List((0..count).collect())),
                     ..fault.clone()
                 };
-                // One node, and a majority.
+                // One node, and a bare majority.
                 let mut counts = vec![1, self.nodes / 2 + 1];
                 counts.dedup();
                 counts.into_iter().map(first).collect()
@@ -230,8 +233,8 @@ pub(super) fn needs_replicas(kind: FaultKind) -> bool {
     matches!(kind, FaultKind::Failover | FaultKind::CutReplication)
 }
 
-/// The fault in the words of scenario files, without its moment.
-fn words(fault: &FaultPlan) -> String {
+/// Describes the fault in the words of scenario files, without its injection point.
+fn describe_fault(fault: &FaultPlan) -> String {
     let mut words = fault.kind.as_str().to_owned();
     if let Some(error) = fault.error {
         words.push_str(&format!(" {}", error.as_str()));

@@ -1,8 +1,8 @@
-//! Random plans for a hunt.
+//! Generates random plans for a hunt.
 //!
-//! With bias, most faults strike where locks break: while a lock is taken, extended or released, at the last unit, for
-//! about as long as a lease lasts, on just as many nodes as a quorum can lose, or one more. Without, everything that a
-//! plan can have is equally likely.
+//! With bias, most faults fire where locks tend to break: during an acquisition, an extension or a
+//! release, at the last unit of stock, for about the length of a lease, or on as many nodes as a
+//! quorum can lose, or one more. Without bias, every possible plan element is equally likely.
 
 use std::time::Duration;
 
@@ -20,49 +20,48 @@ use super::plan::Plan;
 use crate::rng;
 use crate::spec::LockSpec;
 
-/// What the plans of a hunt are drawn from.
+/// The settings from which the plans of a hunt are generated.
 #[derive(Debug, Clone, Copy)]
 pub struct Draw<'a> {
-    /// The lock.
+    /// The lock under test.
     pub lock: &'a LockSpec,
-    /// Servers, and what of the workload is not drawn.
+    /// The servers, and the part of the workload that is not generated.
     pub base: &'a Scenario,
     /// The groups of faults.
     pub groups: &'a [Group],
-    /// The seed of everything that is drawn.
+    /// Seed from which the plans are generated.
     pub seed: u64,
-    /// Everything is equally likely, and no plan is like an earlier one.
+    /// Whether all choices are equally likely and plans are independent of earlier ones.
     pub uniform: bool,
-    /// Which part of the plans, counted from 1, of how many.
+    /// Number of the shard, starting at 1, and the total number of shards.
     pub shard: (u64, u64),
 }
 
 impl Draw<'_> {
-    /// The plan with this number: one that fits the lock, and now and then one that differs from a kept one in one
-    /// thing.
+    /// Returns the plan with this number. It fits the lock, and half of the time it is a mutation of a remembered plan.
     pub fn plan(&self, number: u64, memory: &Memory) -> Plan {
-        let (shard, of) = self.shard;
-        let number = number * of + shard - 1;
+        let (shard, shards) = self.shard;
+        let number = number * shards + shard - 1;
         let fits = |plan: &Plan| plan.scenario.check_for(self.lock.nodes).is_ok();
-        let kept = memory.kept();
-        if !self.uniform && !kept.is_empty() && number.is_multiple_of(2) {
-            // Later plans were harder to reach.
-            let back = (number / 2 % 16) as usize * kept.len() / 24;
-            let plan = self.mutated(&kept[kept.len() - 1 - back], number, memory);
+        let remembered = memory.plans();
+        if !self.uniform && !remembered.is_empty() && number.is_multiple_of(2) {
+            // Prefers later plans, which were harder to reach.
+            let back = (number / 2 % 16) as usize * remembered.len() / 24;
+            let plan = self.mutated(&remembered[remembered.len() - 1 - back], number, memory);
             if fits(&plan) {
                 return plan;
             }
         }
-        // The draws of one number are apart from those of all others.
-        let mut draws = (0..32).map(|draw| self.drawn(number ^ (draw << 56), memory));
-        draws.find(fits).unwrap_or_else(|| Plan {
+        // The attempts of one number use other streams than those of all other numbers.
+        let mut attempts = (0..32).map(|attempt| self.draw(number ^ (attempt << 56), memory));
+        attempts.find(fits).unwrap_or_else(|| Plan {
             scenario: self.base.clone(),
             seed: number,
         })
     }
 
-    /// What is drawn for a number.
-    fn drawn(&self, number: u64, memory: &Memory) -> Plan {
+    /// Generates the plan for a number.
+    fn draw(&self, number: u64, memory: &Memory) -> Plan {
         let mut rng = rng::stream(self.seed, "hunt", number);
         let mut plan = Plan {
             scenario: Scenario {
@@ -79,7 +78,7 @@ impl Draw<'_> {
         plan
     }
 
-    /// A plan that differs from this one in one thing.
+    /// Returns a mutation of the plan, which differs in one element.
     fn mutated(&self, plan: &Plan, number: u64, memory: &Memory) -> Plan {
         let mut rng = rng::stream(self.seed, "hunt: mutation", number);
         let mut plan = plan.clone();
@@ -102,15 +101,16 @@ impl Draw<'_> {
         plan
     }
 
-    /// The same fault at another event of its sort, or for another time.
+    /// Moves the fault to another event of the same kind, or changes its duration.
     fn shift(&self, rng: &mut StdRng, fault: &mut FaultPlan) {
         if fault.duration.is_some() && rng.random_bool(0.3) {
             fault.duration = Some(self.span(rng));
         } else if let Some(when) = &mut fault.when {
             let by = rng.random_range(1..4);
-            when.nth = match rng.random_bool(0.5) {
-                true => when.nth + by,
-                false => when.nth.saturating_sub(by).max(1),
+            when.nth = if rng.random_bool(0.5) {
+                when.nth + by
+            } else {
+                when.nth.saturating_sub(by).max(1)
             };
         } else {
             fault.at = Some(self.time(rng));
@@ -121,10 +121,10 @@ impl Draw<'_> {
         let workers = rng.random_range(2..5);
         let purchases = rng.random_range(1..4);
         let keys = one_of(rng, &[1, 1, 1, 1, 1, 1, 2]);
-        let most = i64::from(purchases) * workers as i64;
+        let max_sold = i64::from(purchases) * workers as i64;
         let section = LeaseDuration::Ttl(one_of(rng, &[0.02, 0.1, 0.1, 0.3, 0.5, 0.8]));
         let extends = rng.random_bool(0.3) && section.resolve(LEASE) >= LEASE / 10;
-        let third = |span: LeaseDuration| match span {
+        let quarter = |span: LeaseDuration| match span {
             LeaseDuration::Ttl(factor) => LeaseDuration::Ttl(factor / 4.0),
             absolute => absolute,
         };
@@ -132,10 +132,10 @@ impl Draw<'_> {
         Workload {
             workers,
             keys,
-            stock: rng.random_range(1..=most),
+            stock: rng.random_range(1..=max_sold),
             purchases: Some(purchases),
             section,
-            extend: extends.then(|| third(section)),
+            extend: extends.then(|| quarter(section)),
             ttl: LeaseDuration::Absolute(ttl),
             update: rarely(rng, 0.15, Update::Write, Update::Decrement),
             start: rarely(rng, 0.15, StartOrder::OneFirst, StartOrder::Together),
@@ -155,17 +155,18 @@ impl Draw<'_> {
             false => fault.at = Some(self.time(rng)),
         }
         let nodes = plan.scenario.topology.nodes.unwrap_or(self.lock.nodes);
-        self.strike(rng, &mut fault, workload.workers, nodes);
-        self.fill(rng, &mut fault);
+        self.choose_targets(rng, &mut fault, workload.workers, nodes);
+        self.set_parameters(rng, &mut fault);
         fault
     }
 
-    /// The kinds of a fault beside those that a plan has already; with bias, some stand there more than once.
+    /// Returns the kinds from which another fault is drawn, given the plan's faults. With bias,
+    /// some kinds occur more than once.
     fn kinds(&self, faults: &[FaultPlan]) -> Vec<FaultKind> {
         let has_replicas = self.lock.replicas.max(self.base.topology.replicas) > 0;
         let kinds = FaultKind::all().filter(|kind| {
-            let group = group_of(*kind);
-            group.is_some_and(|group| self.groups.contains(&group))
+            let kind_group = group(*kind);
+            kind_group.is_some_and(|group| self.groups.contains(&group))
                 && (has_replicas || !needs_replicas(*kind))
         });
         let mut kinds: Vec<FaultKind> = kinds.collect();
@@ -178,7 +179,7 @@ impl Draw<'_> {
                 Kind::Delay,
                 Kind::Drop,
                 Kind::CrashNode,
-                // Who gives nodes replicas wants to know what they are worth.
+                // A topology with replicas should exercise them, so draw these faults more often.
                 Kind::CutReplication,
                 Kind::CutReplication,
                 Kind::Failover,
@@ -186,7 +187,7 @@ impl Draw<'_> {
             ];
             let often = often.into_iter().filter(|kind| kinds.contains(kind));
             kinds.extend(often.collect::<Vec<_>>());
-            // What a replica lacks shows when it takes over.
+            // Data that a replica lacks is only noticed when the replica takes over.
             let has = |kind| faults.iter().any(|fault| fault.kind == kind);
             if has(Kind::CutReplication) && !has(Kind::Failover) {
                 kinds.extend(vec![Kind::Failover; kinds.len()]);
@@ -205,7 +206,7 @@ impl Draw<'_> {
         use TriggerEvent as On;
         let at_message = match kind.affects() {
             Affects::Workers => 0.0,
-            // What befalls a node counts while somebody holds the lock, and that is told by steps.
+            // A fault of a node matters while a client holds the lock, which the driver's steps show.
             Affects::Nodes if !self.uniform => 0.4,
             _ => 0.7,
         };
@@ -236,7 +237,7 @@ impl Draw<'_> {
         if self.uniform || rng.random_bool(0.5) {
             when.worker = rng.random_bool(0.5).then_some(worker);
         }
-        // Each client takes such a step once for each purchase.
+        // Each client takes such a step once per purchase.
         let purchases = workload.purchases.unwrap_or(u32::MAX);
         if !self.uniform && !on.is_message() && when.worker.is_some() {
             when.nth = when.nth.min(purchases);
@@ -257,7 +258,7 @@ impl Draw<'_> {
                 on == On::Reply && when.during == Some(Phase::Acquire) && rng.random_bool(0.7);
             when.names_key = rng.random_bool(0.3);
         }
-        // The last unit, or the last but one.
+        // The last or the second-to-last unit.
         if on == On::StockRead && !self.uniform && rng.random_bool(0.5) {
             when.stock = Some(rng.random_range(1..=workload.stock.min(2)));
             when.nth = 1;
@@ -265,14 +266,21 @@ impl Draw<'_> {
         when
     }
 
-    fn strike(&self, rng: &mut StdRng, fault: &mut FaultPlan, workers: usize, nodes: usize) {
+    fn choose_targets(
+        &self,
+        rng: &mut StdRng,
+        fault: &mut FaultPlan,
+        workers: usize,
+        nodes: usize,
+    ) {
         let on = fault.when.as_ref().map(|when| when.on);
         let affects = fault.kind.affects();
         if affects != Affects::Nodes {
             let same = on.is_some() && rng.random_bool(0.85);
-            fault.workers = Some(match same {
-                true => Selection::Word(Who::Same),
-                false => Selection::List(vec![rng.random_range(0..workers)]),
+            fault.workers = Some(if same {
+                Selection::Word(Who::Same)
+            } else {
+                Selection::List(vec![rng.random_range(0..workers)])
             });
         }
         if affects != Affects::Workers {
@@ -281,17 +289,18 @@ impl Draw<'_> {
             let is_down = matches!(fault.kind, FaultKind::Partition | FaultKind::Hold);
             let rarely = is_down && nodes > 1 && !self.uniform;
             let same = at_node && rng.random_bool(if rarely { 0.2 } else { 0.7 });
-            let least = nodes / 2 + 1;
-            let counts = [1, least.saturating_sub(1).max(1), least, nodes];
-            fault.nodes = Some(match same {
-                true => Selection::Word(Who::Same),
-                false => Selection::List((0..one_of(rng, &counts)).collect()),
+            let majority = nodes / 2 + 1;
+            let counts = [1, majority.saturating_sub(1).max(1), majority, nodes];
+            fault.nodes = Some(if same {
+                Selection::Word(Who::Same)
+            } else {
+                Selection::List((0..one_of(rng, &counts)).collect())
             });
         }
     }
 
-    /// The fields that only some kinds have.
-    fn fill(&self, rng: &mut StdRng, fault: &mut FaultPlan) {
+    /// Sets the parameters that only some kinds have.
+    fn set_parameters(&self, rng: &mut StdRng, fault: &mut FaultPlan) {
         use FaultKind as Kind;
         let one_message = rng.random_bool(0.7);
         match fault.kind {
@@ -309,7 +318,7 @@ impl Draw<'_> {
                 fault.duration = Some(self.span(rng));
             }
             Kind::CrashNode | Kind::CrashClient if one_message => {
-                // Back before a lease is over, else nothing is lost by it.
+                // The node usually restarts before a lease has expired, because otherwise nothing is lost.
                 let spans = [0.02, 0.02, 0.1, 0.5, 1.5];
                 fault.duration = Some(LeaseDuration::Ttl(one_of(rng, &spans)));
             }
@@ -333,23 +342,24 @@ impl Draw<'_> {
     }
 
     fn span(&self, rng: &mut StdRng) -> LeaseDuration {
-        LeaseDuration::Ttl(match self.uniform {
-            false => one_of(rng, &[0.1, 0.3, 0.6, 0.9, 1.0, 1.1, 1.2, 1.5, 1.5, 2.0]),
-            true => f64::from(rng.random_range(1..30)) / 10.0,
+        LeaseDuration::Ttl(if self.uniform {
+            f64::from(rng.random_range(1..30)) / 10.0
+        } else {
+            one_of(rng, &[0.1, 0.3, 0.6, 0.9, 1.0, 1.1, 1.2, 1.5, 1.5, 2.0])
         })
     }
 
-    /// When a fault starts that waits for no event.
+    /// Returns the start time of a fault without a trigger.
     fn time(&self, rng: &mut StdRng) -> LeaseDuration {
         LeaseDuration::Ttl(f64::from(rng.random_range(0..40)) / 10.0)
     }
 }
 
-/// Any lease: durations of plans are relative to it.
+/// An arbitrary lease, because the durations of plans are relative to it.
 const LEASE: Duration = Duration::from_secs(1);
 
-/// The group of a kind; `None`: hunts do not use it.
-fn group_of(kind: FaultKind) -> Option<Group> {
+/// Returns the group of a kind, or `None` if hunts do not use it.
+fn group(kind: FaultKind) -> Option<Group> {
     use FaultKind as Kind;
     Some(match kind {
         Kind::Delay | Kind::Drop | Kind::Hold | Kind::Cut | Kind::Partition => Group::Network,
@@ -362,15 +372,16 @@ fn group_of(kind: FaultKind) -> Option<Group> {
         | Kind::Exhaust => Group::Nodes,
         Kind::Evict | Kind::FlushScripts | Kind::FlushAll => Group::Data,
         Kind::ClockJump | Kind::ClockSkew => Group::Clocks,
-        // A lock that believes what it is told has been lied to; what only some topologies have; and what is new.
+        // Untrue answers deceive any lock that believes them. The others exist only in some topologies, or are new.
         _ => return None,
     })
 }
 
 fn rarely<T>(rng: &mut StdRng, probability: f64, rare: T, usual: T) -> T {
-    match rng.random_bool(probability) {
-        true => rare,
-        false => usual,
+    if rng.random_bool(probability) {
+        rare
+    } else {
+        usual
     }
 }
 

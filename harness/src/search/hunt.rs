@@ -1,8 +1,8 @@
-//! A hunt: random plans, steered by what is new.
+//! A hunt: random plans, guided by new patterns.
 //!
-//! Plans are made and run in generations, and what a generation has shown is looked at in the order of its numbers, so
-//! that a hunt does not depend on the number of threads. A plan whose run shows a [pattern](super::novelty) for the
-//! first time is kept, and half of the later plans differ from a kept one in one thing.
+//! Plans are generated and run in generations, and the results of a generation are evaluated in the order of the plans,
+//! so that a hunt does not depend on the number of threads. A plan whose run shows a [pattern](super::novelty) for the
+//! first time is remembered. Half of the later plans are mutations of a remembered one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,39 +17,39 @@ use super::share::share;
 use super::sweep::{Progress, Tried};
 use crate::counterexamples::ViolationFilter;
 
-/// Plans in a generation, and how many of them a thread runs at a time.
+/// Number of plans in a generation. The next constant is the number of plans that a thread runs in one batch.
 const GENERATION: u64 = 128;
 const CHUNK: usize = 16;
 
-/// What is hunted.
+/// The settings of a hunt.
 #[derive(Debug, Clone)]
 pub struct Hunt {
-    /// The lock.
+    /// The lock under test.
     pub target: Target,
-    /// Servers, and what of the workload is not drawn.
+    /// The servers, and the part of the workload that is not generated.
     pub base: Scenario,
-    /// What the plans are drawn from.
+    /// Seed from which the plans are generated.
     pub seed: u64,
     /// The groups of faults.
     pub groups: Vec<Group>,
-    /// What counts as a find.
+    /// Which violations count as counterexamples.
     pub wanted: ViolationFilter,
-    /// The most plans; `None`: until it is stopped.
+    /// Maximum number of plans, or `None` to continue until stopped.
     pub runs: Option<u64>,
-    /// Without bias and memory, to compare with.
+    /// Whether to draw plans uniformly, without bias and memory, for comparison.
     pub uniform: bool,
-    /// Which part of the plans, counted from 1, of how many. Each part has a memory of its own.
+    /// Number of the shard, starting at 1, and the total number of shards. Each shard has its own memory.
     pub shard: (u64, u64),
 }
 
 impl Hunt {
-    /// Tries plans, so many at a time, until there were enough or `stop` is set. `tell` is called after each generation.
-    /// Returns what was tried, and how many patterns that has shown.
+    /// Tries plans on `threads` threads, until the maximum is reached or `stop` is set. Calls
+    /// `on_progress` after each generation. Returns the result and the number of distinct patterns.
     pub fn run(
         &self,
         threads: usize,
         stop: &AtomicBool,
-        mut tell: impl FnMut(&Progress<'_>),
+        mut on_progress: impl FnMut(&Progress<'_>),
     ) -> (Tried, u64) {
         let (mut memory, mut next) = (Memory::default(), 0);
         let mut tried = Tried {
@@ -64,36 +64,36 @@ impl Hunt {
             uniform: self.uniform,
             shard: self.shard,
         };
-        let most = self.runs.map(|runs| self.own_part(runs));
-        while most.is_none_or(|most| next < most) && !stop.load(Ordering::Relaxed) {
-            let end = most.unwrap_or(u64::MAX).min(next + GENERATION);
+        let max = self.runs.map(|runs| self.own_part(runs));
+        while max.is_none_or(|max| next < max) && !stop.load(Ordering::Relaxed) {
+            let end = max.unwrap_or(u64::MAX).min(next + GENERATION);
             let plans: Vec<(u64, Plan)> = (next..end)
                 .map(|number| (number, draw.plan(number, &memory)))
                 .collect();
-            let ran = self.run_generation(&plans, threads, stop);
-            for (number, plan, shown) in ran {
+            let results = self.run_generation(&plans, threads, stop);
+            for (number, plan, shown) in results {
                 let place = (plan.scenario.faults.len(), vec![number]);
                 tried.add(&plan, &place, shown.as_ref());
-                // A plan whose fault did not strike is the run of a smaller one.
+                // A plan whose fault did not fire has the same run as a smaller plan.
                 if let Some(shown) = shown.filter(|shown| !shown.missed) {
                     memory.add(plan, &shown.features);
                 }
             }
             next = end;
-            tell(&Progress {
+            on_progress(&Progress {
                 schedules: tried.schedules,
-                done: most.map(|most| next as f64 / most as f64),
+                done: max.map(|max| next as f64 / max as f64),
                 counterexamples: &tried.counterexamples,
             });
         }
-        tried.complete = most.is_some_and(|most| next >= most);
+        tried.complete = max.is_some_and(|max| next >= max);
         (tried, memory.patterns())
     }
 
-    /// How many of so many plans are in this part.
+    /// Returns how many of `runs` plans belong to this shard.
     fn own_part(&self, runs: u64) -> u64 {
-        let (shard, of) = self.shard;
-        runs / of + u64::from(runs % of >= shard)
+        let (shard, shards) = self.shard;
+        runs / shards + u64::from(runs % shards >= shard)
     }
 
     fn run_generation(
@@ -102,7 +102,7 @@ impl Hunt {
         threads: usize,
         stop: &AtomicBool,
     ) -> Vec<(u64, Plan, Option<Shown>)> {
-        let mut ran = Vec::new();
+        let mut results = Vec::new();
         let work = |chunk: &[(u64, Plan)]| {
             let only: Vec<Plan> = chunk.iter().map(|(_, plan)| plan.clone()).collect();
             let shown = show(&self.target, &self.wanted, &only, Keep::Features);
@@ -114,9 +114,9 @@ impl Hunt {
                 .collect::<Vec<_>>()
         };
         share(plans.chunks(CHUNK), threads, stop, work, |part| {
-            ran.extend(part);
+            results.extend(part);
         });
-        ran.sort_by_key(|(number, ..)| *number);
-        ran
+        results.sort_by_key(|(number, ..)| *number);
+        results
     }
 }

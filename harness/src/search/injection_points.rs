@@ -1,8 +1,8 @@
-//! The moments of a run: every event at which a fault can strike.
+//! The injection points of a run: all events at which a fault can fire.
 //!
-//! Each is a trigger, so that a fault with it strikes in the very event when the same run is made again: until
-//! then, the run is the same. A request or a reply is told by its link, its command, what the worker was asked
-//! for, and its number among those.
+//! Each has a trigger, so that a fault with this trigger fires at exactly this event when the run
+//! is repeated: until then, both runs are equal. A request or a reply is identified by its link,
+//! its command, the worker's request, and its number among these.
 
 use std::collections::HashMap;
 
@@ -11,17 +11,17 @@ use picklock_scenarios::{Trigger, TriggerEvent};
 use crate::context::SeenEvent;
 use crate::run_result::RunResult;
 
-/// An event at which a fault can strike.
+/// An event at which a fault can fire.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InjectionPoint {
-    /// What a fault waits for to strike there.
+    /// The trigger that fires at this event.
     pub trigger: Trigger,
-    /// A fault of the run has struck there.
-    pub struck: bool,
+    /// Whether a fault of the run has fired there.
+    pub fired: bool,
 }
 
-/// All moments of a run that logs its commands, in order. The client that looks at the locks after the run is not among
-/// the workers.
+/// Returns all injection points of a run that logs its commands, in order. The client that inspects
+/// the locks after the run does not count.
 pub fn injection_points(result: &RunResult) -> Vec<InjectionPoint> {
     let workers = result.history.header.workers;
     let mut counts = HashMap::new();
@@ -29,20 +29,20 @@ pub fn injection_points(result: &RunResult) -> Vec<InjectionPoint> {
     let seen = seen.filter(|event| event.worker < workers);
     seen.map(|event| {
         let (on, worker, node) = (event.on, event.worker, event.node);
-        let sort = (on, worker, node, &event.command, event.during);
-        let nth = counts.entry(sort).or_insert(0);
+        let kind = (on, worker, node, &event.command, event.during);
+        let nth = counts.entry(kind).or_insert(0);
         *nth += 1;
         InjectionPoint {
             trigger: trigger(event, *nth),
-            struck: event.struck,
+            fired: event.fired,
         }
     })
     .collect()
 }
 
-/// The moments from the last one on at which a fault has struck: at that one, another fault can strike as well.
+/// Returns the injection points from the last one on at which a fault has fired. Another fault can fire there as well.
 pub fn since_last_fired(injection_points: &[InjectionPoint]) -> &[InjectionPoint] {
-    let last = injection_points.iter().rposition(|moment| moment.struck);
+    let last = injection_points.iter().rposition(|point| point.fired);
     &injection_points[last.unwrap_or(0)..]
 }
 
@@ -62,7 +62,7 @@ pub(super) fn at_worker(on: TriggerEvent, worker: usize, nth: u32) -> Trigger {
     }
 }
 
-/// The first such event, at this worker or at any.
+/// Creates the trigger for the first such event, at this worker or at any.
 pub(super) fn event(on: TriggerEvent, worker: Option<usize>) -> Trigger {
     Trigger {
         on,

@@ -1,28 +1,27 @@
-//! Search: the smallest plan that breaks a lock, or how much was tried.
+//! Search: finds the smallest plan that breaks a lock, or reports how much was tried.
 //!
-//! Everything is simulated. Nothing here prints, reads a clock, or keeps a file.
+//! All runs are simulated. Nothing here prints, reads a clock or saves a file.
 //!
 //! # Why a sweep misses nothing
 //!
-//! A run follows from its plan alone. A fault whose moment has not come changes nothing, so until its moment a run
-//! with the fault is the run without it: every moment that is listed comes. A test counts on from each moment and
-//! finds that there is no further one.
+//! A run depends only on its plan. A fault changes nothing before its injection point, so until then
+//! the run equals the run without the fault, and every listed injection point is reached. A test
+//! checks each injection point, and that there is no further one.
 //!
-//! # What is folded
+//! # Pruning
 //!
-//! Plans that are the same run as one that is made are not run.
+//! Plans whose run equals that of another plan are not run.
 //!
-//! **Order.** Let a plan have the faults *a* and *b*, and let *b* strike before *a* does. Until *a* strikes, the run is
-//! that of the plan with *b* alone. So *a*'s moment is a moment of that run, not before *b* struck, and the plan is
-//! below that of *b*; if that moment does not come there, the run is that of *b* alone. Below a plan only moments are
-//! tried that are not before its last fault struck; all others are below another plan. A second fault at the very moment
-//! of the first is tried, too.
+//! **Order.** Consider a plan with the faults *a* and *b*, where *b* fires before *a*. Until *a* fires, the run equals
+//! that of the plan with only *b*. So *a*'s injection point is one of that run, not before *b* fired, and the plan is a
+//! child of the plan with *b*. If the injection point does not occur there, the run is that of *b* alone. Therefore the
+//! children of a plan only use injection points that are not before its last fault fired. All others are children of
+//! another plan. A second fault at the same injection point as the first is tried, too.
 //!
-//! Nothing else is folded. It seems that a fault of the next message could as well start at the step before it; a test
-//! refuted that. What an event waits for lets others that happen at the same time go first, and the run is another one.
-//! Two deaths of a client can leave the same run behind, and then a second fault need be placed after one of them only.
-//! That was built, and taken out: it folds a tenth of all pairs, but the shortest, and saves less than a twentieth of the
-//! time.
+//! Nothing else is pruned. A fault of the next message might seem to be equivalent to one at the step before it, but a
+//! test refuted that: while an event waits for its fault, simultaneous events overtake it, and the run differs. Two
+//! deaths of a client can lead to the same run, so that a second fault is only needed after one of them. This was built
+//! and removed again: it prunes a tenth of all pairs, but the shortest ones, and saves less than 5 % of the time.
 
 mod attempt;
 mod candidates;
@@ -50,8 +49,8 @@ pub use shrink::{Demand, shrink};
 pub use shrink_all::{Effort, shrink_all};
 pub use sweep::{Progress, Sweep, SweepError, Tried};
 
-/// Plans that have the same violation in the same shape.
+/// Plans that have the same violation with the same signature.
 pub type CounterexampleGroup = crate::counterexamples::CounterexampleGroup<Plan>;
 
-/// All finds of a search, by violation and shape.
+/// All counterexamples of a search, by violation and signature.
 pub type Counterexamples = crate::counterexamples::Counterexamples<Plan>;

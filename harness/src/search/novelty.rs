@@ -1,7 +1,7 @@
-//! Patterns of key history and protocol: what a hunt takes for new, remembers, and steers by.
+//! Recognizes new patterns of the key history and the protocol, which guide a hunt.
 //!
-//! A pattern is three steps of one lock that follow each other, each without names and times: what happened, and
-//! whether it was by or to the client that was granted the lock last.
+//! A pattern is three consecutive steps of one lock, without names and times: the kind of each
+//! event, and whether it concerns the client that was granted the lock last.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,16 +14,16 @@ use crate::history::{Event, EventKind, History, KeyChange, KeyName};
 
 const STEPS: usize = 3;
 
-/// What of a history steers a hunt.
+/// The features of a history that guide a hunt.
 #[derive(Debug, Clone, Default)]
 pub struct Features {
-    /// Its patterns, each once, by a hash that is the same in every run of this program.
+    /// The distinct patterns, as hashes that are the same in every run of this program.
     pub patterns: Vec<u64>,
-    /// What workers were asked for while their commands changed keys.
+    /// The phases in which commands of workers changed keys.
     pub phases: HashSet<Phase>,
 }
 
-/// What of a history steers a hunt.
+/// Extracts the features from a history.
 pub fn features(history: &History) -> Features {
     let (mut found, mut phases) = (BTreeSet::new(), HashSet::new());
     let mut last_granted = None;
@@ -35,7 +35,7 @@ pub fn features(history: &History) -> Features {
         if let EventKind::Granted { worker, .. } = event.what {
             last_granted = Some(worker);
         }
-        // The driver's steps go together, and those of each node.
+        // The driver's steps form one sequence, and the steps of each node another.
         let node = match &event.what {
             EventKind::KeyChanged { node, why, .. } => {
                 if let KeyChange::Command(command) = why {
@@ -86,53 +86,53 @@ fn step(event: &Event, last_granted: Option<usize>) -> Option<u64> {
     })
 }
 
-fn hash(of: &impl Hash) -> u64 {
+fn hash(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
-    of.hash(&mut hasher);
+    value.hash(&mut hasher);
     hasher.finish()
 }
 
-/// So many plans are kept, the latest ones.
-const MAX_KEPT: usize = 512;
+/// Maximum number of remembered plans. The latest ones are kept.
+const MAX_PLANS: usize = 512;
 
-/// What a hunt remembers.
+/// The memory of a hunt.
 #[derive(Debug, Default)]
 pub struct Memory {
     patterns: HashSet<u64>,
-    kept: Vec<Plan>,
+    plans: Vec<Plan>,
     phases: HashSet<Phase>,
 }
 
 impl Memory {
-    /// The plans that have shown something new.
-    pub(super) fn kept(&self) -> &[Plan] {
-        &self.kept
+    /// Returns the plans that have shown a new pattern.
+    pub(super) fn plans(&self) -> &[Plan] {
+        &self.plans
     }
 
-    /// How many patterns were shown.
+    /// Returns the number of distinct patterns.
     pub fn patterns(&self) -> u64 {
         self.patterns.len() as u64
     }
 
-    /// True if the lock has changed a key in this phase, as far as is known.
+    /// Returns `true` if the lock has changed a key in this phase, or if nothing is known yet.
     pub(super) fn has_seen(&self, phase: Phase) -> bool {
         self.phases.is_empty() || self.phases.contains(&phase)
     }
 
-    /// Keeps the plan if its history shows a pattern for the first time.
+    /// Remembers the plan if its history shows a pattern for the first time.
     pub fn remember(&mut self, plan: Plan, history: &History) {
         self.add(plan, &features(history));
     }
 
-    /// The same of what is known of the history.
+    /// Remembers a plan by the features of its history.
     pub(super) fn add(&mut self, plan: Plan, shown: &Features) {
         self.phases.extend(&shown.phases);
         let before = self.patterns.len();
         self.patterns.extend(&shown.patterns);
         if self.patterns.len() > before {
-            self.kept.push(plan);
-            if self.kept.len() > MAX_KEPT {
-                self.kept.remove(0);
+            self.plans.push(plan);
+            if self.plans.len() > MAX_PLANS {
+                self.plans.remove(0);
             }
         }
     }

@@ -1,7 +1,7 @@
-//! Plans: what one run of a search does.
+//! Plans: the input of one run of a search.
 //!
-//! A plan is a small workload with a list of faults. Each fault has its own moment and is valid by itself, so that
-//! any part of the list is a plan as well.
+//! A plan is a small workload with a list of faults. Each fault has its own injection point and is
+//! valid by itself, so any part of the list is a plan as well.
 
 use picklock_scenarios::{FaultPlan, Scenario};
 
@@ -19,7 +19,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The same with one more fault.
+    /// Returns the plan with one more fault.
     #[must_use]
     pub fn with(&self, fault: FaultPlan) -> Plan {
         let mut plan = self.clone();
@@ -27,7 +27,7 @@ impl Plan {
         plan
     }
 
-    /// The same without one of its faults.
+    /// Returns the plan without one of its faults.
     #[must_use]
     pub fn without(&self, fault: usize) -> Plan {
         let mut plan = self.clone();
@@ -35,7 +35,7 @@ impl Plan {
         plan
     }
 
-    /// The same with another fault in the place of one.
+    /// Returns the plan with one fault replaced.
     #[must_use]
     pub fn replacing(&self, fault: usize, by: FaultPlan) -> Plan {
         let mut plan = self.clone();
@@ -43,7 +43,8 @@ impl Plan {
         plan
     }
 
-    /// The kinds of its faults, and at what they strike: `pause-client at reply SET during acquire`. Sorted.
+    /// Returns the kinds of its faults and their injection points, such as `pause-client at reply
+    /// SET during acquire`, sorted.
     pub fn signature(&self) -> Vec<String> {
         let affects = self.affects();
         let mut signature: Vec<String> = affects
@@ -53,14 +54,14 @@ impl Plan {
         signature
     }
 
-    /// The kind of each fault, and the sort of its moment: `reply SET during acquire`.
+    /// Returns the kind of each fault, and the kind of its injection point, such as `reply SET during acquire`.
     pub(super) fn affects(&self) -> impl Iterator<Item = (&'static str, String)> {
         let faults = self.scenario.faults.iter();
-        faults.map(|fault| (fault.kind.as_str(), trigger_of(fault)))
+        faults.map(|fault| (fault.kind.as_str(), describe_trigger(fault)))
     }
 }
 
-fn trigger_of(fault: &FaultPlan) -> String {
+fn describe_trigger(fault: &FaultPlan) -> String {
     let Some(when) = &fault.when else {
         return "a time".to_owned();
     };
@@ -77,16 +78,16 @@ fn trigger_of(fault: &FaultPlan) -> String {
 /// The lock that a search tries to break.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// Its code.
+    /// The lock's code.
     pub lock: LockFactory,
-    /// Its part of a specification.
+    /// The lock's part of a specification.
     pub spec: LockSpec,
-    /// Which servers are modelled.
+    /// The servers that are modelled.
     pub servers: ServerChoice,
 }
 
 impl Target {
-    /// A lock with its default options, on the default server.
+    /// Creates a target for a lock with its default options, on the default server.
     pub fn new(lock: LockFactory) -> Target {
         Target {
             spec: lock.spec(&std::collections::BTreeMap::new()),
@@ -95,12 +96,12 @@ impl Target {
         }
     }
 
-    /// How many nodes a run of this scenario has.
+    /// Returns the number of nodes in a run of this scenario.
     pub fn nodes(&self, scenario: &Scenario) -> usize {
         scenario.topology.nodes.unwrap_or(self.spec.nodes)
     }
 
-    /// The specification of a plan's run; `None`: the plan does not fit the lock.
+    /// Returns the specification of a plan's run, or `None` if the plan does not fit the lock.
     pub fn run_spec(&self, plan: &Plan) -> Option<RunSpec> {
         let spec = RunSpec {
             servers: self.servers.clone(),
@@ -109,7 +110,7 @@ impl Target {
         spec.resolved().ok()
     }
 
-    /// The simulation of a plan; `None`: the plan does not fit the lock.
+    /// Returns the simulation of a plan, or `None` if the plan does not fit the lock.
     pub(crate) fn simulation(&self, plan: &Plan, logs_commands: bool) -> Option<Simulation> {
         Some(Simulation {
             spec: self.run_spec(plan)?,

@@ -1,7 +1,7 @@
-//! Whether a violation hangs on the latencies of one run.
+//! Checks whether a violation depends on the latencies of one run.
 //!
-//! In the simulation a message takes 50 to 250 µs, and nothing else takes any time. A find that needs just these
-//! latencies, or a fault that ends in just that millisecond, does not come again on servers.
+//! In the simulation a message takes 50 to 250 µs, and nothing else takes any time. A counterexample that requires
+//! exactly these latencies, or a fault that ends in exactly that millisecond, does not recur on servers.
 
 use picklock_scenarios::{FaultKind, FaultPlan, LeaseDuration, Selection};
 
@@ -11,37 +11,37 @@ use crate::counterexamples::{Violation, ViolationFilter};
 
 #[derive(Clone, Copy)]
 enum Fastest {
-    /// None: all are alike.
-    Nobody,
+    /// All clients are equally fast.
+    Neither,
     First,
     Last,
 }
 
-/// Other runs of a plan: how long its faults last, in hundredths, and who is fast. Each has a seed of its own.
-const OTHERS: [(u32, Fastest); 6] = [
-    (100, Fastest::Nobody),
+/// Variations of a plan: the duration of its faults in per cent, and the fastest client. Each has its own seed.
+const VARIATIONS: [(u32, Fastest); 6] = [
+    (100, Fastest::Neither),
     (100, Fastest::First),
-    (95, Fastest::Nobody),
+    (95, Fastest::Neither),
     (95, Fastest::Last),
-    (105, Fastest::Nobody),
+    (105, Fastest::Neither),
     (105, Fastest::First),
 ];
 
-/// True if the plan has the violation with other latencies and choices, too: also when clients differ in speed, and when
-/// faults are over a little sooner or later.
+/// Returns `true` if the plan also has the violation with other latencies and choices, with clients
+/// of different speed, and with slightly shorter or longer faults.
 pub(super) fn is_robust(target: &Target, plan: &Plan, violation: Violation) -> bool {
     let wanted = ViolationFilter {
         properties: vec![violation.property],
         outlived_lease: true,
     };
     let workers = plan.scenario.workload.workers;
-    (1..).zip(OTHERS).all(|(seed, (hundredths, fastest))| {
+    (1..).zip(VARIATIONS).all(|(seed, (hundredths, fastest))| {
         let mut other = Plan {
             seed: plan.seed.wrapping_add(seed),
             ..stretched(plan, f64::from(hundredths) / 100.0)
         };
         let slow = (1..workers).filter_map(|rank| match fastest {
-            Fastest::Nobody => None,
+            Fastest::Neither => None,
             Fastest::First => Some(slowness(rank, rank)),
             Fastest::Last => Some(slowness(workers - 1 - rank, rank)),
         });
@@ -51,7 +51,7 @@ pub(super) fn is_robust(target: &Target, plan: &Plan, violation: Violation) -> b
     })
 }
 
-/// The same with faults that last so much longer.
+/// Returns a copy of `plan` with all fault durations multiplied by `factor`.
 fn stretched(plan: &Plan, factor: f64) -> Plan {
     let mut plan = plan.clone();
     for fault in &mut plan.scenario.faults {
@@ -65,7 +65,8 @@ fn stretched(plan: &Plan, factor: f64) -> Plan {
     plan
 }
 
-/// Each message of a client is late by so many hundredths of a lease, for as long as locks are taken for the first time.
+/// Returns a fault that delays each message of a client by `hundredths` of a lease, during the time
+/// when clients first take their locks.
 fn slowness(worker: usize, hundredths: usize) -> FaultPlan {
     FaultPlan {
         at: Some(LeaseDuration::ZERO),

@@ -1,8 +1,8 @@
-//! Shrinking: the smallest plan that still has the same violation, by the same cause.
+//! Shrinking: finds the smallest plan that still has the same violation with the same cause.
 //!
-//! Candidates are tried pass by pass, the most telling first; the first one that is smaller and has the violation takes
-//! the place of the plan, and all begins anew. What is smaller is one order ([`Size`](super::size)), so it ends. Every candidate is a
-//! valid scenario by itself, or is not tried.
+//! Candidates are tried pass by pass, the most promising pass first. The first candidate that is
+//! smaller and has the violation replaces the plan, and the passes restart. The [size](super::size)
+//! is a total order, so this terminates. Every candidate is a valid scenario; others are not tried.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,23 +13,23 @@ use super::robust::is_robust;
 use super::size::size_of;
 use crate::counterexamples::{Violation, ViolationFilter};
 
-/// So many candidates are run at a time: the first of them that is good ends the rest.
+/// Number of candidates per batch. The first successful one in it ends the batch.
 const CHUNK: usize = 24;
 
-/// What a plan must show to be good.
+/// The property that a shrunk plan must keep.
 #[derive(Debug, Clone, Copy)]
 pub struct Demand {
     /// The violation.
     pub violation: Violation,
-    /// With other latencies, too.
+    /// Whether the violation must also occur with other latencies.
     pub robust: bool,
 }
 
-/// The smallest plan that is found to show what is demanded, from one that does. At most `budget` candidates are run,
-/// and those that have to be steady a few times more.
+/// Returns the smallest plan found that meets the demand, starting from one that does. Runs at most
+/// `budget` candidates, and several more runs for each candidate that must be robust.
 pub fn shrink(target: &Target, plan: Plan, demand: Demand, budget: u64, stop: &AtomicBool) -> Plan {
     let mut shrinking = Shrinking {
-        of: Shrunken {
+        context: Shrunken {
             target,
             wanted: ViolationFilter {
                 properties: vec![demand.violation.property],
@@ -43,7 +43,7 @@ pub fn shrink(target: &Target, plan: Plan, demand: Demand, budget: u64, stop: &A
     let mut plan = plan;
     'again: loop {
         for pass in PASSES {
-            let candidates = pass(&shrinking.of, &plan);
+            let candidates = pass(&shrinking.context, &plan);
             if let Some(smaller) = shrinking.first_smaller(&plan, candidates) {
                 plan = smaller;
                 continue 'again;
@@ -57,7 +57,7 @@ pub fn shrink(target: &Target, plan: Plan, demand: Demand, budget: u64, stop: &A
 }
 
 struct Shrinking<'a> {
-    of: Shrunken<'a>,
+    context: Shrunken<'a>,
     demand: Demand,
     left: u64,
     stop: &'a AtomicBool,
@@ -68,9 +68,9 @@ impl Shrinking<'_> {
         self.left == 0 || self.stop.load(Ordering::Relaxed)
     }
 
-    /// The first candidate that is smaller than the plan and shows what is demanded.
+    /// Returns the first candidate that is smaller than the plan and meets the demand.
     fn first_smaller(&mut self, plan: &Plan, candidates: Vec<Plan>) -> Option<Plan> {
-        let target = self.of.target;
+        let target = self.context.target;
         let size = size_of(plan, target);
         let smaller = candidates.into_iter().filter(|one| {
             size_of(one, target) < size && one.scenario.check_for(target.spec.nodes).is_ok()
@@ -80,10 +80,10 @@ impl Shrinking<'_> {
             if self.is_over() {
                 return None;
             }
-            let room = usize::try_from(self.left).unwrap_or(usize::MAX);
-            let chunk = &chunk[..chunk.len().min(room)];
+            let remaining = usize::try_from(self.left).unwrap_or(usize::MAX);
+            let chunk = &chunk[..chunk.len().min(remaining)];
             self.left -= chunk.len() as u64;
-            let shown = show(target, &self.of.wanted, chunk, Keep::Nothing);
+            let shown = show(target, &self.context.wanted, chunk, Keep::Nothing);
             for (candidate, shown) in chunk.iter().zip(shown) {
                 let has_it = shown
                     .is_some_and(|it| !it.missed && it.violations.contains(&self.demand.violation));

@@ -1,4 +1,4 @@
-//! All finds of a search, shrunk.
+//! Shrinks all counterexamples of a search.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,18 +10,19 @@ use super::shrink::{Demand, shrink};
 use super::{CounterexampleGroup, Counterexamples};
 use crate::counterexamples::{ViolationFilter, worth_shrinking};
 
-/// How much work goes into shrinking.
+/// Limits for the work of shrinking.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort {
-    /// The most runs for one find.
+    /// Maximum number of runs per counterexample.
     pub runs: u64,
-    /// The most shapes of one violation that are shrunk, the first ones. The others count as schedules of the first.
+    /// Maximum number of signatures per violation that are shrunk, starting with the first. The
+    /// others count as schedules of the first.
     pub signatures: usize,
 }
 
-/// The finds, each as small as it gets, and of each violation one that is steady, if that was found: it comes with other
-/// latencies, too. What has become the same is one find, and what another one explains is left out.
-/// Once `stop` is set, the rest stay as they are.
+/// Shrinks all counterexamples as far as possible. For each violation one is robust, if such a counterexample was
+/// found: it also occurs with other latencies. Counterexamples that shrink to the same plan are merged; those explained
+/// by another one are dropped. Once `stop` is set, the rest stay unchanged.
 pub fn shrink_all(
     target: &Target,
     mut counterexamples: Counterexamples,
@@ -42,7 +43,7 @@ pub fn shrink_all(
     smaller.simplest()
 }
 
-/// Finds of one plan with one cause go together.
+/// Groups the counterexamples of one plan with one cause.
 fn by_plan(groups: Vec<CounterexampleGroup>) -> Vec<Vec<CounterexampleGroup>> {
     let mut together: Vec<Vec<CounterexampleGroup>> = Vec::new();
     for group in groups {
@@ -58,7 +59,7 @@ fn by_plan(groups: Vec<CounterexampleGroup>) -> Vec<Vec<CounterexampleGroup>> {
     together
 }
 
-/// What the first of them has become does for the others too, if it has their violation.
+/// Shrinks counterexamples of one plan. A later one reuses the result of an earlier one if that has its violation.
 fn shrink_same(
     target: &Target,
     same: Vec<CounterexampleGroup>,
@@ -72,13 +73,13 @@ fn shrink_same(
     let mut done: Vec<CounterexampleGroup> = Vec::new();
     for mut group in same {
         group.unshrunk = vec![group.unshrunk()];
-        let like = done.iter().find(|one| {
+        let reusable = done.iter().find(|one| {
             let shown = show_one(target, &everything, &one.plan, Keep::Nothing);
             shown.is_some_and(|shown| shown.violations.contains(&group.violation))
                 && (!group.robust || is_robust(target, &one.plan, group.violation))
         });
-        let plan = match like {
-            Some(like) => like.plan.clone(),
+        let plan = match reusable {
+            Some(other) => other.plan.clone(),
             None => {
                 let demand = Demand {
                     violation: group.violation,

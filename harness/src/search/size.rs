@@ -1,14 +1,14 @@
-//! How large a plan is: what shrinking calls smaller.
+//! The size of a plan, which shrinking reduces.
 
 use picklock_scenarios::{FaultKind, FaultPlan, Lasts, LeaseDuration, TriggerEvent, Workload};
 
 use super::plan::{Plan, Target};
 
-/// Times that are easy to read, short ones first. None is about as long as a lease: whether that is over would hang on
-/// a millisecond.
+/// Times that are easy to read, short ones first. None is close to a lease, because then the
+/// outcome would depend on a millisecond.
 pub(super) const ROUND: [f64; 5] = [0.1, 0.5, 1.5, 2.0, 3.0];
 
-/// How large a plan is: the earlier number decides.
+/// The size of a plan. Earlier fields take precedence.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size {
     faults: usize,
@@ -21,7 +21,7 @@ pub struct Size {
     injection_points: u32,
 }
 
-/// How large a plan is.
+/// Returns the size of a plan.
 pub(super) fn size_of(plan: &Plan, target: &Target) -> Size {
     let nodes = target.nodes(&plan.scenario);
     let workload = &plan.scenario.workload;
@@ -48,7 +48,8 @@ pub(super) fn nodes_affected(fault: &FaultPlan, nodes: usize) -> usize {
     target.nodes.len()
 }
 
-/// How much a fault does: a delay less than a drop, a pause less than a kill, once less than for good.
+/// Returns the strength of a fault: a delay is weaker than a drop, a pause weaker than a kill, and
+/// a single effect weaker than a permanent one.
 fn strength(fault: &FaultPlan) -> u32 {
     let kind = match fault.kind {
         FaultKind::Delay => 1,
@@ -66,7 +67,7 @@ fn strength(fault: &FaultPlan) -> u32 {
         FaultKind::Evict => 13,
         FaultKind::Exhaust | FaultKind::FalseAnswer => 14,
         FaultKind::CutReplication | FaultKind::Failover | FaultKind::SentinelFailover => 15,
-        // All keys at once; and what is new.
+        // Faults of all keys at once, and new kinds.
         _ => 16,
     };
     let lasts = match fault.lasts() {
@@ -78,7 +79,7 @@ fn strength(fault: &FaultPlan) -> u32 {
     4 * kind + lasts
 }
 
-/// How many settings of a workload are not the usual ones.
+/// Returns the number of workload settings that differ from their defaults.
 fn unusual(workload: &Workload) -> usize {
     let usual = Workload::default();
     [
@@ -110,14 +111,14 @@ fn times(plan: &Plan) -> impl Iterator<Item = &LeaseDuration> {
     })
 }
 
-/// How hard a time is to read: a round one is easy, and a short one before a long one.
+/// Returns how hard a time is to read: a round time is easier than others, and a short one easier than a long one.
 fn oddness(span: LeaseDuration) -> usize {
     let round = ROUND.iter().position(|it| LeaseDuration::Ttl(*it) == span);
     round.unwrap_or_else(|| ROUND.len() + span.to_string().len())
 }
 
-/// How hard a moment is to understand, and to meet on real servers: that of whoever comes first is easier than that of
-/// one client, a step of the driver easier than a message, the first easier than the tenth.
+/// Returns how hard a trigger is to understand, and to reach on real servers. Any client is easier than a specific one,
+/// a step of the driver easier than a message, and the first event easier than the tenth.
 pub(super) fn trigger_rank(fault: &FaultPlan) -> u32 {
     let Some(when) = &fault.when else { return 5000 };
     let event = match when.on {
@@ -128,6 +129,6 @@ pub(super) fn trigger_rank(fault: &FaultPlan) -> u32 {
         TriggerEvent::Reply if when.takes => 4,
         TriggerEvent::Request | TriggerEvent::Reply => 5 + u32::from(when.node.is_some()),
     };
-    let whose = when.worker.map_or(0, |worker| 1000 + 5 * worker as u32);
-    whose + 100 * event + when.nth
+    let owner = when.worker.map_or(0, |worker| 1000 + 5 * worker as u32);
+    owner + 100 * event + when.nth
 }

@@ -1,7 +1,7 @@
-//! A sweep: every placement of up to so many faults, in order.
+//! A sweep: every placement of up to `depth` faults, in order.
 //!
-//! The plans form a tree. Its root is the run without faults; below a plan are the plans with one more fault, at a
-//! moment of that plan's own run. See the [module](super) for what is folded, and why that is safe.
+//! The plans form a tree. Its root is the run without faults. The children of a plan have one more fault, at an
+//! injection point of that plan's own run. The [module](super) explains what is pruned, and why that is safe.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,68 +16,69 @@ use super::share::share;
 use super::{CounterexampleGroup, Counterexamples};
 use crate::counterexamples::{Place, ViolationFilter};
 
-/// So many plans are run on a thread before it is asked for: a thread costs more than a small run.
+/// Number of plans that a thread runs in one batch. Starting a thread costs more than a small run.
 const CHUNK: usize = 64;
 
-/// What is swept.
+/// The settings of a sweep.
 #[derive(Debug, Clone)]
 pub struct Sweep {
-    /// The lock.
+    /// The lock under test.
     pub target: Target,
     /// Servers and workload, without faults.
     pub base: Scenario,
     /// Seed of every run.
     pub seed: u64,
-    /// The most faults in a plan.
+    /// Maximum number of faults in a plan.
     pub depth: usize,
     /// The groups of faults.
     pub groups: Vec<Group>,
-    /// What counts as a find.
+    /// Which violations count as counterexamples.
     pub wanted: ViolationFilter,
-    /// Which part of the sweep, counted from 1, of how many.
+    /// Number of the shard, starting at 1, and the total number of shards.
     pub shard: (u64, u64),
 }
 
-/// How far a search is.
+/// The progress of a search.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress<'a> {
-    /// How many runs were made.
+    /// Number of runs so far.
     pub schedules: u64,
-    /// About which part of the work is done, from 0 to 1. `None`: nobody knows how much there is.
+    /// Approximate fraction of the work that is done, from 0 to 1, or `None` if the total is unknown.
     pub done: Option<f64>,
-    /// What was found.
+    /// The counterexamples so far.
     pub counterexamples: &'a Counterexamples,
 }
 
-/// What a search has tried, and what came out.
+/// The result of a search.
 #[derive(Debug, Clone, Default)]
 pub struct Tried {
-    /// How many runs were made and judged.
+    /// Number of runs that were made and judged.
     pub schedules: u64,
-    /// How many of them had a find.
+    /// Number of runs with a counterexample.
     pub violations: u64,
-    /// The moments of the run without faults.
+    /// Number of injection points in the run without faults.
     pub injection_points: u64,
-    /// Places for the first fault.
+    /// Number of placements of the first fault.
     pub placements: u64,
-    /// Plans that were not run because another one is the same run.
+    /// Number of plans that were not run because another plan has the same run.
     pub pruned: u64,
-    /// Runs in which a fault did not strike.
+    /// Number of runs in which a fault did not fire.
     pub missed: u64,
-    /// How often each kind of fault was placed at each sort of moment, and how many of those runs had a find.
+    /// For each kind of fault at each kind of injection point: the number of runs, and of those with a counterexample.
     pub placed: BTreeMap<(String, &'static str), (u64, u64)>,
-    /// Runs in which a property was not judged.
+    /// Number of runs in which each property was inconclusive.
     pub inconclusive: BTreeMap<Property, u64>,
-    /// Plans whose simulation did not end.
+    /// Number of plans whose simulation did not end.
     pub stuck: u64,
-    /// True if everything was done that there is to do.
+    /// Whether the whole search was completed.
     pub complete: bool,
-    /// What was found.
+    /// The counterexamples.
     pub counterexamples: Counterexamples,
 }
 
 impl Tried {
-    /// Counts a run. `place`: of its plan in the order of the search; `None`: its simulation did not end.
+    /// Counts a run. `place` is the position of its plan in the order of the search. `shown` is
+    /// `None` if its simulation did not end.
     pub fn add(&mut self, plan: &Plan, place: &Place, shown: Option<&Shown>) {
         let Some(shown) = shown else {
             self.stuck += 1;
@@ -89,8 +90,8 @@ impl Tried {
             *self.inconclusive.entry(*property).or_default() += 1;
         }
         let is_counterexample = !shown.violations.is_empty();
-        for (fault, moment) in plan.affects() {
-            let (schedules, counterexamples) = self.placed.entry((moment, fault)).or_default();
+        for (fault, trigger) in plan.affects() {
+            let (schedules, counterexamples) = self.placed.entry((trigger, fault)).or_default();
             *schedules += 1;
             *counterexamples += u64::from(is_counterexample);
         }
@@ -129,25 +130,25 @@ impl Tried {
     }
 }
 
-/// Why there is nothing to sweep.
+/// The reason why there is nothing to sweep.
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
-    /// The run without faults left no history, or does not fit the lock.
+    /// The run without faults produced no history, or does not fit the lock.
     #[error("the run without faults cannot be simulated")]
     NoRun,
 }
 
 impl Sweep {
-    /// Runs every plan of the shard, so many at a time, until all are done or `stop` is set. `tell` is called on this
-    /// thread now and then.
+    /// Runs every plan of the shard on `threads` threads, until all are done or `stop` is set.
+    /// Calls `on_progress` on this thread from time to time.
     ///
     /// # Errors
-    /// The run without faults cannot be made.
+    /// Returns an error if the run without faults cannot be simulated.
     pub fn run(
         &self,
         threads: usize,
         stop: &AtomicBool,
-        mut tell: impl FnMut(&Progress<'_>),
+        mut on_progress: impl FnMut(&Progress<'_>),
     ) -> Result<Tried, SweepError> {
         let root = Plan {
             scenario: self.base.clone(),
@@ -155,7 +156,7 @@ impl Sweep {
         };
         let shown = show_one(&self.target, &self.wanted, &root, Keep::InjectionPoints)
             .ok_or(SweepError::NoRun)?;
-        let (shard, of) = self.shard;
+        let (shard, shards) = self.shard;
         let (first, _) = self.below(&root, &shown.injection_points);
         let placements = first.len() as u64;
         let mut tried = Tried {
@@ -167,14 +168,15 @@ impl Sweep {
         if shard == 1 {
             tried.add(&root, &(0, Vec::new()), Some(&shown));
         }
-        let own = (0..).zip(first);
-        let own = own.filter(|(number, _)| number % of == shard - 1);
-        let own: Vec<(u64, Plan)> = own.collect();
+        let own: Vec<(u64, Plan)> = (0..)
+            .zip(first)
+            .filter(|(number, _)| number % shards == shard - 1)
+            .collect();
         let (wanted, mut done) = (own.len(), 0);
         let work_of = |number: u64| self.work_below(placements - number);
         let all_work: f64 = own.iter().map(|(number, _)| work_of(*number)).sum();
         let mut work_done = 0.0;
-        // Below a plan with one fault there are thousands, so one is enough for a thread.
+        // The subtree of a one-fault plan has thousands of plans, which are enough for a thread.
         let size = if self.depth > 1 { 1 } else { CHUNK };
         let chunks: Vec<Vec<(u64, Plan)>> = own.chunks(size).map(<[_]>::to_vec).collect();
         let jobs = chunks.into_iter().filter(|_| self.depth > 0);
@@ -189,7 +191,7 @@ impl Sweep {
             tried.append(part);
             done += count;
             work_done += work;
-            tell(&Progress {
+            on_progress(&Progress {
                 schedules: tried.schedules,
                 done: Some(work_done / all_work),
                 counterexamples: &tried.counterexamples,
@@ -199,14 +201,13 @@ impl Sweep {
         Ok(tried)
     }
 
-    /// How many plans there are with one fault and those below it, about, if so many places come after that fault. The later
-    /// it strikes, the fewer they are.
+    /// Estimates the number of plans in the subtree of a one-fault plan, given the number of later injection points.
     fn work_below(&self, places: u64) -> f64 {
         let further = i32::try_from(self.depth.saturating_sub(1)).unwrap_or(i32::MAX);
         (places as f64).powi(further)
     }
 
-    /// Runs plans with `depth` faults, and everything below them.
+    /// Runs plans with `depth` faults, and their subtrees.
     fn explore(&self, plans: Vec<(Vec<u64>, Plan)>, depth: usize, stop: &AtomicBool) -> Tried {
         let mut tried = Tried {
             complete: true,
@@ -227,7 +228,7 @@ impl Sweep {
             let shown = show(&self.target, &self.wanted, &only, keep);
             for ((path, plan), shown) in chunk.iter().zip(shown) {
                 tried.add(plan, &(depth, path.clone()), shown.as_ref());
-                // A plan whose fault did not strike is the run of the plan above it.
+                // A plan whose fault did not fire has the same run as its parent.
                 let Some(shown) = shown.filter(|shown| !is_last && !shown.missed) else {
                     continue;
                 };
@@ -243,18 +244,19 @@ impl Sweep {
         tried
     }
 
-    /// The plans with one more fault, at a moment not before the last one struck; and how many were folded.
+    /// Returns the plans with one more fault, at an injection point not before the last fired
+    /// fault, and the number of pruned plans.
     fn below(&self, plan: &Plan, injection_points: &[InjectionPoint]) -> (Vec<Plan>, u64) {
         let fault_model = self.fault_model();
         let since = since_last_fired(injection_points);
         let (before, _) = injection_points.split_at(injection_points.len() - since.len());
-        let at = |moment: &InjectionPoint| fault_model.at(&moment.trigger);
-        let pruned = before.iter().map(|moment| at(moment).len() as u64).sum();
+        let at = |point: &InjectionPoint| fault_model.at(&point.trigger);
+        let pruned = before.iter().map(|point| at(point).len() as u64).sum();
         let faults = since.iter().flat_map(at);
         (faults.map(|fault| plan.with(fault)).collect(), pruned)
     }
 
-    /// The faults that are placed.
+    /// Returns the faults that the sweep places.
     pub fn fault_model(&self) -> FaultModel {
         let nodes = self.target.nodes(&self.base);
         let replicas = self.target.spec.replicas.max(self.base.topology.replicas);

@@ -2,7 +2,7 @@
 
 use picklock_scenarios::{Scenario, ScenarioError};
 
-/// The workloads by name, simplest first. A new one is a file in `workloads/` and a line here.
+/// The workloads by name, simplest first. To add one, write a file in `workloads/` and add a line here.
 const WORKLOADS: [(&str, &str); 5] = [
     ("short", include_str!("workloads/short.toml")),
     ("held", include_str!("workloads/held.toml")),
@@ -11,29 +11,29 @@ const WORKLOADS: [(&str, &str); 5] = [
     ("waiting", include_str!("workloads/waiting.toml")),
 ];
 
-/// The names of the workloads, simplest first.
+/// Returns the names of the workloads, simplest first.
 pub fn names() -> impl Iterator<Item = &'static str> {
     WORKLOADS.iter().map(|(name, _)| *name)
 }
 
-/// The workload of this name. `None`: there is none.
+/// Returns the workload with this name, or `None` if it does not exist.
 ///
 /// # Errors
-/// Its file is wrong, which a test excludes.
+/// Returns an error if its file is invalid, which a test excludes.
 pub fn named(name: &str) -> Option<Result<Scenario, ScenarioError>> {
-    let (name, text) = WORKLOADS.iter().find(|(known, _)| *known == name)?;
+    let (name, text) = WORKLOADS.iter().find(|(workload, _)| *workload == name)?;
     Some(Scenario::parse(text, name))
 }
 
-/// What of the workload a hunt does not draw.
+/// Returns the part of the workload that a hunt does not generate.
 ///
 /// # Errors
-/// Its file is wrong, which a test excludes.
+/// Returns an error if its file is invalid, which a test excludes.
 pub fn for_hunts() -> Result<Scenario, ScenarioError> {
     Scenario::parse(include_str!("workloads/hunt.toml"), "hunt")
 }
 
-/// The servers and the workload of a scenario, without its faults and expectations.
+/// Returns the servers and the workload of a scenario, without its faults and expectations.
 #[must_use]
 pub fn without_faults(scenario: Scenario) -> Scenario {
     Scenario {

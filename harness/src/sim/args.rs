@@ -1,4 +1,4 @@
-//! The words of a command in flight.
+//! The words of a command that travels on the simulated network.
 
 /// A command's name and arguments, in one buffer.
 #[derive(Debug, Clone, Default)]
@@ -8,7 +8,7 @@ pub(super) struct Args {
 }
 
 impl Args {
-    /// Empty, with room for what most commands have: a script's hash, a key, and a token.
+    /// Creates an empty value with capacity for most commands: a script's hash, a key and a token.
     pub(super) fn with_room() -> Self {
         Args {
             data: Vec::with_capacity(160),
@@ -32,12 +32,12 @@ impl Args {
         self.ends.len()
     }
 
-    /// All arguments concatenated, to search for a name in.
+    /// Returns all words concatenated, for searching.
     pub(super) fn data(&self) -> &[u8] {
         &self.data
     }
 
-    /// True when its buffer is worth keeping for another command: few commands are larger.
+    /// Returns `true` if the buffer is small enough to be reused. Few commands are larger.
     pub(super) fn is_usual(&self) -> bool {
         self.data.capacity() <= 4096
     }

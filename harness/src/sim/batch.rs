@@ -1,4 +1,4 @@
-//! One run or many on a thread, which is watched from the caller's.
+//! Runs one or many simulations on a separate thread, which the caller's thread watches.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -8,47 +8,46 @@ use super::runner::{SimError, Simulation, run_here};
 use super::watchdog::Watchdog;
 use crate::run_result::RunResult;
 
-/// A turn that takes more of the processor than this, or sleeps for longer, will not end. Time in which other
-/// threads kept ours from running does not count.
+/// Maximum CPU time plus sleeping time of one turn. A turn that exceeds it counts as endless. Time
+/// spent waiting for a CPU does not count.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The watchdog looks so often while its patience lasts.
-const LOOKS: u32 = 10;
+/// How often the watchdog checks during its patience.
+const CHECKS: u32 = 10;
 
-/// What is still to be done, and what to do with each result.
+/// The simulations that have not run yet, and the function that inspects each result.
 struct Batch<L> {
-    left: Mutex<std::vec::IntoIter<Simulation>>,
-    look: L,
+    pending: Mutex<std::vec::IntoIter<Simulation>>,
+    inspect: L,
 }
 
-/// Simulates one run. The same simulation gives the same history, byte for byte.
+/// Simulates one run. The same simulation produces the same history, byte for byte.
 ///
-/// It runs on a thread of its own, so that a lock that never gives way is an error and not a
-/// hang; such a thread cannot be ended and is left behind.
+/// It runs on its own thread, so that a lock that never yields causes an error and not a hang. Such
+/// a thread cannot be stopped and is abandoned.
 ///
 /// # Errors
-/// See [`SimError`]. A violated property is no error.
+/// See [`SimError`]. A violated property is not an error.
 pub fn run(simulation: Simulation) -> Result<RunResult, SimError> {
     run_with_patience(simulation, PATIENCE)
 }
 
-/// Simulates many runs one after the other, and looks at each result where it was made.
+/// Simulates many runs one after the other, and passes each result to `inspect` on the simulation's thread.
 ///
-/// Each is what [`run`](run()) gives for it; what they share is the thread, which is
-/// dearer than a small run, so that a search should come this way. A thread that is stuck is left
-/// behind with the run that it is stuck in, and the next one goes on with the rest.
+/// Each result equals that of [`run`](run()). The runs share a thread, because starting one costs more than a small
+/// run. A stuck thread is abandoned together with its current run, and a new thread continues with the rest.
 ///
 /// # Errors
-/// One result for each simulation, in order; see [`SimError`].
+/// Returns one result per simulation, in order; see [`SimError`].
 pub fn run_many<T: Send + 'static>(
     simulations: Vec<Simulation>,
-    look: impl Fn(RunResult) -> T + Send + Sync + 'static,
+    inspect: impl Fn(RunResult) -> T + Send + Sync + 'static,
 ) -> Vec<Result<T, SimError>> {
-    batch(simulations, look, PATIENCE)
+    batch(simulations, inspect, PATIENCE)
 }
 
-/// One run, like [`run`](run()); a lock counts as stuck when one of its turns has run or slept for
-/// `patience`. Time that the thread spent waiting for a processor does not count.
+/// Simulates one run like [`run`](run()), with another `patience`: the CPU time plus sleeping time
+/// after which a turn counts as stuck.
 ///
 /// # Errors
 /// See [`SimError`].
@@ -56,55 +55,54 @@ pub fn run_with_patience(
     simulation: Simulation,
     patience: Duration,
 ) -> Result<RunResult, SimError> {
-    let nothing = || Err(SimError::RequestAborted("nothing was simulated".into()));
-    let ran = batch(vec![simulation], |result| result, patience).pop();
-    ran.unwrap_or_else(nothing)
+    let results = batch(vec![simulation], |result| result, patience).pop();
+    results.unwrap_or_else(|| Err(SimError::Internal("nothing was simulated".into())))
 }
 
 fn batch<T: Send + 'static>(
     simulations: Vec<Simulation>,
-    look: impl Fn(RunResult) -> T + Send + Sync + 'static,
+    inspect: impl Fn(RunResult) -> T + Send + Sync + 'static,
     patience: Duration,
 ) -> Vec<Result<T, SimError>> {
     let count = simulations.len();
     let batch = Arc::new(Batch {
-        left: Mutex::new(simulations.into_iter()),
-        look,
+        pending: Mutex::new(simulations.into_iter()),
+        inspect,
     });
-    let mut ran = Vec::with_capacity(count);
-    while ran.len() < count {
+    let mut results = Vec::with_capacity(count);
+    while results.len() < count {
         let (monitor, done) = (Watchdog::default(), Done::new(Mutex::new(Some(Vec::new()))));
         match start(Arc::clone(&batch), monitor.clone(), Arc::clone(&done)) {
             Ok(ended) => {
                 let lost = wait(&ended, &monitor, patience);
-                // What is done later is not wanted.
+                // The thread may finish more runs later; they are discarded.
                 let done = done.lock().unwrap_or_else(PoisonError::into_inner).take();
-                ran.extend(done.unwrap_or_default());
-                if ran.len() < count {
-                    ran.push(Err(lost));
+                results.extend(done.unwrap_or_default());
+                if results.len() < count {
+                    results.push(Err(lost));
                 }
             }
             Err(error) => {
                 batch.next();
-                ran.push(Err(error));
+                results.push(Err(error));
             }
         }
     }
-    ran
+    results
 }
 
-/// What a thread has done; `None`: nobody wants it any more, because a run of this thread counts as stuck. It tells
-/// nobody of a single run: to wake another thread takes longer than a small run does.
+/// The results of one thread, or `None` once its current run counts as stuck and further results are not wanted. A
+/// single result does not wake the caller's thread: that would take longer than a small run.
 type Done<T> = Arc<Mutex<Option<Vec<Result<T, SimError>>>>>;
 
 impl<L> Batch<L> {
     fn next(&self) -> Option<Simulation> {
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        left.next()
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        pending.next()
     }
 }
 
-/// Starts a thread that does what is left, and what closes when it ends.
+/// Starts a thread that runs the pending simulations. The returned channel closes when the thread ends.
 fn start<T, L>(
     batch: Arc<Batch<L>>,
     monitor: Watchdog,
@@ -121,44 +119,44 @@ where
             let _alive = alive;
             monitor.claim_thread();
             while let Some(simulation) = batch.next() {
-                let ran = run_here(simulation, monitor.clone()).map(&batch.look);
+                let result = run_here(simulation, monitor.clone()).map(&batch.inspect);
                 let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
                 let Some(done) = &mut *done else { return };
-                done.push(ran);
+                done.push(result);
             }
         });
     match begun {
         Ok(_) => Ok(ended),
-        Err(error) => Err(SimError::RequestAborted(error.to_string())),
+        Err(error) => Err(SimError::Internal(error.to_string())),
     }
 }
 
-/// Waits until there will be no more from the thread: why the run was lost that it was at, if it
-/// has not done everything.
+/// Waits until the thread delivers no more results. Returns why its current run is lost, if it has not run everything.
 fn wait(ended: &mpsc::Receiver<Infallible>, monitor: &Watchdog, patience: Duration) -> SimError {
-    let look = (patience / LOOKS).max(Duration::from_millis(1));
-    let (mut seen, mut ran_before, mut asleep) = (monitor.current_turn().0, None, Duration::ZERO);
+    let interval = (patience / CHECKS).max(Duration::from_millis(1));
+    let (mut seen_mark, mut cpu_time_before, mut asleep) =
+        (monitor.current_turn().0, None, Duration::ZERO);
     loop {
-        match ended.recv_timeout(look) {
+        match ended.recv_timeout(interval) {
             Ok(never) => match never {},
             Err(mpsc::RecvTimeoutError::Disconnected) => {
-                return SimError::RequestAborted("its thread panicked".into());
+                return SimError::Internal("its thread panicked".into());
             }
             Err(mpsc::RecvTimeoutError::Timeout) => {}
         }
         let (mark, worker) = monitor.current_turn();
-        if mark != seen {
-            // To ask the kernel takes longer than many turns do.
-            (seen, ran_before, asleep) = (mark, None, Duration::ZERO);
+        if mark != seen_mark {
+            // Reading the kernel's counters takes longer than many turns.
+            (seen_mark, cpu_time_before, asleep) = (mark, None, Duration::ZERO);
             continue;
         }
-        let ran = monitor.ran();
-        let ran_before = *ran_before.get_or_insert(ran);
-        // On a busy machine its turn takes longer, but no more of the processor.
+        let cpu_time = monitor.cpu_time();
+        let cpu_time_before = *cpu_time_before.get_or_insert(cpu_time);
+        // On a busy machine a turn takes longer, but does not use more CPU time.
         if monitor.is_asleep() {
-            asleep += look;
+            asleep += interval;
         }
-        let spent = ran.saturating_sub(ran_before) + asleep;
+        let spent = cpu_time.saturating_sub(cpu_time_before) + asleep;
         let Some(worker) = worker.filter(|_| spent >= patience) else {
             continue;
         };

@@ -1,7 +1,6 @@
-//! The clients' end of the network: where connections submit commands, and wait for replies.
+//! The clients' end of the network, where connections submit commands and wait for replies.
 //!
-//! The network looks after the timeouts of all requests with one timer, instead of one of tokio's
-//! for each.
+//! One timer of the network handles the timeouts of all requests, instead of one tokio timer per request.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -13,25 +12,24 @@ use super::submission_queue::{
 use crate::model::Reply;
 use crate::proxy::LinkId;
 
-/// The clients' end of one simulation's network. On any thread but its own every request fails at
-/// once.
+/// The clients' end of one simulation's network. Its requests fail immediately on any other thread.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ClientEndpoint {
     simulation: u64,
 }
 
 impl ClientEndpoint {
-    /// For a simulation that this thread is about to run, and that ends before the next.
+    /// Creates the endpoint of the next simulation on this thread, which ends the previous one.
     pub(super) fn new() -> Self {
         let simulation = SubmissionQueue::begin();
         ClientEndpoint { simulation }
     }
 
     fn queue<T>(self, work: impl FnOnce(&mut SubmissionQueue) -> T) -> Option<T> {
-        SubmissionQueue::of(self.simulation, work)
+        SubmissionQueue::with(self.simulation, work)
     }
 
-    /// A new channel from a client to a node, without a connection.
+    /// Creates a channel from a client to a node, without a connection.
     pub(super) fn new_channel(self) -> usize {
         let new = self.queue(|queue| {
             queue.channels.push(Channel::default());
@@ -40,8 +38,8 @@ impl ClientEndpoint {
         new.unwrap_or(usize::MAX)
     }
 
-    /// The channel's connection, opened if there is none. After an attempt that was refused, the
-    /// error is when that was, once.
+    /// Returns the channel's connection, and opens one if there is none. After a refused attempt it
+    /// returns the time of the refusal as an error, once.
     pub(super) fn connection(self, channel: usize) -> Result<u64, u64> {
         let opened = self.queue(
             |queue| match queue.channels.get_mut(channel)?.refused_ns.take() {
@@ -49,11 +47,11 @@ impl ClientEndpoint {
                 None => queue.open(channel).map(Ok),
             },
         );
-        // Requests on a connection that does not exist fail.
+        // Requests on a nonexistent connection fail.
         opened.flatten().unwrap_or(Ok(u64::MAX))
     }
 
-    /// An attempt to open a connection on this channel was refused.
+    /// Records that an attempt to open a connection on this channel was refused.
     pub(super) fn record_refusal(self, channel: usize, at_ns: u64) {
         self.queue(|queue| {
             if let Some(channel) = queue.channels.get_mut(channel) {
@@ -62,7 +60,7 @@ impl ClientEndpoint {
         });
     }
 
-    /// Closes the channel's connection. `only`: if it is this one; `None`: whichever it is.
+    /// Closes the channel's connection. With `only`, closes it only if it is this one.
     pub(super) fn close(self, channel: usize, only: Option<u64>) {
         self.queue(|queue| {
             let channel = queue.channels.get_mut(channel)?;
@@ -75,7 +73,7 @@ impl ClientEndpoint {
         });
     }
 
-    /// Submits a command, whose words `write` writes. It times out at `deadline_ns`.
+    /// Submits a command, whose words `write` appends. It times out at `deadline_ns`.
     pub(super) fn submit(
         self,
         conn: u64,
@@ -102,8 +100,8 @@ impl ClientEndpoint {
         }
     }
 
-    /// Takes what was submitted. `empty` replaces it; `used` are buffers to be reused. The network
-    /// is woken for the next submission.
+    /// Returns the submissions, and replaces them by `empty`. `used` contains buffers to be reused.
+    /// The next submission wakes the network.
     pub(super) fn take(self, empty: Vec<Submission>, used: &mut Vec<Args>) -> Vec<Submission> {
         let submitted = self.queue(|queue| {
             (queue.notified, queue.woken) = (false, false);
@@ -113,7 +111,7 @@ impl ClientEndpoint {
         submitted.unwrap_or_default()
     }
 
-    /// Completes a request. If its client no longer waits, nothing happens.
+    /// Completes a request. Has no effect if its client no longer waits.
     pub(super) fn complete(self, request: RequestId, reply: Result<Reply, RequestError>) {
         let waker = self.queue(|queue| {
             let slot = queue.slot(request)?;
@@ -121,18 +119,18 @@ impl ClientEndpoint {
             std::mem::take(&mut slot.waits).then(|| slot.waker.take())
         });
         if let Some(waker) = waker.flatten().flatten() {
-            // Not while the queue is borrowed: a waker can run any code.
+            // The queue must not be borrowed here, because a waker can run any code.
             waker.wake_by_ref();
-            self.queue(|queue| queue.keep_waker(request, waker));
+            self.queue(|queue| queue.store_waker(request, waker));
         }
     }
 
-    /// Something published has arrived on a connection.
+    /// Delivers a published message to a connection's inbox.
     pub(super) fn deliver(self, conn: u64, published: Reply) {
         self.wake_subscriber(conn, |inbox| inbox.published.push_back(published));
     }
 
-    /// The connection was reset: nothing more will arrive on it.
+    /// Ends a connection's inbox, because the connection was reset.
     pub(super) fn end_inbox(self, conn: u64) {
         self.wake_subscriber(conn, |inbox| inbox.ended = true);
     }
@@ -148,9 +146,9 @@ impl ClientEndpoint {
         }
     }
 
-    /// What was published next on a connection. `Ready(None)`: nothing more will come.
+    /// Polls for the next published message. Returns `Ready(None)` if no more will arrive.
     fn poll_publication(self, conn: u64, context: &Context<'_>) -> Poll<Option<Reply>> {
-        let looked = self.queue(|queue| {
+        let polled = self.queue(|queue| {
             let inbox = queue.inboxes.get_mut(&conn)?;
             if let Some(published) = inbox.published.pop_front() {
                 return Some((Poll::Ready(Some(published)), None));
@@ -162,13 +160,12 @@ impl ClientEndpoint {
             Some((Poll::Pending, before))
         });
         // The previous waker is dropped here, while the queue is not borrowed.
-        let (published, _) = looked.flatten().unwrap_or((Poll::Ready(None), None));
+        let (published, _) = polled.flatten().unwrap_or((Poll::Ready(None), None));
         published
     }
 
-    /// Fails the requests that have timed out, and returns when the next one will. A reply that
-    /// comes later, but before the client has seen the failure, replaces it: a frozen client
-    /// cannot tell the difference.
+    /// Fails the requests that have timed out, and returns when the next one will. A reply that arrives later, but
+    /// before the client has seen the failure, replaces the failure: a frozen client cannot notice the difference.
     pub(super) fn expire(self, now_ns: u64) -> Option<u64> {
         loop {
             let (at_ns, request) = self.queue(SubmissionQueue::next_deadline).flatten()?;
@@ -179,28 +176,28 @@ impl ClientEndpoint {
         }
     }
 
-    /// Makes the network look again.
+    /// Makes the network run another turn.
     pub(super) fn notify(self) {
         self.queue(SubmissionQueue::notify);
     }
 
-    /// True when something was submitted, or the network was notified, since it last looked. Else
-    /// its task is woken when that happens.
+    /// Returns `true` if something was submitted, or the network was notified, since the network's
+    /// last turn. Otherwise its task is woken when that happens.
     pub(super) fn is_notified(self, context: &Context<'_>) -> bool {
-        let looked = self.queue(|queue| {
-            let known = queue.network.as_ref();
-            let known = known.is_some_and(|known| known.will_wake(context.waker()));
-            let before = (!known).then(|| queue.network.replace(context.waker().clone()));
+        let result = self.queue(|queue| {
+            let waker = queue.network.as_ref();
+            let is_current = waker.is_some_and(|waker| waker.will_wake(context.waker()));
+            let before = (!is_current).then(|| queue.network.replace(context.waker().clone()));
             (queue.notified, before)
         });
         // The previous waker is dropped here, while the queue is not borrowed.
-        looked.is_some_and(|(notified, _)| notified)
+        result.is_some_and(|(notified, _)| notified)
     }
 
-    /// Runs a host's turn, and wakes the network after it if the host has submitted something.
+    /// Runs a host's turn, and then wakes the network if the host has submitted something.
     ///
-    /// A wake-up within the turn would come from among the host's own tasks, and tokio would take
-    /// it for one from outside: it would poll everything once more, for nothing.
+    /// A wake-up during the turn would come from the host's own tasks. tokio would treat it as an
+    /// external one, and poll everything again in vain.
     pub(super) fn deferring_wakeups<T>(self, turn: impl FnOnce() -> T) -> T {
         self.queue(|queue| queue.deferred = true);
         let result = turn();
@@ -213,17 +210,17 @@ impl ClientEndpoint {
         result
     }
 
-    /// The network has ended, and is not woken any more.
+    /// Detaches the network, which has ended and is not woken any more.
     pub(super) fn detach_network(self) {
         let network = self.queue(|queue| queue.network.take());
         drop(network);
     }
 }
 
-/// The reply to a request. When it is dropped, the client no longer waits.
+/// The reply to a request. Dropping it ends the client's wait.
 pub(super) struct ReplyFuture {
     endpoint: ClientEndpoint,
-    /// `None`: it is complete, or there will never be a reply.
+    /// The request, or `None` if it is complete or will never get a reply.
     request: Option<RequestId>,
 }
 
@@ -235,20 +232,20 @@ impl Future for ReplyFuture {
         let Some(request) = self.request else {
             return NO_NETWORK;
         };
-        let looked = self.endpoint.queue(|queue| {
+        let polled = self.endpoint.queue(|queue| {
             let slot = queue.slot(request)?;
             if let Some(reply) = slot.reply.take() {
                 queue.release(request);
                 return Some((Poll::Ready(reply), None));
             }
             slot.waits = true;
-            let known = slot.waker.as_ref();
-            let known = known.is_some_and(|known| known.will_wake(context.waker()));
-            let before = (!known).then(|| slot.waker.replace(context.waker().clone()));
+            let waker = slot.waker.as_ref();
+            let is_current = waker.is_some_and(|waker| waker.will_wake(context.waker()));
+            let before = (!is_current).then(|| slot.waker.replace(context.waker().clone()));
             Some((Poll::Pending, before.flatten()))
         });
         // The previous waker is dropped here, while the queue is not borrowed.
-        let (reply, _) = looked.flatten().unwrap_or((NO_NETWORK, None));
+        let (reply, _) = polled.flatten().unwrap_or((NO_NETWORK, None));
         if reply.is_ready() {
             self.request = None;
         }
@@ -264,7 +261,7 @@ impl Drop for ReplyFuture {
     }
 }
 
-/// While it lives, what is published to the subscriptions of one connection is kept.
+/// Collects the messages published to one connection's subscriptions until it is dropped.
 pub(super) struct OpenInbox {
     endpoint: ClientEndpoint,
     conn: u64,
@@ -276,7 +273,8 @@ impl OpenInbox {
         OpenInbox { endpoint, conn }
     }
 
-    /// The payload of the next message. `Ready(None)`: the connection is gone, and none will come.
+    /// Polls for the payload of the next message. Returns `Ready(None)` if the connection was reset
+    /// and no message will arrive.
     pub(super) fn poll_message(&self, context: &Context<'_>) -> Poll<Option<Vec<u8>>> {
         while let Some(published) = ready!(self.endpoint.poll_publication(self.conn, context)) {
             if let Some(payload) = payload(published) {
@@ -294,7 +292,7 @@ impl Drop for OpenInbox {
     }
 }
 
-/// A message has three parts: the word, the channel, the payload.
+/// Returns the payload of a message, which has three parts: the word `message`, the channel and the payload.
 fn payload(published: Reply) -> Option<Vec<u8>> {
     let (Reply::Array(parts) | Reply::Push(parts)) = published else {
         return None;
@@ -313,33 +311,33 @@ mod tests {
 
     const LINK: LinkId = LinkId { worker: 0, node: 0 };
 
-    fn ask(endpoint: ClientEndpoint) -> Option<Result<Reply, RequestError>> {
+    fn ping(endpoint: ClientEndpoint) -> Option<Result<Reply, RequestError>> {
         let conn = endpoint.connection(endpoint.new_channel()).unwrap();
         let write = |args: &mut Args| args.push(b"PING");
         endpoint.submit(conn, LINK, 1, write).now_or_never()
     }
 
     #[test]
-    fn on_another_thread_every_request_fails() {
+    fn request_on_another_thread_fails() {
         let endpoint = ClientEndpoint::new();
-        assert_eq!(ask(endpoint), None);
-        let elsewhere = std::thread::spawn(move || ask(endpoint)).join().unwrap();
+        assert_eq!(ping(endpoint), None);
+        let elsewhere = std::thread::spawn(move || ping(endpoint)).join().unwrap();
         assert_eq!(elsewhere, Some(Err(RequestError::Reset)));
         assert_eq!(endpoint.take(Vec::new(), &mut Vec::new()).len(), 1);
     }
 
     #[test]
-    fn a_simulation_sees_nothing_of_the_one_before() {
+    fn simulations_on_one_thread_are_isolated() {
         let last = ClientEndpoint::new();
         let waiting = last.submit(0, LINK, 1, |args| args.push(b"PING"));
         let next = ClientEndpoint::new();
         assert_eq!(waiting.now_or_never(), Some(Err(RequestError::Reset)));
-        assert_eq!(ask(last), Some(Err(RequestError::Reset)));
+        assert_eq!(ping(last), Some(Err(RequestError::Reset)));
         assert!(next.take(Vec::new(), &mut Vec::new()).is_empty());
     }
 
     #[test]
-    fn a_channel_opens_one_connection_after_another() {
+    fn channel_opens_one_connection_after_another() {
         let endpoint = ClientEndpoint::new();
         let (one, two) = (endpoint.new_channel(), endpoint.new_channel());
         assert_eq!(

@@ -1,7 +1,7 @@
 //! A simulated connection to one node, as a lock sees it: redis-rs's `ConnectionLike`.
 //!
-//! It behaves like the reconnecting connection of the real workers: a command fails after the
-//! timeout, a connection with an unanswered command is closed, and the next command opens another.
+//! It behaves like the real workers' reconnecting connection. A command fails after the timeout, a
+//! connection with an unanswered command is closed, and the next command opens another.
 
 use std::io::{Error, ErrorKind};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::clock::Clock;
 use crate::model::Reply;
 use crate::proxy::LinkId;
 
-/// How long a client waits after a refused attempt to connect, as the real workers do.
+/// Pause of a client after a refused connection attempt, as in the real workers.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// One client's channel to one node; clones share the connection.
@@ -31,7 +31,7 @@ struct ClientChannel {
     number: usize,
     link: LinkId,
     timeout: Duration,
-    /// The network's.
+    /// The network's clock.
     clock: Clock,
 }
 
@@ -51,11 +51,11 @@ impl SimConnection {
         }))
     }
 
-    /// Subscribes to a channel. What is published there comes into the inbox.
+    /// Subscribes to a channel, and returns the inbox for its messages.
     pub(super) async fn subscribe(&self, channel: &str) -> RedisResult<OpenInbox> {
         let (channel_to_node, deadline_ns) = (&self.0, self.0.deadline_ns());
         let guard = channel_to_node.connected(deadline_ns).await?;
-        // Before the server can publish anything to it.
+        // The inbox must exist before the server can publish anything to it.
         let inbox = OpenInbox::new(channel_to_node.endpoint, guard.conn);
         let write = |args: &mut Args| {
             args.push(b"SUBSCRIBE");
@@ -68,7 +68,7 @@ impl SimConnection {
 }
 
 impl ClientChannel {
-    /// When a request that is sent now times out.
+    /// Returns when a request that is sent now times out.
     fn deadline_ns(&self) -> u64 {
         let timeout_ns = u64::try_from(self.timeout.as_nanos()).unwrap_or(u64::MAX);
         self.clock.now_ns().saturating_add(timeout_ns)
@@ -90,7 +90,7 @@ impl ClientChannel {
         (self.endpoint).submit(guard.conn, self.link, deadline_ns, write)
     }
 
-    /// What a reply says. Who has none closes its connection.
+    /// Converts a reply. Without a reply the connection is closed.
     fn answered(
         &self,
         guard: CloseOnDrop<'_>,
@@ -99,13 +99,13 @@ impl ClientChannel {
         let value = self.value(reply)?;
         guard.disarm();
         match value {
-            // Nearly all replies, and no error is in them.
+            // These are nearly all replies, and they contain no error.
             Value::Int(_) | Value::BulkString(_) | Value::Okay | Value::Nil => Ok(value),
             value => value.extract_error(),
         }
     }
 
-    /// Sends commands together, and waits for their replies, in order.
+    /// Sends commands together, and returns their replies in order.
     async fn request_all(&self, commands: Vec<Args>) -> RedisResult<Vec<Value>> {
         let deadline_ns = self.deadline_ns();
         let guard = self.connected(deadline_ns).await?;
@@ -121,7 +121,7 @@ impl ClientChannel {
         Ok(values)
     }
 
-    /// The connection, opened if there is none. It is closed unless everything is answered.
+    /// Returns the connection, and opens one if there is none. It is closed unless all its commands are answered.
     async fn connected(&self, deadline_ns: u64) -> RedisResult<CloseOnDrop<'_>> {
         let conn = loop {
             match self.endpoint.connection(self.number) {
@@ -135,10 +135,10 @@ impl ClientChannel {
         })
     }
 
-    /// Waits after a refused attempt, before the next one.
+    /// Waits after a refused attempt before the next one.
     async fn pause(&self, refused_ns: u64, deadline_ns: u64) -> RedisResult<()> {
         let pause = (Duration::from_nanos(refused_ns) + PAUSE).saturating_sub(self.clock.elapsed());
-        // Boxed, because few commands need it, and it would enlarge the future of every one.
+        // Boxed, because few commands need it and it would enlarge the future of every command.
         Box::pin(tokio::time::sleep(pause)).await;
         if self.clock.now_ns() >= deadline_ns {
             return Err(self.timed_out());
@@ -176,7 +176,7 @@ fn write_words(args: &mut Args, cmd: &Cmd) {
     for arg in cmd.args_iter() {
         match arg {
             Arg::Simple(bytes) => args.push(bytes),
-            // A SCAN cursor, which begins at zero.
+            // A SCAN cursor, which starts at zero.
             _ => args.push(b"0"),
         }
     }
@@ -192,8 +192,8 @@ pub(super) fn io(kind: ErrorKind, text: impl Into<String>) -> RedisError {
     RedisError::from(Error::new(kind, text.into()))
 }
 
-/// Closes a connection when it is dropped before [`CloseOnDrop::disarm`]: an outstanding reply
-/// would be taken for that of the next command. The caller may drop a command at any time.
+/// Closes a connection if it is dropped before [`CloseOnDrop::disarm`]. Otherwise the next command
+/// would receive the outstanding reply. The caller may drop a command at any time.
 struct CloseOnDrop<'a> {
     channel: &'a ClientChannel,
     conn: u64,
@@ -237,8 +237,8 @@ impl ConnectionLike for SimConnection {
         count: usize,
     ) -> RedisFuture<'a, Vec<Value>> {
         let mut commands: Vec<Args> = pipeline.cmd_iter().map(words).collect();
-        // When the pipeline is a transaction, redis-rs asks for the reply of EXEC alone; before it
-        // come the replies of MULTI and of each queued command.
+        // For a transaction, redis-rs only requests the reply of EXEC. The replies of MULTI and of
+        // each queued command precede it.
         let atomic = offset == commands.len() + 1;
         if atomic {
             commands.insert(0, word("MULTI"));
@@ -246,7 +246,7 @@ impl ConnectionLike for SimConnection {
         }
         Box::pin(async move {
             let mut values = self.0.request_all(commands).await?;
-            // When a command was refused while it was queued, EXEC says that nothing was done.
+            // If a queued command was refused, EXEC reports that nothing was executed.
             let refused = |value: &Value| matches!(value, Value::ServerError(_));
             if atomic && values.iter().take(offset).any(refused) {
                 values.pop().map(Value::extract_error).transpose()?;

@@ -1,4 +1,4 @@
-//! What the network knows about one connection.
+//! The network's state of one connection.
 
 use std::collections::VecDeque;
 
@@ -10,20 +10,20 @@ use super::submission_queue::{RequestError, RequestId};
 use crate::model::ClientId;
 use crate::proxy::{LinkId, LinkState, is_handshake_blocked};
 
-/// Names one direction of one connection.
+/// Identifies one direction of one connection.
 pub(super) type ConnectionDirection = (u64, Direction);
 
-/// One direction of one connection. Nothing overtakes in it.
+/// One direction of one connection. Frames never overtake each other.
 pub(super) struct Path {
-    /// Frames that wait for a gate: their own, or that of a frame ahead.
+    /// Frames that wait for their own barrier or behind another frame.
     pub(super) arriving: VecDeque<Frame>,
-    /// The first arriving frame was shown to the interceptor.
+    /// Whether the interceptor has seen the first arriving frame.
     pub(super) shown: bool,
-    /// The first arriving frame waits at a gate.
-    pub(super) gated: bool,
-    /// Frames that were admitted, and what faults do to them.
+    /// Whether the first arriving frame waits at a barrier.
+    pub(super) at_barrier: bool,
+    /// Frames that were admitted, with the effects of faults on them.
     pub(super) link: LinkState<Frame>,
-    /// When the latest frame arrives at the other end: none arrives before it.
+    /// Arrival time of the latest frame. No later frame arrives before it.
     pub(super) latest_arrival_ns: u64,
 }
 
@@ -32,7 +32,7 @@ impl Path {
         Path {
             arriving: VecDeque::new(),
             shown: false,
-            gated: false,
+            at_barrier: false,
             link,
             latest_arrival_ns: 0,
         }
@@ -42,7 +42,7 @@ impl Path {
         self.arriving.is_empty() && self.link.is_empty()
     }
 
-    /// True when nothing is in the way of a frame that comes now.
+    /// Returns `true` if nothing holds back a frame that arrives now.
     fn is_clear(&mut self, now_ns: u64) -> bool {
         self.arriving.is_empty() && self.link.is_clear(now_ns)
     }
@@ -50,17 +50,17 @@ impl Path {
 
 pub(super) struct Connection {
     pub(super) link: LinkId,
-    /// How the node calls it.
+    /// The node's identifier of the connection.
     pub(super) client: ClientId,
     pub(super) request: Path,
     pub(super) reply: Path,
     pub(super) established: bool,
     /// The requests that wait for a reply, in order. The protocol has no request numbers: a reply
-    /// goes to the first of them, even if it was meant for another.
+    /// goes to the first request, even if it was meant for another.
     pub(super) waiting: VecDeque<RequestId>,
     /// A blocking command that the node has not answered yet.
     pub(super) blocked: Option<CommandTag>,
-    /// What arrived after it. The node does not read it before.
+    /// Frames that arrived after the blocking command. The node does not read them before it has answered that.
     pub(super) behind: VecDeque<Frame>,
 }
 
@@ -72,14 +72,14 @@ impl Connection {
         }
     }
 
-    /// True when nothing is in the way of a frame that comes now. Before the handshake both
+    /// Returns `true` if nothing holds back a frame that arrives now. Before the handshake, both
     /// directions must be free of faults.
     pub(super) fn is_clear(&mut self, direction: Direction, now_ns: u64) -> bool {
         self.path(direction).is_clear(now_ns)
             && (self.established || self.request.link.is_quiet() && self.reply.link.is_quiet())
     }
 
-    /// True when the connection is open, or can be opened now.
+    /// Returns `true` if the connection is open or can be opened now.
     pub(super) fn can_establish(&mut self) -> bool {
         if !self.established {
             let (request, reply) = (&mut self.request.link, &mut self.reply.link);
@@ -88,7 +88,7 @@ impl Connection {
         self.established
     }
 
-    /// Tells everybody who waits for a reply why there will be none.
+    /// Fails all requests that wait for a reply.
     pub(super) fn fail(self, endpoint: ClientEndpoint, error: RequestError) {
         for request in self.waiting {
             endpoint.complete(request, Err(error));

@@ -1,5 +1,4 @@
-//! The sending end: takes frames through gate, faults and partition, and draws how long each
-//! travels.
+//! The sending end: passes frames through barriers, faults and partitions, and draws their latencies.
 
 use std::cell::RefMut;
 
@@ -21,11 +20,11 @@ use crate::proxy::{
 };
 
 impl Network {
-    /// Sends a frame. Most find nothing in their way, and leave at once.
+    /// Sends a frame. Most frames meet no obstacle and leave at once.
     pub(super) fn send(&self, mut state: RefMut<'_, NetworkState>, mut frame: Frame, now_ns: u64) {
         let (conn, direction) = (frame.conn, frame.direction());
-        let known = &mut *state;
-        let Some(connection) = known.connections.get_mut(conn) else {
+        let inner = &mut *state;
+        let Some(connection) = inner.connections.get_mut(conn) else {
             return;
         };
         if !connection.is_clear(direction, now_ns) {
@@ -35,53 +34,52 @@ impl Network {
             return self.advance((conn, direction), now_ns);
         }
         let link = connection.link;
-        match self.gate(link, &frame, &known.names[frame.tag.name]) {
-            Some(gate) => {
+        match self.barrier(link, &frame, &inner.names[frame.tag.name]) {
+            Some(barrier) => {
                 frame.tag.sent_ns = Some(now_ns);
-                known.gates.push(((conn, direction), gate));
+                inner.barriers.push(((conn, direction), barrier));
                 self.endpoint.notify();
                 let path = connection.path(direction);
-                (path.shown, path.gated) = (true, true);
+                (path.shown, path.at_barrier) = (true, true);
                 path.arriving.push_back(frame);
             }
             None => {
                 connection.established = true;
                 self.record_sent(&frame);
                 let path = connection.path(direction);
-                let at_ns = path.depart(now_ns, &mut known.rng);
+                let at_ns = path.depart(now_ns, &mut inner.rng);
                 let times = (now_ns, Some(at_ns));
-                self.log_frame(link, &known.names, &frame, times, FrameOutcome::Forwarded);
-                let tie = known.rng.random();
-                known.events.add(at_ns, tie, NetworkEvent::Arrival(frame));
+                self.log_frame(link, &inner.names, &frame, times, FrameOutcome::Forwarded);
+                let tie = inner.rng.random();
+                inner.events.add(at_ns, tie, NetworkEvent::Arrival(frame));
             }
         }
     }
 
-    /// Sends every frame of one direction that nothing keeps back. As on the real proxy a frame is
-    /// shown to the interceptor and judged when it is next in order; it leaves when it is due and
-    /// neither held nor stopped by a partition.
+    /// Sends every frame of one direction that nothing holds back. As in the real proxy, the interceptor and the faults
+    /// see a frame when it is next in order. It leaves when it is due, not held, and not stopped by a partition.
     pub(super) fn advance(&self, way: ConnectionDirection, now_ns: u64) {
         while self.admit_next(way, now_ns) {}
         while self.send_next(way, now_ns) {}
     }
 
-    /// False: no more frames can be admitted now.
+    /// Admits the next frame. Returns `false` if no more frames can be admitted now.
     fn admit_next(&self, way: ConnectionDirection, now_ns: u64) -> bool {
         let mut state = self.state.borrow_mut();
-        let known = &mut *state;
-        let Some(connection) = known.connections.get_mut(way.0) else {
+        let inner = &mut *state;
+        let Some(connection) = inner.connections.get_mut(way.0) else {
             return false;
         };
         let link = connection.link;
         let path = connection.path(way.1);
-        let Some(first) = path.arriving.front().filter(|_| !path.gated) else {
+        let Some(first) = path.arriving.front().filter(|_| !path.at_barrier) else {
             return false;
         };
         if !path.shown {
             path.shown = true;
-            if let Some(gate) = self.gate(link, first, &known.names[first.tag.name]) {
-                path.gated = true;
-                known.gates.push((way, gate));
+            if let Some(barrier) = self.barrier(link, first, &inner.names[first.tag.name]) {
+                path.at_barrier = true;
+                inner.barriers.push((way, barrier));
                 self.endpoint.notify();
                 return false;
             }
@@ -112,11 +110,11 @@ impl Network {
         true
     }
 
-    /// False: no more frames can be sent now.
+    /// Sends the next admitted frame. Returns `false` if no more frames can be sent now.
     fn send_next(&self, way: ConnectionDirection, now_ns: u64) -> bool {
         let mut state = self.state.borrow_mut();
-        let known = &mut *state;
-        let Some(connection) = known.connections.get_mut(way.0) else {
+        let inner = &mut *state;
+        let Some(connection) = inner.connections.get_mut(way.0) else {
             return false;
         };
         let link = connection.link;
@@ -127,8 +125,8 @@ impl Network {
         match path.link.step(now_ns) {
             Step::Empty | Step::WaitForFaults => return false,
             Step::WaitUntil(due_ns) => {
-                let tie = known.rng.random();
-                known.events.add(due_ns, tie, NetworkEvent::Due(way));
+                let tie = inner.rng.random();
+                inner.events.add(due_ns, tie, NetworkEvent::Due(way));
                 return false;
             }
             Step::Send => {}
@@ -139,16 +137,16 @@ impl Network {
         let tag = &mut sent.frame.tag;
         tag.sent_ns = (tag.sent_ns).and_then(|sent_ns| held_back(sent_ns, now_ns));
         self.record_sent(&sent.frame);
-        let at_ns = path.depart(now_ns, &mut known.rng);
+        let at_ns = path.depart(now_ns, &mut inner.rng);
         let times = (sent.arrived_at_ns, Some(at_ns));
-        self.log_frame(link, &known.names, &sent.frame, times, sent.outcome);
-        let tie = known.rng.random();
-        (known.events).add(at_ns, tie, NetworkEvent::Arrival(sent.frame));
+        self.log_frame(link, &inner.names, &sent.frame, times, sent.outcome);
+        let tie = inner.rng.random();
+        (inner.events).add(at_ns, tie, NetworkEvent::Arrival(sent.frame));
         true
     }
 
-    /// The gate at which a frame waits because a fault strikes there, if one does.
-    fn gate(&self, link: LinkId, frame: &Frame, command: &str) -> Option<FrameBarrier> {
+    /// Returns the barrier at which the frame waits until a fault has fired, if there is one.
+    fn barrier(&self, link: LinkId, frame: &Frame, command: &str) -> Option<FrameBarrier> {
         if !frame.is_message() || !self.interceptor.is_armed(link.worker) {
             return None;
         }
@@ -171,7 +169,7 @@ impl Network {
 }
 
 impl Path {
-    /// A frame goes on its way. Returns when it arrives: after a latency that is drawn from the seed.
+    /// Draws the latency of a departing frame from the seed, and returns its arrival time.
     fn depart(&mut self, now_ns: u64, rng: &mut StdRng) -> u64 {
         let latency_ns = rng.random_range(LATENCY);
         self.latest_arrival_ns = (now_ns + latency_ns).max(self.latest_arrival_ns + 1);

@@ -1,4 +1,4 @@
-//! The network's events, in the order of their times.
+//! The network's events, ordered by time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,21 +7,21 @@ use super::connection_state::ConnectionDirection;
 use super::frame::Frame;
 use super::submission_queue::RequestError;
 
-/// Something that happens on the network at a certain time.
+/// A scheduled event on the network.
 pub(super) enum NetworkEvent {
     /// A frame arrives at its other end.
     Arrival(Frame),
-    /// A frame that was delayed may go on.
+    /// A delayed frame may continue.
     Due(ConnectionDirection),
-    /// The client learns that its connection was not accepted, and why.
+    /// The client receives the error that its connection was not accepted.
     Refused(u64, RequestError),
-    /// A blocking command may have waited long enough at this node.
+    /// A blocking command of this node may have timed out.
     TimedOut(usize),
 }
 
-/// When an event happens, and where it is stored. It is one number, because it is moved and compared more than
-/// anything else. From the highest bits on: the time in nanoseconds (64); a number drawn from the seed (32), which
-/// orders events at the same time; a serial number (4), so that the slot (28) hardly ever decides.
+/// The time of an event and the slot in which it is stored, packed into one number because keys are moved and compared
+/// more than anything else. From the highest bits on: the time in nanoseconds (64), a number drawn from the seed (32)
+/// that orders events at the same time, a serial number (4), and the slot (28), which hardly ever decides the order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Key(u128);
 
@@ -29,7 +29,7 @@ const SLOT_BITS: u32 = 28;
 
 impl Key {
     fn new(at_ns: u64, tie: u32, serial: u8, slot: usize) -> Key {
-        // Each command of a run is counted, and long before so many are in flight its budget is spent.
+        // The run budget counts every command and is spent long before this many are in flight.
         debug_assert!(slot < 1 << SLOT_BITS);
         // The upper bits of the serial number are shifted out.
         let low = u32::from(serial) << SLOT_BITS | slot as u32;
@@ -54,10 +54,10 @@ pub(super) struct EventQueue {
 }
 
 impl EventQueue {
-    /// Adds an event. `tie`: orders it among those at the same time, the lowest first.
+    /// Adds an event. Of the events at the same time, the one with the lowest `tie` comes first.
     pub(super) fn add(&mut self, at_ns: u64, tie: u32, event: NetworkEvent) {
-        // It wraps: of two events with the same time and tie, which are rare, the later one may then come first, and
-        // does so in every run with this seed.
+        // The serial number wraps. Two events with the same time and tie are rare; the later one
+        // may then come first, in every run with this seed.
         self.serial = self.serial.wrapping_add(1);
         let slot = self.free.pop().unwrap_or(self.slots.len());
         match self.slots.get_mut(slot) {
@@ -72,7 +72,7 @@ impl EventQueue {
         self.heap.peek().map(|Reverse(key)| key.at_ns())
     }
 
-    /// The next event and its time, if that has come.
+    /// Removes and returns the next event and its time, if it is due.
     pub(super) fn pop(&mut self, now_ns: u64) -> Option<(u64, NetworkEvent)> {
         if self.next_ns()? > now_ns {
             return None;
@@ -89,7 +89,7 @@ impl EventQueue {
 mod tests {
     use super::*;
 
-    fn order_of(queue: &mut EventQueue) -> Vec<usize> {
+    fn drain_order(queue: &mut EventQueue) -> Vec<usize> {
         let events = std::iter::from_fn(|| queue.pop(u64::MAX));
         let numbers = events.map(|(_, event)| match event {
             NetworkEvent::TimedOut(number) => number,
@@ -99,17 +99,17 @@ mod tests {
     }
 
     #[test]
-    fn events_come_by_time_then_by_tie_then_as_they_were_added_whatever_slots_they_have() {
+    fn events_are_ordered_by_time_then_tie_then_insertion() {
         let mut queue = EventQueue::default();
         for (at_ns, tie, number) in [(5, 2, 0), (5, 1, 1), (3, 9, 2), (1 << 40, 0, 3)] {
             queue.add(at_ns, tie, NetworkEvent::TimedOut(number));
         }
         assert!(queue.pop(2).is_none());
-        assert_eq!(order_of(&mut queue), [2, 1, 0, 3]);
-        // The slots that were freed last are used first.
+        assert_eq!(drain_order(&mut queue), [2, 1, 0, 3]);
+        // Reuses the slots that were freed last.
         for number in 0..4 {
             queue.add(7, 0, NetworkEvent::TimedOut(number));
         }
-        assert_eq!(order_of(&mut queue), [0, 1, 2, 3]);
+        assert_eq!(drain_order(&mut queue), [0, 1, 2, 3]);
     }
 }

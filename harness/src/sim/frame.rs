@@ -6,26 +6,26 @@ use super::args::Args;
 use crate::model::Reply;
 use crate::proxy::Acquired;
 
-/// What the links know about a command.
+/// The properties of a command that links and faults use.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CommandTag {
-    /// Its name, by its position in the network's list of names.
+    /// Index of its name in the network's list of names.
     pub(super) name: usize,
-    /// The lock's key that it names, by its position in the run's list of keys.
+    /// Index of the lock key that it names in the run's list of keys.
     pub(super) key: Option<u32>,
-    /// The attempt that its worker was busy with.
+    /// The attempt that its worker was working on.
     pub(super) op: u64,
     pub(super) phase: Phase,
-    /// Whether it took a lock, of a command that was executed while somebody wanted to know.
+    /// Whether the command took a lock. Set only if the interceptor waited for the effect.
     pub(super) acquired: Acquired,
-    /// When it was sent, on the simulation's clock, if it did not leave at once.
+    /// Time at which it was sent, on the simulation's clock, if it did not leave at once.
     pub(super) sent_ns: Option<u64>,
-    /// A fault answers it with this error, and its node gets something else.
+    /// The error with which a fault answers it. Its node executes another command instead.
     pub(super) answer: Option<ServerError>,
 }
 
 impl CommandTag {
-    /// The tag of a frame that belongs to no command.
+    /// Creates the tag of a frame that belongs to no command.
     pub(super) fn none() -> Self {
         CommandTag {
             name: 0,
@@ -39,14 +39,14 @@ impl CommandTag {
     }
 }
 
-/// The reply of a server in that state.
+/// Returns the reply of a server in this error state.
 pub(super) fn error_reply(error: ServerError) -> Reply {
     Reply::Error(error.text().into())
 }
 
 pub(super) struct Frame {
     pub(super) conn: u64,
-    /// Of the command that it is, or that it answers.
+    /// The tag of the command that it is, or that it answers.
     pub(super) tag: CommandTag,
     pub(super) payload: Payload,
 }
@@ -54,19 +54,20 @@ pub(super) struct Frame {
 pub(super) enum Payload {
     Command(Args),
     Reply(Reply),
-    /// What was published on a channel to which the client has subscribed: no request asked for it.
+    /// A message published on a channel to which the client has subscribed, without a request.
     Publication(Reply),
     /// The client has closed the connection.
     Close,
 }
 
 impl Frame {
-    /// True for a command, a reply or a publication: what an interceptor sees, and what a fault can strike.
+    /// Returns `true` for a command, a reply or a publication. Only these reach the interceptor and
+    /// can be affected by faults.
     pub(super) fn is_message(&self) -> bool {
         !matches!(self.payload, Payload::Close)
     }
 
-    /// The frame when a fault answers it: its node refuses the command, or the reply is replaced.
+    /// Returns the frame as changed by a fault that answers it: its node refuses the command, or the reply is replaced.
     pub(super) fn answered(mut self, answer: Option<ServerError>) -> Frame {
         match (answer, &self.payload) {
             (Some(error), Payload::Reply(_)) => {

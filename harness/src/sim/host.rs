@@ -1,4 +1,4 @@
-//! One simulated worker: its lock and every task that the lock starts, frozen or dropped as one.
+//! A simulated worker: its lock and all tasks that the lock starts, frozen or dropped as one.
 
 use std::cell::{Cell, RefCell};
 use std::panic::AssertUnwindSafe;
@@ -18,16 +18,16 @@ use crate::adapter::local_channel::{Receiver, Sender, local_channel};
 use crate::adapter::process::WorkerOutput;
 use crate::clock::Clock;
 
-/// After this many turns at one instant the lock will never let the clock move.
+/// After this many turns at one instant, the lock is stuck: it never lets the clock advance.
 const MAX_TURNS: u32 = 100_000;
 
-/// Which of a host's tasks a turn polls first.
+/// The host's tasks that a turn polls first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum First {
-    /// Those that the lock runs in the background, as a renewal.
+    /// The lock's background tasks, such as a renewal.
     #[default]
     Background,
-    /// The worker's own, which reads what it is asked.
+    /// The worker's own task, which reads requests.
     Work,
 }
 
@@ -37,7 +37,7 @@ struct FreezeSwitch {
     frozen: Cell<bool>,
     /// The host is in a call that does not yield.
     blocked: Cell<bool>,
-    /// Of the next turn.
+    /// The tasks that the next turn polls first.
     first: Cell<First>,
     waker: RefCell<Option<Waker>>,
 }
@@ -54,7 +54,7 @@ impl FreezeSwitch {
     }
 }
 
-/// What a host needs from the simulation.
+/// The parts of the simulation that a host uses.
 pub(super) struct HostContext {
     pub(super) clock: Clock,
     pub(super) monitor: Watchdog,
@@ -62,33 +62,33 @@ pub(super) struct HostContext {
     pub(super) budget: Rc<RunBudget>,
 }
 
-/// A handle on a host; dropping it drops the host.
+/// A handle on a host. Dropping it drops the host.
 pub(super) struct Host {
     switch: Rc<FreezeSwitch>,
     task: JoinHandle<()>,
 }
 
 impl Host {
-    /// Starts a worker that runs `work`, and everything that it spawns with `spawn_local`. `heard`
-    /// receives what it says, and how it ended.
+    /// Starts a worker that runs `work` and everything that it spawns with `spawn_local`. `output`
+    /// receives the worker's messages and the reason for its exit.
     pub(super) fn start<B>(
         worker: usize,
         around: HostContext,
-        heard: Sender<WorkerOutput>,
+        output: Sender<WorkerOutput>,
         work: impl FnOnce(Sender<WorkerOutput>) -> B,
     ) -> Self
     where
         B: Future<Output = String> + 'static,
     {
-        let (outbox, said) = local_channel();
-        let exit = outbox.clone();
-        let work = AssertUnwindSafe(work(outbox)).catch_unwind();
+        let (sender, outbox) = local_channel();
+        let exit = sender.clone();
+        let work = AssertUnwindSafe(work(sender)).catch_unwind();
         let work = async move {
             let ended = match work.await {
                 Ok(how) => how,
                 Err(panic) => format!("panicked: {}", panic_message(panic.as_ref())),
             };
-            // It is read at the end of the same turn.
+            // The host forwards it at the end of the same turn.
             exit.send(WorkerOutput::Exited(ended)).ok();
         };
         let switch = Rc::<FreezeSwitch>::default();
@@ -97,14 +97,14 @@ impl Host {
             work: Some(Box::pin(work)),
             tasks: LocalSet::new(),
             background: Arc::new(BackgroundWaker {
-                // So that the tasks learn their waker.
+                // True, so that the first turn gives the tasks their waker.
                 woken: AtomicBool::new(true),
                 host: Mutex::default(),
             }),
             worker,
             around,
-            said,
-            heard,
+            outbox,
+            output,
             last_ns: 0,
             count: 0,
         };
@@ -114,20 +114,20 @@ impl Host {
         }
     }
 
-    /// From now on none of its tasks is polled, while time goes on.
+    /// Stops polling the host's tasks, while time goes on.
     pub(super) fn freeze(&self) {
         self.switch.frozen.set(true);
     }
 
-    /// It continues. When a real process does, several of its threads may have something to do, and it is
-    /// a matter of luck which of them runs `first`.
+    /// Continues polling. When a real process continues, several of its threads may be ready, and
+    /// chance decides which of them runs first.
     pub(super) fn thaw(&self, first: First) {
         self.switch.frozen.set(false);
         self.switch.first.set(first);
         self.switch.wake();
     }
 
-    /// It is in a call that does not yield, and polls none of its tasks until that is over.
+    /// Simulates the start or the end of a call that does not yield: none of the tasks is polled during it.
     pub(super) fn block(&self, blocked: bool) {
         self.switch.blocked.set(blocked);
         self.switch.wake();
@@ -146,7 +146,7 @@ fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
         .unwrap_or_else(|| "without words".to_owned())
 }
 
-/// Wakes a host, and notes that its background tasks are to be polled.
+/// Wakes a host, and records that its background tasks must be polled.
 struct BackgroundWaker {
     woken: AtomicBool,
     host: Mutex<Option<Waker>>,
@@ -171,18 +171,18 @@ impl BackgroundWaker {
 /// All tasks of a host as one future.
 struct HostFuture {
     switch: Rc<FreezeSwitch>,
-    /// The worker's own future. It is polled here and not as a task of the set: most locks have no
-    /// other task, and every turn would pay for the set.
+    /// The worker's own future. It is not a task of the set, because most locks have no other task
+    /// and every turn would pay for the set.
     work: Option<Pin<Box<dyn Future<Output = ()>>>>,
-    /// The background tasks that it has spawned.
+    /// The background tasks that the worker has spawned.
     tasks: LocalSet,
     background: Arc<BackgroundWaker>,
     worker: usize,
     around: HostContext,
-    /// What the worker has said in its turn. It is forwarded when the turn is over, for the reason
-    /// that [`ClientEndpoint::deferring_wakeups`] gives.
-    said: Receiver<WorkerOutput>,
-    heard: Sender<WorkerOutput>,
+    /// The worker's messages in the current turn. They are forwarded after the turn, for the reason
+    /// given at [`ClientEndpoint::deferring_wakeups`].
+    outbox: Receiver<WorkerOutput>,
+    output: Sender<WorkerOutput>,
     last_ns: u64,
     count: u32,
 }
@@ -205,19 +205,19 @@ impl Future for HostFuture {
             let how = format!(
                 "stuck: took {MAX_TURNS} turns at one instant; it waits for something without letting time pass"
             );
-            self.heard.send(WorkerOutput::Exited(how)).ok();
+            self.output.send(WorkerOutput::Exited(how)).ok();
             return Poll::Ready(());
         }
         self.around.budget.count_turn();
         let turn = self.around.monitor.begin(self.worker);
         let endpoint = self.around.endpoint;
         endpoint.deferring_wakeups(|| self.turn(context));
-        while let Some(said) = self.said.take() {
-            // The driver may have ended first.
-            self.heard.send(said).ok();
+        while let Some(message) = self.outbox.take() {
+            // The driver may have ended before.
+            self.output.send(message).ok();
         }
         if let Some(blocked) = self.around.monitor.end(turn) {
-            self.heard.send(WorkerOutput::Exited(blocked)).ok();
+            self.output.send(WorkerOutput::Exited(blocked)).ok();
             return Poll::Ready(());
         }
         Poll::Pending
@@ -230,7 +230,7 @@ impl HostFuture {
             self.poll_background(context);
         }
         if let Some(work) = &mut self.work {
-            // What is spawned here is added to the tasks, and wakes them.
+            // Tasks that are spawned here are added to the set and wake it.
             let _spawning = self.tasks.enter();
             if work.as_mut().poll(context).is_ready() {
                 self.work = None;
@@ -244,7 +244,7 @@ impl HostFuture {
             self.background.woken.store(false, Ordering::Release);
             self.background.host().replace(context.waker().clone());
             let waker = Waker::from(Arc::clone(&self.background));
-            // The result does not matter: there may be no task now, and some later.
+            // The result does not matter: more tasks may be spawned later.
             let _ = Pin::new(&mut self.tasks).poll(&mut Context::from_waker(&waker));
         }
     }

@@ -1,4 +1,4 @@
-//! The receiving end: what a frame does when it arrives.
+//! The receiving end: processes a frame when it arrives.
 
 use picklock_scenarios::Direction;
 
@@ -13,7 +13,7 @@ use crate::model::{ClientId, Reply};
 use crate::proxy::{Acquired, FrameOutcome, LinkId, REFUSED};
 
 fn execute(node: &mut Node, client: ClientId, args: &Args, at_ns: u64) -> Reply {
-    // Commands with more words than this are rare; only they need an allocation.
+    // Longer commands are rare, and only they need an allocation.
     let mut few: [&[u8]; 12] = [&[]; 12];
     if args.len() > few.len() {
         let many: Vec<&[u8]> = args.iter().collect();
@@ -26,8 +26,8 @@ fn execute(node: &mut Node, client: ClientId, args: &Args, at_ns: u64) -> Reply 
 }
 
 impl Network {
-    /// Lets every event happen whose time has come. Inlined into the network's own turn, which takes
-    /// most of the events: else each is moved once more.
+    /// Processes every event that is due. It is inlined into the network's turn, which handles most
+    /// events, because otherwise each event is moved once more.
     #[inline(always)]
     pub(super) fn process_events(&self, now_ns: u64) {
         loop {
@@ -46,7 +46,7 @@ impl Network {
         let mut state = self.state.borrow_mut();
         let connection = state.connections.get(frame.conn);
         let Some((link, client)) = connection.map(|known| (known.link, known.client)) else {
-            // The connection broke while the frame travelled; its client was told.
+            // The connection was reset while the frame travelled, and its client already has the error.
             return;
         };
         if frame.direction() == Direction::Reply {
@@ -110,7 +110,7 @@ impl Network {
         if tag.answer.is_none() {
             state.record_command(link, &tag, at_ns);
         }
-        let asked = self.interceptor.is_armed(link.worker)
+        let wants_effect = self.interceptor.is_armed(link.worker)
             && self.interceptor.waits_for_effect(link, tag.phase);
         let before = state.nodes[link.node].watch.changes();
         let node = &mut state.nodes[link.node];
@@ -122,7 +122,7 @@ impl Network {
             }
         };
         state.record_key_changes(link, &mut tag, &args, at_ns);
-        if asked {
+        if wants_effect {
             let effect = state.nodes[link.node].effect_since(before);
             tag.acquired = Acquired::from_effect(Some(effect), tag.phase);
         }
@@ -138,15 +138,15 @@ impl Network {
                 self.send(state, Frame { conn, tag, payload }, at_ns);
             }
         }
-        // Rare: most commands produce a reply for their own client only.
+        // Messages for other clients are rare: most commands only produce their own reply.
         let has_messages = self.state.borrow().nodes[link.node].server.has_messages();
         if has_messages {
             self.send_messages(at_ns, link.node);
         }
     }
 
-    /// Sends the late replies of a node to the clients that were blocked, processes what those had sent
-    /// meanwhile, and sends publications to those who have subscribed.
+    /// Sends the node's late replies to blocked clients, and its publications to subscribers. Then
+    /// processes the commands that the unblocked clients sent in the meantime.
     fn send_messages(&self, at_ns: u64, node: usize) {
         let answered = {
             let replied = |conn, reply: &Reply| self.record_replied(conn, reply, at_ns);
@@ -167,7 +167,7 @@ impl Network {
         }
     }
 
-    /// Ends the blocking commands of a node that have waited long enough.
+    /// Ends the blocking commands of a node that have timed out.
     pub(super) fn time_out(&self, at_ns: u64, node: usize) {
         self.state.borrow_mut().nodes[node].time_out(at_ns);
         self.send_messages(at_ns, node);

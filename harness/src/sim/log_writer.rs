@@ -1,8 +1,7 @@
-//! Writes what passes on the simulated network into a command log, as the real proxy does.
+//! Writes the simulated network's traffic to a command log, as the real proxy does.
 //!
-//! A frame's `at_ns` is when it was admitted to its link, after its gate; its line is written when
-//! it leaves; `sent_ns` is when it *arrives* at its other end. Without a log nothing here is
-//! called.
+//! A frame's `at_ns` is the time at which it was admitted to its link, after its barrier. Its line is written when it
+//! leaves. `sent_ns` is the time at which it arrives at the other end. Nothing here is called if the run has no log.
 
 use std::sync::Arc;
 
@@ -15,8 +14,8 @@ use crate::proxy::{
 };
 
 impl Network {
-    /// Writes the line of a frame that came and arrives at these times of the simulation; `None`: it never
-    /// arrives. `names`: the names of the commands, in which [`CommandTag::name`] is a position.
+    /// Writes the line of a frame. The times are those of the simulation; the second is `None` if
+    /// the frame never arrives. [`CommandTag::name`] is an index into `names`.
     pub(super) fn log_frame(
         &self,
         link: LinkId,
@@ -70,8 +69,7 @@ impl Network {
         }
     }
 
-    /// What waits on a connection, and what would arrive on it from this time of the simulation
-    /// on, is lost.
+    /// Marks the frames of a connection as lost that are waiting, or that would arrive at `from_ns` or later.
     pub(super) fn log_lost(
         &self,
         conn: u64,
@@ -96,7 +94,7 @@ impl Network {
         }
     }
 
-    /// The node was down when a frame of this connection arrived at this time of the simulation.
+    /// Marks the frames of a connection that arrive at `at_ns` as unreachable, because the node is down.
     pub(super) fn log_unreachable(&self, conn: u64, at_ns: u64) {
         if let Some(log) = &self.log {
             let at_ns = at_ns.saturating_sub(self.ahead_ns());
@@ -109,7 +107,7 @@ impl Network {
     }
 }
 
-/// How many bytes a command has on a proxy: `*N`, then each word with its length before it.
+/// Returns the size of a command in RESP: `*N`, then each word with its length before it.
 fn size(args: &Args) -> usize {
     let digits = |number: usize| number.checked_ilog10().map_or(1, |tens| tens as usize + 1);
     let words = args.iter().map(|word| 5 + digits(word.len()) + word.len());

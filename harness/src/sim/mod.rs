@@ -1,27 +1,26 @@
 //! The simulated backend: the same locks, driver, nemesis and checkers in virtual time.
 //!
-//! The path of a command, and back the path of its reply:
+//! A command takes this path, and its reply takes it in the opposite direction:
 //!
 //! ```text
 //!   connection ──> client_endpoint ──> submission_queue ──> network
-//!   (redis-rs)     (waits for reply)   (of this thread)     │
+//!   (redis-rs)     (waits for reply)   (per thread)         │
 //!                                                           v
-//!            node <── ingress <── event_queue <── egress: interceptor, gate, then
+//!            node <── ingress <── event_queue <── egress: interceptor, barrier, then
 //!                                (latency, from           the proxy's link_state, one for each
 //!                                 the seed)               direction of a connection_state
 //! ```
 //!
-//! `network` is the one task that does this; `network_state` is what it knows; `log_writer` writes
-//! the frames into a command log, where one is wanted.
+//! `network` is the one task that carries frames. Its data is in `network_state`. `log_writer`
+//! writes the frames to a command log if the run has one. Published messages take the same path as
+//! replies, and end in the inbox of a `subscription`.
 //!
-//! What is published takes the same way as a reply, and ends in the inbox of a `subscription`.
+//! Time is tokio's paused clock, which jumps to the next event. The network measures its own times
+//! in nanoseconds, so that two frames rarely arrive at the same time. The clock that workers read
+//! advances in milliseconds, because tokio's timers do.
 //!
-//! Time is tokio's paused clock, which jumps to the next event. The network keeps its own times in
-//! nanoseconds, so that two frames are never in a tie by accident; the clock that workers see moves
-//! in steps of a millisecond, because tokio's timers do.
-//!
-//! The simulation opens no socket, reads no real clock into a history, and starts no process. What
-//! does not follow from seed and scenario does not reach the history.
+//! The simulation opens no socket, starts no process and writes no real time to a history. The
+//! history depends only on the seed and the scenario.
 
 mod args;
 mod backend;

@@ -1,8 +1,8 @@
-//! The simulated network: carries commands to nodes and replies back, through gates and faults.
+//! The simulated network: carries commands to nodes and replies back, through barriers and faults.
 //!
-//! It is one task. Connections submit their commands at the [`ClientEndpoint`]. Each command passes
-//! the interceptor and the link's faults, which are the same as on the real proxy, travels for a
-//! time that is drawn from the seed, and is executed by its node when it arrives.
+//! The network is one task. Connections submit their commands at the [`ClientEndpoint`]. Each command passes the
+//! interceptor and the link's faults, which are the same as in the real proxy. It then travels for a latency that is
+//! drawn from the seed, and its node executes it when it arrives.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -34,13 +34,13 @@ use crate::proxy::{
 };
 use crate::spec::RunSpec;
 
-/// How long a frame travels one way, in nanoseconds: as between machines of one data centre.
+/// One-way latency of a frame in nanoseconds, typical of machines in one data centre.
 pub(super) const LATENCY: std::ops::Range<u64> = 50_000..250_000;
 
-/// The gates that are not open yet, and the direction that waits at each.
-type Gates = FuturesUnordered<LocalBoxFuture<'static, ConnectionDirection>>;
+/// The barriers that are not open yet, each with the direction that waits at it.
+type Barriers = FuturesUnordered<LocalBoxFuture<'static, ConnectionDirection>>;
 
-/// While it lives, submissions wake the network.
+/// Detaches the network from the endpoint when it is dropped.
 struct NetworkGuard(ClientEndpoint);
 
 impl Drop for NetworkGuard {
@@ -56,12 +56,12 @@ pub(super) struct Network {
     pub(super) interceptor: Arc<dyn Interceptor>,
     /// The simulation's own clock, which is never set to zero.
     pub(super) clock: Clock,
-    /// The run's clock, which is.
+    /// The run's clock, which is set to zero when the clients start.
     pub(super) run_clock: Clock,
     seed: u64,
-    /// Where what passes is logged, if a log is wanted.
+    /// The command log, if the run has one.
     pub(super) log: Option<CommandLog>,
-    /// What was sent to the nodes, if somebody observes them.
+    /// The commands that were sent to the nodes, if the run is observed.
     pub(super) sent: Option<Rc<SentRequests>>,
     /// An empty buffer for the next submissions.
     spare: Cell<Vec<Submission>>,
@@ -71,7 +71,7 @@ pub(super) struct Network {
 }
 
 impl Network {
-    /// `sent`: where what is sent is kept, if somebody observes the nodes.
+    /// Creates the network. `sent` receives the sent commands if the run is observed.
     pub(super) fn new(
         spec: &RunSpec,
         nodes: Vec<Node>,
@@ -101,30 +101,30 @@ impl Network {
     /// Carries frames for as long as it is polled.
     pub(super) async fn run(self: Rc<Self>) {
         let _guard = NetworkGuard(self.endpoint);
-        let (mut gates, mut timer) = (Gates::new(), Timer::new(&self.clock));
+        let (mut barriers, mut timer) = (Barriers::new(), Timer::new(&self.clock));
         std::future::poll_fn(|context| {
-            while self.turn(&mut gates, &mut timer, context) {}
+            while self.turn(&mut barriers, &mut timer, context) {}
             Poll::Pending
         })
         .await
     }
 
-    /// Does what there is to do now. True when there is more already.
-    fn turn(&self, gates: &mut Gates, timer: &mut Timer, context: &mut Context<'_>) -> bool {
+    /// Does all work that is due. Returns `true` if more work is due already.
+    fn turn(&self, barriers: &mut Barriers, timer: &mut Timer, context: &mut Context<'_>) -> bool {
         let now_ns = self.clock.now_ns();
         self.process_submissions(now_ns);
         self.process_events(now_ns);
         let next_timeout = self.endpoint.expire(now_ns);
         let next_event = {
             let mut state = self.state.borrow_mut();
-            let new = state.gates.drain(..);
-            gates.extend(new.map(|(way, gate)| gate.map(move |()| way).boxed_local()));
+            let new = state.barriers.drain(..);
+            barriers.extend(new.map(|(way, barrier)| barrier.map(move |()| way).boxed_local()));
             state.events.next_ns()
         };
-        if !gates.is_empty()
-            && let Poll::Ready(Some(way)) = gates.poll_next_unpin(context)
+        if !barriers.is_empty()
+            && let Poll::Ready(Some(way)) = barriers.poll_next_unpin(context)
         {
-            self.gate_opened(way, now_ns);
+            self.barrier_opened(way, now_ns);
             return true;
         }
         if self.endpoint.is_notified(context) {
@@ -173,7 +173,7 @@ impl Network {
         self.send(state, Frame { conn, tag, payload }, now_ns);
     }
 
-    /// The client closes a connection. What it sent before still arrives, even if it is kept back.
+    /// Closes a connection for its client. Frames that were sent before still arrive, even if they are held back.
     fn close(&self, conn: u64, now_ns: u64) {
         let mut state = self.state.borrow_mut();
         state.broken.remove(&conn);
@@ -181,17 +181,17 @@ impl Network {
         self.send(state, Frame { conn, tag, payload }, now_ns);
     }
 
-    fn gate_opened(&self, way: ConnectionDirection, now_ns: u64) {
+    fn barrier_opened(&self, way: ConnectionDirection, now_ns: u64) {
         let mut state = self.state.borrow_mut();
         if let Some(connection) = state.connections.get_mut(way.0) {
-            connection.path(way.1).gated = false;
+            connection.path(way.1).at_barrier = false;
         }
         drop(state);
         self.advance(way, now_ns);
     }
 
-    /// Looks at everything that waits again: faults were lifted.
-    pub(super) fn look_again(&self) {
+    /// Advances all waiting frames, after faults were lifted.
+    pub(super) fn advance_waiting(&self) {
         let mut waiting = Vec::new();
         for (conn, connection) in self.state.borrow().connections.iter() {
             let request = (&connection.request, Direction::Request);
@@ -208,14 +208,15 @@ impl Network {
         self.endpoint.notify();
     }
 
-    /// Resets the connections of these workers to these nodes (`None`: of all). Returns how many there were.
+    /// Resets the connections of these workers to these nodes, where `None` means all, and returns their number.
     pub(super) fn cut(&self, workers: Option<&[usize]>, nodes: Option<&[usize]>) -> usize {
         self.process_events(self.clock.now_ns());
-        let lists = |list: Option<&[usize]>, one| list.is_none_or(|list| list.contains(&one));
+        let includes =
+            |list: Option<&[usize]>, number| list.is_none_or(|list| list.contains(&number));
         let hit: Vec<u64> = {
             let state = self.state.borrow();
             let hit = state.connections.iter().filter(|(_, conn)| {
-                lists(workers, conn.link.worker) && lists(nodes, conn.link.node)
+                includes(workers, conn.link.worker) && includes(nodes, conn.link.node)
             });
             hit.map(|(conn, _)| conn).collect()
         };
@@ -223,13 +224,13 @@ impl Network {
         hit.len()
     }
 
-    /// Resets the connections in which something is missing.
+    /// Resets connections from which frames were dropped.
     pub(super) fn reset_holes(&self, conns: &[u64]) {
         self.process_events(self.clock.now_ns());
         self.reset(conns, RequestError::Reset);
     }
 
-    /// Resets connections, and tells their clients why.
+    /// Resets connections, and fails their pending requests with `error`.
     pub(super) fn reset(&self, conns: &[u64], error: RequestError) {
         for conn in conns {
             let mut state = self.state.borrow_mut();
@@ -246,7 +247,7 @@ impl Network {
         }
     }
 
-    /// Resumes a paused node, which processes what came meanwhile.
+    /// Resumes a paused node, which then processes its backlog.
     pub(super) fn resume(&self, node: usize) {
         let now_ns = self.clock.now_ns();
         let backlog = {
@@ -261,18 +262,18 @@ impl Network {
         self.endpoint.notify();
     }
 
-    /// Changes a node, at the present time of the simulation.
+    /// Calls `work` with a node and the simulation's current time.
     ///
-    /// What reached a node before is processed first. The network's times are finer than the timers
-    /// that faults go by, so a frame may be due that its task has not carried yet, and a clock that is
-    /// set now must not be read by a command of the past.
+    /// Frames that reached the node before are processed first. The network's times are finer than
+    /// the timers of faults, so a frame may be due that the network's task has not processed yet.
+    /// Otherwise a command of the past could read a clock that is set now.
     pub(super) fn with_node<T>(&self, node: usize, work: impl FnOnce(&mut Node, u64) -> T) -> T {
         let now_ns = self.clock.now_ns();
         self.process_events(now_ns);
         work(&mut self.state.borrow_mut().nodes[node], now_ns)
     }
 
-    /// A frame is about to leave: what is sent is remembered for those who tell what was executed.
+    /// Records a departing frame for the observers, if the run is observed.
     pub(super) fn record_sent(&self, frame: &Frame) {
         let Some(sent) = &self.sent else { return };
         match &frame.payload {
@@ -285,7 +286,7 @@ impl Network {
         }
     }
 
-    /// A node has answered a connection's oldest unanswered request.
+    /// Records that a node has answered a connection's oldest unanswered request.
     pub(super) fn record_replied(&self, conn: u64, reply: &Reply, at_ns: u64) {
         let Some(sent) = &self.sent else { return };
         let answered = match reply {
@@ -295,13 +296,13 @@ impl Network {
         sent.record_reply(conn, at_ns, answered);
     }
 
-    /// The changes of all nodes' keys, as events of the run's history in the order of time.
+    /// Removes and returns the changes of all nodes' keys, as events of the run's history in chronological order.
     pub(super) fn take_key_changes(&self) -> Vec<Event> {
         let now = self.now();
         let mut state = self.state.borrow_mut();
-        for (node, it) in state.nodes.iter_mut().enumerate() {
+        for (node, observed) in state.nodes.iter_mut().enumerate() {
             let event = &|record| now.key_changed(node, record);
-            it.observe(NodeStep::HistoryTaken { event }, now.sim_ns);
+            observed.observe(NodeStep::HistoryTaken { event }, now.sim_ns);
         }
         let mut events = Vec::with_capacity(key_changes(&state.nodes));
         state.take_key_records(|node, record| {
@@ -324,7 +325,7 @@ impl Network {
         }
     }
 
-    /// Commands that a node did not know.
+    /// Returns the commands that a node's model did not know.
     pub(super) fn unknown_commands(&self) -> BTreeSet<String> {
         let state = self.state.borrow();
         let unknown = state
@@ -335,12 +336,12 @@ impl Network {
     }
 }
 
-/// How many changes of keys there were so far.
+/// Returns the number of key changes so far.
 fn key_changes(nodes: &[Node]) -> usize {
     nodes.iter().map(|node| node.watch.changes()).sum()
 }
 
-/// The present on the two clocks of a simulation.
+/// The present on both clocks of a simulation.
 #[derive(Clone, Copy)]
 pub(super) struct SimNow {
     pub(super) sim_ns: u64,
@@ -348,7 +349,7 @@ pub(super) struct SimNow {
 }
 
 impl SimNow {
-    /// A time of the simulation in nanoseconds since the run began.
+    /// Converts a time of the simulation to nanoseconds since the run began.
     pub(super) fn run_ns(self, sim_ns: u64) -> u64 {
         self.run_ns
             .saturating_sub(self.sim_ns.saturating_sub(sim_ns))

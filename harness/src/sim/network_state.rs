@@ -1,4 +1,4 @@
-//! What the network knows: nodes, connections, events to come, and the workers' operations.
+//! The state of the network: nodes, connections, scheduled events, and the workers' operations.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -21,14 +21,14 @@ use crate::proxy::{
     AcquireTraffic, DerivedKeys, FrameBarrier, LastCommands, LinkId, may_take_free_key,
 };
 
-/// What one worker is busy with, and was. Times are the simulation's.
+/// The current operation and the recent traffic of one worker. Times are those of the simulation.
 pub(super) struct Worker {
     op: u64,
     phase: Phase,
     pub(super) has_sent_data: bool,
-    /// What it sends while it acquires.
+    /// The worker's traffic while it acquires.
     pub(super) traffic: AcquireTraffic,
-    /// The last commands that named a key, and when they arrived.
+    /// The last commands that named a key, each with its arrival time.
     pub(super) last: LastCommands,
 }
 
@@ -45,14 +45,14 @@ impl Connections {
         self.0.get_mut(usize::try_from(conn).ok()?)?.as_deref_mut()
     }
 
-    /// All connections, in the order of their numbers.
+    /// Returns all connections in the order of their numbers.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &Connection)> {
         let all = (0..).zip(&self.0);
         all.filter_map(|(number, conn)| Some((number, conn.as_deref()?)))
     }
 
     fn get_or_insert(&mut self, conn: u64, make: impl FnOnce() -> Connection) -> &mut Connection {
-        // A run never has so many connections that their numbers do not fit.
+        // A run never has so many connections that this conversion fails.
         let index = usize::try_from(conn).unwrap_or(usize::MAX);
         if self.0.len() <= index {
             self.0.resize_with(index + 1, || None);
@@ -68,20 +68,20 @@ impl Connections {
 pub(super) struct NetworkState {
     pub(super) nodes: Vec<Node>,
     pub(super) connections: Connections,
-    /// Connections that were reset, and that their clients have not closed yet.
+    /// Connections that were reset and that their clients have not closed yet.
     pub(super) broken: BTreeSet<u64>,
     pub(super) events: EventQueue,
     pub(super) rng: StdRng,
-    /// By their numbers, up to the highest that has done anything.
+    /// The workers by number, up to the highest that has done anything.
     pub(super) workers: Vec<Worker>,
-    /// Names of commands, in upper case; the first is empty.
+    /// Names of commands in upper case. The first is empty.
     pub(super) names: Vec<Arc<str>>,
-    /// Which of them can take a lock whose key is free.
+    /// Whether the command with the same index can take a lock whose key is free.
     takers: Vec<bool>,
     keys: Vec<Finder<'static>>,
     derived: DerivedKeys,
-    /// New gates, which the network's task does not poll yet.
-    pub(super) gates: Vec<(ConnectionDirection, FrameBarrier)>,
+    /// New barriers, which the network's task does not poll yet.
+    pub(super) barriers: Vec<(ConnectionDirection, FrameBarrier)>,
 }
 
 impl NetworkState {
@@ -100,7 +100,7 @@ impl NetworkState {
                 .map(|key| Finder::new(key.as_bytes()).into_owned())
                 .collect(),
             derived: DerivedKeys::default(),
-            gates: Vec::new(),
+            barriers: Vec::new(),
         }
     }
 
@@ -124,7 +124,7 @@ impl NetworkState {
         &mut self.workers[worker]
     }
 
-    /// What the links know about a command that the worker sends now.
+    /// Creates the tag of a command that the worker sends now.
     pub(super) fn tag(&mut self, worker: usize, args: &Args, now_ns: u64) -> CommandTag {
         let name = self.name(args.iter().next().unwrap_or_default());
         let may_take = self.takers[name];
@@ -141,10 +141,10 @@ impl NetworkState {
         }
     }
 
-    /// The lock whose key a command names.
+    /// Returns the number of the lock whose key a command names.
     fn key_named_by(&self, args: &Args) -> Option<u32> {
         let mut keys = self.keys.iter();
-        // It is nearly always a whole word, which is found sooner.
+        // The key is nearly always a whole word, and comparing words is faster.
         let named = keys.position(|key| {
             args.iter().any(|word| word == key.needle()) || key.find(args.data()).is_some()
         });
@@ -152,10 +152,10 @@ impl NetworkState {
         named.map_or_else(derived, |key| u32::try_from(key).ok())
     }
 
-    /// The position of a command's name, which is added if it is new.
+    /// Returns the index of a command's name, which is added if it is new.
     fn name(&mut self, name: &[u8]) -> usize {
         let mut names = self.names.iter().map(|name| name.as_bytes());
-        // Nearly all are sent in upper case.
+        // Nearly all names are sent in upper case.
         let known = names.position(|known| known == name || known.eq_ignore_ascii_case(name));
         known.unwrap_or_else(|| {
             let upper = String::from_utf8_lossy(name).to_ascii_uppercase();
@@ -165,7 +165,7 @@ impl NetworkState {
         })
     }
 
-    /// The connection with this number, opened if it is new.
+    /// Returns the connection with this number, and opens it if it is new.
     pub(super) fn connect(
         &mut self,
         conn: u64,
@@ -192,7 +192,7 @@ impl NetworkState {
         }
     }
 
-    /// The request that a reply answers which has arrived at its client.
+    /// Returns the request that a reply answers, after the reply has arrived at its client.
     pub(super) fn match_reply(&mut self, frame: Frame) -> Option<(RequestId, Reply)> {
         let connection = self.connections.get_mut(frame.conn)?;
         let request = connection.waiting.pop_front()?;
@@ -202,7 +202,7 @@ impl NetworkState {
         }
     }
 
-    /// A command blocks at its node, perhaps with a timeout.
+    /// Blocks a connection on a command at its node, which may have a timeout.
     pub(super) fn block(&mut self, conn: u64, tag: CommandTag, at_ns: u64) {
         let Some(connection) = self.connections.get_mut(conn) else {
             return;
@@ -212,7 +212,7 @@ impl NetworkState {
         self.schedule_timeout(node, at_ns);
     }
 
-    /// Schedules the next timeout of a node's blocking commands, if there is a new one.
+    /// Schedules the next timeout of a node's blocking commands, if it is not scheduled yet.
     pub(super) fn schedule_timeout(&mut self, node: usize, now_ns: u64) {
         if let Some(at_ns) = self.nodes[node].schedule_timeout() {
             let at_ns = at_ns.max(now_ns);
@@ -221,8 +221,8 @@ impl NetworkState {
         }
     }
 
-    /// Sends a node's late replies to its blocked clients, and publications to its subscribers; returns
-    /// the connections of those. `replied` is told of each reply.
+    /// Queues a node's late replies to its blocked clients, and its publications to subscribers.
+    /// Calls `replied` for each reply. Returns the connections of all receivers.
     pub(super) fn send_messages(&mut self, node: usize, replied: impl Fn(u64, &Reply)) -> Vec<u64> {
         let mut answered = Vec::new();
         for (client, reply) in self.nodes[node].server.take_messages() {
@@ -233,7 +233,7 @@ impl NetworkState {
             };
             let worker = known.link.worker;
             let connection = self.connections.get_mut(conn);
-            // A publication may come to a client that is blocked, and does not end that.
+            // A client that is blocked can receive a publication, which does not unblock it.
             let is_reply = !matches!(reply, Reply::Push(_));
             let blocked = connection.filter(|_| is_reply);
             match blocked.and_then(|connection| connection.blocked.take()) {
@@ -251,7 +251,7 @@ impl NetworkState {
         answered
     }
 
-    /// The tag of a frame that answers no command of this worker, as the real proxy has it.
+    /// Creates the tag of a frame that answers no command of this worker, as the real proxy does.
     fn unrequested(&mut self, worker: usize) -> CommandTag {
         let &mut Worker { op, phase, .. } = self.worker(worker);
         CommandTag {
@@ -265,14 +265,14 @@ impl NetworkState {
         let Some(key) = tag.key else { return };
         let nodes = self.nodes.len();
         let worker = self.worker(link.worker);
-        // Most attempts have two commands for each node.
+        // Most attempts send two commands to each node.
         worker
             .last
             .record(tag.op, (tag.phase, key, link.node), at_ns, 2 * nodes);
     }
 
-    /// A command was executed: the keys that it has changed are noted. If that shows that one of them
-    /// holds a lock under a name of another kind, the command has named it.
+    /// Records the keys that a command has changed. If this reveals that one of them holds a lock
+    /// under a derived name, the command counts as naming that lock.
     pub(super) fn record_key_changes(
         &mut self,
         link: LinkId,
@@ -304,11 +304,12 @@ impl NetworkState {
         }
     }
 
-    /// The changes of all nodes' keys as one list, in the order of time; at one time in the order of nodes.
+    /// Passes the changes of all nodes' keys to `take` in chronological order. Changes at the same
+    /// time are in the order of the nodes.
     pub(super) fn take_key_records(&mut self, mut take: impl FnMut(usize, KeyRecord)) {
         let lists = self.nodes.iter_mut().map(|node| node.watch.take());
         let mut lists: Vec<_> = lists.map(Vec::into_iter).collect();
-        // Each node's list is in order, so the nodes' next records are compared, and nothing is sorted.
+        // Each node's list is in order, so it is enough to compare the nodes' next records.
         let next = |lists: &[std::vec::IntoIter<KeyRecord>]| {
             let heads = lists.iter().enumerate();
             let heads =

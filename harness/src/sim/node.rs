@@ -1,4 +1,4 @@
-//! One simulated Redis server: the model, its wall clock, and what its disk keeps.
+//! A simulated Redis server: the model, its wall clock and its persisted data.
 
 use std::collections::VecDeque;
 
@@ -14,53 +14,53 @@ use crate::key_watch::{InspectionTime, KeyWatch};
 use crate::model::{ClientId, Effect, Keyspace, Now, Reply, Server, ServerVersion};
 use crate::proxy::CommandEffect;
 
-/// An append-only file that is synced every second keeps what it held at the last whole second.
+/// Interval at which an append-only file with `everysec` is synced, in nanoseconds.
 const SYNC_NS: u64 = 1_000_000_000;
 
-/// How far a replica is behind: half a millisecond, as in one data centre.
+/// Replication lag in nanoseconds: half a millisecond, typical of one data centre.
 const LAG_NS: u64 = 500_000;
 
 pub(super) struct Node {
-    /// Commands of clients go through [`Node::execute`].
+    /// The server model. Clients' commands go through [`Node::execute`].
     pub(super) server: Server,
     wall: SimWallClock,
     persistence: Persistence,
-    /// What a power loss would leave, and when it was synced.
+    /// The data that would survive a power loss. The next field is when it was synced.
     durable: Keyspace,
     synced_ns: u64,
     pub(super) up: bool,
     pub(super) paused: bool,
-    /// What arrived while it was paused.
+    /// Frames that arrived while the node was paused.
     pub(super) backlog: VecDeque<Frame>,
-    /// When the scheduled timeout of its blocking commands is.
+    /// The scheduled timeout of its blocking commands.
     timeout_ns: Option<u64>,
     replica: Option<Replica>,
-    /// What it has run out of, once for each fault that took it.
+    /// The exhausted resources, one entry per fault.
     exhausted: Vec<Resource>,
-    /// While it accepts no more connections: the last client that it accepted.
+    /// The last client that was accepted, while no more connections are accepted.
     last_admitted: Option<ClientId>,
-    /// Watches its keys, if it is a lock's node; else it sees nothing.
+    /// Records changes of its keys if the node belongs to the lock. Otherwise it records nothing.
     pub(super) watch: KeyWatch,
-    /// Sees what happens here, if anybody wants to.
+    /// Observes the node's steps, if the run is observed.
     observer: Option<Box<dyn NodeObserver>>,
 }
 
-/// A replica, which lags behind its master.
+/// A replica that lags behind its master.
 struct Replica {
     server: Server,
-    /// The clock of its own machine.
+    /// The clock of the replica's machine.
     wall: SimWallClock,
-    /// The changes that travel to it, and when each arrives.
+    /// The changes that travel to the replica, each with its arrival time.
     stream: VecDeque<(u64, Effect)>,
-    /// How many of its master's changes it has applied.
+    /// Number of the master's changes that the replica has applied.
     received: u64,
     linked: bool,
-    /// How many replicas it represents: only the first one is ever promoted.
-    stands_for: u32,
+    /// Number of replicas that it represents. Only the first replica is ever promoted.
+    represented: u32,
 }
 
 impl Replica {
-    /// Applies, at a time of the simulation, what arrives until another.
+    /// Applies the changes that arrive until `until_ns`, at the simulation's time `sim_ns`.
     fn catch_up(&mut self, until_ns: u64, sim_ns: u64) {
         let now = at(&self.wall, sim_ns);
         let arrives = |(at_ns, _): &&(u64, Effect)| *at_ns <= until_ns;
@@ -81,15 +81,15 @@ impl Node {
     ) -> Self {
         let mut server = Server::new(version);
         server.record_effects(replicas > 0);
-        let stands_for = u32::try_from(replicas).unwrap_or(u32::MAX);
-        server.set_acknowledged(stands_for, 0);
+        let represented = u32::try_from(replicas).unwrap_or(u32::MAX);
+        server.set_acknowledged(represented, 0);
         let replica = (replicas > 0).then(|| Replica {
             server: Server::new(version),
             wall: SimWallClock::new(clock),
             stream: VecDeque::new(),
             received: 0,
             linked: true,
-            stands_for,
+            represented,
         });
         Node {
             replica,
@@ -119,8 +119,8 @@ impl Node {
         self.observe(NodeStep::Began, 0);
     }
 
-    /// Tells the observer, if there is one.
-    pub(super) fn observe(&mut self, moment: NodeStep<'_>, sim_ns: u64) {
+    /// Calls the observer, if there is one.
+    pub(super) fn observe(&mut self, step: NodeStep<'_>, sim_ns: u64) {
         if let Some(observer) = &mut self.observer {
             let servers = ObservedServers {
                 master: &mut self.server,
@@ -128,7 +128,7 @@ impl Node {
                 now: at(&self.wall, sim_ns),
                 at_ns: sim_ns,
             };
-            observer.at(moment, servers);
+            observer.at(step, servers);
         }
     }
 
@@ -144,7 +144,7 @@ impl Node {
         }
     }
 
-    /// What the changes after so many did to locks.
+    /// Returns the effect on locks of the changes since the first `before` ones.
     pub(super) fn effect_since(&self, before: usize) -> CommandEffect {
         let changes = before..self.watch.changes();
         CommandEffect {
@@ -153,7 +153,7 @@ impl Node {
         }
     }
 
-    /// The data, or the whole server, was replaced.
+    /// Records that the data, or the whole server, was replaced.
     fn record_replacement(&mut self, sim_ns: u64, why: &KeyChange) {
         let time = self.look_time(sim_ns);
         self.watch.inspect_all(&mut self.server, time, why);
@@ -181,24 +181,23 @@ impl Node {
         reply
     }
 
-    /// The replica applies what has arrived, and acknowledges it.
+    /// Lets the replica apply the changes that have arrived, and acknowledge them.
     fn replicate(&mut self, sim_ns: u64) {
         if let Some(replica) = self.replica.as_mut().filter(|replica| replica.linked) {
             replica.catch_up(sim_ns, sim_ns);
             self.server
-                .set_acknowledged(replica.stands_for, replica.received);
+                .set_acknowledged(replica.represented, replica.received);
         }
     }
 
-    /// When the replica's next acknowledgement comes, if a client waits for one.
+    /// Returns when the replica's next acknowledgement arrives, if a client waits for one.
     fn next_acknowledgement(&self) -> Option<u64> {
         let replica = self.replica.as_ref().filter(|replica| replica.linked)?;
         let (at_ns, _) = replica.stream.front()?;
         self.server.waits_for_replicas().then_some(*at_ns)
     }
 
-    /// What is written from now on never reaches the replica; what travels to it is lost. False:
-    /// there is none.
+    /// Cuts the replication link, and drops the changes in transit. Returns `false` if there is no replica.
     pub(super) fn cut_replication(&mut self, sim_ns: u64) -> bool {
         let Some(replica) = &mut self.replica else {
             return false;
@@ -210,8 +209,8 @@ impl Node {
         true
     }
 
-    /// The replica replaces the master, with what has reached it: everything, unless the link was
-    /// cut. False: there is none.
+    /// Replaces the master by the replica, which first applies all changes in transit unless the
+    /// link was cut. Returns `false` if there is no replica.
     pub(super) fn fail_over(&mut self, sim_ns: u64) -> bool {
         if let Some(replica) = &mut self.replica {
             replica.catch_up(u64::MAX, sim_ns);
@@ -221,7 +220,7 @@ impl Node {
             return false;
         };
         self.server = replica.server;
-        // Only nodes of locks fail over, and all of those are watched.
+        // Only lock nodes fail over, and the keys of all of them are watched.
         self.server.watch_keys(true);
         self.wall = replica.wall;
         self.durable = self.server.snapshot();
@@ -236,35 +235,40 @@ impl Node {
         true
     }
 
-    /// When [`Node::time_out`] must be called, on the simulation's clock. `None`: never, or an
-    /// earlier call is scheduled already.
+    /// Returns when [`Node::time_out`] must be called, on the simulation's clock. Returns `None` if
+    /// no call is needed, or an earlier one is already scheduled.
     pub(super) fn schedule_timeout(&mut self) -> Option<u64> {
         if self.paused {
             return None;
         }
         let timeout = self.server.next_timeout();
-        let next = timeout.map(|timeout| self.wall.sim_ns(timeout.wall_us));
-        let next = next.into_iter().chain(self.next_acknowledgement());
-        let next_ns = next.min()?;
-        if self.timeout_ns.is_some_and(|known| known <= next_ns) {
+        let timeout_ns = timeout.map(|timeout| self.wall.sim_ns(timeout.wall_us));
+        let next_ns = timeout_ns
+            .into_iter()
+            .chain(self.next_acknowledgement())
+            .min()?;
+        if self
+            .timeout_ns
+            .is_some_and(|scheduled_ns| scheduled_ns <= next_ns)
+        {
             return None;
         }
         self.timeout_ns = Some(next_ns);
         self.timeout_ns
     }
 
-    /// Ends the blocking commands that have waited long enough, or whose replicas have answered.
+    /// Ends the blocking commands that have timed out or whose replicas have acknowledged.
     pub(super) fn time_out(&mut self, sim_ns: u64) {
         self.timeout_ns = None;
         if self.up && !self.paused {
             let now = self.now(sim_ns);
-            // What has been acknowledged by now does not time out.
+            // A command whose acknowledgement has arrived by now does not time out.
             self.replicate(sim_ns);
             self.server.time_out(now);
         }
     }
 
-    /// A power loss: what was not durable is gone, and so is every connection and script.
+    /// Simulates a power loss: all data that was not durable, all connections and all scripts are lost.
     pub(super) fn crash(&mut self, sim_ns: u64) {
         self.sync(sim_ns);
         if self.persistence == Persistence::AofAlways {
@@ -275,11 +279,11 @@ impl Node {
         self.backlog.clear();
     }
 
-    /// It starts with what its disk has kept.
+    /// Starts the server with its persisted data.
     pub(super) fn restart(&mut self, sim_ns: u64) {
         let now = self.now(sim_ns);
         self.observe(NodeStep::Replacing, sim_ns);
-        // What ran out while it was down was not lost by the start, and is not loaded.
+        // Keys that expired while the server was down were not lost in the restart and are not loaded.
         self.server.expire_cycle(now);
         self.look(sim_ns, || KeyChange::Expired);
         self.server.flush();
@@ -288,14 +292,14 @@ impl Node {
         self.server.expire_cycle(now);
         self.synced_ns = sim_ns;
         self.up = true;
-        // A start reads the original settings.
+        // A restart reads the original settings.
         self.exhausted.clear();
         self.set_limits();
         self.record_replacement(sim_ns, &KeyChange::Restarted);
         self.observe(NodeStep::Restarted, sim_ns);
     }
 
-    /// Changes data or settings; returns how many keys an eviction removed.
+    /// Changes data or settings, and returns the number of keys that an eviction removed.
     pub(super) fn change_data(&mut self, change: &DataChange, sim_ns: u64) -> u64 {
         match change {
             DataChange::Evict(keys) => {
@@ -304,10 +308,10 @@ impl Node {
                 words.extend(keys.iter().map(String::as_bytes));
                 let removed = self.administer(&words, sim_ns);
                 self.record_changes(sim_ns, || KeyChange::Evicted);
-                match removed {
-                    Reply::Int(removed) => return u64::try_from(removed).unwrap_or_default(),
-                    _ => return 0,
-                }
+                let Reply::Int(removed) = removed else {
+                    return 0;
+                };
+                return u64::try_from(removed).unwrap_or_default();
             }
             DataChange::FlushAll => {
                 self.administer(&[b"FLUSHALL"], sim_ns);
@@ -326,7 +330,7 @@ impl Node {
         0
     }
 
-    /// A command over a connection of its own.
+    /// Executes a command over a separate connection.
     fn administer(&mut self, words: &[&[u8]], sim_ns: u64) -> Reply {
         let client = self.server.connect();
         let reply = self.execute(client, words, sim_ns);
@@ -346,12 +350,13 @@ impl Node {
         }
     }
 
-    /// True when it does not accept this client, which came after the last that it accepted.
+    /// Returns `true` if the node does not accept this client, which connected after the last accepted one.
     pub(super) fn turns_away(&self, client: ClientId) -> bool {
         self.last_admitted.is_some_and(|last| client > last)
     }
 
-    /// Remaining life of a key in milliseconds; −1 without expiry; `None`: no such key.
+    /// Returns the remaining TTL of a key in milliseconds, −1 for a key without expiry, or `None`
+    /// if the key does not exist.
     pub(super) fn key_ttl_ms(&mut self, key: &str, sim_ns: u64) -> Option<i64> {
         match self.answer_once(&[b"PTTL", key.as_bytes()], sim_ns) {
             Reply::Int(left) if left != -2 => Some(left),
@@ -359,20 +364,20 @@ impl Node {
         }
     }
 
-    /// From now on its wall clock is ahead by this many nanoseconds, or behind.
+    /// Sets the offset of the wall clock in nanoseconds. A negative clock offset means that the clock is behind.
     pub(super) fn set_clock_off(&mut self, off_ns: i64) {
         self.wall.set_off(off_ns);
         // The timeouts are measured by this clock.
         self.timeout_ns = None;
     }
 
-    /// Answers one command of the harness, on a connection of its own.
+    /// Executes one command of the harness on a separate connection.
     pub(super) fn answer_once(&mut self, args: &[&[u8]], sim_ns: u64) -> Reply {
         let client = self.server.connect();
         let now = self.now(sim_ns);
         let reply = self.server.execute(client, args, now);
         self.server.disconnect(client);
-        // It changes nothing, but may have found a key expired.
+        // The command changes nothing, but it may find an expired key.
         self.record_changes(sim_ns, || KeyChange::Found);
         reply
     }
@@ -381,8 +386,8 @@ impl Node {
         at(&self.wall, sim_ns)
     }
 
-    /// Makes up for the background sync at the last whole second: called before the first change
-    /// after it, while the data is still what the sync saw.
+    /// Performs the background sync of the last whole second, if it is outstanding. It is called
+    /// before the first change after that second, while the data is still the same.
     fn sync(&mut self, sim_ns: u64) {
         if self.persistence != Persistence::AofEverysec {
             return;
@@ -395,7 +400,7 @@ impl Node {
     }
 }
 
-/// What a clock shows at a time of the simulation.
+/// Returns the clock's reading at a time of the simulation.
 fn at(wall: &SimWallClock, sim_ns: u64) -> Now {
     Now {
         wall_us: wall.at_us(sim_ns),

@@ -1,4 +1,4 @@
-//! A seam for whoever wants to see what the servers of a simulated node do, and not only what came of it.
+//! Lets a caller observe each step of a simulated node's servers, and not only the results.
 
 use std::rc::Rc;
 
@@ -7,65 +7,65 @@ use crate::key_history::KeyRecord;
 use crate::model::{ClientId, Now, Server, ServerVersion};
 use crate::proxy::SentRequests;
 
-/// Makes the observer of each node that has locks, on the thread of the simulation.
+/// Creates the observer of each node that has lock keys, on the simulation's thread.
 pub type NodeObservers = Box<dyn Fn(ObservedNode) -> Box<dyn NodeObserver> + Send>;
 
 /// A node that is about to be observed.
 #[derive(Debug, Clone)]
 pub struct ObservedNode {
-    /// Its number.
+    /// The node's number.
     pub number: usize,
-    /// How many servers it has: one, and one more with a replica.
+    /// Number of servers: one, plus one with a replica.
     pub servers: usize,
-    /// Which server is modelled.
+    /// The server version that is modelled.
     pub version: ServerVersion,
     /// The names of the locks.
     pub locks: Rc<[String]>,
-    /// What the simulated proxy has forwarded, to all nodes.
+    /// The commands that the simulated proxy has forwarded to all nodes.
     pub sent: Rc<SentRequests>,
 }
 
-/// The servers of a node at some moment.
+/// The servers of a node at one time.
 pub struct ObservedServers<'a> {
-    /// The one that clients reach.
+    /// The server that clients reach.
     pub master: &'a mut Server,
-    /// Its replica; `None`: there is none any more.
+    /// The replica, or `None` if it was promoted or never existed.
     pub replica: Option<&'a mut Server>,
-    /// What the master's clock shows.
+    /// The reading of the master's clock.
     pub now: Now,
-    /// The time of the simulation, nanoseconds.
+    /// The time of the simulation, in nanoseconds.
     pub at_ns: u64,
 }
 
-/// What happens at a node.
+/// A step of a node.
 #[derive(Clone, Copy)]
 pub enum NodeStep<'a> {
-    /// Nothing has happened yet.
+    /// The observation begins.
     Began,
     /// A connection's command is about to be executed.
     Executing {
         /// The connection's number.
         conn: u64,
-        /// The server's name for it.
+        /// The server's identifier of the connection.
         client: ClientId,
     },
-    /// An operation is over: a command, an eviction, a look at a key.
+    /// An operation has ended: a command, an eviction or an inspection of a key.
     Operated,
-    /// The server is about to start again, or to be replaced by its replica.
+    /// The server is about to restart or to be replaced by its replica.
     Replacing,
-    /// It has started with what its disk had kept.
+    /// The server has restarted with the data from its disk.
     Restarted,
-    /// The replica, which is the master now, has replaced it.
+    /// The replica has become the master.
     Promoted,
-    /// The run's key history of the keys is being taken.
+    /// The run's key history is being collected.
     HistoryTaken {
-        /// A change of a key as an event of the history.
+        /// Converts a change of a key to an event of the history.
         event: &'a dyn Fn(KeyRecord) -> Event,
     },
 }
 
-/// Sees what happens at one node. It may ask the servers, but what it changes there is changed in the run.
+/// Observes one node. It may query the servers, but any change that it makes becomes part of the run.
 pub trait NodeObserver {
-    /// Something happens, or has just happened.
-    fn at(&mut self, moment: NodeStep<'_>, servers: ObservedServers<'_>);
+    /// Called when a step is about to happen or has just happened.
+    fn at(&mut self, step: NodeStep<'_>, servers: ObservedServers<'_>);
 }

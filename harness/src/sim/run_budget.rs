@@ -1,8 +1,8 @@
-//! What a simulated run may use up. Virtual time costs nothing and a history is kept in memory, so a
-//! run that nothing ends would fill it, or go on for hours.
+//! The resources that a simulated run may use. Virtual time is free and the history is kept in
+//! memory, so a run that never ends would fill the memory or continue for hours.
 //!
-//! Everything is counted in what the simulation itself does, and nothing in real time: the same run ends at the
-//! same event on every machine.
+//! All budgets count the simulation's own steps and no real time, so the same run ends at the same
+//! event on every machine.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -12,26 +12,26 @@ use tokio::sync::Notify;
 use crate::history::{Budget, Event, EventKind};
 use crate::spec::RunSpec;
 
-/// Virtual time: four times as much as a scenario may ask for.
-const LONGEST: Duration = Duration::from_secs(4 * 7 * 24 * 3600);
+/// Maximum virtual time: four times the maximum that a scenario may ask for.
+const MAX_VIRTUAL_TIME: Duration = Duration::from_secs(4 * 7 * 24 * 3600);
 
-/// What any run may use up, and what it may for each unit that is to be sold or buyer that is to come.
+/// Budgets of a run: a fixed part, and a part per unit in stock or per arriving buyer.
 const EVENTS: (u64, u64) = (2_000_000, 14);
 const BYTES: (u64, u64) = (512 << 20, 2 << 10);
 const STEPS: (u64, u64) = (20_000_000, 100);
 
-/// So many units count of a stock, and so many buyers: the most that a scenario may have.
+/// The units of stock, and the buyers, that count towards a budget: the maxima of a scenario.
 const MAX_UNITS: u64 = 100_000;
 const MAX_BUYERS: u64 = 1_000_000;
 
-/// After so many commands the changed keys are counted.
+/// Number of commands after which the changed keys are counted again.
 const KEYS_AFTER: u64 = 4096;
 
 #[derive(Debug)]
 pub(super) struct RunBudget {
-    most_events: u64,
-    most_bytes: u64,
-    most_steps: u64,
+    max_events: u64,
+    max_bytes: u64,
+    max_steps: u64,
     events: Cell<u64>,
     bytes: Cell<u64>,
     steps: Cell<u64>,
@@ -55,15 +55,15 @@ impl RunBudget {
                 stock.saturating_mul(keys).min(MAX_UNITS)
             }
         };
-        let most = |(always, each): (u64, u64)| always + each * units;
-        RunBudget::new(most(EVENTS), most(BYTES), most(STEPS))
+        let max = |(always, each): (u64, u64)| always + each * units;
+        RunBudget::new(max(EVENTS), max(BYTES), max(STEPS))
     }
 
-    pub(super) fn new(most_events: u64, most_bytes: u64, most_steps: u64) -> Self {
+    pub(super) fn new(max_events: u64, max_bytes: u64, max_steps: u64) -> Self {
         RunBudget {
-            most_events,
-            most_bytes,
-            most_steps,
+            max_events,
+            max_bytes,
+            max_steps,
             events: Cell::default(),
             bytes: Cell::default(),
             steps: Cell::default(),
@@ -76,62 +76,62 @@ impl RunBudget {
 
     pub(super) fn count_event(&self, event: &Event) {
         self.events.set(self.events.get() + 1);
-        let bytes = size_of::<Event>() + text_of(&event.what);
+        let bytes = size_of::<Event>() + text_len(&event.what);
         self.bytes.set(self.bytes.get() + bytes as u64);
-        self.must_last();
+        self.check();
     }
 
     pub(super) fn count_turn(&self) {
         let steps = self.steps.get() + 1;
         self.steps.set(steps);
-        if steps >= self.most_steps {
-            self.must_last();
+        if steps >= self.max_steps {
+            self.check();
         }
     }
 
-    /// One more command. `key_changes`: how many changes of keys there are so far.
+    /// Counts a command. `key_changes` returns the number of key changes so far.
     pub(super) fn count_command(&self, key_changes: impl Fn() -> usize) {
         self.count_turn();
         let commands = self.commands.get() + 1;
         self.commands.set(commands);
         if commands.is_multiple_of(KEYS_AFTER) {
             self.key_changes.set(key_changes() as u64);
-            self.must_last();
+            self.check();
         }
     }
 
-    fn must_last(&self) {
+    fn check(&self) {
         let (events, steps, keys) = (self.events.get(), self.steps.get(), self.key_changes.get());
         let bytes = self.bytes.get() + keys * size_of::<Event>() as u64;
-        let (budget, most) = if events + keys >= self.most_events {
-            (Budget::Events, self.most_events)
-        } else if bytes >= self.most_bytes {
-            (Budget::Memory, self.most_bytes)
-        } else if steps >= self.most_steps {
-            (Budget::Steps, self.most_steps)
+        let (budget, max) = if events + keys >= self.max_events {
+            (Budget::Events, self.max_events)
+        } else if bytes >= self.max_bytes {
+            (Budget::Memory, self.max_bytes)
+        } else if steps >= self.max_steps {
+            (Budget::Steps, self.max_steps)
         } else {
             return;
         };
         if self.spent.get().is_none() {
-            self.spent.set(Some((budget, most)));
+            self.spent.set(Some((budget, max)));
             self.is_spent.notify_one();
         }
     }
 
-    /// Ready when the run has used up a budget: which, and how much that was.
+    /// Waits until the run has used up a budget. Returns the budget and its size.
     pub(super) async fn spent(&self) -> (Budget, u64) {
         tokio::select! {
             biased;
             () = self.is_spent.notified() => {}
-            () = tokio::time::sleep(LONGEST) => {}
+            () = tokio::time::sleep(MAX_VIRTUAL_TIME) => {}
         }
-        let virtual_time = (Budget::VirtualTime, LONGEST.as_secs());
+        let virtual_time = (Budget::VirtualTime, MAX_VIRTUAL_TIME.as_secs());
         self.spent.get().unwrap_or(virtual_time)
     }
 }
 
-/// The bytes of the texts in an event that comes often.
-fn text_of(what: &EventKind) -> usize {
+/// Returns the size of the texts in a frequent event, in bytes.
+fn text_len(what: &EventKind) -> usize {
     match what {
         EventKind::Granted { token, .. } | EventKind::ExtendGranted { token, .. } => token.len(),
         EventKind::AcquireFailed { message, .. }
@@ -159,20 +159,20 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn budget_ends_with_its_last_event_byte_step_or_day() {
+    async fn budget_ends_at_each_of_its_limits() {
         let budget = RunBudget::new(2, u64::MAX, u64::MAX);
         assert_eq!(
             budget.spent().await,
-            (Budget::VirtualTime, LONGEST.as_secs())
+            (Budget::VirtualTime, MAX_VIRTUAL_TIME.as_secs())
         );
         budget.count_event(&event());
         assert_eq!(spent_by(&budget), None);
         budget.count_event(&event());
         assert_eq!(spent_by(&budget), Some((Budget::Events, 2)));
-        let most = 2 * size_of::<Event>() as u64;
-        let budget = RunBudget::new(u64::MAX, most, u64::MAX);
+        let max = 2 * size_of::<Event>() as u64;
+        let budget = RunBudget::new(u64::MAX, max, u64::MAX);
         (0..2).for_each(|_| budget.count_event(&event()));
-        assert_eq!(spent_by(&budget), Some((Budget::Memory, most)));
+        assert_eq!(spent_by(&budget), Some((Budget::Memory, max)));
         let budget = RunBudget::new(u64::MAX, u64::MAX, 3);
         (0..2).for_each(|_| budget.count_turn());
         assert_eq!(spent_by(&budget), None);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn changes_of_keys_are_events_of_a_history() {
+    async fn key_changes_count_as_events() {
         let budget = RunBudget::new(100, u64::MAX, u64::MAX);
         (1..KEYS_AFTER).for_each(|_| budget.count_command(|| 100));
         assert_eq!(spent_by(&budget), None);

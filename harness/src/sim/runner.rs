@@ -20,45 +20,46 @@ use crate::record::Redis;
 use crate::run_result::RunResult;
 use crate::spec::RunSpec;
 
-/// What shall be simulated: a specification, with the code that data cannot hold.
+/// A simulation: a specification, with the lock's code, which data cannot contain.
 #[derive(Debug, Clone)]
 pub struct Simulation {
-    /// What is run.
+    /// The specification of the run.
     pub spec: RunSpec,
     /// The code of the lock.
     pub lock: LockFactory,
-    /// True to log the commands and to list the events that faults can wait for; without a log a simulation is faster.
+    /// Whether to log the commands and to list the events that faults can wait for. A simulation
+    /// without a log is faster.
     pub logs_commands: bool,
 }
 
-/// Why a simulation gave no history.
+/// The reason why a simulation produced no history.
 #[derive(Debug, thiserror::Error)]
 pub enum SimError {
-    /// A lock's code neither ends nor gives way.
+    /// A lock's code neither ends nor yields.
     #[error(
-        "stuck: worker {worker} has not given way for {} s of real time; a lock that loops or blocks without ever reaching an `.await` cannot be simulated", patience.as_secs_f64()
+        "stuck: worker {worker} has not yielded for {} s of real time; a lock that loops or blocks without ever reaching an `.await` cannot be simulated", patience.as_secs_f64()
     )]
     Stuck {
         /// The worker whose turn it is.
         worker: usize,
-        /// How long it was waited for.
+        /// How long the watchdog waited.
         patience: Duration,
     },
     /// A worker could not be started.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// The simulation itself broke down: a defect of Picklock.
-    #[error("the simulation broke down: {0}")]
-    RequestAborted(String),
+    /// The simulation itself failed, which is a defect of Picklock.
+    #[error("internal error of the simulation: {0}")]
+    Internal(String),
 }
 
-/// Simulates on this thread. `monitor`: what others can see of it meanwhile.
+/// Simulates on this thread, which marks its turns in `monitor`.
 pub(super) fn run_here(simulation: Simulation, monitor: Watchdog) -> Result<RunResult, SimError> {
     let budget = RunBudget::for_spec(&simulation.spec);
     run_within(budget, simulation, monitor, None)
 }
 
-/// Simulates on a thread of its own, without a watchdog, and lets somebody observe the nodes.
+/// Simulates on a separate thread, without a watchdog and with observers of the nodes.
 ///
 /// # Errors
 /// See [`SimError`].
@@ -66,14 +67,14 @@ pub fn run_observed(
     simulation: Simulation,
     observers: NodeObservers,
 ) -> Result<RunResult, SimError> {
-    let running = std::thread::spawn(move || {
+    let thread = std::thread::spawn(move || {
         let monitor = Watchdog::default();
         monitor.claim_thread();
         let budget = RunBudget::for_spec(&simulation.spec);
         run_within(budget, simulation, monitor, Some(observers))
     });
-    let ran = running.join();
-    ran.unwrap_or_else(|_| Err(SimError::RequestAborted("its thread panicked".into())))
+    let result = thread.join();
+    result.unwrap_or_else(|_| Err(SimError::Internal("its thread panicked".into())))
 }
 
 fn run_within(
@@ -85,8 +86,8 @@ fn run_within(
     monitor.begin_simulation();
     match turns::block_on(play(budget, simulation, monitor, observers)) {
         Ok(Ok(played)) => played,
-        Ok(Err(error)) => Err(SimError::RequestAborted(error.to_string())),
-        Err(error) => Err(SimError::RequestAborted(error.to_string())),
+        Ok(Err(error)) => Err(SimError::Internal(error.to_string())),
+        Err(error) => Err(SimError::Internal(error.to_string())),
     }
 }
 
@@ -99,9 +100,10 @@ async fn play(
     let spec = Rc::new(simulation.spec);
     let clock = Clock::start();
     let (triggers, due) = Triggers::for_plans(&spec.scenario.faults, spec.needed_nodes());
-    let triggers = Arc::new(match simulation.logs_commands {
-        true => triggers.listing_events(),
-        false => triggers,
+    let triggers = Arc::new(if simulation.logs_commands {
+        triggers.listing_events()
+    } else {
+        triggers
     });
     let log = simulation
         .logs_commands
@@ -118,7 +120,7 @@ async fn play(
         budget: Rc::clone(&budget),
     }));
     let network = backend.network();
-    let carrying = tokio::task::spawn_local(Rc::clone(&network).run());
+    let network_task = tokio::task::spawn_local(Rc::clone(&network).run());
     let counted = Rc::clone(&budget);
     let context = RunContext::new(
         Rc::new(backend),
@@ -127,20 +129,20 @@ async fn play(
         Arc::clone(&triggers),
         Box::new(move |event| counted.count_event(event)),
     );
-    let bounding = tokio::task::spawn_local(end_when_spent(budget, Rc::clone(&context)));
-    let ran = driver::run(context, due, std::future::pending()).await;
-    bounding.abort();
-    carrying.abort();
-    let mut result = ran?;
+    let budget_task = tokio::task::spawn_local(end_when_spent(budget, Rc::clone(&context)));
+    let result = driver::run(context, due, std::future::pending()).await;
+    budget_task.abort();
+    network_task.abort();
+    let mut result = result?;
     record_unknown_commands(&mut result.history, network.unknown_commands());
-    // Only real servers take time to set up.
+    // Only real servers take time to start.
     result.phases.setup_ms = 0;
     Ok(RunResult {
         redis: Redis {
             server: format!("model of {}", spec.model().server()),
             version: spec.model().number().to_owned(),
         },
-        // Nobody asks for the version of code that is in this process.
+        // No version is requested from a lock whose code is in this process.
         lock_version: None,
         command_log: log,
         seen_events: triggers.seen_events(),
@@ -148,16 +150,16 @@ async fn play(
     })
 }
 
-/// Ends a run that has used up a budget. What it has shown until then is judged.
+/// Ends a run that has used up a budget. The part that it has completed is judged.
 async fn end_when_spent<B>(budget: Rc<RunBudget>, context: Rc<RunContext<B>>) {
-    let (budget, most) = budget.spent().await;
-    let what = EventKind::BudgetSpent { budget, most };
+    let (budget, max) = budget.spent().await;
+    let what = EventKind::BudgetSpent { budget, most: max };
     context.recorder.write(what);
     context.early_end.request(EndReason::BudgetSpent);
 }
 
-/// A command that the model does not know was answered with an error, which no real server would
-/// have given: nothing about the run can be believed.
+/// Records the commands that the model does not know. They were answered with an error that no real
+/// server would have returned, so the whole run is unreliable.
 fn record_unknown_commands(history: &mut History, unknown: BTreeSet<String>) {
     let Some(end) = history.events.pop() else {
         return;
@@ -193,7 +195,7 @@ mod tests {
             .history
     }
 
-    fn end_of(history: &History) -> EndReason {
+    fn end_reason(history: &History) -> EndReason {
         match &history.events.last().unwrap().what {
             EventKind::End { reason, .. } => *reason,
             other => panic!("{other:?}"),
@@ -201,26 +203,26 @@ mod tests {
     }
 
     #[test]
-    fn run_without_budget_left_ends_and_holds_nothing_and_is_the_same_each_time() {
-        for (events, steps, budget, most) in [
+    fn run_that_spends_its_budget_ends_reproducibly() {
+        for (events, steps, budget, max) in [
             (20, u64::MAX, Budget::Events, 20),
             (u64::MAX, 50, Budget::Steps, 50),
         ] {
             let run = || run_with(RunBudget::new(events, u64::MAX, steps), "set-nx-px");
             let history = run();
             assert_eq!(history, run());
-            assert_eq!(end_of(&history), EndReason::BudgetSpent);
+            assert_eq!(end_reason(&history), EndReason::BudgetSpent);
             for (property, verdict) in judge(&history) {
                 assert_ne!(verdict.status, Status::Held, "{property}");
                 if verdict.status == Status::Unknown {
-                    let reason = InconclusiveReason::BudgetSpent { budget, most };
+                    let reason = InconclusiveReason::BudgetSpent { budget, most: max };
                     assert!(verdict.reasons.contains(&reason), "{property}: {verdict:?}");
                 }
             }
         }
     }
 
-    /// What the run has shown before is proven.
+    /// A violation that happened before the run was cut remains proven.
     #[test]
     fn violation_before_the_budget_is_spent_stays() {
         let budget = || RunBudget::new(u64::MAX, u64::MAX, u64::MAX);
@@ -228,10 +230,10 @@ mod tests {
         let is_counted = |event: &&Event| !matches!(event.what, EventKind::KeyChanged { .. });
         let counted: Vec<&Event> = whole.events.iter().filter(is_counted).collect();
         let is_sale = |event: &&Event| matches!(event.what, EventKind::StockChanged { .. });
-        // The last sale of the run is its last but a few events.
-        let most = counted.iter().rposition(is_sale).unwrap() as u64;
-        let cut = run_with(RunBudget::new(most, u64::MAX, u64::MAX), "set-nx-px");
-        assert_eq!(end_of(&cut), EndReason::BudgetSpent);
+        // Ends the run at its last sale, a few events before its end.
+        let max = counted.iter().rposition(is_sale).unwrap() as u64;
+        let cut = run_with(RunBudget::new(max, u64::MAX, u64::MAX), "set-nx-px");
+        assert_eq!(end_reason(&cut), EndReason::BudgetSpent);
         let verdicts = judge(&cut);
         assert_eq!(verdicts[&Property::Exclusion].status, Status::Violated);
         assert_eq!(verdicts[&Property::Lease].status, Status::Unknown);

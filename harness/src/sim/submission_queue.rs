@@ -1,8 +1,8 @@
-//! What passes between client connections and the network: commands one way, replies the other.
+//! Transports commands from client connections to the network, and replies back.
 //!
-//! redis-rs's futures are `Send`, and so must everything be that they hold. But one thread runs a
-//! whole simulation, and a lock that is never contended would still show in a profile. So each
-//! thread has a queue of its own, and connections know it only by the number of their simulation.
+//! redis-rs's futures are `Send`, so everything that they hold must be `Send`, too. But a single
+//! thread runs a whole simulation, and even an uncontended lock would show in a profile. So each
+//! thread has its own queue, and connections only hold the number of their simulation.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -13,28 +13,27 @@ use super::args::Args;
 use crate::model::Reply;
 use crate::proxy::LinkId;
 
-/// Why no reply came.
+/// The reason why a request got no reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RequestError {
     /// The connection was reset.
     Reset,
     /// The node does not listen.
     Refused,
-    /// It did not come in time.
+    /// The reply did not arrive in time.
     TimedOut,
-    /// The node accepts no more clients: it says so, and closes the connection.
+    /// The node accepts no more clients: it replies with an error and closes the connection.
     TooManyClients,
 }
 
-/// Names a request that is in flight. Its slot is reused when the request is over; the serial
-/// number tells the two apart.
+/// Identifies a request in flight. Its slot is reused after the request; the serial number distinguishes the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RequestId {
     slot: usize,
     serial: u64,
 }
 
-/// What a connection submits to the network.
+/// A submission of a connection to the network.
 pub(super) enum Submission {
     /// A command to be carried to the node.
     Command {
@@ -47,13 +46,13 @@ pub(super) enum Submission {
     Close { conn: u64 },
 }
 
-/// Where a request's reply is put.
+/// The slot that receives a request's reply.
 #[derive(Default)]
 pub(super) struct ReplySlot {
-    /// Of the request that has the slot; 0: none has it.
+    /// The serial number of the request that has the slot, or 0 if none has it.
     serial: u64,
     pub(super) reply: Option<Result<Reply, RequestError>>,
-    /// The task that waits for it, or waited last.
+    /// The task that waits for the reply, or waited last.
     pub(super) waker: Option<Waker>,
     pub(super) waits: bool,
 }
@@ -63,17 +62,17 @@ pub(super) struct ReplySlot {
 pub(super) struct Channel {
     /// The connection that is open.
     pub(super) conn: Option<u64>,
-    /// When the last attempt to connect was refused, if it was.
+    /// Time at which the last attempt to connect was refused, if it was.
     pub(super) refused_ns: Option<u64>,
 }
 
-/// What was published to the subscriptions of one connection.
+/// The messages published to one connection's subscriptions.
 #[derive(Default)]
 pub(super) struct Inbox {
     pub(super) published: VecDeque<Reply>,
     /// The connection was reset.
     pub(super) ended: bool,
-    /// The task that waits for the next publication.
+    /// The task that waits for the next message.
     pub(super) waker: Option<Waker>,
 }
 
@@ -85,34 +84,34 @@ pub(super) struct SubmissionQueue {
     free: Vec<usize>,
     serial: u64,
     pub(super) channels: Vec<Channel>,
-    /// By connection: those that have subscriptions.
+    /// The inboxes of the connections that have subscriptions.
     pub(super) inboxes: BTreeMap<u64, Inbox>,
-    /// How many connections have been opened.
+    /// Number of connections that have been opened.
     conns: u64,
-    /// When each request times out, the earliest first. Those of requests that are over are
-    /// removed when they come to the front.
+    /// The timeouts of the requests, the earliest first. Entries of completed requests are removed
+    /// when they reach the front.
     deadlines: VecDeque<(u64, RequestId)>,
-    /// Reused, so that a command costs no allocation.
+    /// Buffers to be reused, so that a command needs no allocation.
     spare: Vec<Args>,
-    /// Something was submitted since the network last looked, or it was notified.
+    /// Whether something was submitted, or the network notified, since the network's last turn.
     pub(super) notified: bool,
-    /// A host has its turn: the network is woken when that is over.
+    /// Whether a host has its turn: the network is woken after it.
     pub(super) deferred: bool,
-    /// The network has been woken since it last looked.
+    /// Whether the network has been woken since its last turn.
     pub(super) woken: bool,
     pub(super) network: Option<Waker>,
 }
 
-/// More unused argument buffers than this are not kept.
+/// Maximum number of unused argument buffers.
 const MAX_SPARE: usize = 64;
 
 thread_local! {
-    /// The queue of the simulation that this thread runs; there is never more than one.
+    /// The queue of the simulation that this thread runs. A thread runs one simulation at a time.
     static QUEUE: RefCell<SubmissionQueue> = RefCell::default();
 }
 
 impl SubmissionQueue {
-    /// Clears this thread's queue for another simulation, and returns that one's number.
+    /// Clears this thread's queue for another simulation, and returns the number of that simulation.
     pub(super) fn begin() -> u64 {
         static SIMULATIONS: AtomicU64 = AtomicU64::new(1);
         let simulation = SIMULATIONS.fetch_add(1, Ordering::Relaxed);
@@ -124,19 +123,20 @@ impl SubmissionQueue {
             };
             std::mem::replace(queue, fresh)
         });
-        // Not while the queue is borrowed: dropping the last waker of a task can run any code.
+        // The queue must not be borrowed here, because dropping a task's last waker can run any code.
         drop(before);
         simulation
     }
 
-    /// Works on the queue of a simulation. `None`: it is over, or belongs to another thread.
-    pub(super) fn of<T>(simulation: u64, work: impl FnOnce(&mut Self) -> T) -> Option<T> {
-        let worked = QUEUE.try_with(|queue| {
+    /// Calls `work` with the queue of a simulation. Returns `None` if the simulation is over or
+    /// belongs to another thread.
+    pub(super) fn with<T>(simulation: u64, work: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        let result = QUEUE.try_with(|queue| {
             let mut queue = queue.borrow_mut();
             (queue.simulation == simulation).then(|| work(&mut queue))
         });
         // A connection may be dropped after its thread's queue.
-        worked.ok().flatten()
+        result.ok().flatten()
     }
 
     pub(super) fn slot(&mut self, request: RequestId) -> Option<&mut ReplySlot> {
@@ -164,19 +164,20 @@ impl SubmissionQueue {
         request
     }
 
-    /// The request is over, and its slot is free. Its waker stays there: the next request is often of the same task.
+    /// Frees the slot of a completed request. Its waker stays there, because the next request is
+    /// often from the same task.
     pub(super) fn release(&mut self, request: RequestId) {
         self.free.push(request.slot);
         let slot = &mut self.slots[request.slot];
         (slot.serial, slot.reply, slot.waits) = (0, None, false);
     }
 
-    /// Puts the waker of a request back into its slot, after its task was woken.
-    pub(super) fn keep_waker(&mut self, request: RequestId, waker: Waker) {
+    /// Puts the waker of a request back into its slot after waking its task.
+    pub(super) fn store_waker(&mut self, request: RequestId, waker: Waker) {
         self.slots[request.slot].waker.get_or_insert(waker);
     }
 
-    /// The earliest deadline of a request that has no reply yet.
+    /// Returns the earliest deadline of a request that has no reply yet.
     pub(super) fn next_deadline(&mut self) -> Option<(u64, RequestId)> {
         while let Some((at_ns, request)) = self.deadlines.front().copied() {
             if self.slot(request).is_some_and(|slot| slot.reply.is_none()) {
@@ -187,7 +188,7 @@ impl SubmissionQueue {
         None
     }
 
-    /// The number of a channel's connection, which is a new one if there is none.
+    /// Returns the number of a channel's connection, and assigns a new one if there is none.
     pub(super) fn open(&mut self, channel: usize) -> Option<u64> {
         let channel = self.channels.get_mut(channel)?;
         Some(*channel.conn.get_or_insert_with(|| {
@@ -202,11 +203,11 @@ impl SubmissionQueue {
 
     pub(super) fn recycle(&mut self, used: &mut Vec<Args>) {
         let room = MAX_SPARE.saturating_sub(self.spare.len());
-        let kept = used.drain(..).filter(Args::is_usual).take(room);
-        self.spare.extend(kept.map(Args::cleared));
+        let reusable = used.drain(..).filter(Args::is_usual).take(room);
+        self.spare.extend(reusable.map(Args::cleared));
     }
 
-    /// Wakes the network. Its task is only scheduled here, so it cannot call back into the queue.
+    /// Wakes the network. This only schedules its task, so the network cannot call back into the queue.
     pub(super) fn notify(&mut self) {
         self.notified = true;
         if !self.deferred

@@ -1,4 +1,4 @@
-//! A simulated subscription: a connection that carries nothing else, and its inbox.
+//! A simulated subscription: a dedicated connection and its inbox.
 
 use std::io::ErrorKind;
 
@@ -8,14 +8,14 @@ use redis::RedisResult;
 use super::client_endpoint::OpenInbox;
 use super::connection::{SimConnection, io};
 
-/// Ends with its connection.
+/// A subscription, which ends with its connection.
 struct SimSubscription {
-    /// Kept open.
+    /// Held so that the connection stays open.
     _connection: SimConnection,
     inbox: OpenInbox,
 }
 
-/// Subscribes to a channel over this connection, which carries nothing else from now on.
+/// Subscribes to a channel over this connection. The caller must not use the connection for anything else.
 pub(super) async fn subscribe(
     connection: SimConnection,
     channel: String,

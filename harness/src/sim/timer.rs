@@ -1,4 +1,4 @@
-//! The network's one timer.
+//! The network's only timer.
 
 use std::pin::Pin;
 use std::task::Context;
@@ -7,7 +7,7 @@ use tokio::time::Sleep;
 
 use crate::clock::Clock;
 
-/// A timer that is set again and again. A new one for each event would cost more than the event.
+/// A reusable timer. Creating one per event would cost more than the event.
 pub(super) struct Timer {
     clock: Clock,
     sleep: Pin<Box<Sleep>>,
@@ -15,7 +15,7 @@ pub(super) struct Timer {
 }
 
 impl Timer {
-    /// Not set yet.
+    /// Creates a timer that is not set.
     pub(super) fn new(clock: &Clock) -> Self {
         Timer {
             clock: clock.clone(),
@@ -24,7 +24,7 @@ impl Timer {
         }
     }
 
-    /// True when the clock has reached this time. Else the task is woken then.
+    /// Returns `true` if the clock has reached `at_ns`. Otherwise the task is woken at that time.
     pub(super) fn poll(&mut self, at_ns: u64, context: &mut Context<'_>) -> bool {
         if self.set_ns != Some(at_ns) {
             self.sleep.as_mut().reset(self.clock.instant(at_ns));

@@ -1,9 +1,9 @@
-//! The turns of a simulation: after each step of virtual time, every task that has something to do is polled.
+//! Polls the tasks of a simulation: after each step of virtual time, every ready task gets its turn.
 //!
-//! tokio's clock moves while its driver is parked, and tasks that wait for that time are woken. If the future that
-//! the runtime blocks on polled them, the runtime would have to be woken for it, and would park twice for each step:
-//! it takes that for news from outside, and does not move its clock. So the tasks have their turn as soon as the
-//! driver is unparked.
+//! tokio's clock advances while its driver is parked, and wakes the tasks that wait for the new
+//! time. If the future that the runtime blocks on polled these tasks, the runtime would have to be
+//! woken for it and would park twice per step. It treats such a wake-up as an external event and
+//! does not advance its clock. So the tasks get their turn as soon as the driver is unparked.
 
 use std::cell::{Cell, RefCell};
 use std::pin::Pin;
@@ -16,10 +16,10 @@ use tokio::task::{JoinError, LocalSet};
 use crate::clock;
 
 thread_local! {
-    /// The tasks of the simulation that this thread runs, and what wakes them. `None` in their turn.
+    /// The tasks of the simulation that this thread runs, with their waker. `None` during their turn.
     static TASKS: RefCell<Option<(LocalSet, Waker)>> = const { RefCell::new(None) };
 
-    /// The driver is parked: a turn follows.
+    /// Whether the driver is parked and a turn follows.
     static PARKED: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -32,14 +32,14 @@ impl Wake for TurnWaker {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // On another thread nothing is parked.
+        // On any other thread, no driver is parked.
         if !PARKED.get() {
             self.0.wake_by_ref();
         }
     }
 }
 
-/// Does the work on this thread, with all tasks that it spawns with `spawn_local`, in virtual time.
+/// Runs `work` on this thread in virtual time, with all tasks that it spawns with `spawn_local`.
 pub(super) fn block_on<T: 'static>(
     work: impl Future<Output = T> + 'static,
 ) -> std::io::Result<Result<T, JoinError>> {
@@ -53,7 +53,7 @@ pub(super) fn block_on<T: 'static>(
         })
         .build()?;
     let tasks = LocalSet::new();
-    // As a task: what a runtime blocks on is polled whenever any of them is woken.
+    // It runs as a task, because the future that a runtime blocks on is polled whenever any task is woken.
     let mut working = tasks.spawn_local(work);
     let mut tasks = Some(tasks);
     let turns = std::future::poll_fn(|context| {
@@ -61,22 +61,22 @@ pub(super) fn block_on<T: 'static>(
             let waker = Arc::new(TurnWaker(context.waker().clone()));
             TASKS.set(Some((tasks, Waker::from(waker))));
         }
-        let worked = Pin::new(&mut working).poll(context);
-        if worked.is_pending() {
+        let result = Pin::new(&mut working).poll(context);
+        if result.is_pending() {
             turn();
         }
-        worked
+        result
     });
-    let worked = runtime.block_on(turns);
+    let result = runtime.block_on(turns);
     drop(TASKS.take());
-    Ok(worked)
+    Ok(result)
 }
 
-/// Time moves between two turns, and at no other moment.
+/// Polls all ready tasks. Time advances only between two turns.
 fn turn() {
     if let Some((mut tasks, waker)) = TASKS.take() {
         let mut context = Context::from_waker(&waker);
-        // Whether any are left does not matter: the work says when it is over.
+        // The result does not matter: `work` decides when the simulation ends.
         let _: Poll<()> = clock::holding(|| Pin::new(&mut tasks).poll(&mut context));
         TASKS.set(Some((tasks, waker)));
     }
@@ -93,13 +93,13 @@ mod tests {
     use super::*;
     use crate::clock::Clock;
 
-    fn done<T: 'static>(work: impl Future<Output = T> + 'static) -> T {
+    fn run<T: 'static>(work: impl Future<Output = T> + 'static) -> T {
         block_on(work).unwrap().unwrap()
     }
 
     #[test]
-    fn tasks_that_give_way_or_are_many_are_polled_before_time_moves() {
-        let at_ns = done(async {
+    fn all_ready_tasks_are_polled_before_time_advances() {
+        let at_ns = run(async {
             let clock = Clock::start();
             let passing = spawn_local(sleep(Duration::from_millis(1)));
             let many = (0..200).map(|_| spawn_local(yield_now()));
@@ -115,42 +115,46 @@ mod tests {
     }
 
     #[test]
-    fn timers_of_one_time_go_off_in_the_order_in_which_they_were_set() {
-        let order = done(async {
+    fn simultaneous_timers_fire_in_the_order_of_their_setting() {
+        let order = run(async {
             let late = (0..3).map(|number| async move {
                 sleep(Duration::from_secs(1)).await;
                 number
             });
-            let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+            let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
             for one in late {
-                let tell = tell.clone();
-                spawn_local(async move { tell.send(one.await) });
+                let sender = sender.clone();
+                spawn_local(async move { sender.send(one.await) });
             }
-            [told.recv().await, told.recv().await, told.recv().await]
+            [
+                receiver.recv().await,
+                receiver.recv().await,
+                receiver.recv().await,
+            ]
         });
         assert_eq!(order, [Some(0), Some(1), Some(2)]);
     }
 
     #[test]
-    fn news_from_another_thread_are_heard() {
-        let (tell, told) = oneshot::channel();
+    fn wake_up_from_another_thread_is_received() {
+        let (sender, receiver) = oneshot::channel();
         let (ready, begun) = std::sync::mpsc::channel();
-        let telling = std::thread::spawn(move || {
+        let thread = std::thread::spawn(move || {
             begun.recv().unwrap();
-            tell.send(7)
+            sender.send(7)
         });
-        let heard = done(async move {
+        let received = run(async move {
             ready.send(()).unwrap();
-            told.await
+            receiver.await
         });
-        assert_eq!(heard, Ok(7));
-        telling.join().unwrap().unwrap();
+        assert_eq!(received, Ok(7));
+        thread.join().unwrap().unwrap();
     }
 
     #[test]
-    fn work_that_panics_is_said_to_and_the_next_one_runs() {
+    fn panic_is_returned_and_the_next_work_runs() {
         let work = async { panic!("on purpose") };
         assert!(block_on::<()>(work).unwrap().unwrap_err().is_panic());
-        assert_eq!(done(async { 1 }), 1);
+        assert_eq!(run(async { 1 }), 1);
     }
 }

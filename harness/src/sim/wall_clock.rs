@@ -1,4 +1,4 @@
-//! Wall clocks of simulated machines: each can be wrong by its own offset.
+//! Wall clocks of simulated machines, each with its own offset.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -8,11 +8,11 @@ use picklock_impls::WallClock;
 
 use crate::clock::Clock;
 
-/// What a correct wall clock shows at the start of a simulation: 2026-01-01T00:00:00Z. It is the
+/// Reading of a correct wall clock at the start of a simulation: 2026-01-01T00:00:00Z. It is the
 /// same in every run, so that the real date never reaches a history.
 const EPOCH: Duration = Duration::from_secs(1_767_225_600);
 
-/// A wall clock: the simulation's time plus an offset that can jump.
+/// A wall clock: the simulation's time plus an adjustable offset.
 #[derive(Clone)]
 pub(super) struct SimWallClock {
     clock: Clock,
@@ -20,7 +20,7 @@ pub(super) struct SimWallClock {
 }
 
 impl SimWallClock {
-    /// A correct wall clock.
+    /// Creates a correct wall clock.
     pub(super) fn new(clock: &Clock) -> Self {
         SimWallClock {
             clock: clock.clone(),
@@ -28,20 +28,19 @@ impl SimWallClock {
         }
     }
 
-    /// From now on it is ahead by this many nanoseconds, or behind.
+    /// Sets the offset in nanoseconds. A negative clock offset means that the clock is behind.
     pub(super) fn set_off(&self, off_ns: i64) {
         self.offset_us.set(off_ns / 1000);
     }
 
-    /// What it shows at a time of the simulation, in microseconds since the Unix epoch.
+    /// Returns the clock's reading at a time of the simulation, in microseconds since the Unix epoch.
     pub(super) fn at_us(&self, sim_ns: u64) -> i64 {
         let right = EPOCH + Duration::from_nanos(sim_ns);
         let right = i64::try_from(right.as_micros()).unwrap_or(i64::MAX);
         right.saturating_add(self.offset_us.get())
     }
 
-    /// The time of the simulation at which the clock shows this many microseconds, or shortly
-    /// after.
+    /// Returns the time of the simulation at which the clock reads `wall_us` microseconds, or shortly after.
     pub(super) fn sim_ns(&self, wall_us: i64) -> u64 {
         let right = wall_us.saturating_sub(self.offset_us.get());
         let epoch = i64::try_from(EPOCH.as_micros()).unwrap_or(i64::MAX);

@@ -1,8 +1,8 @@
-//! Monitors in real time that the simulation's thread makes progress.
+//! Monitors in real time whether the simulation's thread makes progress.
 //!
-//! Virtual time cannot show a lock that never yields, nor one that really sleeps. So each turn
-//! of a host is marked, and the thread that waits for the simulation looks at the mark. Nothing
-//! that is measured here reaches a history, except that a lock was refused.
+//! In virtual time, a lock that never yields or that really sleeps goes unnoticed. So each turn of
+//! a host is marked, and the thread that waits for the simulation reads the mark. No measured time
+//! reaches a history; the only result is that a lock is rejected.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,19 +11,19 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// A turn that takes longer than this is examined, because virtual time stands still meanwhile. It
-/// is long enough that a machine which stalls for a moment (its host took the processor away,
-/// another process holds a lock of the kernel) is not taken for a lock that sleeps.
+/// A turn that takes longer than this is examined, because virtual time stands still during it. It
+/// is long enough that a short stall of the machine, such as a CPU taken away by its host or a
+/// contended kernel lock, is not mistaken for a sleeping lock.
 const LONG_TURN: Duration = Duration::from_millis(150);
 
-/// So many turns of one simulation must have slept for long before a lock is accused of it. A thread that waits for the
-/// disk, or for memory that another thread changes the map of, has given up the processor, too, and a busy machine
-/// makes it wait for long.
-const SLEEPS: u32 = 3;
+/// Number of turns of one simulation with a long sleep after which a lock is rejected. A single one
+/// may be caused by a busy machine: a thread that waits for the disk, or for another thread's
+/// change of the memory map, also gives up the CPU.
+const LONG_SLEEPS_TO_REJECT: u32 = 3;
 
-/// How old the reading may be that a turn is compared with. What the thread did between the
-/// reading and the turn can only make it look busier, never idler.
-const FRESH: Duration = Duration::from_millis(50);
+/// Maximum age of the reading with which a turn is compared. Activity of the thread between the
+/// reading and the turn can only make the turn look busier, never idler.
+const MAX_READING_AGE: Duration = Duration::from_millis(50);
 
 /// Marks the turns of a simulation's thread.
 #[derive(Debug, Clone, Default)]
@@ -31,7 +31,7 @@ pub(super) struct Watchdog(Arc<TurnMark>);
 
 #[derive(Debug, Default)]
 struct TurnMark {
-    /// The lower half says whose turn it is, the upper half counts the turns.
+    /// The lower half identifies the worker whose turn it is, the upper half counts the turns.
     turn: AtomicU64,
     /// The directory of the simulation's thread in `/proc`.
     thread: OnceLock<PathBuf>,
@@ -45,12 +45,12 @@ pub(super) struct Turn {
 impl Watchdog {
     pub(super) fn claim_thread(&self) {
         if let Ok(own) = std::fs::read_link("/proc/thread-self") {
-            // It is set only once, because a thread has one monitor.
+            // It is set only once, because each thread has its own watchdog.
             self.0.thread.set(Path::new("/proc").join(own)).ok();
         }
     }
 
-    /// A simulation begins. The time before it is not part of a turn.
+    /// Begins a simulation. The time before it is not part of a turn.
     pub(super) fn begin_simulation(&self) {
         LAST_END.set(roughly_now());
         SLEPT.set(0);
@@ -59,8 +59,8 @@ impl Watchdog {
     pub(super) fn begin(&self, worker: usize) -> Turn {
         // The upper half counts turns, so that two turns never have the same mark.
         let turns = (self.0.turn.load(Ordering::Relaxed) >> 32).wrapping_add(1);
-        // The turn did not begin before the last one ended. The thread may have been busy between
-        // them, but it did not sleep, so reading the clock once for each turn is enough.
+        // The turn did not begin before the last one ended. The thread may have been busy in
+        // between, but it did not sleep. So one reading of the clock per turn is enough.
         let (since, before) = Reading::fresh(LAST_END.get());
         self.0
             .turn
@@ -68,42 +68,42 @@ impl Watchdog {
         Turn { since, before }
     }
 
-    /// A turn is over. `Some`: why its lock cannot be simulated.
+    /// Ends a turn. Returns the reason if its lock cannot be simulated.
     pub(super) fn end(&self, turn: Turn) -> Option<String> {
         let mark = self.0.turn.load(Ordering::Relaxed);
         self.0.turn.store(mark & !0xffff_ffff, Ordering::Release);
         let now = roughly_now();
         LAST_END.set(now);
-        let took = now.saturating_sub(turn.since);
-        if took < LONG_TURN || !turn.before.slept_for_most_of(took) {
+        let elapsed = now.saturating_sub(turn.since);
+        if elapsed < LONG_TURN || !turn.before.slept_for_most_of(elapsed) {
             return None;
         }
         SLEPT.set(SLEPT.get() + 1);
-        (SLEPT.get() >= SLEEPS).then(|| {
+        (SLEPT.get() >= LONG_SLEEPS_TO_REJECT).then(|| {
             format!(
-                "refused: it slept for {} ms of real time in one turn (std::thread::sleep, or a call that blocks), and in {} before. A simulation's time stands still meanwhile; wait with tokio::time instead",
-                took.as_millis(),
-                SLEEPS - 1
+                "refused: it slept for {} ms of real time in one turn (std::thread::sleep, or a blocking call), and in {} turns before; virtual time stands still during such a call, so wait with tokio::time instead",
+                elapsed.as_millis(),
+                LONG_SLEEPS_TO_REJECT - 1
             )
         })
     }
 
-    /// The present mark, and the worker whose turn it is. The same mark means the same turn.
+    /// Returns the current mark, and the worker whose turn it is. The same mark means the same turn.
     pub(super) fn current_turn(&self) -> (u64, Option<usize>) {
         let mark = self.0.turn.load(Ordering::Acquire);
         let worker = (mark & 0xffff_ffff) as usize;
         (mark, worker.checked_sub(1))
     }
 
-    /// How long the simulation's thread has run, in all.
-    pub(super) fn ran(&self) -> Duration {
+    /// Returns the total CPU time of the simulation's thread.
+    pub(super) fn cpu_time(&self) -> Duration {
         let thread = self.0.thread.get();
         let usage = thread.and_then(|thread| Usage::read(thread));
-        usage.map_or(Duration::ZERO, |usage| usage.ran)
+        usage.map_or(Duration::ZERO, |usage| usage.cpu_time)
     }
 
-    /// True if the simulation's thread sleeps, and neither runs nor waits for a processor; also where the kernel does
-    /// not say.
+    /// Returns `true` if the simulation's thread is neither running nor waiting for a CPU, or if
+    /// the kernel does not report its state.
     pub(super) fn is_asleep(&self) -> bool {
         let stat = self.0.thread.get().map(|thread| thread.join("stat"));
         let text = stat.and_then(|stat| std::fs::read_to_string(stat).ok());
@@ -112,8 +112,8 @@ impl Watchdog {
     }
 }
 
-/// Real time since some fixed point, as of the kernel's last tick. Turns are short and many, so
-/// reading it must be cheap; a few milliseconds do not matter.
+/// Returns the time of the kernel's last tick since a fixed point. Turns are short and frequent, so
+/// reading it must be cheap, and an error of a few milliseconds is acceptable.
 fn roughly_now() -> Duration {
     #[cfg(target_os = "linux")]
     const CLOCK: ClockId = ClockId::MonotonicCoarse;
@@ -124,38 +124,39 @@ fn roughly_now() -> Duration {
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), nanos)
 }
 
-/// How much a thread has run so far.
+/// The CPU usage of a thread so far.
 #[derive(Debug, Clone, Copy)]
 struct Usage {
-    ran: Duration,
-    kept_waiting: Duration,
-    /// How often it has given up the processor by itself.
-    gave_up: u64,
+    cpu_time: Duration,
+    waited: Duration,
+    /// Number of times the thread has given up the CPU voluntarily.
+    voluntary_switches: u64,
 }
 
 impl Usage {
-    /// `None` where the kernel does not say.
+    /// Returns `None` if the kernel does not report the usage.
     fn read(thread: &Path) -> Option<Self> {
         let stat = std::fs::read_to_string(thread.join("schedstat")).ok()?;
         let mut words = stat.split_whitespace();
         let mut next = || Some(Duration::from_nanos(words.next()?.parse().ok()?));
-        let (ran, kept_waiting) = (next()?, next()?);
+        let (cpu_time, waited) = (next()?, next()?);
         let status = std::fs::read_to_string(thread.join("status")).ok()?;
         let mut fields = status.lines().filter_map(|line| line.split_once(':'));
-        let (_, gave_up) = fields.find(|(name, _)| *name == "voluntary_ctxt_switches")?;
+        let (_, voluntary_switches) =
+            fields.find(|(name, _)| *name == "voluntary_ctxt_switches")?;
         Some(Usage {
-            ran,
-            kept_waiting,
-            gave_up: gave_up.trim().parse().ok()?,
+            cpu_time,
+            waited,
+            voluntary_switches: voluntary_switches.trim().parse().ok()?,
         })
     }
 
-    fn of_this_thread() -> Option<Self> {
+    fn for_this_thread() -> Option<Self> {
         Usage::read(Path::new("/proc/thread-self"))
     }
 }
 
-/// This thread's usage, a short time ago.
+/// A recent reading of this thread's usage.
 #[derive(Debug, Clone, Copy)]
 struct Reading {
     at: Duration,
@@ -163,42 +164,44 @@ struct Reading {
 }
 
 impl Reading {
-    /// The time, and a reading that is not older than [`FRESH`], because a reading takes longer
-    /// than a turn. A new reading is not part of the turn: the time is after it.
+    /// Returns the time, and a reading that is at most [`MAX_READING_AGE`] old. Readings are reused, because one takes
+    /// longer than a turn. The time is taken after a new reading, which is thus not part of the turn.
     fn fresh(now: Duration) -> (Duration, Self) {
         LAST_READING.with(|last| {
             let reading = last.get();
-            if let Some(reading) = reading.filter(|last| now.saturating_sub(last.at) < FRESH) {
+            if let Some(reading) =
+                reading.filter(|last| now.saturating_sub(last.at) < MAX_READING_AGE)
+            {
                 return (now, reading);
             }
             let reading = Reading {
                 at: now,
-                usage: Usage::of_this_thread(),
+                usage: Usage::for_this_thread(),
             };
             last.set(Some(reading));
             (roughly_now(), reading)
         })
     }
 
-    /// True when the thread gave up the processor by itself for most of that time. A thread that a
-    /// busy machine has preempted was running, or waiting for a processor, all the time; one whose
-    /// whole machine was stopped by its host was not, but did not give it up either.
-    fn slept_for_most_of(self, took: Duration) -> bool {
-        let (Some(before), Some(now)) = (self.usage, Usage::of_this_thread()) else {
+    /// Returns `true` if the thread had given up the CPU voluntarily for most of the time. A thread
+    /// that was preempted on a busy machine was always running or waiting for a CPU. A thread whose
+    /// whole machine was stopped did neither, but did not give up the CPU voluntarily.
+    fn slept_for_most_of(self, elapsed: Duration) -> bool {
+        let (Some(before), Some(now)) = (self.usage, Usage::for_this_thread()) else {
             return false;
         };
-        if now.gave_up == before.gave_up {
+        if now.voluntary_switches == before.voluntary_switches {
             return false;
         }
-        let busy = (now.ran - before.ran) + (now.kept_waiting - before.kept_waiting);
-        busy < took / 2
+        let busy = (now.cpu_time - before.cpu_time) + (now.waited - before.waited);
+        busy < elapsed / 2
     }
 }
 
 thread_local! {
     static LAST_END: std::cell::Cell<Duration> = const { std::cell::Cell::new(Duration::ZERO) };
 
-    /// In how many turns of this thread's simulation it slept for long.
+    /// Number of turns of this thread's simulation with a long sleep.
     static SLEPT: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
 
     static LAST_READING: std::cell::Cell<Option<Reading>> = const { std::cell::Cell::new(None) };

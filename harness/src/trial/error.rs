@@ -5,32 +5,32 @@ use picklock_scenarios::{ScenarioError, nearest};
 use super::worker_entry::WorkerError;
 use crate::run::RunFailure;
 
-/// Why a trial did not run.
+/// The reason why a trial did not run.
 #[derive(Debug, thiserror::Error)]
 pub enum TrialError {
-    /// There is no such scenario, or its text is wrong, or it does not fit the lock.
+    /// The scenario does not exist, is invalid, or does not fit the lock.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
     /// There are no seeds, so there is nothing to run.
-    #[error("the trial has no seeds: `seeds(0..20)` gives it twenty")]
+    #[error("the trial has no seeds; set some with `seeds(0..20)`")]
     NoSeeds,
-    /// The lock has no such option, or its value makes no sense.
+    /// The lock does not have this option, or the value is invalid.
     #[error("option {}: {source}{hint}", source.name())]
     Option {
-        /// What is wrong.
+        /// The underlying error.
         source: OptionError,
-        /// What was probably meant, as a sentence, or nothing.
+        /// A suggestion, or empty.
         hint: String,
     },
     /// There is nothing to search.
     #[error(transparent)]
     Sweep(#[from] crate::search::SweepError),
-    /// A run left no history.
+    /// A run produced no history.
     #[error("seed {seed}: {source}")]
     Run {
-        /// Which run.
+        /// Seed of the run.
         seed: u64,
-        /// Why.
+        /// The underlying error.
         source: RunFailure,
     },
     /// The machine cannot run the trial on real servers.
@@ -44,7 +44,7 @@ pub enum TrialError {
 }
 
 impl TrialError {
-    pub(super) fn of_option(source: OptionError) -> Self {
+    pub(super) fn from_option(source: OptionError) -> Self {
         let meant = match &source {
             OptionError::Unknown { name, declared } => nearest(name, declared.iter().copied()),
             OptionError::Bad { .. } => None,

@@ -1,9 +1,8 @@
-//! Your own lock through a scenario, from your own test. `docs/trial.md` has a whole example.
+//! Tests your own lock in a scenario, from your own test. `docs/trial.md` has a complete example.
 //!
-//! A trial simulates one scenario with many seeds. It needs no Redis and no runtime. It also works
-//! inside a runtime (`#[tokio::test]`), because the runs have a thread and a runtime of their own.
-//! The calling thread waits meanwhile. With [`Trial::on_redis`] the same trial runs on real Redis
-//! servers, with a process for each worker.
+//! A trial simulates one scenario with many seeds. It needs no Redis and no runtime. It also works inside a runtime
+//! (`#[tokio::test]`), because the runs have their own thread and runtime, for which the calling thread waits. With
+//! [`Trial::on_redis`] the same trial runs on real Redis servers, with one process per worker.
 //!
 //! ```
 //! use std::time::Duration;
@@ -31,14 +30,14 @@
 //!     }
 //!
 //!     async fn release(&mut self, key: &str, _: &Grant) -> Result<bool, LockError> {
-//!         // Even if the lock is another client's by now.
+//!         // Deletes the key even if another client holds the lock by now.
 //!         Ok(redis::cmd("DEL").arg(key).query_async(&mut self.0).await?)
 //!     }
 //! }
 //!
 //! let build = |nodes: Vec<Node>, _: Context| MyLock(nodes.into_iter().next().unwrap(), 0);
 //!
-//! // While nothing goes wrong it works.
+//! // It works as long as nothing goes wrong.
 //! let calm = Trial::scenario("calm")?.seeds(0..5).run("my-lock", 1, build)?;
 //! calm.assert_held(Property::Lease);
 //!
@@ -78,7 +77,7 @@ use crate::search::Target;
 use crate::sim::{Simulation, run as simulate};
 use crate::spec::{Overrides, RunSpec, ScenarioSource, ServerChoice};
 
-/// How many seeds are tried unless others are named.
+/// Default number of seeds.
 const SEEDS: u64 = 20;
 
 /// A scenario, the seeds with which it is run, and the backend.
@@ -86,40 +85,40 @@ const SEEDS: u64 = 20;
 pub struct Trial {
     scenario: Scenario,
     source: ScenarioSource,
-    /// How the trial was made, as code, to run it again.
+    /// The code that creates the trial, for repeating it.
     code: String,
     seeds: Vec<u64>,
     options: BTreeMap<String, String>,
     overrides: Overrides,
     servers: ServerChoice,
-    /// Where workers come from; `None`: the trial is simulated.
+    /// Where the worker processes come from, or `None` if the trial is simulated.
     #[cfg(feature = "servers")]
     workers_from: Option<WorkerEntry>,
 }
 
 impl Trial {
-    /// A scenario of the catalog.
+    /// Creates a trial of a catalog scenario.
     ///
     /// # Errors
-    /// There is none of that name; the error names the nearest one.
+    /// Returns an error if the scenario does not exist. It names the most similar one.
     pub fn scenario(name: &str) -> Result<Self, TrialError> {
         Ok(Trial {
             code: format!("Trial::scenario({name:?})?"),
             source: ScenarioSource::Named(name.to_owned()),
-            ..Trial::of_scenario(catalog::named(name)?)
+            ..Trial::from_scenario(catalog::named(name)?)
         })
     }
 
-    /// Your own scenario, as the text of its file.
+    /// Creates a trial of your own scenario, given as the text of its file.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// Returns an error if the text is invalid, with its position.
     pub fn from_toml(text: &str) -> Result<Self, TrialError> {
-        Ok(Trial::of_scenario(Scenario::parse(text, "the scenario")?))
+        Ok(Trial::from_scenario(Scenario::parse(text, "the scenario")?))
     }
 
-    /// A scenario that a program made.
-    pub fn of_scenario(scenario: Scenario) -> Self {
+    /// Creates a trial of a scenario that a program created.
+    pub fn from_scenario(scenario: Scenario) -> Self {
         Trial {
             code: format!("the trial of `{}`", scenario.name),
             scenario,
@@ -133,21 +132,21 @@ impl Trial {
         }
     }
 
-    /// The scenario. Its `expect` says what the catalog expects of which lock.
+    /// Returns the scenario. Its `expect` contains the catalog's expectations per lock.
     pub fn planned_scenario(&self) -> &Scenario {
         &self.scenario
     }
 
-    /// One run for each of these seeds; twenty if omitted. In the simulation the same seed gives
-    /// the same run.
+    /// Sets the seeds, with one run for each. The default is twenty seeds. In the simulation the
+    /// same seed produces the same run.
     #[must_use]
     pub fn seeds(mut self, seeds: impl IntoIterator<Item = u64>) -> Self {
         self.seeds = seeds.into_iter().collect();
         self
     }
 
-    /// An option for the lock, as `--impl-option` gives it; `picklock list impls` shows which
-    /// there are. Your own lock has those of [`LockFactory::with_options`].
+    /// Sets an option of the lock, like `--impl-option`; `picklock list impls` shows the options.
+    /// Your own lock has the options given to [`LockFactory::with_options`].
     #[must_use]
     pub fn option(mut self, name: &str, value: &str) -> Self {
         self.code = format!("{}.option({name:?}, {value:?})", self.code);
@@ -155,7 +154,7 @@ impl Trial {
         self
     }
 
-    /// The number of competing clients, instead of the scenario's own.
+    /// Sets the number of competing clients.
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Self {
         self.code = format!("{}.workers({workers})", self.code);
@@ -163,13 +162,12 @@ impl Trial {
         self
     }
 
-    /// Runs the trial on real `redis-server` processes instead of simulating it. Each worker is a
-    /// process of its own, so that a fault can freeze or kill a client whole. The lock is code in
-    /// this binary, so the workers are this binary, started again: `entry` says where it calls
-    /// [`serve_worker`].
+    /// Runs the trial on real `redis-server` processes instead of simulating it. Each worker is a separate process, so
+    /// that a fault can freeze or kill a whole client. The lock is code in this binary, so the workers are further
+    /// processes of this binary. `entry` states where it calls [`serve_worker`].
     ///
-    /// Runs take real time, one after the other, and no two are the same; choose few seeds. A run for which the machine
-    /// was too slow is made again, three times at most.
+    /// Runs take real time, one after the other, and no two are the same, so choose few seeds. A
+    /// run for which the machine was too slow is repeated, at most three times.
     ///
     /// ```no_run
     /// use picklock_harness::Trial;
@@ -201,7 +199,7 @@ impl Trial {
         self
     }
 
-    /// The server binary for [`Trial::on_redis`]; the first one on `PATH` if omitted.
+    /// Sets the server binary for [`Trial::on_redis`]. The default is the first one on `PATH`.
     #[cfg(feature = "servers")]
     #[must_use]
     pub fn redis_server(mut self, path: impl Into<PathBuf>) -> Self {
@@ -209,14 +207,13 @@ impl Trial {
         self
     }
 
-    /// Runs the scenario once for each seed. `build` makes one client of the lock on `nodes`
-    /// independent nodes. It is called for each worker, and again whenever a crashed one comes
-    /// back. On real servers the workers call the `build` that [`serve_worker`] was given under the
-    /// same name.
+    /// Runs the scenario once for each seed. `build` creates one client of the lock on `nodes` independent nodes. It is
+    /// called for each worker, and again for each restart of a crashed one. On real servers the workers call the
+    /// `build` that was passed to [`serve_worker`] under the same name.
     ///
     /// # Errors
-    /// The scenario does not fit the lock, or a run left no history. A violated property is no
-    /// error.
+    /// Returns an error if the scenario does not fit the lock, or if a run produced no history. A
+    /// violated property is not an error.
     pub fn run<L: Lock + 'static>(
         &self,
         name: &str,
@@ -226,7 +223,7 @@ impl Trial {
         self.run_lock(&LockFactory::new(name, nodes, build))
     }
 
-    /// The same for an existing lock, such as a built-in lock.
+    /// Runs the scenario with an existing lock, such as a built-in one.
     ///
     /// # Errors
     /// As [`Trial::run`].
@@ -242,18 +239,19 @@ impl Trial {
         })
     }
 
-    /// Places every fault at every moment of the trial's own servers and workload, whose faults are left out, with
-    /// its first seed: all single ones, then all pairs, up to `depth`. Simulated. A client that outlives its lease is
-    /// no find against `exclusion`.
+    /// Places every fault at every injection point of the trial's own servers and workload, with its first seed: first
+    /// all single faults, then all pairs, up to `depth`. The trial's own faults are left out, and all runs are
+    /// simulated. A client that outlives its lease does not count as a counterexample to `exclusion`.
     ///
     /// # Errors
-    /// The scenario does not fit the lock, or its run without faults leaves no history.
+    /// Returns an error if the scenario does not fit the lock, or if its run without faults produces no history.
     pub fn sweep(&self, lock: &LockFactory, depth: usize) -> Result<Searched, TrialError> {
         let first = self.first(lock)?;
         search::sweep(self.target(lock), first.scenario, first.seed, depth)
     }
 
-    /// Tries so many random plans, most of them where locks break, on the trial's own servers. Simulated.
+    /// Tries `runs` random plans on the trial's own servers, most of them with faults where locks
+    /// tend to break. All runs are simulated.
     ///
     /// # Errors
     /// As [`Trial::sweep`].
@@ -276,7 +274,7 @@ impl Trial {
         }
     }
 
-    /// The specification of all runs; each has a seed of its own.
+    /// Returns the specification of all runs, which only differ in their seeds.
     fn spec(&self, lock: &LockFactory) -> Result<RunSpec, TrialError> {
         let spec = RunSpec {
             source: self.source.clone(),
@@ -287,7 +285,7 @@ impl Trial {
         };
         let spec = spec.resolved().map_err(|refused| *refused.error)?;
         if let Err(source) = lock.read_options(&self.options) {
-            return Err(TrialError::of_option(source));
+            return Err(TrialError::from_option(source));
         }
         if self.seeds.is_empty() {
             return Err(TrialError::NoSeeds);

@@ -1,4 +1,4 @@
-//! What the runs of a trial showed, and assertions about it.
+//! The results of a trial's runs, with assertions.
 
 use std::fmt::Write;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use picklock_scenarios::{BackendName, Scenario};
 
 use super::error::TrialError;
-use super::saved_run::keep;
+use super::saved_run::save;
 use crate::assemble::About;
 use crate::check::{Cause, Property, Status, Verdict, Verdicts, judge};
 use crate::expectation::{Expected, Tables, fits};
@@ -21,13 +21,13 @@ use crate::spec::RunSpec;
 /// One run of a trial.
 #[derive(Debug, Clone)]
 pub struct TrialRun {
-    /// Its seed.
+    /// Seed of the run.
     pub seed: u64,
-    /// What happened.
+    /// The history of the run.
     pub history: History,
-    /// What it means.
+    /// The verdicts on the run.
     pub verdicts: Verdicts,
-    /// What only its backend knows.
+    /// Data that only the backend has.
     about: About,
     command_log: Option<CommandLog>,
 }
@@ -59,41 +59,41 @@ impl TrialRun {
 #[derive(Debug, Clone)]
 pub struct Outcome {
     pub(super) scenario: Scenario,
-    /// How the trial was made, as code, to run it again.
+    /// The code that creates the trial, for repeating it.
     pub(super) code: String,
     pub(super) lock: LockFactory,
-    /// What the runs were made from, each with a seed of its own.
+    /// The specification of the runs, which only differ in their seeds.
     pub(super) spec: RunSpec,
     pub(super) runs: Vec<TrialRun>,
 }
 
 impl Outcome {
-    /// Every run, in the order of the seeds.
+    /// Returns all runs in the order of the seeds.
     pub fn runs(&self) -> &[TrialRun] {
         &self.runs
     }
 
-    /// The first run that violated the property.
+    /// Returns the first run that violated the property.
     pub fn violation(&self, property: Property) -> Option<&TrialRun> {
         let mut runs = self.runs.iter();
         runs.find(|run| run.verdicts[&property].status == Status::Violated)
     }
 
-    /// Asserts that the property was judged and held, in every run.
+    /// Asserts that the property was judged and held in every run.
     ///
     /// # Panics
-    /// A run was judged otherwise. The message tells the story, and how to run it again. A property
-    /// that could not be judged has not held.
+    /// Panics if a run was judged otherwise. The message contains the story, and how to repeat the
+    /// run. An inconclusive property has not held.
     #[track_caller]
     pub fn assert_held(&self, property: Property) {
         self.assert_each(property, "held", |verdict| verdict.status == Status::Held);
     }
 
-    /// Asserts that no run violated the property, whether or not it could be judged. It is for
-    /// faults that may leave too little to judge.
+    /// Asserts that no run violated the property, even if it was inconclusive. This is for faults
+    /// that may leave too little evidence.
     ///
     /// # Panics
-    /// A run violated it.
+    /// Panics if a run violated the property.
     #[track_caller]
     pub fn assert_never_violated(&self, property: Property) {
         self.assert_each(property, "not violated", |verdict| {
@@ -101,11 +101,10 @@ impl Outcome {
         });
     }
 
-    /// Asserts that the property was violated for this reason, in every run: the positive control
-    /// of a test.
+    /// Asserts that the property was violated with this cause in every run, as the positive control of a test.
     ///
     /// # Panics
-    /// A run was judged otherwise.
+    /// Panics if a run was judged otherwise.
     #[track_caller]
     pub fn assert_violated(&self, property: Property, cause: Cause) {
         self.assert_each(property, &format!("violated: {cause}"), |verdict| {
@@ -113,20 +112,17 @@ impl Outcome {
         });
     }
 
-    /// Asserts what the scenario's own file expects of this lock, or of any other (`"*"`).
+    /// Asserts that every verdict matches the scenario's expectations of this lock, or of any lock (`"*"`).
     ///
     /// # Panics
-    /// A run was judged otherwise, or the scenario expects nothing.
+    /// Panics if a run was judged otherwise, or if the scenario has no expectations.
     #[track_caller]
     pub fn assert_as_expected(&self) {
         let scenario = &self.scenario;
-        // The caller asks for it, so the expectation binds this lock.
+        // The caller asks for it, so the expectations apply to this lock.
         let expected = Expected::for_lock(scenario, self.lock.name(), Tables::NamedOrAll);
         if expected == Expected::default() {
-            panic!(
-                "the scenario `{}` says nothing about what it expects",
-                scenario.name
-            );
+            panic!("the scenario `{}` has no expectations", scenario.name);
         }
         for property in Property::ALL {
             if let Some(expectation) = expected.get(property) {
@@ -141,11 +137,20 @@ impl Outcome {
         let misfit = |run: &&TrialRun| !fits(&run.verdicts[&property]);
         let misfits: Vec<&TrialRun> = self.runs.iter().filter(misfit).collect();
         if let Some(first) = misfits.first() {
-            panic!("{}", self.complaint(property, wanted, first, misfits.len()));
+            panic!(
+                "{}",
+                self.failure_message(property, wanted, first, misfits.len())
+            );
         }
     }
 
-    fn complaint(&self, property: Property, wanted: &str, run: &TrialRun, count: usize) -> String {
+    fn failure_message(
+        &self,
+        property: Property,
+        wanted: &str,
+        run: &TrialRun,
+        count: usize,
+    ) -> String {
         let verdict = &run.verdicts[&property];
         let mut text = format!(
             "`{}` in `{}`: {property} should be {wanted}, which fails in {count} of {} runs\n\nseed {}: {property} {}",
@@ -163,31 +168,32 @@ impl Outcome {
             write!(text, "\n  {line}").unwrap_or_default();
         }
         let code = format!("{} with .seeds([{}])", self.code, run.seed);
-        let kept = match self.keep(run, &code) {
+        let saved = match self.save(run, &code) {
             Ok(directory) => {
                 let directory = directory.display();
-                format!("The run is kept in {directory}\n  picklock report {directory}")
+                format!("The run is saved in {directory}\n  picklock report {directory}")
             }
-            Err(error) => format!("The run could not be kept: {error}"),
+            Err(error) => format!("The run could not be saved: {error}"),
         };
-        write!(text, "\n\nTo see it again: {code}\n{kept}\n").unwrap_or_default();
+        write!(text, "\n\nTo repeat it: {code}\n{saved}\n").unwrap_or_default();
         text
     }
 
-    /// Keeps a run with its commands. A simulation logs none, because that takes time, so it is made once more.
-    fn keep(&self, run: &TrialRun, code: &str) -> io::Result<PathBuf> {
+    /// Saves a run with its commands. Simulations log none by default, because that takes time, so the run is repeated.
+    fn save(&self, run: &TrialRun, code: &str) -> io::Result<PathBuf> {
         let is_simulated = run.history.header.backend == BackendName::Sim;
-        let again = is_simulated.then(|| {
+        let rerun = is_simulated.then(|| {
             simulate(Simulation {
                 spec: self.spec.with_seed(run.seed),
                 lock: self.lock.clone(),
                 logs_commands: true,
             })
         });
-        // A lock that does not repeat itself has another run now, whose commands are not this run's.
-        let again = again.and_then(Result::ok);
-        let again = again.filter(|again| again.history == run.history);
-        let logged = again.and_then(|again| again.command_log);
+        // A lock that is not deterministic has another run now, whose commands do not belong to `run`.
+        let rerun = rerun
+            .and_then(Result::ok)
+            .filter(|rerun| rerun.history == run.history);
+        let logged = rerun.and_then(|rerun| rerun.command_log);
         let about = About {
             summary: self.scenario.summary.clone(),
             backend_reason: "chosen by the trial".to_owned(),
@@ -195,6 +201,6 @@ impl Outcome {
             ..run.about.clone()
         };
         let command_log = run.command_log.as_ref().or(logged.as_ref());
-        keep(&run.history, run.verdicts.clone(), command_log, about)
+        save(&run.history, run.verdicts.clone(), command_log, about)
     }
 }

@@ -1,4 +1,4 @@
-//! The directory of a run that failed an assertion: what `picklock report` and `picklock check` read.
+//! Writes the directory of a run that failed an assertion, for `picklock report` and `picklock check`.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -11,17 +11,17 @@ use crate::key_history::write_key_history;
 use crate::latency;
 use crate::proxy::CommandLog;
 
-/// Writes the run, in the place of one that the same test left before, and returns its directory.
+/// Writes the run, and returns its directory. Replaces the directory that the same test has written before.
 ///
 /// # Errors
-/// The directory or a file in it cannot be written.
-pub(super) fn keep(
+/// Returns an error if the directory or a file in it cannot be written.
+pub(super) fn save(
     history: &History,
     verdicts: Verdicts,
     command_log: Option<&CommandLog>,
     about: About,
 ) -> io::Result<PathBuf> {
-    let directory = place().join(name(history));
+    let directory = parent_dir().join(dir_name(history));
     match fs::remove_dir_all(&directory) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => fs::create_dir_all(&directory)?,
@@ -43,15 +43,16 @@ pub(super) fn keep(
         ..about
     };
     let record = assemble(history, verdicts, about);
-    // Last: a directory with a run.json is complete.
+    // Written last, so that a directory with a run.json is complete.
     write("run.json", &|file| {
         serde_json::to_writer_pretty(file, &record).map_err(io::Error::from)
     })?;
     Ok(directory)
 }
 
-/// Below the target directory of the test, which cargo marks; else among the temporary files.
-fn place() -> PathBuf {
+/// Returns the parent directory: in the test's target directory, which cargo marks, or else in the
+/// directory for temporary files.
+fn parent_dir() -> PathBuf {
     let program = std::env::current_exe().unwrap_or_default();
     let mut folders = program.ancestors();
     let target = folders.find(|folder| folder.join("CACHEDIR.TAG").is_file());
@@ -61,17 +62,18 @@ fn place() -> PathBuf {
     }
 }
 
-/// The test's thread has its name, so that tests of one lock do not write over each other's runs.
-fn name(history: &History) -> String {
+/// Returns the directory's name. It contains the test's name, which is the thread's name, so that
+/// tests of one lock do not overwrite each other's runs.
+fn dir_name(history: &History) -> String {
     let header = &history.header;
     let thread = std::thread::current();
     let test = thread.name().unwrap_or("main");
-    let parts = [test, &header.lock, &header.scenario].map(uniform);
+    let parts = [test, &header.lock, &header.scenario].map(sanitize);
     format!("{}-{}", parts.join("-"), header.seed)
 }
 
-/// Fit for a file name, which has at most 255 bytes.
-fn uniform(text: &str) -> String {
+/// Makes a text usable in a file name, which has at most 255 bytes.
+fn sanitize(text: &str) -> String {
     let is_uniform = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     let chars = text.replace("::", "-");
     let chars = chars.chars().take(60);

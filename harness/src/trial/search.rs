@@ -1,4 +1,4 @@
-//! Searches from a test: what breaks your own lock, or how much was tried.
+//! Searches from a test, for faults that break your own lock.
 
 use std::sync::atomic::AtomicBool;
 
@@ -19,43 +19,43 @@ const EFFORT: Effort = Effort {
     signatures: 3,
 };
 
-/// What a search has tried, and what it has found.
+/// The result of a search.
 #[derive(Debug, Clone)]
 pub struct Searched {
     lock: String,
-    /// How many runs were made and judged.
+    /// Number of runs that were made and judged.
     pub schedules: u64,
-    /// True if a sweep has tried every placement.
+    /// Whether a sweep has tried every placement.
     pub exhaustive: bool,
-    /// What was found, shrunk, the simplest first.
+    /// The shrunk counterexamples, the simplest first.
     pub counterexamples: Vec<Found>,
 }
 
-/// One way in which the lock fails.
+/// A counterexample.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// The property that is violated.
+    /// The violated property.
     pub property: Property,
-    /// Why.
+    /// The cause of the violation.
     pub cause: Cause,
-    /// The smallest scenario that shows it.
+    /// The smallest scenario that shows the violation.
     pub scenario: Scenario,
-    /// Its run.
+    /// The run of that scenario.
     pub run: TrialRun,
 }
 
 impl Searched {
-    /// Asserts that nothing was found against the property.
+    /// Asserts that the search found no counterexample to the property.
     ///
     /// # Panics
-    /// Something was. The message tells the story, and the scenario.
+    /// Panics if it found one. The message contains the story and the faults.
     #[track_caller]
     pub fn assert_nothing_against(&self, property: Property) {
-        let mut against = self
+        let mut matching = self
             .counterexamples
             .iter()
             .filter(|it| it.property == property);
-        if let Some(found) = against.next() {
+        if let Some(found) = matching.next() {
             let faults = found.scenario.faults.iter();
             let faults: Vec<String> = faults.map(|fault| fault.sentence()).collect();
             panic!(

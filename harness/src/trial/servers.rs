@@ -1,8 +1,8 @@
-//! Trials on real servers: the test binary, started again as worker and as clean-up helper.
+//! Runs trials on real servers, with this test binary as worker and as clean-up helper.
 //!
-//! Driver and worker speak over pipes, but a test harness writes to standard output before the
-//! first test runs. So the pipe of the answers is handed over as [`ANSWERS`], and standard output
-//! goes where standard error goes: into the worker's log.
+//! Driver and worker communicate over pipes, but a test harness writes to standard output before
+//! the first test runs. So the pipe of the answers is passed as [`ANSWERS`], and standard output is
+//! redirected to standard error, which is the worker's log.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::OpenOptions;
@@ -22,14 +22,14 @@ use crate::servers::{Binary, ReaperError, ServerKind, run_reaper};
 use crate::spec::RunSpec;
 use crate::worker::serve_lock;
 
-/// Where a process in a role writes its answers.
+/// The file to which a process in a role writes its answers.
 const ANSWERS: &str = "/proc/self/fd/3";
 
-/// Serves the driver if this process is a worker that a trial on real servers started, until the
-/// trial does not need it any more. Returns false at once in any other process.
+/// Serves the driver until the end of the trial, if this process is a worker that a trial on real
+/// servers started. Returns `false` immediately in any other process.
 ///
-/// Call it where [`WorkerEntry`] says, with every lock that trials of this binary run. After
-/// `true`, `main` should return:
+/// Call it at the place that [`WorkerEntry`] states, with every lock that trials of this binary
+/// run. After `true`, `main` should return:
 ///
 /// ```
 /// # use picklock_harness::lock_factory::LockFactory;
@@ -43,7 +43,7 @@ const ANSWERS: &str = "/proc/self/fd/3";
 /// # }
 /// ```
 ///
-/// In a test binary, give it a test of its own, and name that in [`WorkerEntry::test`]:
+/// In a test binary, call it in a separate test, and pass that test's name to [`WorkerEntry::test`]:
 ///
 /// ```text
 /// #[test]
@@ -53,7 +53,7 @@ const ANSWERS: &str = "/proc/self/fd/3";
 /// ```
 ///
 /// # Errors
-/// The trial runs a lock that is not among `locks`, or the driver went away.
+/// Returns an error if the trial runs a lock that is not in `locks`, or if the connection to the driver broke.
 pub fn serve_worker(locks: &[LockFactory]) -> Result<bool, WorkerError> {
     let Ok(role) = std::env::var(ROLE) else {
         return Ok(false);
@@ -77,39 +77,39 @@ fn worker(name: &str, locks: &[LockFactory]) -> Result<(), WorkerError> {
         name: name.to_owned(),
         known: locks.iter().map(|it| it.name().to_owned()).collect(),
     })?;
-    on_own_thread(async || {
+    on_new_thread(async || {
         let mut answers = pipe::OpenOptions::new()
             .open_sender(ANSWERS)
             .map_err(WorkerError::Answers)?;
         let mut requests = tokio::io::BufReader::new(tokio::io::stdin());
-        // A request without a number can come from no driver but a defective one.
+        // Only a defective driver sends a request without a number.
         serve_lock(lock, &mut requests, &mut answers, &mut |_| ()).await?;
         Ok(())
     })
 }
 
-/// How often a run is made again for which the machine was too slow.
-const REPEATS: usize = 3;
+/// Maximum number of reruns of a run for which the machine was too slow.
+const MAX_RERUNS: usize = 3;
 
 pub(super) fn run_all(
     specs: Vec<RunSpec>,
     entry: &WorkerEntry,
 ) -> Result<Vec<TrialRun>, TrialError> {
-    must_have_no_role(std::env::var_os(ROLE).as_deref())?;
-    on_own_thread(async || {
+    check_no_role(std::env::var_os(ROLE).as_deref())?;
+    on_new_thread(async || {
         let mut runs = Vec::new();
         for spec in &specs {
             let make = async || one_run(spec, entry).await;
             let is_spoiled = |run: &TrialRun| Expected::default().is_spoiled(&run.verdicts);
-            runs.push(again_while(is_spoiled, make).await?);
+            runs.push(repeat_while(is_spoiled, make).await?);
         }
         Ok(runs)
     })
 }
 
-/// A process in a role has to serve the trial that started it. If it began one instead, it would start itself
-/// again, and that one itself, without an end.
-fn must_have_no_role(role: Option<&OsStr>) -> Result<(), WorkerError> {
+/// Returns an error in a process with a role. It must serve the trial that started it. If it began
+/// a trial instead, it would start itself again, endlessly.
+fn check_no_role(role: Option<&OsStr>) -> Result<(), WorkerError> {
     match role {
         None => Ok(()),
         Some(role) => Err(WorkerError::InRole(role.to_string_lossy().into_owned())),
@@ -124,7 +124,7 @@ async fn one_run(spec: &RunSpec, entry: &WorkerEntry) -> Result<TrialRun, TrialE
         worker: WorkerCommand::new(entry.command(&format!("{WORKER}{}", spec.lock.name))?),
         reaper: reaper.next().unwrap_or_default().into(),
         reaper_args: reaper.map(OsString::from).collect(),
-        // The process is the user's.
+        // The process belongs to the user.
         starts_only_runs: false,
     });
     let output = run(spec, backend, Rc::new(()), std::future::pending()).await;
@@ -135,23 +135,22 @@ async fn one_run(spec: &RunSpec, entry: &WorkerEntry) -> Result<TrialRun, TrialE
     TrialRun::new(spec.seed, output)
 }
 
-async fn again_while<T, E>(
+async fn repeat_while<T, E>(
     is_spoiled: impl Fn(&T) -> bool,
     mut make: impl AsyncFnMut() -> Result<T, E>,
 ) -> Result<T, E> {
-    let mut made = make().await?;
-    for _ in 0..REPEATS {
-        if !is_spoiled(&made) {
+    let mut result = make().await?;
+    for _ in 0..MAX_RERUNS {
+        if !is_spoiled(&result) {
             break;
         }
-        made = make().await?;
+        result = make().await?;
     }
-    Ok(made)
+    Ok(result)
 }
 
-/// Runs the work on a thread and a runtime of its own, and waits for it: the calling thread may
-/// have a runtime already.
-fn on_own_thread<T: Send, E: From<WorkerError> + Send>(
+/// Runs the work on a new thread with its own runtime, and waits for it. The calling thread may already have a runtime.
+fn on_new_thread<T: Send, E: From<WorkerError> + Send>(
     work: impl AsyncFnOnce() -> Result<T, E> + Send,
 ) -> Result<T, E> {
     let work = || {
@@ -174,31 +173,31 @@ fn on_own_thread<T: Send, E: From<WorkerError> + Send>(
 mod tests {
     use super::*;
 
-    /// The number of the run that counts, and how many were made, if so many are spoiled.
+    /// Returns the number of the run that counts, and how many runs were made, if the first `spoiled` runs are spoiled.
     fn runs(spoiled: usize) -> (usize, usize) {
         let runtime = tokio::runtime::Builder::new_current_thread().build();
-        let mut made = 0;
+        let mut result = 0;
         let make = async || {
-            made += 1;
-            Ok::<_, ()>(made)
+            result += 1;
+            Ok::<_, ()>(result)
         };
         let counts = runtime
             .unwrap()
-            .block_on(again_while(|number| *number <= spoiled, make));
-        (counts.unwrap(), made)
+            .block_on(repeat_while(|number| *number <= spoiled, make));
+        (counts.unwrap(), result)
     }
 
     #[test]
-    fn process_in_a_role_begins_no_trial() {
-        assert!(must_have_no_role(None).is_ok());
+    fn process_in_a_role_cannot_begin_a_trial() {
+        assert!(check_no_role(None).is_ok());
         for role in [REAPER, "worker:my-lock"] {
-            let error = must_have_no_role(Some(OsStr::new(role))).unwrap_err();
+            let error = check_no_role(Some(OsStr::new(role))).unwrap_err();
             assert!(error.to_string().contains(role), "{error}");
         }
     }
 
     #[test]
-    fn run_that_the_machine_spoiled_is_made_again_up_to_three_times() {
+    fn spoiled_run_is_repeated_up_to_three_times() {
         assert_eq!(runs(0), (1, 1));
         assert_eq!(runs(2), (3, 3));
         assert_eq!(runs(9), (4, 4));

@@ -1,4 +1,4 @@
-//! Where the worker processes of a trial come from: this binary, started again.
+//! Where the worker processes of a trial come from: they are further processes of this binary.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,15 +6,15 @@ use std::path::PathBuf;
 use crate::adapter::serve::ServeError;
 use crate::servers::ReaperError;
 
-/// Names the role of a process that a trial started: [`REAPER`], or [`WORKER`] and a lock's name.
+/// Environment variable with the role of a process that a trial started: [`REAPER`], or [`WORKER`] and a lock's name.
 pub(super) const ROLE: &str = "PICKLOCK_TRIAL_ROLE";
 pub(super) const REAPER: &str = "reaper";
 pub(super) const WORKER: &str = "worker:";
 
-/// For a shell: becomes the program with its arguments; the pipe of the answers becomes descriptor 3.
+/// Shell command that executes the program with its arguments, and makes the pipe of the answers descriptor 3.
 const BECOME: &str = "exec \"$0\" \"$@\" 3>&1 1>&2";
 
-/// Where this binary calls [`serve_worker`](super::serve_worker).
+/// The place where this binary calls [`serve_worker`](super::serve_worker).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerEntry {
     test: Option<String>,
@@ -41,7 +41,7 @@ impl WorkerEntry {
         }
     }
 
-    /// The command line of this binary in a role.
+    /// Returns the command line that starts this binary in a role.
     pub(super) fn command(&self, role: &str) -> Result<Vec<String>, WorkerError> {
         let program = std::env::current_exe().map_err(WorkerError::Program)?;
         let program = program
@@ -57,44 +57,44 @@ impl WorkerEntry {
     }
 }
 
-/// Why a process of a trial failed.
+/// The reason why a process of a trial failed.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
-    /// This program cannot be found again.
+    /// The path of this program is unknown.
     #[error("cannot find this program to start it as a worker: {0}")]
     Program(#[source] io::Error),
-    /// Its path does not fit into a command line.
+    /// The path cannot be used in a command line.
     #[error("the path {} is not UTF-8", .0.display())]
     Path(PathBuf),
     /// The runtime or its thread failed.
     #[error("cannot start the runtime: {0}")]
     Runtime(#[source] io::Error),
-    /// The thread of the runs ended early: a defect of Picklock.
+    /// The thread of the runs panicked, which is a defect of Picklock.
     #[error("the thread of the runs panicked")]
     Panicked,
-    /// This binary, started again, was no clean-up helper.
+    /// This binary, when started again, did not behave as a clean-up helper.
     #[error(
-        "{helper}\n  = help: this binary was started again as {} says, and did not call serve_worker there",
+        "{helper}\n  = help: this binary was started again for {}, but did not call serve_worker there",
         entry.code()
     )]
     NoEntry {
-        /// Where it was to call it.
+        /// The place where it should have called `serve_worker`.
         entry: WorkerEntry,
-        /// What was found instead.
+        /// The underlying error.
         helper: ReaperError,
     },
-    /// This process was started for a trial, and began one itself: the parameter is its role.
-    #[error("this process is the `{0}` of a trial, and did not call serve_worker first")]
+    /// This process was started for a trial in the given role, and began a trial itself.
+    #[error("this process is the `{0}` of a trial, but did not call serve_worker first")]
     InRole(String),
     /// The trial runs a lock that `serve_worker` does not know.
     #[error("the trial runs the lock `{name}`, but serve_worker was given {}", known.join(", "))]
     Unknown {
         /// The lock of the trial.
         name: String,
-        /// The locks that were given.
+        /// The locks that were passed.
         known: Vec<String>,
     },
-    /// The pipe of the answers is not there, or broke.
+    /// The pipe of the answers does not exist or broke.
     #[error("cannot answer: {0}")]
     Answers(#[source] io::Error),
     /// The adapter protocol ended with an error.

@@ -197,7 +197,7 @@ fn what_a_correct_lock_does_not_offer_is_not_applicable() {
         (
             &plain,
             "3 cells: 1 as expected, 2 not applicable\n",
-            "the lock cannot be extended: it says so in `ready`",
+            "the lock cannot be extended: `ready` contains `extends: false`",
         ),
         (
             &choosy,

@@ -16,7 +16,7 @@ impl Links for Rc<SimBackend> {
     fn lift(&self, id: ImposedId) {
         let holes = self.network.faults.lift(id);
         self.network.reset_holes(&holes);
-        self.network.look_again();
+        self.network.advance_waiting();
     }
 
     fn frames_affected(&self, id: ImposedId) -> u64 {

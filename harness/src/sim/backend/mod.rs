@@ -1,4 +1,4 @@
-//! Hosts, network and nodes put together as a backend: one file for each thing that it is made of.
+//! Combines hosts, network and nodes into a backend, with one file per group of its traits.
 
 mod links;
 mod nodes;
@@ -39,15 +39,15 @@ pub(in crate::sim) struct Parts<'a> {
     pub(in crate::sim) interceptor: Arc<dyn Interceptor>,
     pub(in crate::sim) log: Option<CommandLog>,
     pub(in crate::sim) monitor: Watchdog,
-    /// Who observes the nodes, if anybody does.
+    /// Creates the observers of the nodes, if the run is observed.
     pub(in crate::sim) observers: Option<NodeObservers>,
     pub(in crate::sim) budget: Rc<RunBudget>,
 }
 
-/// The simulated backend. Its network must be carried by a task: [`SimBackend::network`].
+/// The simulated backend. A task must run its network, see [`SimBackend::network`].
 pub struct SimBackend {
     lock: LockFactory,
-    /// Which clients share a process.
+    /// Determines which clients share a process.
     workload: Workload,
     nodes: usize,
     clock: Clock,
@@ -55,7 +55,7 @@ pub struct SimBackend {
     network: Rc<Network>,
     budget: Rc<RunBudget>,
     hosts: RefCell<BTreeMap<usize, Host>>,
-    /// Draws what a worker does first when it wakes.
+    /// Decides which of a worker's tasks runs first after a freeze.
     wakings: RefCell<StdRng>,
     walls: RefCell<BTreeMap<usize, SimWallClock>>,
 }
@@ -70,7 +70,7 @@ impl SimBackend {
         let node = |number: usize| {
             let (replicas, persistence) = (topology.replicas, topology.persistence);
             let mut node = Node::new(spec.model(), replicas, persistence, &clock);
-            // The server of the stock has no locks.
+            // The server with the stock has no lock keys.
             if number < nodes {
                 node.watch_keys(KeyWatch::new(Rc::clone(&locks)));
                 if let (Some(sent), Some(observers)) = (&sent, &observers) {
@@ -85,7 +85,7 @@ impl SimBackend {
             }
             node
         };
-        // The stock in Redis has a server of its own.
+        // With `stock_in = "redis"` the stock has its own server.
         let store = usize::from(spec.scenario.workload.stock_in == StockPlace::Redis);
         let wakings = rng::stream(spec.seed, "wakings", 0);
         let network = Network::new(
@@ -115,22 +115,22 @@ impl SimBackend {
         Rc::clone(&self.network)
     }
 
-    /// Does this to every client in the worker's process. Some may have ended.
+    /// Applies `act` to every running client in the worker's process. Returns an error if there is none.
     fn each_host(&self, worker: usize, act: impl Fn(&Host)) -> Result<(), Refusal> {
         let hosts = self.hosts.borrow();
         let peers = self.workload.process_peers(worker);
         let running = peers.filter_map(|mate| hosts.get(&mate));
-        match running.map(act).count() {
-            0 => Err(Refusal::Failed(format!("worker {worker} does not run"))),
-            _ => Ok(()),
+        if running.map(act).count() == 0 {
+            return Err(Refusal::Failed(format!("worker {worker} is not running")));
         }
+        Ok(())
     }
 
     fn block(&self, worker: usize, scope: TaskScope, blocked: bool) -> Result<(), Refusal> {
         match scope {
             TaskScope::Loop => self.each_host(worker, |host| host.block(blocked)),
             TaskScope::Thread => {
-                let what = "a simulated client has no thread of its own".to_owned();
+                let what = "a simulated client has no separate thread".to_owned();
                 let backend = BackendName::Sim;
                 Err(Refusal::Unable { backend, what })
             }
@@ -169,7 +169,7 @@ impl SimBackend {
     }
 }
 
-/// As with a real server: a dead one cannot be paused, resumed or killed.
+/// Returns an error for a dead node: it cannot be paused, resumed or killed, just like a real server.
 fn must_be_up(it: &Node, node: usize) -> Result<(), Refusal> {
     if it.up {
         return Ok(());
@@ -187,7 +187,7 @@ impl Backend for Rc<SimBackend> {
     }
 }
 
-/// A simulation without Sentinels declares that, and is not asked.
+/// The simulation declares that it has no Sentinels, so these methods are not called.
 impl Sentinels for Rc<SimBackend> {
     async fn promoted_by_sentinels(&self, node: usize) -> Result<String, Refusal> {
         let what = format!("there are no Sentinels that could fail over node {node}");
@@ -201,5 +201,5 @@ impl Sentinels for Rc<SimBackend> {
     }
 }
 
-/// In virtual time nobody stands still or dies by itself.
+/// In virtual time, no component stalls or dies without a fault.
 impl Liveness for Rc<SimBackend> {}

@@ -1,4 +1,4 @@
-//! Simulated nodes as processes: the replication between their servers, their clocks, data and settings.
+//! Simulated nodes: their processes, replication, clocks, data and settings.
 
 use std::rc::Rc;
 
@@ -16,7 +16,7 @@ impl Nodes for Rc<SimBackend> {
     }
 
     async fn resume_node(&self, node: usize) -> Result<(), Refusal> {
-        // One that was killed meanwhile stays down.
+        // A node that was killed during the pause stays down.
         if self.network.with_node(node, |it, _| it.up) {
             self.network.resume(node);
         }
@@ -46,19 +46,19 @@ impl Nodes for Rc<SimBackend> {
 
 impl Replication for Rc<SimBackend> {
     async fn cut_replication(&self, node: usize) -> Result<(), Refusal> {
-        match self.network.with_node(node, Node::cut_replication) {
-            true => Ok(()),
-            false => Err(no_replica(node)),
+        if !self.network.with_node(node, Node::cut_replication) {
+            return Err(no_replica(node));
         }
+        Ok(())
     }
 
     async fn fail_over(&self, node: usize) -> Result<(), Refusal> {
-        // The clients of the old master are cut off before the new one is there.
+        // The old master's clients are disconnected before the new master is available.
         self.network.cut(None, Some(&[node]));
-        match self.network.with_node(node, Node::fail_over) {
-            true => Ok(()),
-            false => Err(no_replica(node)),
+        if !self.network.with_node(node, Node::fail_over) {
+            return Err(no_replica(node));
         }
+        Ok(())
     }
 }
 
@@ -67,12 +67,12 @@ impl Clocks for Rc<SimBackend> {
         self.network.with_node(node, |it, _| {
             it.set_clock_off(off_ns);
             must_be_up(it, node)?;
-            match it.paused {
-                true => Err(Refusal::Failed(format!("node {node} is paused"))),
-                false => Ok(()),
+            if it.paused {
+                return Err(Refusal::Failed(format!("node {node} is paused")));
             }
+            Ok(())
         })?;
-        // Clients that have waited long enough by this clock get their answer.
+        // Clients whose timeout has elapsed by this clock get their reply.
         (self.network).time_out(self.network.clock.now_ns(), node);
         self.network.endpoint.notify();
         Ok(())
@@ -87,11 +87,11 @@ impl Clocks for Rc<SimBackend> {
 impl Data for Rc<SimBackend> {
     async fn change_data(&self, node: usize, change: &DataChange) -> Result<u64, Refusal> {
         self.network.with_node(node, |it, now_ns| {
-            // A dead or frozen node finds what it gets back when it continues.
+            // A resource can be given back to a dead or frozen node, which uses it when it continues.
             if !matches!(change, DataChange::Replenish(_)) {
                 must_be_up(it, node)?;
                 if it.paused {
-                    return Err(Refusal::Failed(format!("node {node} does not answer")));
+                    return Err(Refusal::Failed(format!("node {node} is paused")));
                 }
             }
             Ok(it.change_data(change, now_ns))

@@ -1,4 +1,4 @@
-//! The server that keeps the stock, the key history of the keys, and what is found on the nodes after the run.
+//! The server that stores the stock, the key history, and the inspection of the nodes after a run.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -9,13 +9,13 @@ use crate::history::{Event, KeyHistoryCheck};
 use crate::model::Reply;
 use crate::sim::network::LATENCY;
 
-/// How far away the stock server is, one way.
+/// One-way latency of the stock server.
 const STOCK_SERVER_AWAY: Duration = Duration::from_micros(100);
 
 impl StockServer for Rc<SimBackend> {
     async fn ask_stock_server(&self, command: &[&str]) -> Result<Option<i64>, Refusal> {
         let args: Vec<&[u8]> = command.iter().map(|word| word.as_bytes()).collect();
-        // There and back on a network without faults.
+        // The commands travel both ways on a network without faults.
         tokio::time::sleep(STOCK_SERVER_AWAY).await;
         let reply = self
             .network
@@ -26,16 +26,18 @@ impl StockServer for Rc<SimBackend> {
             Reply::Bulk(text) => String::from_utf8_lossy(&text)
                 .parse()
                 .map(Some)
-                .map_err(|_| Refusal::Failed(format!("{text:?} is no number"))),
+                .map_err(|_| Refusal::Failed(format!("{text:?} is not a number"))),
             Reply::Nil => Ok(None),
-            other => Err(Refusal::Failed(format!("the store answered {other:?}"))),
+            other => Err(Refusal::Failed(format!(
+                "the stock server replied {other:?}"
+            ))),
         }
     }
 }
 
 impl Probe for Rc<SimBackend> {
     async fn key_ttl_ms(&self, node: usize, key: &str) -> Option<i64> {
-        // As through a connection of our own: not before what is still on its way.
+        // Like a command on a separate connection, it is executed after everything still in flight.
         let slowest = Duration::from_nanos(LATENCY.end);
         tokio::time::sleep(slowest + Duration::from_millis(1)).await;
         self.network.with_node(node, |node, now_ns| {

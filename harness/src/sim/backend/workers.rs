@@ -17,7 +17,7 @@ use crate::sim::host::{First, Host, HostContext};
 /// The driver's connection to a simulated worker.
 pub struct SimSession {
     requests: Sender<Request>,
-    heard: Receiver<WorkerOutput>,
+    output: Receiver<WorkerOutput>,
 }
 
 impl Session for SimSession {
@@ -28,7 +28,7 @@ impl Session for SimSession {
 
     async fn next(&mut self) -> WorkerOutput {
         let killed = || WorkerOutput::Exited("killed".into());
-        self.heard.next().await.unwrap_or_else(killed)
+        self.output.next().await.unwrap_or_else(killed)
     }
 }
 
@@ -41,13 +41,13 @@ impl Workers for Rc<SimBackend> {
         _incarnation: u32,
     ) -> Result<(SimSession, Vec<String>), Refusal> {
         let (requests, inbox) = local_channel();
-        let (outbox, heard) = local_channel();
+        let (output_sender, output) = local_channel();
         let backend = Rc::clone(self);
         let build =
             move |init: Init, canceller| async move { backend.client(worker, &init, canceller) };
-        let work = |said: Sender<WorkerOutput>| async move {
+        let work = |messages: Sender<WorkerOutput>| async move {
             answer_messages(inbox, build, |one| {
-                said.send(WorkerOutput::Message(one)).is_ok()
+                messages.send(WorkerOutput::Message(one)).is_ok()
             })
             .await;
             "ended with its driver".to_owned()
@@ -58,10 +58,10 @@ impl Workers for Rc<SimBackend> {
             endpoint: self.network.endpoint,
             budget: Rc::clone(&self.budget),
         };
-        let host = Host::start(worker, around, outbox, work);
+        let host = Host::start(worker, around, output_sender, work);
         self.hosts.borrow_mut().insert(worker, host);
         let urls = (0..self.nodes).map(|node| format!("sim://node-{node}"));
-        Ok((SimSession { requests, heard }, urls.collect()))
+        Ok((SimSession { requests, output }, urls.collect()))
     }
 
     async fn freeze_worker(&self, worker: usize) -> Result<(), Refusal> {
@@ -69,24 +69,26 @@ impl Workers for Rc<SimBackend> {
     }
 
     async fn thaw_worker(&self, worker: usize) -> Result<(), Refusal> {
-        let first = match self.wakings.borrow_mut().random() {
-            true => First::Work,
-            false => First::Background,
+        let runs_work_first = self.wakings.borrow_mut().random();
+        let first = if runs_work_first {
+            First::Work
+        } else {
+            First::Background
         };
-        // One that was killed meanwhile need not continue.
+        // A worker that was killed during the freeze need not continue.
         self.each_host(worker, |host| host.thaw(first)).or(Ok(()))
     }
 
     async fn kill_worker(&self, worker: usize) -> Result<(), Refusal> {
         for mate in self.workload.process_peers(worker) {
-            // Its connections are closed by being dropped with it.
+            // Dropping the host closes its connections.
             let host = self.hosts.borrow_mut().remove(&mate);
             drop(host);
         }
         Ok(())
     }
 
-    /// Its loop polls nothing, while its process and its connections stay.
+    /// Stops polling the worker's loop. Its process and its connections stay alive.
     async fn block_worker(
         &self,
         worker: usize,

@@ -1,4 +1,4 @@
-//! The articles' claims of holders that are late, that die, and that renew.
+//! The articles' claims about holders that are late, that die, and that renew.
 
 use picklock_harness::Trial;
 use picklock_harness::check::{Cause, Property, Status};
@@ -19,20 +19,20 @@ fn finally_del_removes_anothers_lock() {
         "lock-take",
         "fenced",
     ] {
-        let ran = run(&late, name);
-        ran.assert_held(Property::Ownership);
-        ran.assert_held(Property::Lease);
-        ran.assert_violated(Property::Exclusion, Cause::OutlivedLease);
+        let outcome = run(&late, name);
+        outcome.assert_held(Property::Ownership);
+        outcome.assert_held(Property::Lease);
+        outcome.assert_violated(Property::Exclusion, Cause::OutlivedLease);
     }
 }
 
-/// After a freeze, either the watchdog's report of its loss is first, or the buyer's own write. The seed
-/// draws it, and a real machine does both.
+/// After a freeze, either the watchdog's report of the loss is first, or the client's own write.
+/// The seed decides, and both happen on a real machine.
 #[test]
-fn a_frozen_holder_that_renews_may_be_stopped_in_time_or_not() {
-    let ran = run(&catalog("gc-pause").seeds(0..12), "watchdog");
+fn frozen_renewing_holder_may_or_may_not_stop_in_time() {
+    let outcome = run(&catalog("gc-pause").seeds(0..12), "watchdog");
     for status in [Status::Held, Status::Violated] {
-        let mut resources = ran
+        let mut resources = outcome
             .runs()
             .iter()
             .map(|run| &run.verdicts[&Property::Resource]);
@@ -44,11 +44,16 @@ fn a_frozen_holder_that_renews_may_be_stopped_in_time_or_not() {
 }
 
 #[test]
-fn crash_between_setnx_and_expire_blocks_everybody_for_ever() {
+fn crash_between_setnx_and_expire_blocks_everyone_forever() {
     let crash = catalog("crash-mid-acquire");
-    let ran = run(&crash, "setnx-expire");
-    ran.assert_violated(Property::Progress, Cause::NoTtl);
-    assert!(ran.runs().iter().all(|run| grants(run).next().is_none()));
+    let outcome = run(&crash, "setnx-expire");
+    outcome.assert_violated(Property::Progress, Cause::NoTtl);
+    assert!(
+        outcome
+            .runs()
+            .iter()
+            .all(|run| grants(run).next().is_none())
+    );
     for name in [
         "setnx-lua",
         "getset",
@@ -57,13 +62,13 @@ fn crash_between_setnx_and_expire_blocks_everybody_for_ever() {
         "watchdog",
         "lock-take",
     ] {
-        let ran = run(&crash, name);
-        ran.assert_held(Property::Progress);
-        ran.assert_held(Property::Resource);
+        let outcome = run(&crash, name);
+        outcome.assert_held(Property::Progress);
+        outcome.assert_held(Property::Resource);
     }
 }
 
-/// A holder that freezes between the look and the deletion, until its successor is inside.
+/// A holder that freezes between reading and deleting the key, until its successor is in its section.
 fn frozen_in_release(command: &str) -> Trial {
     scenario(&format!(
         r#"
@@ -81,28 +86,28 @@ fn frozen_in_release(command: &str) -> Trial {
 
 #[test]
 fn get_then_del_races() {
-    let ran = run(&frozen_in_release("GET"), "get-then-del");
-    ran.assert_violated(Property::Ownership, Cause::Race);
-    ran.assert_violated(Property::Lease, Cause::StolenRelease);
+    let outcome = run(&frozen_in_release("GET"), "get-then-del");
+    outcome.assert_violated(Property::Ownership, Cause::Race);
+    outcome.assert_violated(Property::Lease, Cause::StolenRelease);
 }
 
-/// The same moment: what `WATCH` has seen makes the transaction fail.
+/// At the same trigger, the change that `WATCH` has noticed makes the transaction fail.
 #[test]
-fn watch_notices_what_get_then_del_does_not() {
+fn watch_detects_the_race_of_get_then_del() {
     for command in ["WATCH", "GET"] {
-        let ran = run(&frozen_in_release(command), "lock-take");
-        ran.assert_held(Property::Ownership);
-        ran.assert_held(Property::Lease);
-        ran.assert_held(Property::Resource);
+        let outcome = run(&frozen_in_release(command), "lock-take");
+        outcome.assert_held(Property::Ownership);
+        outcome.assert_held(Property::Lease);
+        outcome.assert_held(Property::Resource);
     }
 }
 
 #[test]
-fn a_script_leaves_no_room_between_the_look_and_the_deletion() {
+fn script_checks_and_deletes_atomically() {
     for name in ["setnx-lua", "set-nx-px", "watchdog", "fenced"] {
-        let ran = run(&frozen_in_release("EVALSHA"), name);
-        ran.assert_held(Property::Ownership);
-        ran.assert_held(Property::Lease);
+        let outcome = run(&frozen_in_release("EVALSHA"), name);
+        outcome.assert_held(Property::Ownership);
+        outcome.assert_held(Property::Lease);
     }
 }
 
@@ -121,17 +126,17 @@ fn long_job() -> Trial {
 #[test]
 fn renewal_at_half_the_lease_keeps_a_long_job_alive() {
     for name in ["watchdog", "redlock-renewing"] {
-        let ran = run(&long_job(), name);
+        let outcome = run(&long_job(), name);
         for property in Property::ALL {
             if property != Property::Fencing {
-                ran.assert_held(property);
+                outcome.assert_held(property);
             }
         }
-        for run in ran.runs() {
+        for run in outcome.runs() {
             let renewals = run.history.events.iter();
             let renewals =
                 renewals.filter(|event| matches!(event.what, EventKind::Extended { .. }));
-            // Three sections of two leases, renewed four times each, less what the way takes.
+            // Three sections of two leases, with four renewals each, minus some for the latencies.
             assert!((9..=12).contains(&renewals.count()), "{name}");
         }
     }
@@ -158,15 +163,15 @@ fn renewal_dies_with_its_process() {
         "#,
     );
     for name in ["watchdog", "redlock-renewing"] {
-        let ran = run(&crash, name);
-        ran.assert_held(Property::Progress);
-        ran.assert_held(Property::Lease);
-        for run in ran.runs() {
+        let outcome = run(&crash, name);
+        outcome.assert_held(Property::Progress);
+        outcome.assert_held(Property::Lease);
+        for run in outcome.runs() {
             let mut events = run.history.events.iter().rev();
             let died = events.find(|event| matches!(event.what, EventKind::WorkerDown { .. }));
             let died_ns = died.unwrap().at_ns;
             let next_ns = grants(run).find(|at_ns| *at_ns > died_ns).unwrap();
-            // The lease is a second; the pause before the next attempt is up to 50 ms.
+            // The lease is one second, and the pause before the next attempt is at most 50 ms.
             assert!(
                 next_ns - died_ns < 1_100 * MS,
                 "{name}: {}",
@@ -176,7 +181,7 @@ fn renewal_dies_with_its_process() {
     }
 }
 
-/// The holder is cut off from Redis for longer than its lease, with its work not yet done.
+/// The holder is disconnected from Redis for longer than its lease, before it has finished its work.
 fn cut_off(nodes: &str) -> Trial {
     scenario(&format!(
         r#"
@@ -203,14 +208,14 @@ fn cut_off(nodes: &str) -> Trial {
     ))
 }
 
-/// It is told in time, and does not touch the stock.
+/// The client receives the loss report in time, and does not access the stock.
 #[test]
-fn a_watchdog_that_cannot_renew_says_so() {
+fn watchdog_that_cannot_renew_reports_the_loss() {
     for name in ["watchdog", "redlock-renewing"] {
-        let ran = run(&cut_off(""), name);
-        ran.assert_held(Property::Lease);
-        ran.assert_held(Property::Resource);
-        for run in ran.runs() {
+        let outcome = run(&cut_off(""), name);
+        outcome.assert_held(Property::Lease);
+        outcome.assert_held(Property::Resource);
+        for run in outcome.runs() {
             let mut events = run.history.events.iter();
             assert!(
                 events.any(|event| matches!(event.what, EventKind::Lost { .. })),
@@ -221,23 +226,23 @@ fn a_watchdog_that_cannot_renew_says_so() {
 }
 
 #[test]
-fn a_minority_that_cannot_be_reached_does_not_end_a_renewed_redlock() {
-    let ran = run(&cut_off("nodes = [0, 3]"), "redlock-renewing");
-    ran.assert_held(Property::Exclusion);
-    ran.assert_held(Property::Resource);
-    for run in ran.runs() {
+fn unreachable_minority_does_not_end_a_renewed_redlock() {
+    let outcome = run(&cut_off("nodes = [0, 3]"), "redlock-renewing");
+    outcome.assert_held(Property::Exclusion);
+    outcome.assert_held(Property::Resource);
+    for run in outcome.runs() {
         let mut events = run.history.events.iter();
         assert!(!events.any(|event| matches!(event.what, EventKind::Lost { .. })));
     }
 }
 
-/// Kleppmann: a holder that outlived its lease is shut out by the resource.
+/// Kleppmann: the resource rejects a holder that has outlived its lease.
 #[test]
-fn fencing_saves_the_resource_from_a_holder_that_oversleeps() {
-    let ran = run(&catalog("gc-pause"), "fenced");
-    ran.assert_held(Property::Fencing);
-    ran.assert_held(Property::Resource);
-    ran.assert_held(Property::Progress);
+fn fencing_protects_the_resource_from_a_late_holder() {
+    let outcome = run(&catalog("gc-pause"), "fenced");
+    outcome.assert_held(Property::Fencing);
+    outcome.assert_held(Property::Resource);
+    outcome.assert_held(Property::Progress);
     let unfenced = run(&catalog("gc-pause"), "set-nx-px");
     unfenced.assert_violated(Property::Resource, Cause::OutlivedLease);
 }

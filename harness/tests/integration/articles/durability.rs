@@ -1,4 +1,4 @@
-//! The articles' claims of servers that fail: what a failover, a restart and a loss of power take.
+//! The articles' claims about failing servers: the losses of a failover, a restart and a power failure.
 
 use picklock_harness::Trial;
 use picklock_harness::check::{Cause, Property};
@@ -20,57 +20,62 @@ fn one_master_with_replicas_loses_the_lock_at_failover() {
         "lock-take",
         "fenced",
     ] {
-        let ran = run(&catalog("master-failover"), name);
-        ran.assert_violated(Property::Lease, Cause::LostOnFailover);
+        let outcome = run(&catalog("master-failover"), name);
+        outcome.assert_violated(Property::Lease, Cause::LostOnFailover);
     }
 }
 
 #[test]
 fn redlock_survives_the_failover_of_one_node() {
     for name in ["redlock", "redlock-renewing"] {
-        let ran = run(&catalog("master-failover"), name);
-        ran.assert_held(Property::Lease);
-        ran.assert_held(Property::Resource);
-        ran.assert_held(Property::Progress);
+        let outcome = run(&catalog("master-failover"), name);
+        outcome.assert_held(Property::Lease);
+        outcome.assert_held(Property::Resource);
+        outcome.assert_held(Property::Progress);
     }
 }
 
-/// The replica acknowledged the key, and then heard no more of its master.
+/// The replica acknowledged the key, and then received no more from its master.
 #[test]
 fn replicated_holds_while_every_replica_acknowledged() {
-    let ran = run(&catalog("master-failover-synced"), "replicated");
-    ran.assert_held(Property::Lease);
-    ran.assert_held(Property::Exclusion);
-    ran.assert_held(Property::Resource);
+    let outcome = run(&catalog("master-failover-synced"), "replicated");
+    outcome.assert_held(Property::Lease);
+    outcome.assert_held(Property::Exclusion);
+    outcome.assert_held(Property::Resource);
 }
 
-/// Where the replica hears nothing, nobody gets a lock that a failover would lose.
+/// If the replica receives nothing, no client gets a lock that a failover would lose.
 #[test]
-fn replicated_refuses_what_its_replica_does_not_have() {
-    let ran = run(&catalog("master-failover"), "replicated");
-    assert!(ran.runs().iter().all(|run| grants(run).next().is_none()));
-    // Who does not ask for the replica's word loses the lock again.
+fn replicated_refuses_an_unreplicated_grant() {
+    let outcome = run(&catalog("master-failover"), "replicated");
+    assert!(
+        outcome
+            .runs()
+            .iter()
+            .all(|run| grants(run).next().is_none())
+    );
+    // A lock that does not wait for the replica's acknowledgement is lost.
     let careless = catalog("master-failover").option("replicas", "0");
     run(&careless, "replicated").assert_violated(Property::Lease, Cause::LostOnFailover);
 }
 
 const QUORUM: [&str; 2] = ["redlock", "redlock-renewing"];
 
-/// A scenario of the catalog on servers that keep more, or less.
-fn keeping(name: &str, persistence: Persistence) -> Trial {
+/// Returns a catalog scenario on servers with another persistence.
+fn with_persistence(name: &str, persistence: Persistence) -> Trial {
     let mut scenario = named(name).unwrap_or_else(|error| panic!("{error}"));
     scenario.topology.persistence = persistence;
-    Trial::of_scenario(scenario).seeds(0..3)
+    Trial::from_scenario(scenario).seeds(0..3)
 }
 
 #[test]
 fn redlock_loses_with_exactly_three_nodes_and_one_empty_restart() {
     for name in QUORUM {
-        let ran = run(&catalog("quorum-erosion"), name);
-        ran.assert_violated(Property::Lease, Cause::QuorumErosion);
-        ran.assert_violated(Property::Exclusion, Cause::QuorumErosion);
-        ran.assert_violated(Property::Resource, Cause::QuorumErosion);
-        // Of five nodes that it has, it can spare one.
+        let outcome = run(&catalog("quorum-erosion"), name);
+        outcome.assert_violated(Property::Lease, Cause::QuorumErosion);
+        outcome.assert_violated(Property::Exclusion, Cause::QuorumErosion);
+        outcome.assert_violated(Property::Resource, Cause::QuorumErosion);
+        // With five nodes it can lose one.
         let all = run(&catalog("node-restart"), name);
         all.assert_held(Property::Lease);
         all.assert_held(Property::Resource);
@@ -80,19 +85,19 @@ fn redlock_loses_with_exactly_three_nodes_and_one_empty_restart() {
 #[test]
 fn delayed_restart_longer_than_the_ttl_repairs_it() {
     for name in QUORUM {
-        let ran = run(&catalog("quorum-erosion-delayed"), name);
+        let outcome = run(&catalog("quorum-erosion-delayed"), name);
         for property in [
             Property::Exclusion,
             Property::Lease,
             Property::Resource,
             Property::Progress,
         ] {
-            ran.assert_held(property);
+            outcome.assert_held(property);
         }
     }
 }
 
-/// A delay that is shorter than the lease repairs nothing: the first vote is still believed in.
+/// A delay shorter than the lease repairs nothing: the first holder's lease is still valid.
 #[test]
 fn delayed_restart_shorter_than_the_ttl_does_not_repair_it() {
     let delayed = scenario(
@@ -124,29 +129,35 @@ fn delayed_restart_shorter_than_the_ttl_does_not_repair_it() {
 #[test]
 fn everysec_persistence_does_not_repair_it() {
     for name in QUORUM {
-        let ran = run(&keeping("quorum-erosion", Persistence::AofEverysec), name);
-        ran.assert_violated(Property::Lease, Cause::QuorumErosion);
-        ran.assert_violated(Property::Resource, Cause::QuorumErosion);
-        // A disk that is asked at every write does.
-        let ran = run(&keeping("quorum-erosion", Persistence::AofAlways), name);
-        ran.assert_held(Property::Lease);
-        ran.assert_held(Property::Resource);
+        let outcome = run(
+            &with_persistence("quorum-erosion", Persistence::AofEverysec),
+            name,
+        );
+        outcome.assert_violated(Property::Lease, Cause::QuorumErosion);
+        outcome.assert_violated(Property::Resource, Cause::QuorumErosion);
+        // Persistence that syncs every write repairs it.
+        let outcome = run(
+            &with_persistence("quorum-erosion", Persistence::AofAlways),
+            name,
+        );
+        outcome.assert_held(Property::Lease);
+        outcome.assert_held(Property::Resource);
     }
 }
 
 #[test]
-fn everysec_persistence_forgets_a_lock_that_is_younger_than_a_second() {
+fn everysec_persistence_loses_a_lock_younger_than_a_second() {
     for name in ["set-nx-px", "watchdog", "fenced"] {
-        let ran = run(&catalog("node-restart-everysec"), name);
-        ran.assert_violated(Property::Lease, Cause::LostOnRestart);
+        let outcome = run(&catalog("node-restart-everysec"), name);
+        outcome.assert_violated(Property::Lease, Cause::LostOnRestart);
         run(&catalog("node-restart-aof"), name).assert_held(Property::Lease);
     }
     run(&catalog("node-restart-everysec"), "redlock").assert_held(Property::Lease);
 }
 
-/// What is lost is the last second, and no more: an older lock is there again.
+/// Only the last second is lost; an older lock survives.
 #[test]
-fn everysec_persistence_keeps_a_lock_that_is_older_than_a_second() {
+fn everysec_persistence_keeps_a_lock_older_than_a_second() {
     let older = scenario(
         r#"
         [topology]
@@ -165,19 +176,19 @@ fn everysec_persistence_keeps_a_lock_that_is_older_than_a_second() {
         for = "50ms"
         "#,
     );
-    let ran = run(&older, "set-nx-px");
-    ran.assert_held(Property::Lease);
-    ran.assert_held(Property::Resource);
-    for run in ran.runs() {
+    let outcome = run(&older, "set-nx-px");
+    outcome.assert_held(Property::Lease);
+    outcome.assert_held(Property::Resource);
+    for run in outcome.runs() {
         let mut events = run.history.events.iter();
         let crashed = |what: &EventKind| matches!(what, EventKind::FaultBegan { fault, .. } if fault == "crash-node");
         assert!(events.any(|event| crashed(&event.what)));
     }
 }
 
-/// The counter goes with the data.
+/// The counter is lost together with the data.
 #[test]
-fn a_fencing_counter_is_lost_with_its_node() {
+fn fencing_counter_is_lost_with_its_node() {
     let restart = scenario(
         r#"
         [workload]

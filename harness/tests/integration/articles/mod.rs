@@ -1,5 +1,5 @@
-//! What the articles say of the built-in locks, each claim a test of that name; and the mutants,
-//! each caught by what was made to catch it.
+//! The articles' claims about the built-in locks, each as a test named after it. Also the mutants,
+//! each of which must be caught by its own scenario.
 
 mod claims;
 mod clocks;
@@ -13,32 +13,32 @@ use picklock_harness::sim::LockFactory;
 use picklock_harness::trial::{Outcome, TrialRun};
 use picklock_impls::find;
 
-/// A built-in lock.
+/// Returns a built-in lock.
 pub fn lock(name: &str) -> LockFactory {
     LockFactory::built_in(find(name).unwrap_or_else(|| panic!("no lock `{name}`")))
 }
 
-/// A scenario from its tables, a few seeds of it.
+/// Returns a scenario from its tables, with a few seeds.
 pub fn scenario(tables: &str) -> Trial {
-    let text = format!("name = \"article\"\nsummary = \"What an article says.\"\n{tables}");
+    let text = format!("name = \"article\"\nsummary = \"A claim of an article.\"\n{tables}");
     Trial::from_toml(&text)
         .unwrap_or_else(|error| panic!("{error}"))
         .seeds(0..3)
 }
 
-/// A scenario of the catalog, a few seeds of it.
+/// Returns a catalog scenario, with a few seeds.
 pub fn catalog(name: &str) -> Trial {
     let trial = Trial::scenario(name).unwrap_or_else(|error| panic!("{error}"));
     trial.seeds(0..3)
 }
 
-/// The trial of a built-in lock.
+/// Runs a trial with a built-in lock.
 pub fn run(trial: &Trial, name: &str) -> Outcome {
-    let ran = trial.run_lock(&lock(name));
-    ran.unwrap_or_else(|error| panic!("{name}: {error}"))
+    let outcome = trial.run_lock(&lock(name));
+    outcome.unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// When somebody got the lock.
+/// Returns the times of all grants.
 pub fn grants(run: &TrialRun) -> impl Iterator<Item = u64> {
     let events = run.history.events.iter();
     events

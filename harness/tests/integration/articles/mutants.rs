@@ -1,4 +1,4 @@
-//! Positive controls: each mutant is caught, and what it is a mutant of is not accused.
+//! Positive controls: each mutant is caught, and the lock that it was derived from is not accused.
 
 use picklock_harness::check::{Cause, Property};
 
@@ -6,7 +6,7 @@ use super::{catalog, run, scenario};
 
 #[test]
 fn phantom_extend_is_caught() {
-    // Its work is not done when it wakes, so that the renewal comes before the release.
+    // The section is not finished when the holder continues, so the renewal comes before the release.
     let trial = scenario(
         r#"
         [workload]
@@ -61,9 +61,9 @@ fn watchdog_outlives_unlock_is_caught() {
         frames = 1
         "#,
     );
-    let ran = run(&trial, "watchdog-outlives-unlock");
-    let caught = ran.violation(Property::Progress);
-    caught.expect("its key lives as long as its client");
+    let outcome = run(&trial, "watchdog-outlives-unlock");
+    let caught = outcome.violation(Property::Progress);
+    caught.expect("its key exists as long as its client");
     run(&trial, "watchdog").assert_held(Property::Progress);
 }
 

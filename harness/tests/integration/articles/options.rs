@@ -1,4 +1,4 @@
-//! Options reach the lock, and are refused where they make no sense.
+//! Options reach the lock, and invalid ones are rejected.
 
 use picklock_harness::check::Property;
 use picklock_harness::history::EventKind;
@@ -18,7 +18,7 @@ fn refusal(trial: Trial, name: &str) -> String {
 }
 
 #[test]
-fn mistakes_are_named() {
+fn invalid_options_are_named() {
     let calm = || Trial::scenario("calm").unwrap();
     insta::assert_snapshot!(
         [
@@ -45,41 +45,42 @@ fn mistakes_are_named() {
     );
 }
 
-/// Every default is a value that could be given.
+/// Every default is a valid value of the option.
 #[test]
-fn every_default_is_of_its_kind() {
-    for strategy in LOCKS.iter().chain(MUTANTS) {
-        for spec in strategy.options {
+fn every_default_is_valid() {
+    for lock in LOCKS.iter().chain(MUTANTS) {
+        for spec in lock.options {
             let text = spec.default.to_string();
-            let read = strategy.read_options([(spec.name, text.as_str())]).unwrap();
-            assert_eq!(read.value(spec), spec.default, "{}", strategy.name);
+            let read = lock.read_options([(spec.name, text.as_str())]).unwrap();
+            assert_eq!(read.value(spec), spec.default, "{}", lock.name);
         }
     }
 }
 
 fn renewals(trial: &Trial) -> usize {
-    let ran = run(trial, "watchdog");
-    ran.assert_held(Property::Exclusion);
-    let events = ran.runs()[0].history.events.iter();
+    let outcome = run(trial, "watchdog");
+    outcome.assert_held(Property::Exclusion);
+    let events = outcome.runs()[0].history.events.iter();
     let renewals = events.filter(|event| matches!(event.what, EventKind::Extended { .. }));
     renewals.count()
 }
 
 #[test]
-fn a_watchdog_renews_as_often_as_it_is_told() {
+fn watchdog_renews_as_often_as_configured() {
     let job = scenario("[workload]\nworkers = 2\nstock = 2\nsection = \"2ttl\"\nwait = \"6ttl\"");
     let often = renewals(&job.clone().option("renew_every", "0.1ttl"));
     let seldom = renewals(&job.clone().option("renew_every", "900ms"));
     assert!(often > 30 && seldom < 6, "{often} and {seldom}");
-    // Later than the lease is too late: its client is told when the lease is over, and stops.
+    // A renewal interval longer than the lease is too long: the client receives the loss report at
+    // the end of the lease, and stops.
     let late = run(&job.option("renew_every", "1.5ttl"), "watchdog");
     late.assert_held(Property::Exclusion);
     let mut events = late.runs()[0].history.events.iter();
     assert!(events.any(|event| matches!(event.what, EventKind::Lost { .. })));
 }
 
-/// A lock of a user's own has options too.
-struct RejectsShortLease(Node, u64);
+/// A user's lock with options.
+struct LockWithOptions(Node, u64);
 
 const SIZE: OptionSpec = OptionSpec {
     name: "size",
@@ -94,7 +95,7 @@ const PAUSE: OptionSpec = OptionSpec {
     default: OptionValue::Duration(LeaseDuration::Ttl(0.5)),
 };
 
-impl Lock for RejectsShortLease {
+impl Lock for LockWithOptions {
     async fn acquire(
         &mut self,
         key: &str,
@@ -129,17 +130,17 @@ impl Lock for RejectsShortLease {
 }
 
 #[test]
-fn a_lock_of_ones_own_can_have_options() {
+fn user_lock_can_have_options() {
     let build = |nodes: Vec<Node>, context: Context| {
-        RejectsShortLease(
+        LockWithOptions(
             nodes.into_iter().next().unwrap(),
             context.options.whole(&SIZE),
         )
     };
-    let picky = LockFactory::new("picky", 1, build).with_options(&[&SIZE, &PAUSE]);
+    let lock = LockFactory::new("lock", 1, build).with_options(&[&SIZE, &PAUSE]);
     let fence = |trial: Trial| {
-        let ran = trial.seeds([1]).run_lock(&picky).unwrap();
-        let mut events = ran.runs()[0].history.events.clone().into_iter();
+        let outcome = trial.seeds([1]).run_lock(&lock).unwrap();
+        let mut events = outcome.runs()[0].history.events.clone().into_iter();
         events.find_map(|event| match event.what {
             EventKind::Granted { fence, .. } => fence,
             _ => None,

@@ -1,4 +1,4 @@
-//! Finds: the same whatever the threads and shards, no larger than they must be, and repeatable.
+//! Counterexamples: independent of threads and shards, as small as possible, and repeatable.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,16 +17,16 @@ use picklock_harness::{Trial, check::judge};
 use picklock_impls::find;
 use picklock_scenarios::Scenario;
 
-use super::{ran, sweep, target};
+use super::{run_plan, sweep, target};
 
 const EFFORT: Effort = Effort {
     runs: 300,
     signatures: 1,
 };
 
-fn found(tried: &Tried) -> Vec<(Property, Cause, Vec<String>, u64)> {
+fn summaries(tried: &Tried) -> Vec<(Property, Cause, Vec<String>, u64)> {
     let groups = tried.counterexamples.clone().simplest().into_iter();
-    let told = groups.map(|it| {
+    let summaries = groups.map(|it| {
         (
             it.violation.property,
             it.violation.cause,
@@ -34,7 +34,7 @@ fn found(tried: &Tried) -> Vec<(Property, Cause, Vec<String>, u64)> {
             it.count,
         )
     });
-    told.collect()
+    summaries.collect()
 }
 
 #[test]
@@ -62,33 +62,38 @@ fn shards_together_are_the_whole_sweep() {
     assert_eq!(all.schedules, all.placements + 1);
 }
 
-/// What is told of the time left rests on it. The later the first fault strikes, the fewer second ones there are.
+/// The estimate of the remaining time depends on it. The later the first fault fires, the fewer
+/// second faults there are.
 #[test]
-fn told_part_of_a_sweep_of_pairs_is_about_that_of_its_runs() {
+fn reported_progress_matches_the_share_of_runs() {
     let mut sweep = sweep("set-nx-px", "held", &[Group::Clients]);
     (sweep.depth, sweep.shard) = (2, (1, 16));
-    let mut told = Vec::new();
-    let tell = |progress: &Progress<'_>| told.push((progress.schedules, progress.done.unwrap()));
-    let tried = sweep.run(1, &AtomicBool::new(false), tell).unwrap();
-    assert!(told.len() > 5, "{told:?}");
-    for (schedules, done) in &told {
+    let mut reports = Vec::new();
+    let on_progress =
+        |progress: &Progress<'_>| reports.push((progress.schedules, progress.done.unwrap()));
+    let tried = sweep.run(1, &AtomicBool::new(false), on_progress).unwrap();
+    assert!(reports.len() > 5, "{reports:?}");
+    for (schedules, done) in &reports {
         let by_runs = *schedules as f64 / tried.schedules as f64;
-        assert!((by_runs - done).abs() < 0.1, "{by_runs} {done}: {told:?}");
+        assert!(
+            (by_runs - done).abs() < 0.1,
+            "{by_runs} {done}: {reports:?}"
+        );
     }
 }
 
 #[test]
-fn sweep_and_hunt_find_the_same_on_one_thread_and_on_three() {
+fn searches_do_not_depend_on_the_number_of_threads() {
     let never = AtomicBool::new(false);
     let swept = |threads| {
         let sweep = sweep("set-nx-px", "short", &[Group::Clients]);
-        found(&sweep.run(threads, &never, |_| ()).unwrap())
+        summaries(&sweep.run(threads, &never, |_| ()).unwrap())
     };
     assert_eq!(swept(1), swept(3));
     let hunted = |threads| {
         let (tried, patterns) = hunt("set-nx-px", 300).run(threads, &never, |_| ());
         assert_eq!(tried.schedules + tried.stuck, 300);
-        (found(&tried), patterns)
+        (summaries(&tried), patterns)
     };
     let once = hunted(1);
     assert!(!once.0.is_empty());
@@ -115,37 +120,41 @@ fn shrunk(lock: &str, workload: &str, groups: &[Group]) -> Vec<CounterexampleGro
     shrink_all(&sweep.target, tried.counterexamples, EFFORT, 2, &never)
 }
 
-/// Each is a violation of the same property by the same cause, with at most three faults and clients, and its run is
-/// the same each time.
+/// Each is a violation of the same property with the same cause, has at most three faults and
+/// clients, and its run is the same each time.
 #[test]
-fn shrunk_find_is_small_and_repeats_with_the_same_cause() {
+fn shrunk_counterexample_is_small_and_repeatable() {
     for (lock, workload, groups) in [
         ("release-without-token", "short", &Group::ALL[..]),
         ("extension-adds-up", "extend", &[Group::Clients]),
     ] {
         let counterexamples = shrunk(lock, workload, groups);
         assert!(!counterexamples.is_empty(), "{lock}");
-        for find in counterexamples {
-            let scenario = &find.plan.scenario;
+        for counterexample in counterexamples {
+            let scenario = &counterexample.plan.scenario;
             assert!(
                 scenario.faults.len() <= 3 && scenario.workload.workers <= 3,
-                "{find:?}"
+                "{counterexample:?}"
             );
             let target = target(lock);
             let (once, again) = (
-                ran(&target, &find.plan).history,
-                ran(&target, &find.plan).history,
+                run_plan(&target, &counterexample.plan).history,
+                run_plan(&target, &counterexample.plan).history,
             );
             assert_eq!(once, again);
-            let verdict = &judge(&once)[&find.violation.property];
-            assert_eq!(verdict.cause, Some(find.violation.cause), "{lock}");
+            let verdict = &judge(&once)[&counterexample.violation.property];
+            assert_eq!(
+                verdict.cause,
+                Some(counterexample.violation.cause),
+                "{lock}"
+            );
         }
     }
 }
 
-/// A lock that is broken without any fault needs none to show it, and one client less if that will do.
+/// A lock that is broken without faults needs no fault in its counterexample, and as few clients as possible.
 #[test]
-fn lock_that_is_always_broken_is_found_without_a_fault() {
+fn broken_lock_needs_no_fault() {
     let counterexamples = shrunk("no-lock", "short", &Group::ALL);
     let lease = counterexamples
         .iter()
@@ -155,9 +164,10 @@ fn lock_that_is_always_broken_is_found_without_a_fault() {
     assert_eq!(lease.plan.scenario.workload.workers, 2);
 }
 
-/// Four clients that hold the lock briefly meet the one whose grant comes too late. Two do if they hold it for longer.
+/// Four clients with short sections overlap with the client whose grant is late. Two suffice if
+/// their sections are longer.
 #[test]
-fn many_clients_that_meet_by_chance_shrink_to_few_that_hold_longer() {
+fn many_short_sections_shrink_to_few_long_ones() {
     let text = r#"
 name = "many"
 summary = "A hunt has drawn it."
@@ -187,7 +197,7 @@ nodes = "same"
         cause: Cause::ExpiredGrant,
     };
     let target = target("expired-is-held");
-    let verdict = &judge(&ran(&target, &plan).history)[&violation.property];
+    let verdict = &judge(&run_plan(&target, &plan).history)[&violation.property];
     assert_eq!(verdict.cause, Some(violation.cause));
     let demand = Demand {
         violation,
@@ -198,14 +208,14 @@ nodes = "same"
     assert_eq!((scenario.faults.len(), scenario.workload.workers), (1, 2));
 }
 
-/// Without a fault, two clients get a lock that asks no quorum only if they share the nodes out among them in the same
-/// 0.1 ms. Without a lock, they are inside together whoever comes first.
+/// Without a fault, two clients get a lock without a quorum only if they split the nodes within 0.1
+/// ms. Without a lock, they always overlap.
 #[test]
-fn find_is_steady_unless_it_hangs_on_its_latencies() {
+fn counterexample_is_robust_unless_it_depends_on_latencies() {
     let never = AtomicBool::new(false);
     for (lock, is_robust) in [("no-lock", true), ("redlock-no-quorum", false)] {
         let mut hunt = hunt(lock, 400);
-        // Shrinking what else they violate would take most of the time.
+        // Shrinking the other violations would take most of the time.
         hunt.wanted.properties = vec![Property::Lease];
         let (tried, _) = hunt.run(2, &never, |_| ());
         let counterexamples = shrink_all(&hunt.target, tried.counterexamples, EFFORT, 2, &never);
@@ -223,7 +233,7 @@ fn find_is_steady_unless_it_hangs_on_its_latencies() {
 }
 
 #[test]
-fn trial_searches_the_lock_of_a_test() {
+fn trial_sweeps_and_hunts() {
     let lock = |name: &str| LockFactory::built_in(find(name).unwrap());
     let trial = Trial::scenario("calm").unwrap().workers(2).seeds([1]);
     let swept = trial.sweep(&lock("set-nx-px"), 0).unwrap();
@@ -231,12 +241,12 @@ fn trial_searches_the_lock_of_a_test() {
     swept.assert_nothing_against(Property::Lease);
     let hunted = trial.hunt(&lock("no-lock"), 20).unwrap();
     assert!(!hunted.exhaustive && hunted.schedules == 20);
-    let complaint = std::panic::catch_unwind(|| hunted.assert_nothing_against(Property::Lease));
-    assert!(complaint.is_err());
+    let panic = std::panic::catch_unwind(|| hunted.assert_nothing_against(Property::Lease));
+    assert!(panic.is_err());
 }
 
 #[test]
-fn every_find_that_was_kept_shows_itself_again() {
+fn every_saved_regression_is_reproduced() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios/regressions");
     let mut shown = 0;
     for file in fs::read_dir(folder).unwrap() {
@@ -248,7 +258,7 @@ fn every_find_that_was_kept_shows_itself_again() {
                 scenario: scenario.clone(),
                 seed: 1,
             };
-            let verdicts = judge(&ran(&target(lock), &plan).history);
+            let verdicts = judge(&run_plan(&target(lock), &plan).history);
             let expected = Expected::for_lock(&scenario, lock, Tables::NamedOnly);
             let mismatches = expected.mismatches(&verdicts);
             assert!(

@@ -1,4 +1,4 @@
-//! A sweep misses no moment: every one that is listed comes, and no further one does.
+//! A sweep misses no injection point: each listed one is reached, and there is no further one.
 
 use std::collections::HashMap;
 
@@ -6,9 +6,9 @@ use picklock_harness::history::EventKind;
 use picklock_harness::search::Plan;
 use picklock_scenarios::{FaultKind, FaultPlan, LeaseDuration, Selection, Trigger, Who};
 
-use super::{InjectionPoint, injection_points_of, is_missed, listed, plan, ran, target};
+use super::{InjectionPoint, injection_points_of, is_missed, listed, plan, run_plan, target};
 
-/// A fault that can strike at any moment, and changes nothing that matters here.
+/// Creates a fault that can fire at any injection point, and changes nothing that matters here.
 fn at(when: Trigger) -> FaultPlan {
     FaultPlan {
         when: Some(when),
@@ -18,37 +18,41 @@ fn at(when: Trigger) -> FaultPlan {
     }
 }
 
-/// The last moment of each sort, with its place in the list.
-fn last_ones(injection_points: Vec<InjectionPoint>) -> Vec<(usize, Trigger)> {
+/// Returns the last injection point of each kind, with its index in the list.
+fn last_of_each_kind(injection_points: Vec<InjectionPoint>) -> Vec<(usize, Trigger)> {
     let mut last: HashMap<String, (usize, Trigger)> = HashMap::new();
-    for (place, moment) in injection_points.into_iter().enumerate() {
-        let sort = Trigger {
+    for (place, point) in injection_points.into_iter().enumerate() {
+        let kind = Trigger {
             nth: 1,
-            ..moment.trigger.clone()
+            ..point.trigger.clone()
         };
-        last.insert(format!("{sort:?}"), (place, moment.trigger));
+        last.insert(format!("{kind:?}"), (place, point.trigger));
     }
     last.into_values().collect()
 }
 
-fn each_comes_and_no_further_one(lock: &str, plan: &Plan) {
+fn check_last_points(lock: &str, plan: &Plan) {
     let target = target(lock);
-    let last = last_ones(listed(&target, plan));
-    assert!(last.len() > 10, "{lock}: {} sorts of moments", last.len());
+    let last = last_of_each_kind(listed(&target, plan));
+    assert!(
+        last.len() > 10,
+        "{lock}: {} kinds of injection points",
+        last.len()
+    );
     for (place, trigger) in last {
-        let struck = ran(&target, &plan.with(at(trigger.clone())));
+        let result = run_plan(&target, &plan.with(at(trigger.clone())));
         assert!(
-            !is_missed(&struck.history),
+            !is_missed(&result.history),
             "{lock}: never came: {trigger:?}"
         );
-        let moment = &injection_points_of(&struck)[place];
-        assert!(moment.struck, "{lock}: not at its place: {trigger:?}");
-        assert_eq!(moment.trigger, trigger, "{lock}");
+        let point = &injection_points_of(&result)[place];
+        assert!(point.fired, "{lock}: not at its index: {trigger:?}");
+        assert_eq!(point.trigger, trigger, "{lock}");
         let further = Trigger {
             nth: trigger.nth + 1,
             ..trigger
         };
-        let missed = ran(&target, &plan.with(at(further.clone())));
+        let missed = run_plan(&target, &plan.with(at(further.clone())));
         assert!(
             is_missed(&missed.history),
             "{lock}: is not listed: {further:?}"
@@ -57,7 +61,7 @@ fn each_comes_and_no_further_one(lock: &str, plan: &Plan) {
 }
 
 #[test]
-fn every_listed_moment_comes_and_no_other_does() {
+fn every_listed_injection_point_is_reached() {
     for (lock, workload) in [
         ("set-nx-px", "short"),
         ("get-then-del", "short"),
@@ -67,12 +71,12 @@ fn every_listed_moment_comes_and_no_other_does() {
         ("set-nx-px", "extend"),
         ("redlock", "short"),
     ] {
-        each_comes_and_no_further_one(lock, &plan(workload));
+        check_last_points(lock, &plan(workload));
     }
 }
 
 #[test]
-fn every_listed_moment_of_a_run_with_a_fault_comes_and_no_other_does() {
+fn every_injection_point_after_a_fault_is_reached() {
     let kinds = [
         FaultKind::Partition,
         FaultKind::CrashNode,
@@ -89,17 +93,17 @@ fn every_listed_moment_of_a_run_with_a_fault_comes_and_no_other_does() {
             nodes: (kind != FaultKind::CrashClient).then(|| Selection::List(vec![0])),
             ..FaultPlan::new(kind)
         };
-        each_comes_and_no_further_one(lock, &base.with(first));
+        check_last_points(lock, &base.with(first));
     }
 }
 
-/// Until its moment, a fault changes nothing.
+/// A fault changes nothing before its injection point.
 #[test]
-fn run_with_a_fault_is_the_run_without_it_until_the_fault_strikes() {
+fn runs_are_equal_until_the_fault_fires() {
     let (target, base) = (target("redlock"), plan("short"));
-    let without = ran(&target, &base).history;
-    for moment in listed(&target, &base).into_iter().step_by(40) {
-        let with = ran(&target, &base.with(at(moment.trigger))).history;
+    let without = run_plan(&target, &base).history;
+    for point in listed(&target, &base).into_iter().step_by(40) {
+        let with = run_plan(&target, &base.with(at(point.trigger))).history;
         let is_fault = |what: &EventKind| matches!(what, EventKind::FaultBegan { .. });
         let until = with
             .events

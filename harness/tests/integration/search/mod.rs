@@ -1,5 +1,5 @@
-//! Search: that a sweep misses nothing, that what is folded is the same, that finds shrink and repeat, and that correct
-//! locks stay clean.
+//! Search: sweeps miss nothing, pruned runs are redundant, counterexamples shrink and repeat, and
+//! correct locks stay clean.
 
 mod clean;
 mod found;
@@ -37,7 +37,7 @@ fn sweep(lock: &str, workload: &str, groups: &[Group]) -> Sweep {
     }
 }
 
-fn ran(target: &Target, plan: &Plan) -> RunResult {
+fn run_plan(target: &Target, plan: &Plan) -> RunResult {
     let simulation = Simulation {
         spec: target.run_spec(plan).unwrap(),
         lock: target.lock.clone(),
@@ -47,7 +47,7 @@ fn ran(target: &Target, plan: &Plan) -> RunResult {
 }
 
 fn listed(target: &Target, plan: &Plan) -> Vec<InjectionPoint> {
-    injection_points_of(&ran(target, plan))
+    injection_points_of(&run_plan(target, plan))
 }
 
 fn fault_model(target: &Target, groups: &[Group]) -> FaultModel {

@@ -1,4 +1,4 @@
-//! A lock that is none: its clients play a part, and write down what they saw and when.
+//! A lock that is not a lock: its clients run a script, and record what they observe and when.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,14 +14,13 @@ use redis::{RedisError, Value};
 
 use super::simulation;
 
-/// What one client saw: when (since the run's clock began, rounded down to milliseconds), and
-/// what.
+/// An observation of a client: its time since the run's clock began, rounded down to milliseconds, and its text.
 pub type Line = (u64, String);
 
-/// One client on the stage. Copies share the connections, as a lock's background tasks do.
+/// A client that runs a script. Copies share the connections, as a lock's background tasks do.
 #[derive(Clone)]
 pub struct Actor {
-    /// The number of the worker; restarted ones and the client that probes come after the last.
+    /// The number of the worker. Restarted workers and the client of the probe come after the last worker.
     pub role: usize,
     nodes: Vec<Node>,
     clock: Clock,
@@ -29,8 +28,8 @@ pub struct Actor {
 }
 
 impl Actor {
-    /// Writes down what was seen.
-    pub fn say(&self, text: impl Into<String>) {
+    /// Records an observation.
+    pub fn record(&self, text: impl Into<String>) {
         let line = (self.now_ms(), text.into());
         self.seen.lock().unwrap().push((self.role, line));
     }
@@ -39,52 +38,52 @@ impl Actor {
         u64::try_from(self.clock.elapsed().as_millis()).unwrap()
     }
 
-    /// Waits until that time.
+    /// Waits until a time of the run.
     pub async fn at(&self, ms: u64) {
         tokio::time::sleep(Duration::from_millis(ms).saturating_sub(self.clock.elapsed())).await;
     }
 
-    /// Gives a command of the first node, and says what came back.
-    pub async fn ask(&self, words: &str) -> String {
-        self.ask_node(0, words).await
+    /// Sends a command to the first node, and records and returns the reply.
+    pub async fn send(&self, words: &str) -> String {
+        self.send_to_node(0, words).await
     }
 
-    /// Gives a command of one node, and says what came back.
-    pub async fn ask_node(&self, node: usize, words: &str) -> String {
+    /// Sends a command to a node, and records and returns the reply.
+    pub async fn send_to_node(&self, node: usize, words: &str) -> String {
         let mut command = redis::Cmd::new();
         for word in words.split(' ') {
             command.arg(word);
         }
         let mut node = self.nodes[node].clone();
         let answer = describe(command.query_async(&mut node).await);
-        self.say(format!("{words} -> {answer}"));
+        self.record(format!("{words} -> {answer}"));
         answer
     }
 
-    /// Subscribes to a channel of the first node, and says what is published there, until that time.
-    pub async fn hear(&self, channel: &str, until_ms: u64) {
+    /// Subscribes to a channel of the first node, and records its messages until `until_ms`.
+    pub async fn subscribe(&self, channel: &str, until_ms: u64) {
         let mut subscription = match self.nodes[0].subscribe(channel).await {
             Ok(subscription) => subscription,
-            Err(error) => return self.say(format!("no subscription: {error}")),
+            Err(error) => return self.record(format!("no subscription: {error}")),
         };
-        self.say("subscribed");
-        let hearing = async {
+        self.record("subscribed");
+        let receiving = async {
             loop {
                 let message = subscription.message().await.map(Value::BulkString);
                 let broken = message.is_err();
-                self.say(format!("heard {}", describe(message)));
+                self.record(format!("received {}", describe(message)));
                 if broken {
                     return;
                 }
             }
         };
         tokio::select! {
-            () = hearing => {}
+            () = receiving => {}
             () = self.at(until_ms) => {}
         }
     }
 
-    /// Commands as one transaction.
+    /// Sends commands as one transaction, and records and returns the reply.
     pub async fn transact(&self, commands: &[&str]) -> String {
         let mut pipeline = redis::pipe();
         pipeline.atomic();
@@ -95,12 +94,12 @@ impl Actor {
             }
         }
         let answer = describe(pipeline.query_async(&mut self.nodes[0].clone()).await);
-        self.say(format!("transaction -> {answer}"));
+        self.record(format!("transaction -> {answer}"));
         answer
     }
 }
 
-/// A reply as a word.
+/// Returns a reply as text.
 fn describe(answer: Result<Value, RedisError>) -> String {
     match answer {
         Ok(Value::Nil) => "nil".into(),
@@ -122,7 +121,7 @@ fn describe(answer: Result<Value, RedisError>) -> String {
 
 type Part = dyn Fn(Actor) -> LocalBoxFuture<'static, ()> + Send + Sync;
 
-/// Plays its part at the first `acquire`, and never gets the lock.
+/// Runs its script at the first `acquire`, and never acquires the lock.
 struct Player {
     actor: Option<Actor>,
     part: Arc<Part>,
@@ -156,20 +155,20 @@ impl Lock for Player {
     }
 }
 
-/// What was seen on the stage.
+/// The observations of all clients.
 pub struct Seen {
     lines: Vec<(usize, Line)>,
     pub history: History,
 }
 
 impl Seen {
-    /// What the client in this role saw.
+    /// Returns the observations of the client in this role.
     pub fn by(&self, role: usize) -> Vec<Line> {
         let own = self.lines.iter().filter(|(who, _)| *who == role);
         own.map(|(_, line)| line.clone()).collect()
     }
 
-    /// When the client in this role saw exactly this.
+    /// Returns when the client in this role recorded exactly this text.
     #[track_caller]
     pub fn when(&self, role: usize, text: &str) -> u64 {
         let own = self.by(role);
@@ -180,8 +179,8 @@ impl Seen {
     }
 }
 
-/// Two clients play their parts on `nodes` nodes, with a lease of one second and commands that
-/// time out after half a second, under these faults (TOML).
+/// Runs two clients on `nodes` nodes, with a lease of one second, a command timeout of half a
+/// second, and these faults (TOML).
 pub fn play<F>(
     nodes: usize,
     faults: &str,
@@ -197,7 +196,7 @@ where
     )
 }
 
-/// The same with a workload and a topology of the test's own.
+/// Runs two clients with the test's own workload and topology.
 pub fn play_in<F>(
     nodes: usize,
     rest: &str,

@@ -1,4 +1,4 @@
-//! Locks that are not available although a majority of their nodes answers, and some that are.
+//! Locks that are unavailable although a majority of their nodes answers, and some that are available.
 
 use std::time::Duration;
 
@@ -13,52 +13,51 @@ use redis::Cmd;
 const COMPARE_AND_DELETE: &str =
     "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1]) or 0";
 
-/// What a lock on several nodes does when some of them are silent.
+/// The behaviour of a lock on several nodes if some of them do not answer.
 #[derive(Debug, Clone, Copy)]
-enum Habit {
-    /// It gives up with an error, although a majority has answered.
-    Raises,
-    /// It asks a silent node again and again, and never answers.
+enum Behaviour {
+    /// Fails with an error although a majority has answered.
+    Fails,
+    /// Retries on a node that does not answer, forever.
     Hangs,
-    /// It asks one node after the other and waits for each of them until the connection gives up. Then
-    /// the lease is over.
-    AsksInTurn,
+    /// Uses one node after the other, and waits for each until the connection times out. By then the lease has expired.
+    Sequential,
 }
 
 struct Quorum {
     nodes: Vec<Node>,
     context: Context,
-    habit: Habit,
+    behaviour: Behaviour,
 }
 
-fn lock(habit: Habit) -> LockFactory {
+fn lock(behaviour: Behaviour) -> LockFactory {
     LockFactory::new("quorum", 5, move |nodes: Vec<Node>, context: Context| {
         Quorum {
             nodes,
             context,
-            habit,
+            behaviour,
         }
     })
 }
 
 impl Quorum {
-    /// Takes the key on the nodes. `None`: one of them is silent, and the lock gives up.
+    /// Takes the key on the nodes. Returns `None` if a node does not answer and the lock gives up.
     async fn take(&self, set: &Cmd, patience: Duration) -> Option<usize> {
         let mut yes = 0;
-        match self.habit {
-            Habit::Raises => {
-                let asked = self.nodes.iter().map(|node| {
+        match self.behaviour {
+            Behaviour::Fails => {
+                let replies = self.nodes.iter().map(|node| {
                     let mut node = node.clone();
                     async move {
                         let answer = set.query_async::<bool>(&mut node);
                         tokio::time::timeout(patience, answer).await
                     }
                 });
-                for answer in join_all(asked).await {
+                for answer in join_all(replies).await {
                     yes += usize::from(answer.ok()?.ok()?);
                 }
             }
-            Habit::Hangs => {
+            Behaviour::Hangs => {
                 for node in &self.nodes {
                     let mut node = node.clone();
                     let answer = loop {
@@ -69,7 +68,7 @@ impl Quorum {
                     yes += usize::from(answer);
                 }
             }
-            Habit::AsksInTurn => {
+            Behaviour::Sequential => {
                 for node in &self.nodes {
                     let answer = set.query_async::<bool>(&mut node.clone()).await;
                     yes += usize::from(answer.unwrap_or(false));
@@ -79,20 +78,20 @@ impl Quorum {
         Some(yes)
     }
 
-    /// Deletes the key wherever it has this token.
+    /// Deletes the key on every node where it has this token.
     async fn delete(&self, key: &str, token: &str, patience: Duration) {
         let mut delete = redis::cmd("EVAL");
         delete.arg(COMPARE_AND_DELETE).arg(1).arg(key).arg(token);
         let delete = &delete;
-        let asked = self.nodes.iter().map(|node| {
+        let replies = self.nodes.iter().map(|node| {
             let mut node = node.clone();
             async move {
                 let deleted = delete.query_async::<i64>(&mut node).await;
                 deleted.is_ok()
             }
         });
-        // What a silent node keeps expires by itself.
-        tokio::time::timeout(patience, join_all(asked)).await.ok();
+        // Keys on an unreachable node expire there.
+        tokio::time::timeout(patience, join_all(replies)).await.ok();
     }
 }
 
@@ -109,19 +108,19 @@ impl Lock for Quorum {
         set.arg(key).arg(&token).arg("NX").arg("PX").arg(ttl_ms);
         let patience = ttl / 10;
         let attempt = self.take(&set, patience);
-        let (yes, stall_correction) = match self.habit {
-            Habit::AsksInTurn => {
+        let (yes, in_time) = match self.behaviour {
+            Behaviour::Sequential => {
                 let mut attempt = std::pin::pin!(attempt);
                 match tokio::time::timeout(ttl, &mut attempt).await {
                     Ok(yes) => (yes, true),
                     Err(_) => (attempt.await, false),
                 }
             }
-            Habit::Raises | Habit::Hangs => (attempt.await, true),
+            Behaviour::Fails | Behaviour::Hangs => (attempt.await, true),
         };
         match yes {
             None => Err(LockError::Ambiguous("a node did not answer".into())),
-            Some(yes) if yes > self.nodes.len() / 2 && stall_correction => Ok(Some(Grant {
+            Some(yes) if yes > self.nodes.len() / 2 && in_time => Ok(Some(Grant {
                 token,
                 fence: None,
                 valid_until: Some(Deadline::after(ttl / 2)),
@@ -149,8 +148,8 @@ impl Lock for Quorum {
     }
 }
 
-/// No packet reaches these nodes from any worker, for good.
-fn silent(nodes: &str, lock: &LockFactory) -> Outcome {
+/// Runs a lock in a scenario in which these nodes are permanently unreachable for all workers.
+fn run_with_unreachable(nodes: &str, lock: &LockFactory) -> Outcome {
     let text = format!(
         r#"
         name = "silent"
@@ -172,47 +171,47 @@ fn silent(nodes: &str, lock: &LockFactory) -> Outcome {
     trial.run_lock(lock).unwrap()
 }
 
-fn progress(ran: &Outcome) -> Vec<Status> {
-    let runs = ran.runs().iter();
+fn progress(outcome: &Outcome) -> Vec<Status> {
+    let runs = outcome.runs().iter();
     runs.map(|run| run.verdicts[&Property::Progress].status)
         .collect()
 }
 
-const HABITS: [Habit; 3] = [Habit::Raises, Habit::Hangs, Habit::AsksInTurn];
+const BEHAVIOURS: [Behaviour; 3] = [Behaviour::Fails, Behaviour::Hangs, Behaviour::Sequential];
 
 #[test]
-fn a_lock_that_needs_every_node_is_not_available() {
-    for habit in HABITS {
-        let ran = silent("[3, 4]", &lock(habit));
-        assert_eq!(progress(&ran), [Status::Violated; 5], "{habit:?}");
+fn lock_that_needs_every_node_is_unavailable() {
+    for behaviour in BEHAVIOURS {
+        let outcome = run_with_unreachable("[3, 4]", &lock(behaviour));
+        assert_eq!(progress(&outcome), [Status::Violated; 5], "{behaviour:?}");
     }
 }
 
-/// The control: the same locks work where every node answers.
+/// The control: the same locks work if every node answers.
 #[test]
-fn they_are_available_while_every_node_answers() {
-    for habit in HABITS {
+fn the_same_locks_are_available_if_every_node_answers() {
+    for behaviour in BEHAVIOURS {
         let text = "name = \"calm\"\nsummary = \"Nothing goes wrong.\"\n[topology]\nnodes = 5";
         let trial = Trial::from_toml(text).unwrap().seeds(0..5);
-        let ran = trial.run_lock(&lock(habit)).unwrap();
-        ran.assert_held(Property::Progress);
-        ran.assert_held(Property::Exclusion);
+        let outcome = trial.run_lock(&lock(behaviour)).unwrap();
+        outcome.assert_held(Property::Progress);
+        outcome.assert_held(Property::Exclusion);
     }
 }
 
 #[test]
-fn a_lock_that_needs_a_majority_is_available() {
+fn lock_that_needs_a_majority_is_available() {
     let redlock = LockFactory::built_in(find("redlock").unwrap());
-    silent("[3, 4]", &redlock).assert_held(Property::Progress);
+    run_with_unreachable("[3, 4]", &redlock).assert_held(Property::Progress);
 }
 
-/// What the lock needs is out of reach for good, so it is not judged.
+/// The lock permanently lacks the nodes that it needs, so its progress is not judged.
 #[test]
-fn nothing_is_demanded_without_a_majority() {
+fn progress_is_unknown_without_a_majority() {
     let redlock = LockFactory::built_in(find("redlock").unwrap());
-    let locks = HABITS.into_iter().map(lock).chain([redlock]);
+    let locks = BEHAVIOURS.into_iter().map(lock).chain([redlock]);
     for lock in locks {
-        let ran = silent("[2, 3, 4]", &lock);
-        assert_eq!(progress(&ran), [Status::Unknown; 5], "{lock:?}");
+        let outcome = run_with_unreachable("[2, 3, 4]", &lock);
+        assert_eq!(progress(&outcome), [Status::Unknown; 5], "{lock:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Faults of clients: frozen and killed whole, background tasks included.
+//! Faults of clients, which freeze and kill whole clients including their background tasks.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use picklock_scenarios::Scenario;
 use super::actor::{Actor, play};
 use super::simulation;
 
-/// Renews in the background for as long as it lives, as a watchdog lock does.
+/// Renews in the background until its process ends, like a watchdog lock.
 async fn renew_in_background(actor: Actor) {
     let renewing = actor.clone();
     tokio::task::spawn_local(async move {
         loop {
-            renewing.ask("INCR renewals").await;
+            renewing.send("INCR renewals").await;
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     });
@@ -24,7 +24,7 @@ async fn renew_in_background(actor: Actor) {
 }
 
 #[test]
-fn a_frozen_client_stands_still_whole_while_time_and_the_others_go_on() {
+fn frozen_client_runs_no_task_while_others_continue() {
     let pause = "[[fault]]\nkind = \"pause-client\"\nat = \"1s\"\nfor = \"2s\"\nworkers = [0]";
     let seen = play(1, pause, renew_in_background);
     let times = |role| {
@@ -40,17 +40,17 @@ fn a_frozen_client_stands_still_whole_while_time_and_the_others_go_on() {
     assert!(times(1).iter().filter(during).count() >= 19);
 }
 
-/// What had been sent before the freeze goes on; its answer is there when the client wakes.
+/// A command that was sent before the freeze is executed. Its reply is available when the client continues.
 #[test]
-fn what_a_frozen_client_had_sent_goes_on_without_it() {
+fn command_sent_before_a_freeze_is_executed() {
     let faults = "[[fault]]\nkind = \"pause-client\"\nwhen = { on = \"reply\", command = \"SET\" }\nfor = \"2s\"";
     let seen = play(1, faults, |actor| async move {
         if actor.role == 0 {
             actor.at(1_000).await;
-            actor.ask("SET k v").await;
+            actor.send("SET k v").await;
         } else {
             actor.at(1_500).await;
-            actor.ask("GET k").await;
+            actor.send("GET k").await;
         }
     });
     assert!((3_000..=3_002).contains(&seen.when(0, "SET k v -> OK")));
@@ -58,13 +58,13 @@ fn what_a_frozen_client_had_sent_goes_on_without_it() {
 }
 
 #[test]
-fn a_killed_client_is_gone_with_its_tasks_and_comes_back_anew() {
+fn killed_client_loses_its_tasks_and_restarts() {
     let crash = "[[fault]]\nkind = \"crash-client\"\nat = \"1s\"\nfor = \"1s\"\nworkers = [0]";
     let seen = play(1, crash, renew_in_background);
     let last_ms = |role| seen.by(role).last().unwrap().0;
     assert!(last_ms(0) <= 1_000, "it renewed after its death");
     assert!(last_ms(1) > 5_000, "the other one goes on");
-    // The third client that was made is the first one's next life, with a clock of its own.
+    // The third created client is the first one's next incarnation, with its own clock.
     assert!(seen.by(2).len() > 30);
     let up = |incarnation| {
         let is_it = |what: &EventKind| matches!(what, EventKind::WorkerUp { worker: 0, incarnation: it } if *it == incarnation);
@@ -75,20 +75,20 @@ fn a_killed_client_is_gone_with_its_tasks_and_comes_back_anew() {
     assert!((2_000_000_000..2_010_000_000).contains(&up(1)));
 }
 
-/// As for a process: the kernel sends what was written, even if the writer is gone.
+/// As for a process: the kernel sends written data even if the writer has exited.
 #[test]
-fn the_last_command_of_a_killed_client_arrives() {
+fn last_command_of_a_killed_client_arrives() {
     let faults = "[[fault]]\nkind = \"hold\"\nat = \"0s\"\nfor = \"2s\"\ndirection = \"request\"\nworkers = [0]\n\
                   [[fault]]\nkind = \"crash-client\"\nat = \"1s\"\nworkers = [0]";
     let seen = play(1, faults, |actor| async move {
         if actor.role == 0 {
             actor.at(900).await;
-            actor.ask("SET k v").await;
+            actor.send("SET k v").await;
         } else {
             actor.at(1_500).await;
-            actor.ask("GET k").await;
+            actor.send("GET k").await;
             actor.at(2_500).await;
-            actor.ask("EXISTS k").await;
+            actor.send("EXISTS k").await;
         }
     });
     assert!(seen.by(0).is_empty());
@@ -96,7 +96,7 @@ fn the_last_command_of_a_killed_client_arrives() {
     seen.when(1, "EXISTS k -> 1");
 }
 
-/// The tokens of all grants of a run in which each of three clients buys one unit.
+/// Returns the tokens of all grants of a run in which each of three clients buys one unit.
 fn tokens(seeds: &str) -> BTreeSet<String> {
     let text = format!(
         "name = \"seeds\"\nsummary = \"One unit each.\"\n[workload]\npurchases = 1\nseeds = \"{seeds}\"\n"
@@ -114,14 +114,14 @@ fn tokens(seeds: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn workers_with_the_same_seed_take_the_lock_under_the_same_token() {
+fn workers_with_the_same_seed_use_the_same_token() {
     assert_eq!(tokens("same").len(), 1);
     assert_eq!(tokens("different").len(), 3);
 }
 
-/// Fifty clients live in two processes. One of these is killed, and comes back.
+/// Fifty clients run in two processes. One process is killed and restarts.
 #[test]
-fn a_process_that_dies_takes_each_of_its_clients_with_it_once() {
+fn killed_process_kills_each_of_its_clients_once() {
     let text = r#"
         name = "crowd-crash"
         summary = "One of two processes dies."

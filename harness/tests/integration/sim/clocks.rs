@@ -1,4 +1,4 @@
-//! Faults of wall clocks: of nodes, and of clients.
+//! Faults of the wall clocks of nodes and clients.
 
 use picklock_harness::Trial;
 use picklock_harness::check::{Cause, Property};
@@ -8,30 +8,30 @@ use picklock_impls::find;
 
 use super::actor::{play, play_in};
 
-fn clock(kind: &str, moment: &str, by: &str, rest: &str) -> String {
-    format!("[[fault]]\nkind = \"{kind}\"\n{moment}\nby = \"{by}\"\n{rest}\n")
+fn clock(kind: &str, start: &str, by: &str, rest: &str) -> String {
+    format!("[[fault]]\nkind = \"{kind}\"\n{start}\nby = \"{by}\"\n{rest}\n")
 }
 
-/// Keeps one of two buyers away in the beginning: the other one gets the lock first, and of a
-/// quorum every node. Who wins is luck otherwise.
+/// Blocks one of two clients at the beginning, so that the other one gets the lock first, on every
+/// node of a quorum. Otherwise it is chance which client wins.
 const ONE_BY_ONE: &str =
     "[[fault]]\nkind = \"partition\"\nat = \"0ms\"\nfor = \"0.1ttl\"\nworkers = [1]\n";
 
 #[test]
-fn a_leap_forward_takes_keys_and_waits_along() {
+fn clock_jump_forward_expires_keys_and_waits() {
     let leap = clock("clock-jump", "at = \"500ms\"", "60s", "nodes = [0]");
     let seen = play(2, &leap, |actor| async move {
         match actor.role {
             0 => {
-                actor.ask("SET lock mine PX 30000").await;
-                actor.ask_node(1, "SET lock mine PX 30000").await;
+                actor.send("SET lock mine PX 30000").await;
+                actor.send_to_node(1, "SET lock mine PX 30000").await;
                 actor.at(501).await;
-                actor.ask("GET lock").await;
-                actor.ask_node(1, "GET lock").await;
+                actor.send("GET lock").await;
+                actor.send_to_node(1, "GET lock").await;
             }
             _ => {
                 actor.at(200).await;
-                actor.ask("BLPOP nothing 30").await;
+                actor.send("BLPOP nothing 30").await;
             }
         }
     });
@@ -41,12 +41,12 @@ fn a_leap_forward_takes_keys_and_waits_along() {
     let over = seen.history.events.iter().filter(|event| {
         matches!(event.what, EventKind::FaultEnded { .. }) && event.at_ns < 501_000_000
     });
-    assert_eq!(over.count(), 1, "a leap is over at once");
+    assert_eq!(over.count(), 1, "a jump ends immediately");
 }
 
-/// Leaps add up, in whatever order they are taken back.
+/// Jumps add up, in whatever order they end.
 #[test]
-fn a_leap_back_lets_keys_live_longer_and_may_be_taken_back() {
+fn clock_jump_back_prolongs_keys_and_can_end() {
     let faults = [
         clock(
             "clock-jump",
@@ -64,11 +64,11 @@ fn a_leap_back_lets_keys_live_longer_and_may_be_taken_back() {
     let seen = play(1, &faults.concat(), |actor| async move {
         if actor.role == 0 {
             actor.at(200).await;
-            actor.ask("SET lock mine PX 400").await;
+            actor.send("SET lock mine PX 400").await;
             for ms in [400, 1_000, 1_299, 1_400, 2_400, 2_600] {
                 actor.at(ms).await;
-                actor.ask(&format!("ECHO {ms}")).await;
-                actor.ask("GET lock").await;
+                actor.send(&format!("ECHO {ms}")).await;
+                actor.send("GET lock").await;
             }
         }
     });
@@ -83,7 +83,7 @@ fn a_leap_back_lets_keys_live_longer_and_may_be_taken_back() {
 }
 
 #[test]
-fn a_promoted_replica_has_a_clock_of_its_own() {
+fn promoted_replica_has_its_own_clock() {
     let rest = format!(
         "[topology]\nreplicas = 1\n[workload]\nworkers = 2\nlimit = \"6s\"\n{}[[fault]]\nkind = \"failover\"\nat = \"500ms\"\nnodes = [0]",
         clock("clock-jump", "at = \"300ms\"", "60s", "nodes = [0]")
@@ -91,32 +91,32 @@ fn a_promoted_replica_has_a_clock_of_its_own() {
     let seen = play_in(1, &rest, |actor| async move {
         if actor.role == 0 {
             actor.at(400).await;
-            let ahead = actor.ask("TIME").await;
+            let ahead = actor.send("TIME").await;
             actor.at(600).await;
-            // It had not heard that its connection died.
-            actor.ask("PING").await;
-            let right = actor.ask("TIME").await;
+            // The client has not noticed that its connection was reset.
+            actor.send("PING").await;
+            let right = actor.send("TIME").await;
             let seconds = |time: &str| -> u64 {
                 let word = time.trim_matches(['[', ']']).split(' ').next().unwrap();
                 word.parse().unwrap()
             };
-            actor.say(format!("ahead by {}", seconds(&ahead) - seconds(&right)));
+            actor.record(format!("ahead by {}", seconds(&ahead) - seconds(&right)));
         }
     });
     seen.when(0, "ahead by 60");
 }
 
 #[test]
-fn a_node_that_cannot_be_asked_refuses() {
+fn clock_jump_misses_a_paused_node() {
     let faults = format!(
         "[[fault]]\nkind = \"pause-node\"\nat = \"300ms\"\nfor = \"1s\"\nnodes = [0]\n{}",
         clock("clock-jump", "at = \"500ms\"", "60s", "nodes = [0]")
     );
     let seen = play(1, &faults, |actor| async move {
         if actor.role == 0 {
-            actor.ask("SET lock mine PX 30000").await;
+            actor.send("SET lock mine PX 30000").await;
             actor.at(1_400).await;
-            actor.ask("GET lock").await;
+            actor.send("GET lock").await;
         }
     });
     seen.when(0, "GET lock -> mine");
@@ -126,32 +126,33 @@ fn a_node_that_cannot_be_asked_refuses() {
     )));
 }
 
-/// One buyer's clock is ahead by more than a lease.
-fn skewed(moment: &str) -> Trial {
+/// A scenario in which one client's clock is ahead by more than a lease.
+fn skewed(start: &str) -> Trial {
     let text = format!(
         "name = \"skewed\"\nsummary = \"A client whose clock is ahead.\"\n\
          [workload]\nworkers = 2\nstock = 4\nsection = \"0.4ttl\"\n{ONE_BY_ONE}{}",
-        clock("clock-skew", moment, "2ttl", "workers = [1]")
+        clock("clock-skew", start, "2ttl", "workers = [1]")
     );
     Trial::from_toml(&text).unwrap().seeds(0..20)
 }
 
 #[test]
-fn a_clock_that_is_ahead_breaks_the_lock_that_believes_it() {
-    for moment in ["at = \"0ms\"", "when = { on = \"stock-read\" }"] {
-        let trial = skewed(moment);
-        let ran = trial.run_lock(&LockFactory::built_in(find("getset").unwrap()));
-        ran.unwrap()
+fn clock_ahead_breaks_a_lock_that_relies_on_it() {
+    for start in ["at = \"0ms\"", "when = { on = \"stock-read\" }"] {
+        let trial = skewed(start);
+        let outcome = trial.run_lock(&LockFactory::built_in(find("getset").unwrap()));
+        outcome
+            .unwrap()
             .assert_violated(Property::Lease, Cause::ClockSkew);
         for sound in ["set-nx-px", "redlock"] {
-            let ran = trial.run_lock(&LockFactory::built_in(find(sound).unwrap()));
-            ran.unwrap().assert_held(Property::Exclusion);
+            let outcome = trial.run_lock(&LockFactory::built_in(find(sound).unwrap()));
+            outcome.unwrap().assert_held(Property::Exclusion);
         }
     }
 }
 
 #[test]
-fn a_leap_past_the_lease_gives_the_lock_away() {
+fn clock_jump_past_the_lease_breaks_the_lock() {
     for (nodes, redlock_breaks) in [("all", true), ("[0]", false)] {
         let nodes = nodes.replace("all", "\"all\"");
         let text = format!(

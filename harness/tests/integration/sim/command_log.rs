@@ -1,5 +1,5 @@
-//! The command log of a simulated run: the same bytes for the same seed, at no cost to the history,
-//! and the truth about what arrived.
+//! The command log of a simulated run: deterministic to the byte, without effect on the history,
+//! and correct about what arrived.
 
 use std::collections::HashMap;
 
@@ -33,9 +33,9 @@ fn lock(name: &str) -> LockFactory {
 }
 
 #[test]
-fn the_log_repeats_to_the_byte_and_the_history_does_not_know_of_it() {
+fn command_log_is_deterministic_and_without_side_effects() {
     let everywhere = catalog::names().map(|scenario| (scenario, "set-nx-px"));
-    // More nodes, transactions, replicas; broken connections of each kind.
+    // More nodes, transactions and replicas, and each kind of broken connection.
     let harder = ["node-restart", "partition-holder", "master-failover"]
         .map(|scenario| ["redlock", "lock-take", "replicated"].map(|name| (scenario, name)));
     for (scenario, name) in everywhere.chain(harder.into_iter().flatten()) {
@@ -48,7 +48,7 @@ fn the_log_repeats_to_the_byte_and_the_history_does_not_know_of_it() {
     }
 }
 
-/// Every attempt that was granted has asked for the lock by its key before, and was answered.
+/// Every granted attempt has requested the lock by its key before, and got a reply.
 #[test]
 fn every_grant_has_its_commands_in_the_log() {
     let (history, log) = logged("flash-sale-20", &lock("set-nx-px"), 3);
@@ -57,10 +57,10 @@ fn every_grant_has_its_commands_in_the_log() {
     let mut answered: HashMap<u64, u64> = HashMap::new();
     let entries = log.entries();
     assert!(entries.is_sorted_by_key(|entry| entry.at_ns));
-    let of_acquiring = entries
+    let acquire_entries = entries
         .iter()
         .filter(|entry| entry.phase == Phase::Acquire && entry.names_key == Some(0));
-    for entry in of_acquiring {
+    for entry in acquire_entries {
         assert!(entry.sent_ns.unwrap() > entry.at_ns, "{entry:?}");
         if entry.direction == Direction::Reply && entry.preview == "+OK" {
             answered.insert(entry.op, entry.sent_ns.unwrap());
@@ -77,16 +77,19 @@ fn every_grant_has_its_commands_in_the_log() {
     assert!(grants > 10, "{grants}");
 }
 
-/// What came out of the entries that a test is about, in words.
-fn outcomes(entries: &[LogEntry], of: impl Fn(&LogEntry) -> bool) -> Vec<(FrameOutcome, bool)> {
-    let entries = entries.iter().filter(|entry| of(entry));
+/// Returns the outcomes of the relevant entries, and whether each frame arrived.
+fn outcomes(
+    entries: &[LogEntry],
+    is_relevant: impl Fn(&LogEntry) -> bool,
+) -> Vec<(FrameOutcome, bool)> {
+    let entries = entries.iter().filter(|entry| is_relevant(entry));
     entries
         .map(|entry| (entry.outcome, entry.sent_ns.is_some()))
         .collect()
 }
 
 #[test]
-fn what_was_swallowed_held_late_or_unreachable_is_called_so() {
+fn frames_have_the_outcome_that_faults_caused() {
     let (_, log) = logged("lost-reply", &lock("set-nx-px"), 3);
     let first_reply = |entry: &LogEntry| entry.direction == Direction::Reply && entry.op == 1;
     let first = outcomes(&log.entries(), first_reply);
@@ -120,9 +123,9 @@ fn what_was_swallowed_held_late_or_unreachable_is_called_so() {
     assert!(!outcomes(&log.entries(), apart).is_empty());
 }
 
-/// The numbers are those of the protocol's own writer.
+/// Compares the sizes with those of redis-rs's own encoder.
 #[test]
-fn the_size_of_a_command_is_what_a_client_would_send() {
+fn command_size_is_its_encoded_size() {
     let (_, log) = logged("calm", &lock("redlock"), 3);
     let entries = log.entries();
     let sets = entries.iter().filter(|entry| entry.command == "SET");
@@ -142,9 +145,9 @@ fn the_size_of_a_command_is_what_a_client_would_send() {
     assert!(seen > 5, "{seen}");
 }
 
-/// What a fault has held back says in the history when it was sent, and the story tells it.
+/// The history contains when a delayed command was sent, and the story mentions it.
 #[test]
-fn key_that_a_late_command_changed_says_when_the_command_was_sent() {
+fn change_by_a_late_command_has_its_sending_time() {
     let history = simulate("late-release", &lock("release-without-token"), 3);
     let mut late = history.events.iter().filter_map(|event| match &event.what {
         EventKind::KeyChanged {
@@ -157,8 +160,8 @@ fn key_that_a_late_command_changed_says_when_the_command_was_sent() {
     assert!(at_ns - sent_ns >= 10_000_000, "{sent_ns} {at_ns}");
     let verdicts = judge(&history);
     let stories = verdicts.values().flat_map(|verdict| &verdict.story);
-    let told: Vec<&String> = stories
+    let delayed: Vec<&String> = stories
         .filter(|line| line.contains("(held back by"))
         .collect();
-    assert!(!told.is_empty(), "{verdicts:#?}");
+    assert!(!delayed.is_empty(), "{verdicts:#?}");
 }

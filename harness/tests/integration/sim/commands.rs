@@ -3,7 +3,7 @@
 use super::actor::play;
 
 #[test]
-fn a_transaction_is_one_step() {
+fn transaction_is_atomic() {
     let seen = play(1, "", |actor| async move {
         if actor.role == 0 {
             actor.transact(&["SET k 1", "INCR k", "GET k"]).await;
@@ -13,17 +13,17 @@ fn a_transaction_is_one_step() {
 }
 
 #[test]
-fn a_watched_key_that_somebody_changes_undoes_the_transaction() {
+fn changed_watched_key_aborts_the_transaction() {
     let seen = play(1, "", |actor| async move {
         if actor.role == 0 {
-            actor.ask("WATCH k").await;
+            actor.send("WATCH k").await;
             actor.at(500).await;
             actor.transact(&["SET k mine"]).await;
-            actor.ask("WATCH k").await;
+            actor.send("WATCH k").await;
             actor.transact(&["SET k mine"]).await;
         } else {
             actor.at(200).await;
-            actor.ask("SET k theirs").await;
+            actor.send("SET k theirs").await;
         }
     });
     let texts: Vec<String> = seen.by(0).into_iter().map(|(_, text)| text).collect();
@@ -39,26 +39,26 @@ fn a_watched_key_that_somebody_changes_undoes_the_transaction() {
 }
 
 #[test]
-fn who_waits_for_an_element_gets_it_when_somebody_brings_it() {
+fn blocked_client_gets_a_pushed_element() {
     let seen = play(1, "", |actor| async move {
         if actor.role == 0 {
-            actor.ask("BLPOP q 0").await;
+            actor.send("BLPOP q 0").await;
         } else {
             actor.at(300).await;
-            actor.ask("RPUSH q x").await;
+            actor.send("RPUSH q x").await;
         }
     });
     assert!((300..=302).contains(&seen.when(0, "BLPOP q 0 -> [q x]")));
 }
 
 #[test]
-fn who_waits_for_so_long_gets_nothing_after_that() {
+fn blocking_command_times_out() {
     let seen = play(1, "", |actor| async move {
         if actor.role == 0 {
             actor.at(100).await;
-            actor.ask("BLPOP q 0.2").await;
+            actor.send("BLPOP q 0.2").await;
         } else {
-            actor.ask("BLPOP q 0.4").await;
+            actor.send("BLPOP q 0.4").await;
         }
     });
     assert!((300..=302).contains(&seen.when(0, "BLPOP q 0.2 -> nil")));
@@ -66,16 +66,16 @@ fn who_waits_for_so_long_gets_nothing_after_that() {
 }
 
 #[test]
-fn nothing_overtakes_a_command_that_waits() {
+fn command_waits_behind_a_blocking_one() {
     let seen = play(1, "", |actor| async move {
         if actor.role == 0 {
-            let both = ["BLPOP q 0.3", "SET after 1"].map(|words| actor.ask(words));
+            let both = ["BLPOP q 0.3", "SET after 1"].map(|words| actor.send(words));
             futures_util::future::join_all(both).await;
         } else {
             actor.at(200).await;
-            actor.ask("EXISTS after").await;
+            actor.send("EXISTS after").await;
             actor.at(400).await;
-            actor.ask("EXISTS after").await;
+            actor.send("EXISTS after").await;
         }
     });
     assert!((300..=302).contains(&seen.when(0, "SET after 1 -> OK")));
@@ -84,13 +84,13 @@ fn nothing_overtakes_a_command_that_waits() {
 }
 
 #[test]
-fn what_one_client_sends_arrives_in_order() {
+fn commands_of_one_client_arrive_in_order() {
     let seen = play(1, "", |actor| async move {
-        let asked: Vec<_> = (1..=50)
+        let commands: Vec<_> = (1..=50)
             .map(|n| format!("RPUSH q{} {n}", actor.role))
             .collect();
-        futures_util::future::join_all(asked.iter().map(|words| actor.ask(words))).await;
-        actor.ask(&format!("LRANGE q{} 0 -1", actor.role)).await;
+        futures_util::future::join_all(commands.iter().map(|words| actor.send(words))).await;
+        actor.send(&format!("LRANGE q{} 0 -1", actor.role)).await;
     });
     let numbers: Vec<String> = (1..=50).map(|n| n.to_string()).collect();
     for role in [0, 1] {
@@ -103,11 +103,11 @@ fn what_one_client_sends_arrives_in_order() {
 fn keys_expire_in_virtual_time() {
     let seen = play(1, "", |actor| async move {
         if actor.role == 0 {
-            actor.ask("SET k v PX 1000").await;
+            actor.send("SET k v PX 1000").await;
             actor.at(998).await;
-            actor.ask("EXISTS k").await;
+            actor.send("EXISTS k").await;
             actor.at(1_010).await;
-            actor.ask("EXISTS k").await;
+            actor.send("EXISTS k").await;
         }
     });
     seen.when(0, "EXISTS k -> 1");

@@ -1,4 +1,4 @@
-//! Faults of a node's data and means: keys and scripts lost, memory and connections used up.
+//! Faults of a node's data and resources: lost keys and scripts, exhausted memory and connections.
 
 use picklock_harness::check::{Cause, Property};
 use picklock_harness::history::EventKind;
@@ -16,23 +16,23 @@ fn missed(seen: &Seen, why: &str) -> bool {
     )
 }
 
-/// Writes the locks' keys and another one before the strike, and looks at them after it.
+/// Writes the lock keys and another one before the fault, and reads them after it.
 async fn own_three_keys(actor: Actor) {
     if actor.role == 0 {
         actor.at(100).await;
         for key in ["picklock:stock:0000", "picklock:stock:0001", "other"] {
-            actor.ask(&format!("SET {key} mine")).await;
+            actor.send(&format!("SET {key} mine")).await;
         }
-        actor.ask("SCRIPT LOAD return(1)").await;
+        actor.send("SCRIPT LOAD return(1)").await;
         actor.at(400).await;
         for key in ["picklock:stock:0000", "picklock:stock:0001", "other"] {
-            actor.ask(&format!("GET {key}")).await;
+            actor.send(&format!("GET {key}")).await;
         }
-        actor.ask(SCRIPT).await;
+        actor.send(SCRIPT).await;
     }
 }
 
-fn strike(fault: &str) -> Seen {
+fn play_with_fault(fault: &str) -> Seen {
     let rest = format!(
         "[workload]\nworkers = 2\nkeys = 2\nlimit = \"3s\"\ncommand_timeout = \"500ms\"\n\
          [[fault]]\nat = \"300ms\"\nnodes = [0]\n{fault}"
@@ -41,8 +41,8 @@ fn strike(fault: &str) -> Seen {
 }
 
 #[test]
-fn an_eviction_takes_the_keys_of_locks_and_nothing_else() {
-    let seen = strike("kind = \"evict\"");
+fn eviction_removes_only_lock_keys() {
+    let seen = play_with_fault("kind = \"evict\"");
     seen.when(0, "GET picklock:stock:0000 -> nil");
     seen.when(0, "GET picklock:stock:0001 -> nil");
     seen.when(0, "GET other -> mine");
@@ -50,82 +50,79 @@ fn an_eviction_takes_the_keys_of_locks_and_nothing_else() {
 }
 
 #[test]
-fn an_eviction_may_be_of_one_lock() {
-    let seen = strike("kind = \"evict\"\nkeys = [1]");
+fn eviction_can_be_limited_to_one_lock() {
+    let seen = play_with_fault("kind = \"evict\"\nkeys = [1]");
     seen.when(0, "GET picklock:stock:0000 -> mine");
     seen.when(0, "GET picklock:stock:0001 -> nil");
 }
 
 #[test]
-fn an_eviction_that_finds_nothing_never_struck() {
+fn eviction_without_keys_misses() {
     let evict = "[[fault]]\nkind = \"evict\"\nat = \"100ms\"\nnodes = \"all\"";
     let seen = play(2, evict, |actor| async move {
         actor.at(50).await;
-        actor.ask("SET other mine").await;
+        actor.send("SET other mine").await;
     });
     assert!(missed(&seen, "no key to evict"));
     let seen = play(2, evict, |actor| async move {
         actor.at(50).await;
-        actor.ask_node(1, "SET picklock:stock:0000 mine").await;
+        actor.send_to_node(1, "SET picklock:stock:0000 mine").await;
     });
-    assert!(!missed(&seen, ""), "one node of two had it");
+    assert!(!missed(&seen, ""), "one of the two nodes had the key");
 }
 
 #[test]
-fn a_cut_misses_where_no_connection_is_open() {
+fn cut_without_an_open_connection_misses() {
     let cut = "[[fault]]\nkind = \"cut\"\nat = \"100ms\"\nworkers = \"all\"";
-    for (asks_at_ms, missed_it) in [(50, false), (150, true)] {
+    for (sends_at_ms, missed_it) in [(50, false), (150, true)] {
         let seen = play(1, cut, move |actor| async move {
-            actor.at(asks_at_ms).await;
-            actor.ask("GET key").await;
-            // Its connection is open until it ends.
+            actor.at(sends_at_ms).await;
+            actor.send("GET key").await;
+            // Keeps the connection open.
             actor.at(200).await;
         });
-        assert_eq!(
-            missed(&seen, "none of these connections was open"),
-            missed_it
-        );
+        assert_eq!(missed(&seen, "none of the connections was open"), missed_it);
     }
 }
 
 #[test]
-fn flush_all_takes_every_key_and_leaves_the_scripts() {
-    let seen = strike("kind = \"flush-all\"");
+fn flush_all_removes_keys_and_keeps_scripts() {
+    let seen = play_with_fault("kind = \"flush-all\"");
     seen.when(0, "GET picklock:stock:0000 -> nil");
     seen.when(0, "GET other -> nil");
     seen.when(0, &format!("{SCRIPT} -> 1"));
 }
 
 #[test]
-fn flush_scripts_takes_the_scripts_and_leaves_the_keys() {
-    let seen = strike("kind = \"flush-scripts\"");
+fn flush_scripts_removes_scripts_and_keeps_keys() {
+    let seen = play_with_fault("kind = \"flush-scripts\"");
     seen.when(0, "GET picklock:stock:0000 -> mine");
     let (_, script) = seen.by(0).pop().unwrap();
     assert!(script.contains("No matching script"), "{script}");
 }
 
-/// As Redis 7.0.15 does it: what needs no memory goes on.
+/// As in Redis 7.0.15, commands that need no memory still work.
 #[test]
-fn without_memory_writes_are_refused_and_the_rest_goes_on() {
+fn exhausted_memory_only_refuses_writes() {
     let exhaust = "[[fault]]\nkind = \"exhaust\"\nwhat = \"memory\"\nat = \"300ms\"\nfor = \"300ms\"\nnodes = [0]";
     let seen = play(1, exhaust, |actor| async move {
         if actor.role == 0 {
             actor.at(100).await;
-            actor.ask("SET k v").await;
+            actor.send("SET k v").await;
             actor.at(400).await;
-            actor.ask("SET new v").await;
-            actor.ask("GET k").await;
-            actor.ask("PEXPIRE k 60000").await;
+            actor.send("SET new v").await;
+            actor.send("GET k").await;
+            actor.send("PEXPIRE k 60000").await;
             actor.transact(&["SET new v"]).await;
             actor
-                .ask("EVAL return(redis.call('set',KEYS[1],1)) 1 new")
+                .send("EVAL return(redis.call('set',KEYS[1],1)) 1 new")
                 .await;
-            actor.ask("DEL k").await;
+            actor.send("DEL k").await;
             actor.at(700).await;
-            actor.ask("SET again v").await;
+            actor.send("SET again v").await;
         }
     });
-    let told = |words: &str| {
+    let line = |words: &str| {
         let own = seen.by(0);
         let found = own.iter().find(|(_, line)| line.starts_with(words));
         found
@@ -134,9 +131,9 @@ fn without_memory_writes_are_refused_and_the_rest_goes_on() {
             .clone()
     };
     for refused in ["SET new", "EVAL"] {
-        assert!(told(refused).contains("OOM"), "{}", told(refused));
+        assert!(line(refused).contains("OOM"), "{}", line(refused));
     }
-    let aborted = told("transaction");
+    let aborted = line("transaction");
     assert!(aborted.contains("discarded"), "{aborted}");
     seen.when(0, "GET k -> v");
     seen.when(0, "PEXPIRE k 60000 -> 1");
@@ -145,19 +142,19 @@ fn without_memory_writes_are_refused_and_the_rest_goes_on() {
 }
 
 #[test]
-fn without_connections_the_old_ones_stay_and_new_ones_are_turned_away() {
+fn exhausted_connections_only_refuse_new_clients() {
     let exhaust = "[[fault]]\nkind = \"exhaust\"\nwhat = \"connections\"\nat = \"300ms\"\nfor = \"300ms\"\nnodes = [0]";
     let seen = play(1, exhaust, |actor| async move {
         if actor.role == 0 {
             actor.at(100).await;
-            actor.ask("PING").await;
+            actor.send("PING").await;
             actor.at(400).await;
-            actor.ask("ECHO old").await;
+            actor.send("ECHO old").await;
         } else {
             actor.at(400).await;
-            actor.ask("ECHO new").await;
+            actor.send("ECHO new").await;
             actor.at(700).await;
-            actor.ask("ECHO later").await;
+            actor.send("ECHO later").await;
         }
     });
     seen.when(0, "ECHO old -> old");
@@ -165,18 +162,18 @@ fn without_connections_the_old_ones_stay_and_new_ones_are_turned_away() {
     seen.when(1, "ECHO later -> later");
 }
 
-/// Its settings are those of its command line again.
+/// A restart reads the settings from the command line again.
 #[test]
-fn a_restarted_node_lacks_nothing() {
+fn restart_ends_exhaustion() {
     let faults = "[[fault]]\nkind = \"exhaust\"\nwhat = \"memory\"\nat = \"100ms\"\nnodes = [0]\n\
                   [[fault]]\nkind = \"crash-node\"\nat = \"200ms\"\nfor = \"100ms\"\nnodes = [0]";
     let seen = play(1, faults, |actor| async move {
         if actor.role == 0 {
             actor.at(150).await;
-            actor.ask("SET early v").await;
+            actor.send("SET early v").await;
             actor.at(400).await;
-            actor.ask("PING").await;
-            actor.ask("SET late v").await;
+            actor.send("PING").await;
+            actor.send("SET late v").await;
         }
     });
     let (_, early) = seen.by(0).remove(0);
@@ -184,9 +181,9 @@ fn a_restarted_node_lacks_nothing() {
     seen.when(0, "SET late v -> OK");
 }
 
-/// Two at a time: what one takes the other does not give back.
+/// Two faults at a time: the end of one does not end the other.
 #[test]
-fn a_shortage_lasts_until_its_last_fault_is_over() {
+fn exhaustion_lasts_until_its_last_fault_ends() {
     let memory = |at: u32, lasts: u32| {
         format!(
             "[[fault]]\nkind = \"exhaust\"\nwhat = \"memory\"\nat = \"{at}ms\"\nfor = \"{lasts}ms\"\nnodes = [0]\n"
@@ -196,9 +193,9 @@ fn a_shortage_lasts_until_its_last_fault_is_over() {
     let seen = play(1, &faults, |actor| async move {
         if actor.role == 0 {
             actor.at(400).await;
-            actor.ask("SET early v").await;
+            actor.send("SET early v").await;
             actor.at(600).await;
-            actor.ask("SET late v").await;
+            actor.send("SET late v").await;
         }
     });
     let (_, early) = seen.by(0).remove(0);
@@ -207,7 +204,7 @@ fn a_shortage_lasts_until_its_last_fault_is_over() {
 }
 
 #[test]
-fn a_dead_or_frozen_node_cannot_be_tampered_with() {
+fn data_faults_miss_a_dead_or_paused_node() {
     for trouble in ["pause-node", "crash-node"] {
         let faults = format!(
             "[[fault]]\nkind = \"{trouble}\"\nat = \"100ms\"\nfor = \"2s\"\nnodes = [0]\n\
@@ -218,9 +215,9 @@ fn a_dead_or_frozen_node_cannot_be_tampered_with() {
     }
 }
 
-/// What is deleted on the master is deleted on its replica.
+/// A key that is deleted on the master is also deleted on its replica.
 #[test]
-fn an_eviction_reaches_the_replica() {
+fn eviction_reaches_the_replica() {
     let rest = "[topology]\nreplicas = 1\n\
                 [workload]\nworkers = 2\nlimit = \"3s\"\ncommand_timeout = \"500ms\"\n\
                 [[fault]]\nkind = \"evict\"\nat = \"300ms\"\nnodes = [0]\n\
@@ -228,22 +225,22 @@ fn an_eviction_reaches_the_replica() {
     let seen = play_in(1, rest, |actor| async move {
         if actor.role == 0 {
             actor.at(100).await;
-            actor.ask("SET picklock:stock:0000 mine").await;
-            actor.ask("SET other mine").await;
+            actor.send("SET picklock:stock:0000 mine").await;
+            actor.send("SET other mine").await;
             actor.at(500).await;
-            actor.ask("PING").await;
-            actor.ask("GET picklock:stock:0000").await;
-            actor.ask("GET other").await;
+            actor.send("PING").await;
+            actor.send("GET picklock:stock:0000").await;
+            actor.send("GET other").await;
         }
     });
     seen.when(0, "GET picklock:stock:0000 -> nil");
     seen.when(0, "GET other -> mine");
 }
 
-/// One fault as the holder has read the last but one unit, under these locks.
-fn under(fault: &str, lock: &str) -> Outcome {
+/// Runs a lock with one fault, which fires when the holder has read the second-to-last unit.
+fn run_with_fault(fault: &str, lock: &str) -> Outcome {
     let text = format!(
-        "name = \"struck\"\nsummary = \"A test's own.\"\n\
+        "name = \"data-fault\"\nsummary = \"A test's own.\"\n\
          [workload]\nstock = 4\nsection = \"0.4ttl\"\n\
          [[fault]]\nwhen = {{ on = \"stock-read\", stock = 2 }}\nnodes = \"all\"\n{fault}"
     );
@@ -253,10 +250,10 @@ fn under(fault: &str, lock: &str) -> Outcome {
 }
 
 #[test]
-fn the_client_that_loses_the_key_is_evicted() {
+fn loss_of_the_key_is_an_eviction() {
     for lock in ["set-nx-px", "redlock"] {
         for fault in ["kind = \"evict\"", "kind = \"flush-all\""] {
-            let outcome = under(fault, lock);
+            let outcome = run_with_fault(fault, lock);
             outcome.assert_violated(Property::Lease, Cause::Evicted);
             outcome.assert_violated(Property::Exclusion, Cause::Evicted);
         }
@@ -264,16 +261,16 @@ fn the_client_that_loses_the_key_is_evicted() {
 }
 
 #[test]
-fn what_takes_no_key_breaks_no_lock() {
-    let shortage = |what: &str| format!("kind = \"exhaust\"\nwhat = \"{what}\"\nfor = \"0.5ttl\"");
+fn faults_that_remove_no_key_break_no_lock() {
+    let exhaust = |what: &str| format!("kind = \"exhaust\"\nwhat = \"{what}\"\nfor = \"0.5ttl\"");
     let faults = [
         "kind = \"flush-scripts\"".to_owned(),
-        shortage("memory"),
-        shortage("connections"),
+        exhaust("memory"),
+        exhaust("connections"),
     ];
     for lock in ["set-nx-px", "redlock", "setnx-expire"] {
         for fault in &faults {
-            let outcome = under(fault, lock);
+            let outcome = run_with_fault(fault, lock);
             for property in [Property::Exclusion, Property::Lease, Property::Ownership] {
                 outcome.assert_held(property);
             }

@@ -1,5 +1,5 @@
-//! The same seed gives the same history, byte for byte: in one process, and in another. The same
-//! histories are held to the catalog's expectations, so that no cell is simulated for that alone.
+//! The same seed gives the same history, byte for byte, in one process and in another. The same histories are compared
+//! with the catalog's expectations, so that no cell is simulated for that alone.
 
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,10 +13,10 @@ use picklock_scenarios::{BackendName, catalog};
 
 use super::simulate;
 
-/// Names the file into which the test binary, started by itself, writes its histories.
-const ERRAND: &str = "PICKLOCK_WRITE_HISTORIES";
+/// Environment variable with the file to which this test binary, started by itself, writes its histories.
+const OUTPUT_FILE: &str = "PICKLOCK_WRITE_HISTORIES";
 
-/// How many seeds of each scenario are run with each lock, instead of a few: the long run.
+/// Environment variable with the number of seeds per scenario and lock, for the long run.
 const SEEDS: &str = "PICKLOCK_SEEDS";
 
 pub fn bytes(history: &History) -> Vec<u8> {
@@ -25,7 +25,7 @@ pub fn bytes(history: &History) -> Vec<u8> {
     bytes
 }
 
-/// Which locks take part in the long run, with commas between them, instead of all.
+/// Environment variable with the locks of the long run, separated by commas.
 const CHOSEN_LOCKS: &str = "PICKLOCK_LOCKS";
 
 fn locks() -> Vec<&'static BuiltInLock> {
@@ -46,11 +46,11 @@ fn seeds(few: u64) -> u64 {
     }
 }
 
-/// One in so many scenarios is run with a mutant, another one with the next; in the long run all are.
+/// Every sixth scenario is run with a mutant, and the next one with the next mutant. The long run combines all.
 const MUTANT_STEP: usize = 6;
 
-/// How many seeds of this scenario are run with this lock.
-fn seeds_of(scenario: usize, lock: &str, seeds: u64) -> u64 {
+/// Returns the number of seeds with which a lock is run in this scenario.
+fn seed_count(scenario: usize, lock: &str, seeds: u64) -> u64 {
     match MUTANTS.iter().position(|mutant| mutant.name == lock) {
         None => seeds,
         Some(_) if std::env::var_os(SEEDS).is_some() => seeds.div_ceil(2),
@@ -58,7 +58,7 @@ fn seeds_of(scenario: usize, lock: &str, seeds: u64) -> u64 {
     }
 }
 
-/// Every scenario with all locks, a part of the scenarios on each of two threads.
+/// Calls `check` for every scenario with all locks, on two threads.
 fn for_the_whole_catalog(seeds: u64, check: impl Fn(&str, &LockFactory, u64) + Sync) {
     let (check, locks) = (&check, &locks());
     std::thread::scope(|scope| {
@@ -66,7 +66,7 @@ fn for_the_whole_catalog(seeds: u64, check: impl Fn(&str, &LockFactory, u64) + S
             scope.spawn(move || {
                 for (number, scenario) in catalog::names().enumerate().skip(half).step_by(2) {
                     for lock in locks {
-                        for seed in 0..seeds_of(number, lock.name, seeds) {
+                        for seed in 0..seed_count(number, lock.name, seeds) {
                             check(scenario, &LockFactory::built_in(lock), seed);
                         }
                     }
@@ -77,15 +77,15 @@ fn for_the_whole_catalog(seeds: u64, check: impl Fn(&str, &LockFactory, u64) + S
 }
 
 #[test]
-fn every_cell_repeats_and_comes_out_as_expected() {
+fn every_cell_is_deterministic_and_as_expected() {
     let judged = AtomicUsize::new(0);
     for_the_whole_catalog(seeds(2), |scenario, lock, seed| {
         let history = simulate(scenario, lock, seed);
-        // More seeds: `picklock matrix --backend sim --seeds 1000`.
+        // For more seeds, use `picklock matrix --backend sim --seeds 1000`.
         if seed < 2 && as_expected(scenario, lock.name(), seed, &history) {
             judged.fetch_add(1, Ordering::Relaxed);
         }
-        // The other seed is repeated in the long run only.
+        // The other seed is only repeated in the long run.
         if seed > 0 && std::env::var_os(SEEDS).is_none() {
             return;
         }
@@ -113,9 +113,9 @@ fn first_difference(one: &[u8], other: &[u8]) -> String {
     format!("{pair:#?}")
 }
 
-/// The figure of the issue: so many seeds of `calm`, and nobody accused.
+/// Runs `calm` with the number of seeds that the issue requires, without an accusation.
 #[test]
-fn nobody_is_accused_while_nothing_goes_wrong() {
+fn no_lock_is_accused_without_faults() {
     for lock in LOCKS {
         for seed in 0..seeds(60) {
             let history = simulate("calm", &LockFactory::built_in(lock), seed);
@@ -146,20 +146,20 @@ fn many_histories() -> Vec<u8> {
 }
 
 #[test]
-fn another_process_gives_the_same_bytes() {
-    if let Ok(file) = std::env::var(ERRAND) {
+fn another_process_writes_the_same_bytes() {
+    if let Ok(file) = std::env::var(OUTPUT_FILE) {
         std::fs::write(file, many_histories()).unwrap();
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("histories");
-    // Side by side: the other process simulates while this one does.
+    // The other process simulates at the same time as this one.
     let child = Command::new(std::env::current_exe().unwrap())
         .args([
             "--exact",
-            "sim::determinism::another_process_gives_the_same_bytes",
+            "sim::determinism::another_process_writes_the_same_bytes",
         ])
-        .env(ERRAND, &file)
+        .env(OUTPUT_FILE, &file)
         // A larger environment moves the stack and everything that depends on addresses.
         .env("PICKLOCK_NOISE", "x".repeat(3000))
         .stdout(Stdio::piped())
@@ -174,8 +174,8 @@ fn another_process_gives_the_same_bytes() {
     assert!(here == there, "{}", first_difference(&here, &there));
 }
 
-/// In which order the workers got the lock.
-fn order_of_grants(history: &History) -> Vec<usize> {
+/// Returns the workers in the order in which they got the lock.
+fn grant_order(history: &History) -> Vec<usize> {
     let grants = history.events.iter().filter_map(|event| match event.what {
         EventKind::Granted { worker, .. } => Some(worker),
         _ => None,
@@ -184,10 +184,10 @@ fn order_of_grants(history: &History) -> Vec<usize> {
 }
 
 #[test]
-fn another_seed_is_another_story() {
+fn other_seeds_give_other_histories() {
     for lock in LOCKS {
-        let orders = (0..20)
-            .map(|seed| order_of_grants(&simulate("calm", &LockFactory::built_in(lock), seed)));
+        let orders =
+            (0..20).map(|seed| grant_order(&simulate("calm", &LockFactory::built_in(lock), seed)));
         let distinct: std::collections::BTreeSet<Vec<usize>> = orders.collect();
         let firsts: std::collections::BTreeSet<usize> =
             distinct.iter().map(|order| order[0]).collect();
@@ -201,17 +201,16 @@ fn another_seed_is_another_story() {
     }
 }
 
-/// True where the catalog expects something of this lock in the simulation: it expects nothing of
-/// mutants, nor of a scenario with a number of nodes that the lock does not have.
+/// Returns `true` if the catalog has an expectation for this lock in the simulation. It has none
+/// for mutants, and none for a scenario whose number of nodes the lock does not support.
 fn is_expected(scenario: &str, lock: &str) -> bool {
     let nodes = find(lock).unwrap().nodes;
-    LOCKS.iter().any(|strategy| strategy.name == lock)
+    LOCKS.iter().any(|built_in| built_in.name == lock)
         && catalog::named(scenario)
             .is_ok_and(|it| it.runs_in(BackendName::Sim) && it.check_for(nodes).is_ok())
 }
 
-/// Panics where a verdict is not what the catalog expects of this cell. Returns false where the
-/// catalog expects nothing.
+/// Panics if a verdict does not match the catalog. Returns `false` if the catalog has no expectation for this cell.
 fn as_expected(name: &str, lock: &str, seed: u64, history: &History) -> bool {
     if !is_expected(name, lock) {
         return false;

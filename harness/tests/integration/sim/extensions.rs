@@ -28,15 +28,15 @@ fn granted(run: &TrialRun) -> usize {
 
 /// Two sections of 1.7 leases, each with four extensions that are 0.4 leases apart.
 #[test]
-fn every_built_in_lock_extends_as_often_as_its_holder_asks() {
+fn every_built_in_lock_extends_on_each_request() {
     let long = trial("workers = 2\nstock = 2\nsection = \"1.7ttl\"\nextend = \"0.4ttl\"");
-    for strategy in LOCKS {
-        let ran = long.run_lock(&LockFactory::built_in(strategy)).unwrap();
+    for lock in LOCKS {
+        let outcome = long.run_lock(&LockFactory::built_in(lock)).unwrap();
         for property in [Property::Exclusion, Property::Lease, Property::Resource] {
-            ran.assert_held(property);
+            outcome.assert_held(property);
         }
-        for run in ran.runs() {
-            assert_eq!(granted(run), 8, "{}", strategy.name);
+        for run in outcome.runs() {
+            assert_eq!(granted(run), 8, "{}", lock.name);
             assert!(!events(run).any(|what| matches!(
                 what,
                 EventKind::ExtendRefused { .. } | EventKind::ExtendFailed { .. }
@@ -47,18 +47,18 @@ fn every_built_in_lock_extends_as_often_as_its_holder_asks() {
 
 /// Without the extensions the same work outlives its lease.
 #[test]
-fn a_holder_that_does_not_extend_outlives_the_same_lease() {
+fn holder_without_extensions_outlives_its_lease() {
     let long = trial("workers = 2\nstock = 2\nsection = \"1.7ttl\"");
-    let ran = long.run_lock(&LockFactory::built_in(find("set-nx-px").unwrap()));
-    let ran = ran.unwrap();
-    assert!(ran.violation(Property::Exclusion).is_some());
+    let outcome = long.run_lock(&LockFactory::built_in(find("set-nx-px").unwrap()));
+    let outcome = outcome.unwrap();
+    assert!(outcome.violation(Property::Exclusion).is_some());
 }
 
 #[test]
-fn a_holder_that_is_refused_stops_and_buys_nothing() {
-    let ran = Trial::scenario("late-extend").unwrap().seeds(0..3);
-    let ran = ran.run_lock(&LockFactory::built_in(find("set-nx-px").unwrap()));
-    for run in ran.unwrap().runs() {
+fn holder_with_refused_extension_buys_nothing() {
+    let outcome = Trial::scenario("late-extend").unwrap().seeds(0..3);
+    let outcome = outcome.run_lock(&LockFactory::built_in(find("set-nx-px").unwrap()));
+    for run in outcome.unwrap().runs() {
         let refused = events(run).find_map(|what| match what {
             EventKind::ExtendRefused { op, .. } => Some(*op),
             _ => None,
@@ -76,10 +76,10 @@ fn a_holder_that_is_refused_stops_and_buys_nothing() {
     }
 }
 
-/// A lock whose extension ends as `answer` says.
-struct Extending(Node, fn() -> Result<Option<Grant>, LockError>);
+/// A lock whose `extend` returns the given answer.
+struct ExtendsAs(Node, fn() -> Result<Option<Grant>, LockError>);
 
-impl Lock for Extending {
+impl Lock for ExtendsAs {
     async fn acquire(
         &mut self,
         key: &str,
@@ -111,14 +111,14 @@ impl Lock for Extending {
     }
 }
 
-fn answering(answer: fn() -> Result<Option<Grant>, LockError>, workload: &str) -> Outcome {
+fn run_extending_as(answer: fn() -> Result<Option<Grant>, LockError>, workload: &str) -> Outcome {
     let build =
-        move |nodes: Vec<Node>, _: Context| Extending(nodes.into_iter().next().unwrap(), answer);
+        move |nodes: Vec<Node>, _: Context| ExtendsAs(nodes.into_iter().next().unwrap(), answer);
     trial(workload).run("extending", 1, build).unwrap()
 }
 
-fn unknown_because(ran: &Outcome, reason: &str) {
-    for run in ran.runs() {
+fn unknown_because(outcome: &Outcome, reason: &str) {
+    for run in outcome.runs() {
         let verdict = &run.verdicts[&Property::Exclusion];
         assert_eq!(verdict.status, Status::Unknown);
         let story = verdict.story.join("\n");
@@ -133,35 +133,35 @@ fn cannot() -> Result<Option<Grant>, LockError> {
     Err(LockError::Unsupported("it never could".into()))
 }
 
-/// Its section is longer than the lease, so a holder that went on would outlive it.
+/// The section is longer than the lease, so a holder that continued would outlive its lease.
 #[test]
-fn scenario_with_extensions_is_not_applicable_to_lock_without_them() {
+fn lock_without_extensions_is_not_applicable() {
     let long = "workers = 2\nstock = 4\nsection = \"2.5ttl\"\nextend = \"0.5ttl\"";
-    for run in answering(cannot, long).runs() {
+    for run in run_extending_as(cannot, long).runs() {
         for (property, verdict) in &run.verdicts {
             assert_eq!(verdict.status, Status::NotApplicable, "{property}");
             let story = verdict.story.join("\n");
-            let said = "the lock cannot be extended: it never could";
-            assert!(story.contains(said), "{story}");
+            let expected = "the lock cannot be extended: it never could";
+            assert!(story.contains(expected), "{story}");
         }
-        let asked = events(run).filter(|what| matches!(what, EventKind::Extend { .. }));
-        assert_eq!(asked.count(), 1, "the run ends there");
+        let requests = events(run).filter(|what| matches!(what, EventKind::Extend { .. }));
+        assert_eq!(requests.count(), 1, "the run ends there");
     }
 }
 
-/// Two are inside before anybody asks for an extension.
+/// Two clients are in their sections before any extension is requested.
 #[test]
 fn violation_before_the_first_extension_stays_violated() {
     let text = "workers = 2\nstock = 4\nsection = \"2ttl\"\nextend = \"1.5ttl\"\nwait = \"2ttl\"";
-    for run in answering(cannot, text).runs() {
-        let of = |property: Property| run.verdicts[&property].status;
-        assert_eq!(of(Property::Exclusion), Status::Violated);
-        assert_eq!(of(Property::Lease), Status::NotApplicable);
+    for run in run_extending_as(cannot, text).runs() {
+        let status = |property: Property| run.verdicts[&property].status;
+        assert_eq!(status(Property::Exclusion), Status::Violated);
+        assert_eq!(status(Property::Lease), Status::NotApplicable);
     }
 }
 
-/// A lock that extends, and now and then says that it cannot.
-struct SometimesUnextendable(Extending, bool);
+/// A lock that alternately extends, and reports that it cannot.
+struct SometimesUnextendable(ExtendsAs, bool);
 
 impl Lock for SometimesUnextendable {
     async fn acquire(
@@ -192,9 +192,9 @@ impl Lock for SometimesUnextendable {
 }
 
 #[test]
-fn lock_that_has_extended_before_cannot_make_itself_inapplicable() {
+fn lock_that_has_extended_stays_applicable() {
     let build = |nodes: Vec<Node>, _: Context| {
-        SometimesUnextendable(Extending(nodes.into_iter().next().unwrap(), cannot), false)
+        SometimesUnextendable(ExtendsAs(nodes.into_iter().next().unwrap(), cannot), false)
     };
     for run in trial(SHORT).run("fickle", 1, build).unwrap().runs() {
         assert_eq!(run.verdicts[&Property::Exclusion].status, Status::Held);
@@ -204,20 +204,20 @@ fn lock_that_has_extended_before_cannot_make_itself_inapplicable() {
 }
 
 #[test]
-fn a_run_in_which_no_holder_comes_to_extend_is_unknown() {
-    // The first holder is killed as it begins to work, and all others with it.
+fn run_without_any_extension_is_inconclusive() {
+    // The first holder is killed when it begins to work, together with all other clients.
     let text = format!(
         "{SHORT}\n[[fault]]\nkind = \"crash-client\"\nwhen = {{ on = \"stock-read\" }}\nworkers = \"all\""
     );
-    let ran = answering(|| Ok(None), &text);
-    unknown_because(&ran, "no holder came to extend its lease");
+    let outcome = run_extending_as(|| Ok(None), &text);
+    unknown_because(&outcome, "no holder came to extend its lease");
 }
 
-/// As an exception ends the work of a program.
+/// Like a program whose work is ended by an exception.
 #[test]
-fn a_holder_whose_extension_fails_stops_and_buys_nothing() {
+fn holder_with_failed_extension_buys_nothing() {
     let fail = || Err(LockError::Ambiguous("no answer".into()));
-    for run in answering(fail, SHORT).runs() {
+    for run in run_extending_as(fail, SHORT).runs() {
         let failed = events(run).filter(|what| matches!(what, EventKind::ExtendFailed { .. }));
         assert!(failed.count() > 2);
         assert!(!events(run).any(|what| matches!(what, EventKind::StockChanged { .. })));

@@ -1,15 +1,15 @@
-//! Faults of links: late, swallowed, kept back, cut, partitioned.
+//! Faults of links: delayed, dropped and held frames, cuts, and partitions.
 
 use super::actor::{Actor, play};
 
 #[test]
-fn a_delay_makes_each_message_late_and_does_not_add_up() {
+fn delays_of_messages_do_not_add_up() {
     let delay = "[[fault]]\nkind = \"delay\"\nat = \"0s\"\nby = \"200ms\"\ndirection = \"request\"";
     let seen = play(1, delay, |actor| async move {
         if actor.role == 0 {
             actor.at(100).await;
-            let asked = ["SET a 1", "SET b 2", "SET c 3"].map(|words| actor.ask(words));
-            futures_util::future::join_all(asked).await;
+            let commands = ["SET a 1", "SET b 2", "SET c 3"].map(|words| actor.send(words));
+            futures_util::future::join_all(commands).await;
         }
     });
     for words in ["SET a 1", "SET b 2", "SET c 3"] {
@@ -19,13 +19,13 @@ fn a_delay_makes_each_message_late_and_does_not_add_up() {
 }
 
 #[test]
-fn jitter_changes_no_order_on_a_connection() {
+fn jitter_keeps_the_order_on_a_connection() {
     let delay = "[[fault]]\nkind = \"delay\"\nat = \"0s\"\nby = \"1ms\"\njitter = \"100ms\"";
     let seen = play(1, delay, |actor| async move {
         if actor.role == 0 {
-            let asked: Vec<_> = (1..=20).map(|n| format!("RPUSH q {n}")).collect();
-            let asked = asked.iter().map(|words| actor.ask(words));
-            futures_util::future::join_all(asked).await;
+            let commands: Vec<_> = (1..=20).map(|n| format!("RPUSH q {n}")).collect();
+            let commands = commands.iter().map(|words| actor.send(words));
+            futures_util::future::join_all(commands).await;
         }
     });
     let lengths: Vec<String> = seen.by(0).into_iter().map(|(_, text)| text).collect();
@@ -34,43 +34,42 @@ fn jitter_changes_no_order_on_a_connection() {
     assert!(seen.by(0).last().unwrap().0 > 20, "there was jitter at all");
 }
 
-/// Sets a key, gives up, and looks whether it is there.
-async fn set_and_look(actor: Actor) {
+/// Sets a key, gives up, and checks whether the key exists.
+async fn set_and_get(actor: Actor) {
     if actor.role == 0 {
         actor.at(100).await;
-        actor.ask("SET k v").await;
-        actor.ask("GET k").await;
+        actor.send("SET k v").await;
+        actor.send("GET k").await;
     }
 }
 
 #[test]
-fn a_swallowed_request_never_happened() {
+fn dropped_request_is_not_executed() {
     let drop =
         "[[fault]]\nkind = \"drop\"\nwhen = { on = \"request\", command = \"set\" }\nframes = 1";
-    let seen = play(1, drop, set_and_look);
+    let seen = play(1, drop, set_and_get);
     assert_eq!(seen.when(0, "SET k v -> timed out"), 600);
     seen.when(0, "GET k -> nil");
 }
 
 #[test]
-fn a_swallowed_reply_leaves_what_was_done() {
+fn command_with_a_dropped_reply_is_executed() {
     let drop =
         "[[fault]]\nkind = \"drop\"\nwhen = { on = \"reply\", command = \"SET\" }\nframes = 1";
-    let seen = play(1, drop, set_and_look);
+    let seen = play(1, drop, set_and_get);
     assert_eq!(seen.when(0, "SET k v -> timed out"), 600);
     seen.when(0, "GET k -> v");
 }
 
-/// The protocol has no numbers: who shares a connection would take the next reply for the one that is
-/// missing.
+/// Replies have no numbers: another user of the connection would take the next reply for the missing one.
 #[test]
-fn what_follows_a_swallowed_reply_resets_the_connection() {
+fn reply_after_a_dropped_one_resets_the_connection() {
     let drop =
         "[[fault]]\nkind = \"drop\"\nwhen = { on = \"reply\", command = \"SET\" }\nframes = 1";
     let seen = play(1, drop, |actor| async move {
         if actor.role == 0 {
             actor.at(100).await;
-            futures_util::future::join(actor.ask("SET k v"), actor.ask("GET k")).await;
+            futures_util::future::join(actor.send("SET k v"), actor.send("GET k")).await;
         }
     });
     assert!(seen.when(0, "SET k v -> reset") < 105);
@@ -78,12 +77,12 @@ fn what_follows_a_swallowed_reply_resets_the_connection() {
 }
 
 #[test]
-fn the_end_of_a_drop_resets_the_connections_in_which_something_is_missing() {
+fn end_of_a_drop_resets_the_affected_connections() {
     let drop = "[[fault]]\nkind = \"drop\"\nat = \"50ms\"\nfor = \"200ms\"\nworkers = [0]";
     let seen = play(1, drop, |actor| async move {
         actor.at(100).await;
-        actor.ask("SET k v").await;
-        actor.ask("GET k").await;
+        actor.send("SET k v").await;
+        actor.send("GET k").await;
     });
     assert_eq!(seen.when(0, "SET k v -> reset"), 250);
     assert!(seen.when(0, "GET k -> v") < 255, "worker 1 has set it");
@@ -91,16 +90,16 @@ fn the_end_of_a_drop_resets_the_connections_in_which_something_is_missing() {
 }
 
 #[test]
-fn an_answered_command_is_not_executed_and_fails_its_transaction() {
+fn answered_command_is_not_executed() {
     let answer =
         "[[fault]]\nkind = \"answer\"\nerror = \"READONLY\"\nat = \"50ms\"\nfor = \"200ms\"";
     let seen = play(1, answer, |actor| async move {
         if actor.role == 0 {
             actor.at(100).await;
-            let asked = ["SET k v", "GET k", "MULTI", "SET k w", "EXEC"];
-            futures_util::future::join_all(asked.map(|words| actor.ask(words))).await;
+            let commands = ["SET k v", "GET k", "MULTI", "SET k w", "EXEC"];
+            futures_util::future::join_all(commands.map(|words| actor.send(words))).await;
             actor.at(300).await;
-            actor.ask("SET k v").await;
+            actor.send("SET k v").await;
         }
     });
     let texts: Vec<String> = seen.by(0).into_iter().map(|(_, text)| text).collect();
@@ -113,9 +112,9 @@ fn an_answered_command_is_not_executed_and_fails_its_transaction() {
 }
 
 #[test]
-fn a_command_that_is_answered_after_all_was_executed() {
+fn command_with_a_false_answer_is_executed() {
     let answer = "[[fault]]\nkind = \"false-answer\"\nerror = \"LOADING\"\nframes = 1\nwhen = { on = \"reply\", command = \"SET\" }";
-    let seen = play(1, answer, set_and_look);
+    let seen = play(1, answer, set_and_get);
     seen.when(
         0,
         "SET k v -> BusyLoading: Redis is loading the dataset in memory",
@@ -124,30 +123,30 @@ fn a_command_that_is_answered_after_all_was_executed() {
 }
 
 #[test]
-fn what_is_held_comes_when_the_fault_ends() {
+fn held_frames_arrive_when_the_fault_ends() {
     let hold = "[[fault]]\nkind = \"hold\"\nat = \"500ms\"\nfor = \"300ms\"";
     let seen = play(1, hold, |actor| async move {
         if actor.role == 0 {
             actor.at(600).await;
-            actor.ask("SET k v").await;
+            actor.send("SET k v").await;
         }
     });
     assert!((800..=802).contains(&seen.when(0, "SET k v -> OK")));
 }
 
-/// The client that sent it has given up long ago, and closed its connection.
+/// The client that sent the command gave up and closed its connection before.
 #[test]
-fn a_held_command_arrives_after_its_client_gave_up() {
+fn held_command_arrives_after_its_client_gave_up() {
     let hold = "[[fault]]\nkind = \"hold\"\nat = \"500ms\"\nfor = \"2s\"\nworkers = [0]\ndirection = \"request\"";
     let seen = play(1, hold, |actor| async move {
         if actor.role == 0 {
             actor.at(600).await;
-            actor.ask("SET k v").await;
+            actor.send("SET k v").await;
         } else {
             actor.at(2_400).await;
-            actor.ask("GET k").await;
+            actor.send("GET k").await;
             actor.at(2_600).await;
-            actor.ask("GET k").await;
+            actor.send("GET k").await;
         }
     });
     assert_eq!(seen.when(0, "SET k v -> timed out"), 1_100);
@@ -156,27 +155,27 @@ fn a_held_command_arrives_after_its_client_gave_up() {
 }
 
 #[test]
-fn a_cut_resets_connections_and_the_next_command_opens_another() {
+fn cut_resets_only_the_selected_connections() {
     let cut = "[[fault]]\nkind = \"cut\"\nat = \"300ms\"\nworkers = [0]";
     let seen = play(1, cut, |actor| async move {
         actor.at(100).await;
-        actor.ask("BLPOP nothing 0").await;
-        actor.ask("PING").await;
+        actor.send("BLPOP nothing 0").await;
+        actor.send("PING").await;
     });
     assert_eq!(seen.when(0, "BLPOP nothing 0 -> reset"), 300);
     assert!(seen.when(0, "PING -> PONG") < 305);
-    // The other client's connection was not meant.
+    // The fault does not affect the other client's connection.
     assert_eq!(seen.when(1, "BLPOP nothing 0 -> timed out"), 600);
 }
 
 async fn across_a_partition(actor: Actor) {
     if actor.role == 0 {
-        actor.ask("PING").await;
+        actor.send("PING").await;
         actor.at(600).await;
-        actor.ask("SET k v").await;
+        actor.send("SET k v").await;
     } else {
         actor.at(700).await;
-        actor.ask("GET k").await;
+        actor.send("GET k").await;
     }
 }
 
@@ -187,29 +186,29 @@ fn partition(direction: &str) -> String {
 }
 
 #[test]
-fn a_partition_of_requests_keeps_the_command_away_until_it_ends() {
+fn request_partition_holds_the_command() {
     let seen = play(1, &partition("direction = \"request\""), across_a_partition);
     seen.when(1, "GET k -> nil");
     assert!((900..=902).contains(&seen.when(0, "SET k v -> OK")));
 }
 
 #[test]
-fn a_partition_of_replies_lets_the_command_through() {
+fn reply_partition_lets_the_command_through() {
     let seen = play(1, &partition("direction = \"reply\""), across_a_partition);
     seen.when(1, "GET k -> v");
     assert!((900..=902).contains(&seen.when(0, "SET k v -> OK")));
 }
 
 #[test]
-fn through_any_partition_no_new_connection_is_made() {
+fn no_connection_opens_through_a_partition() {
     for direction in ["", "direction = \"reply\"", "direction = \"request\""] {
         let seen = play(1, &partition(direction), |actor| async move {
             if actor.role == 0 {
                 actor.at(600).await;
-                actor.ask("SET k v").await;
+                actor.send("SET k v").await;
             } else {
                 actor.at(700).await;
-                actor.ask("GET k").await;
+                actor.send("GET k").await;
             }
         });
         seen.when(1, "GET k -> nil");
@@ -217,9 +216,9 @@ fn through_any_partition_no_new_connection_is_made() {
     }
 }
 
-/// A message that is late already does not slip through a partition that begins meanwhile.
+/// A delayed message does not pass through a partition that begins during the delay.
 #[test]
-fn a_partition_stops_what_is_late() {
+fn partition_stops_delayed_messages() {
     let faults = format!(
         "{}\n[[fault]]\nkind = \"delay\"\nat = \"0s\"\nby = \"200ms\"\ndirection = \"request\"\nworkers = [0]",
         partition("")
@@ -227,23 +226,23 @@ fn a_partition_stops_what_is_late() {
     let seen = play(1, &faults, |actor| async move {
         if actor.role == 0 {
             actor.at(450).await;
-            actor.ask("SET k v").await;
+            actor.send("SET k v").await;
         } else {
             actor.at(800).await;
-            actor.ask("GET k").await;
+            actor.send("GET k").await;
         }
     });
     seen.when(1, "GET k -> nil");
-    // The delay has long run out when the partition ends.
+    // The delay ends long before the partition does.
     assert!((900..=902).contains(&seen.when(0, "SET k v -> OK")));
 }
 
 #[test]
-fn only_the_links_that_are_named_are_struck() {
+fn only_the_selected_links_are_affected() {
     let faults = "[[fault]]\nkind = \"drop\"\nat = \"0s\"\nworkers = [0]\nnodes = [1]";
     let seen = play(2, faults, |actor| async move {
-        actor.ask_node(0, "PING").await;
-        actor.ask_node(1, "PING").await;
+        actor.send_to_node(0, "PING").await;
+        actor.send_to_node(1, "PING").await;
     });
     let answers = |role| {
         let texts = seen.by(role).into_iter().map(|(_, text)| text);
@@ -253,24 +252,24 @@ fn only_the_links_that_are_named_are_struck() {
     assert_eq!(answers(1), ["PING -> PONG", "PING -> PONG"]);
 }
 
-/// A client learns that an idle connection is gone when it uses it, and not before.
+/// A client only notices that an idle connection was reset when it uses it.
 #[test]
-fn the_first_command_after_a_cut_fails() {
+fn first_command_after_a_cut_fails() {
     let cut = "[[fault]]\nkind = \"cut\"\nat = \"300ms\"";
     let seen = play(1, cut, |actor| async move {
         if actor.role == 0 {
-            actor.ask("PING").await;
+            actor.send("PING").await;
             actor.at(500).await;
-            actor.ask("SET k v").await;
-            actor.ask("EXISTS k").await;
+            actor.send("SET k v").await;
+            actor.send("EXISTS k").await;
         }
     });
     assert!(seen.when(0, "SET k v -> reset") < 503);
     seen.when(0, "EXISTS k -> 0");
 }
 
-/// A run in which the command with which worker 0 takes the lock is executed, and answered with a refusal.
-fn lied_to(lock: &str) -> picklock_harness::trial::Outcome {
+/// Runs a lock. The command with which worker 0 takes the lock is executed, but answered with an error.
+fn run_with_false_answer(lock: &str) -> picklock_harness::trial::Outcome {
     let text = "name = \"lied-to\"\nsummary = \"The lock is taken, and refused in words.\"\n\
         [workload]\nstock = 6\n[[fault]]\nkind = \"false-answer\"\nerror = \"READONLY\"\n\
         when = { on = \"reply\", worker = 0, takes = true }\nworkers = \"same\"\nframes = 1\n";
@@ -279,19 +278,19 @@ fn lied_to(lock: &str) -> picklock_harness::trial::Outcome {
     trial.seeds(0..5).run_lock(&lock).unwrap()
 }
 
-/// It said that certainly nothing had happened, because its server had said so.
+/// The lock reported that nothing had happened, because its server had reported that.
 #[test]
-fn a_lock_is_not_held_to_what_a_server_told_it_falsely() {
-    lied_to("set-nx-px").assert_held(picklock_harness::check::Property::Claims);
+fn lock_is_not_accused_of_repeating_a_false_answer() {
+    run_with_false_answer("set-nx-px").assert_held(picklock_harness::check::Property::Claims);
 }
 
-/// What it says of its other attempts is untrue by itself.
+/// The lock's reports of its other attempts are untrue without a false answer.
 #[test]
-fn a_lock_that_lies_by_itself_beside_a_lying_server_is_accused() {
-    let ran = lied_to("encoded-release");
+fn lock_with_untrue_reports_of_its_own_is_accused() {
+    let outcome = run_with_false_answer("encoded-release");
     let (claims, cause) = (
         picklock_harness::check::Property::Claims,
         picklock_harness::check::Cause::FalseRelease,
     );
-    ran.assert_violated(claims, cause);
+    outcome.assert_violated(claims, cause);
 }

@@ -1,27 +1,26 @@
 //! The simulated backend, from the outside.
 //!
-//! - [`actor`]: clients that play a part and write down what they saw
+//! - [`actor`]: clients that run a script and record what they observe
 //! - [`availability`]: locks that need more of their nodes than a majority
-//! - [`cases`]: scenarios that once came out wrong
-//! - [`clients`], [`clocks`], [`links`], [`nodes`], [`injection_points`]: every fault, by what it does
-//! - [`data`]: faults of keys, scripts, memory and connections
+//! - [`cases`]: regression cases
+//! - [`clients`], [`clocks`], [`links`], [`nodes`], [`injection_points`]: every fault, by its target
+//! - [`command_log`]: the command log of a run
 //! - [`commands`]: Redis through simulated connections
-//! - [`determinism`]: the same seed, the same bytes, and the verdicts that the catalog expects
+//! - [`data`]: faults of keys, scripts, memory and connections
+//! - [`determinism`]: the same seed gives the same bytes, and the verdicts that the catalog expects
 //! - [`extensions`]: holders that extend their lease while they work
-//! - [`refused_leases`]: locks that do not take the lease of the scenario
-//! - [`replicas`]: WAIT, beside real servers
+//! - [`open_loop`]: buyers that arrive at a fixed rate
+//! - [`peculiar`]: locks with one unusual behaviour each
+//! - [`properties`]: property tests with arbitrary scenarios
+//! - [`refused_leases`]: locks that reject the lease of the scenario
+//! - [`replicas`]: WAIT, compared with real servers
 //! - [`sections`]: what an application does in and around a section
-//! - [`subscriptions`]: what is published comes to those who have subscribed, unless a fault is on
-//! - [`taking`]: moments that mean the command which takes the lock
-//! - [`command_log`]: what is kept of what passed
-//! - [`undo`]: how faults end, and that some do not
-//! - [`trouble`]: locks that cannot be simulated
-//! - [`open_loop`]: buyers who come at a rate, whether or not anybody is free
-//! - [`peculiar`]: locks of strangers with one peculiarity each
-//! - [`properties`]: any scenario, and nobody accused who keeps its word
-//! - [`stock_faults`]: what a right lock does not prevent
-//! - [`trials`]: the library's front door
-//! - [`verdicts`]: what the catalog expects of a history
+//! - [`stock_faults`]: faults that a correct lock cannot prevent
+//! - [`subscriptions`]: published messages
+//! - [`taking`]: triggers for the command that takes the lock
+//! - [`trials`]: the library's entry point
+//! - [`trouble`]: locks that fail or cannot be simulated
+//! - [`undo`]: the end of faults
 
 mod actor;
 mod availability;
@@ -56,7 +55,7 @@ use picklock_harness::sim::{LockFactory, Simulation, run};
 use picklock_harness::spec::RunSpec;
 use picklock_scenarios::{Scenario, catalog};
 
-/// A run of a scenario with this lock, which may need more replicas than the scenario has.
+/// Creates a run of a scenario with this lock, which may need more replicas than the scenario has.
 pub fn simulation(mut scenario: Scenario, lock: &LockFactory, seed: u64) -> Simulation {
     let replicas = &mut scenario.topology.replicas;
     *replicas = lock.replicas().max(*replicas);

@@ -1,15 +1,15 @@
-//! Faults of nodes: frozen, killed, and back with what their disks kept.
+//! Faults of nodes: pauses, crashes, and restarts with persisted data.
 
 use picklock_harness::history::EventKind;
 
 use super::actor::{Actor, play, play_in};
 
 #[test]
-fn a_paused_node_answers_when_it_goes_on() {
+fn paused_node_replies_after_the_pause() {
     let pause = "[[fault]]\nkind = \"pause-node\"\nat = \"500ms\"\nfor = \"300ms\"\nnodes = [0]";
     let seen = play(1, pause, |actor| async move {
         actor.at(600).await;
-        actor.ask("INCR n").await;
+        actor.send("INCR n").await;
     });
     let mut answers = [seen.by(0), seen.by(1)].concat();
     answers.sort_by(|one, other| one.1.cmp(&other.1));
@@ -18,9 +18,9 @@ fn a_paused_node_answers_when_it_goes_on() {
     assert!(answers.iter().all(|(at_ms, _)| (800..=802).contains(at_ms)));
 }
 
-/// Whichever of the two pauses ends first.
+/// Regardless of which pause ends first.
 #[test]
-fn a_node_that_is_paused_twice_goes_on_with_the_later_end() {
+fn node_paused_twice_resumes_at_the_later_end() {
     for (first, second) in [("200ms", "300ms"), ("400ms", "100ms")] {
         let pauses = [("500ms", first), ("600ms", second)].map(|(at, lasts)| {
             format!(
@@ -29,57 +29,57 @@ fn a_node_that_is_paused_twice_goes_on_with_the_later_end() {
         });
         let seen = play(1, &pauses.concat(), |actor| async move {
             actor.at(750).await;
-            actor.ask("PING").await;
+            actor.send("PING").await;
         });
         let at_ms = seen.when(0, "PING -> PONG");
         assert!((900..=902).contains(&at_ms), "{first}, {second}: {at_ms}");
     }
 }
 
-/// Redis reads what lies in its sockets, closed or not.
+/// Redis reads the data in its sockets, whether or not they are closed.
 #[test]
-fn a_paused_node_carries_out_what_its_client_has_given_up() {
+fn paused_node_executes_abandoned_commands() {
     let pause = "[[fault]]\nkind = \"pause-node\"\nat = \"500ms\"\nfor = \"2s\"\nnodes = [0]";
     let seen = play(1, pause, |actor| async move {
         if actor.role == 0 {
             actor.at(600).await;
-            actor.ask("SET k v").await;
+            actor.send("SET k v").await;
         } else {
             actor.at(2_600).await;
-            actor.ask("GET k").await;
+            actor.send("GET k").await;
         }
     });
     assert_eq!(seen.when(0, "SET k v -> timed out"), 1_100);
     seen.when(1, "GET k -> v");
 }
 
-/// One key long before the crash, one a moment before it.
+/// Writes one key long before the crash, and another shortly before it.
 async fn write_early_and_late(actor: Actor) {
     if actor.role == 0 {
         actor.at(500).await;
-        actor.ask("SET early 1").await;
-        let script = actor.ask("SCRIPT LOAD return(1)").await;
-        actor.ask(&format!("EVALSHA {script} 0")).await;
+        actor.send("SET early 1").await;
+        let script = actor.send("SCRIPT LOAD return(1)").await;
+        actor.send(&format!("EVALSHA {script} 0")).await;
         actor.at(2_020).await;
-        actor.ask("SET late 1").await;
+        actor.send("SET late 1").await;
         actor.at(2_200).await;
-        // It had not heard that its connection died.
-        actor.ask("PING").await;
-        actor.ask("PING").await;
+        // The client has not noticed that its connection was reset.
+        actor.send("PING").await;
+        actor.send("PING").await;
         actor.at(3_000).await;
-        actor.ask("EXISTS early").await;
-        actor.ask("EXISTS late").await;
+        actor.send("EXISTS early").await;
+        actor.send("EXISTS late").await;
         actor
-            .ask("EVALSHA 930269f31393d0be681588b6ab08dccee7d6bb67 0")
+            .send("EVALSHA 930269f31393d0be681588b6ab08dccee7d6bb67 0")
             .await;
     }
 }
 
 #[test]
-fn a_crashed_node_comes_back_with_what_its_disk_kept() {
+fn crashed_node_restarts_with_its_persisted_data() {
     let cases = [
         ("none", 0, 0),
-        // Redis's own points for snapshots are minutes away.
+        // Redis's default snapshots are minutes apart.
         ("rdb", 0, 0),
         ("aof-everysec", 1, 0),
         ("aof-always", 1, 1),
@@ -105,9 +105,9 @@ fn a_crashed_node_comes_back_with_what_its_disk_kept() {
     }
 }
 
-/// What was not durable when it died does not become so while it is dead.
+/// Data that was not durable at the crash does not become durable afterwards.
 #[test]
-fn a_dead_node_cannot_be_killed_again() {
+fn dead_node_cannot_be_killed_or_paused() {
     let rest = "[topology]\npersistence = \"aof-everysec\"\n\
                 [workload]\nworkers = 2\nlimit = \"6s\"\ncommand_timeout = \"500ms\"\n\
                 [[fault]]\nkind = \"crash-node\"\nat = \"2050ms\"\nfor = \"800ms\"\nnodes = [0]\n\
@@ -126,14 +126,14 @@ fn a_dead_node_cannot_be_killed_again() {
 }
 
 #[test]
-fn connections_die_with_their_node() {
+fn connections_are_reset_with_their_node() {
     let crash = "[[fault]]\nkind = \"crash-node\"\nat = \"300ms\"\nfor = \"100ms\"\nnodes = [0]";
     let seen = play(1, crash, |actor| async move {
         actor.at(100).await;
-        actor.ask("BLPOP nothing 0").await;
-        actor.ask("PING").await;
+        actor.send("BLPOP nothing 0").await;
+        actor.send("PING").await;
         actor.at(500).await;
-        actor.ask("ECHO back").await;
+        actor.send("ECHO back").await;
     });
     for role in [0, 1] {
         assert_eq!(seen.when(role, "BLPOP nothing 0 -> reset"), 300);
@@ -142,23 +142,23 @@ fn connections_die_with_their_node() {
     }
 }
 
-/// Longer than every lease: what was kept has run out by then.
+/// The restart comes after every lease, so the persisted lease has expired.
 #[test]
-fn a_restart_may_come_after_every_lease() {
+fn lease_expires_before_a_late_restart() {
     let rest = "[topology]\npersistence = \"aof-always\"\n\
                 [workload]\nworkers = 2\nlimit = \"6s\"\ncommand_timeout = \"500ms\"\n\
                 [[fault]]\nkind = \"crash-node\"\nat = \"300ms\"\nfor = \"2ttl\"\nnodes = [0]";
     let seen = play_in(1, rest, |actor| async move {
         if actor.role == 0 {
             actor.at(100).await;
-            actor.ask("SET lease mine PX 1000").await;
-            actor.ask("SET kept mine").await;
+            actor.send("SET lease mine PX 1000").await;
+            actor.send("SET kept mine").await;
             actor.at(2_200).await;
-            actor.ask("PING").await;
-            actor.ask("ECHO dead").await;
+            actor.send("PING").await;
+            actor.send("ECHO dead").await;
             actor.at(2_400).await;
-            actor.ask("GET kept").await;
-            actor.ask("GET lease").await;
+            actor.send("GET kept").await;
+            actor.send("GET lease").await;
         }
     });
     seen.when(0, "ECHO dead -> refused");
@@ -166,9 +166,9 @@ fn a_restart_may_come_after_every_lease() {
     seen.when(0, "GET lease -> nil");
 }
 
-/// The replica has the early write, and the late one only if the link was whole.
+/// The replica has the early write, but has the late one only if the link was intact.
 #[test]
-fn a_failover_leads_to_what_the_replica_got() {
+fn failover_keeps_what_the_replica_received() {
     for (cut, late) in [("", "there"), ("cut-replication", "nil")] {
         let cut = match cut {
             "" => String::new(),
@@ -182,13 +182,13 @@ fn a_failover_leads_to_what_the_replica_got() {
         let seen = play_in(1, &rest, |actor| async move {
             if actor.role == 0 {
                 actor.at(100).await;
-                actor.ask("SET early there").await;
+                actor.send("SET early there").await;
                 actor.at(300).await;
-                actor.ask("SET late there").await;
+                actor.send("SET late there").await;
                 actor.at(500).await;
-                actor.ask("PING").await;
-                actor.ask("GET early").await;
-                actor.ask("GET late").await;
+                actor.send("PING").await;
+                actor.send("GET early").await;
+                actor.send("GET late").await;
             }
         });
         seen.when(0, "GET early -> there");

@@ -1,4 +1,4 @@
-//! Locks with one peculiarity, as strangers have them: what must come out of each in the simulation.
+//! Locks with one unusual behaviour, as user-written locks have them, with the verdicts that each must get.
 
 use std::time::Duration;
 
@@ -10,20 +10,20 @@ use picklock_harness::sim::LockFactory;
 use picklock_harness::trial::{Outcome, TrialRun};
 use picklock_impls::{Context, DynLock, Grant, Lock, LockError, Node, find};
 
-/// What is peculiar about a lock.
+/// The unusual behaviour of a lock.
 #[derive(Clone, Copy, PartialEq)]
 enum Peculiarity {
-    /// It derives its key from the lock's name, and the name is not in it.
+    /// Its key is derived from the lock's name and does not contain it.
     HashedKey,
-    /// Who waits sets the expiry of the holder's value anew with each look.
+    /// Its waiters reset the expiry of the holder's value at each attempt.
     WaiterProlongs,
-    /// It believes to have released, and leaves its key.
+    /// It leaves its key in place on release, although it counts as released.
     KeepsItsKey,
     /// Its script changes a key that it does not declare.
     UndeclaredKey,
 }
 
-/// `set-nx-px` with a peculiarity.
+/// `set-nx-px` with one unusual behaviour.
 struct UnusualLock {
     lock: Box<dyn DynLock>,
     node: Node,
@@ -108,7 +108,7 @@ fn run(scenario: &str, what: Peculiarity) -> Outcome {
     trial.run_lock(&UnusualLock::factory(what)).unwrap()
 }
 
-fn is_as(run: &TrialRun, property: Property, expected: (Status, Option<Cause>)) {
+fn assert_verdict(run: &TrialRun, property: Property, expected: (Status, Option<Cause>)) {
     let verdict = &run.verdicts[&property];
     let story = verdict.story.join("\n");
     assert_eq!(
@@ -121,10 +121,10 @@ fn is_as(run: &TrialRun, property: Property, expected: (Status, Option<Cause>)) 
 const HELD: (Status, Option<Cause>) = (Status::Held, None);
 
 #[test]
-fn moments_that_name_the_key_come_for_a_lock_that_derives_it() {
+fn triggers_that_name_the_key_fire_for_a_derived_key() {
     for scenario in ["stale-delete", "lost-release-reply"] {
-        let ran = run(scenario, Peculiarity::HashedKey);
-        for run in ran.runs() {
+        let outcome = run(scenario, Peculiarity::HashedKey);
+        for run in outcome.runs() {
             for property in [
                 Property::Exclusion,
                 Property::Lease,
@@ -132,13 +132,13 @@ fn moments_that_name_the_key_come_for_a_lock_that_derives_it() {
                 Property::Ownership,
                 Property::Progress,
             ] {
-                is_as(run, property, HELD);
+                assert_verdict(run, property, HELD);
             }
         }
     }
 }
 
-/// Each attempt shows which lock it was for, so the keys of two locks are told apart.
+/// Each attempt shows which lock it was for, which distinguishes the keys of two locks.
 #[test]
 fn eviction_finds_the_derived_key_of_one_of_two_locks() {
     let text = r#"
@@ -159,9 +159,9 @@ fn eviction_finds_the_derived_key_of_one_of_two_locks() {
         "#;
     let trial = Trial::from_toml(text).unwrap().seeds(0..5);
     let factory = UnusualLock::factory(Peculiarity::HashedKey);
-    let ran = trial.run_lock(&factory).unwrap();
+    let outcome = trial.run_lock(&factory).unwrap();
     let mut evicted = 0;
-    for run in ran.runs() {
+    for run in outcome.runs() {
         let mut names = [None, None];
         let mut attempts = std::collections::BTreeMap::new();
         for event in &run.history.events {
@@ -195,35 +195,35 @@ fn eviction_finds_the_derived_key_of_one_of_two_locks() {
 }
 
 #[test]
-fn value_that_waiters_keep_alive_is_starvation_and_the_story_names_their_command() {
+fn value_kept_alive_by_waiters_is_starvation() {
     for scenario in ["holder-crash", "lost-reply"] {
-        let ran = run(scenario, Peculiarity::WaiterProlongs);
-        for run in ran.runs() {
+        let outcome = run(scenario, Peculiarity::WaiterProlongs);
+        for run in outcome.runs() {
             let foreign = (Status::Violated, Some(Cause::ForeignRenewal));
-            is_as(run, Property::Progress, foreign);
+            assert_verdict(run, Property::Progress, foreign);
             let story = run.verdicts[&Property::Progress].story.join("\n");
             assert!(story.contains("GETEX of worker"), "{story}");
         }
     }
 }
 
-/// A waiter that only looks leaves the holder's life as it is.
+/// A waiter that only reads does not change the holder's expiry.
 #[test]
-fn value_that_nobody_prolongs_is_no_starvation() {
+fn value_that_expires_is_not_starvation() {
     for scenario in ["holder-crash", "lost-reply"] {
-        let ran = run(scenario, Peculiarity::UndeclaredKey);
-        for run in ran.runs() {
-            is_as(run, Property::Progress, HELD);
+        let outcome = run(scenario, Peculiarity::UndeclaredKey);
+        for run in outcome.runs() {
+            assert_verdict(run, Property::Progress, HELD);
         }
     }
 }
 
-/// The key keeps the others out for the rest of the lease, at every release.
+/// The key keeps the other clients out for the rest of the lease, after every release.
 #[test]
-fn release_that_leaves_the_key_costs_a_lease_at_each_handover() {
+fn release_that_leaves_the_key_delays_each_handover() {
     let handover_ms = |what| {
-        let ran = run("calm", what);
-        let latency = latency::from_history(&ran.runs()[0].history);
+        let outcome = run("calm", what);
+        let latency = latency::from_history(&outcome.runs()[0].history);
         latency[latency::HANDOVER].p50_us / 1_000
     };
     let (left, freed) = (
@@ -234,10 +234,10 @@ fn release_that_leaves_the_key_costs_a_lease_at_each_handover() {
 }
 
 #[test]
-fn key_that_a_script_changes_and_does_not_declare_is_told_once() {
+fn undeclared_key_is_recorded_once() {
     let undeclared = |what| {
-        let ran = run("calm", what);
-        let events = ran.runs()[0].history.events.clone();
+        let outcome = run("calm", what);
+        let events = outcome.runs()[0].history.events.clone();
         let keys = events.into_iter().filter_map(|event| match event.what {
             EventKind::UndeclaredKey { command, key, .. } => Some((command, key)),
             _ => None,
@@ -249,9 +249,9 @@ fn key_that_a_script_changes_and_does_not_declare_is_told_once() {
     assert_eq!(undeclared(Peculiarity::HashedKey), []);
 }
 
-/// The run is over while a client is inside. It is ended, and wakes nobody.
+/// The run ends while a client is in its section. The client is killed, and wakes no other client.
 #[test]
-fn client_that_sleeps_when_the_holder_was_cut_off_starves() {
+fn sleeping_client_starves_if_the_holder_is_killed() {
     let text = r#"
         name = "cut-off"
         summary = "The run is over while a client holds the lock."
@@ -266,23 +266,23 @@ fn client_that_sleeps_when_the_holder_was_cut_off_starves() {
         "#;
     let judged = |lock: &str| {
         let trial = Trial::from_toml(text).unwrap().seeds(0..3);
-        let ran = trial.run_lock(&LockFactory::built_in(find(lock).unwrap()));
-        ran.unwrap()
+        let outcome = trial.run_lock(&LockFactory::built_in(find(lock).unwrap()));
+        outcome.unwrap()
     };
     for run in judged("sleeps-until-notified").runs() {
         let slept = (Status::Violated, Some(Cause::LostWakeUp));
-        is_as(run, Property::Progress, slept);
+        assert_verdict(run, Property::Progress, slept);
     }
     for lock in ["signal-list", "set-nx-px", "watchdog", "pubsub"] {
         for run in judged(lock).runs() {
-            is_as(run, Property::Progress, HELD);
+            assert_verdict(run, Property::Progress, HELD);
         }
     }
 }
 
-/// Refusals are not passed over in silence, and who is never done is named.
+/// The verdict mentions the refusals, and names the client that never finishes.
 #[test]
-fn holder_that_is_never_done_is_named_where_progress_held() {
+fn endless_holder_is_named_although_progress_held() {
     let text = r#"
         name = "never-done"
         summary = "A section of many leases."
@@ -296,16 +296,16 @@ fn holder_that_is_never_done_is_named_where_progress_held() {
         min_grants = 1
         "#;
     let trial = Trial::from_toml(text).unwrap().seeds([1]);
-    let ran = trial.run_lock(&LockFactory::built_in(find("watchdog").unwrap()));
-    let ran = ran.unwrap();
-    let verdict = &ran.runs()[0].verdicts[&Property::Progress];
+    let outcome = trial.run_lock(&LockFactory::built_in(find("watchdog").unwrap()));
+    let outcome = outcome.unwrap();
+    let verdict = &outcome.runs()[0].verdicts[&Property::Progress];
     assert_eq!(verdict.status, Status::Held);
-    let said = verdict.story.join("\n");
+    let story = verdict.story.join("\n");
     for part in [
         "attempts were refused",
         "was not done when the run ended",
         "was prolonged",
     ] {
-        assert!(said.contains(part), "{said}");
+        assert!(story.contains(part), "{story}");
     }
 }

@@ -1,4 +1,5 @@
-//! Any valid scenario, every lock: no panic, no hang, no nonsense, and no false accusation.
+//! Property tests with arbitrary scenarios and every lock: no panic, no hang, no invalid history,
+//! and no false accusation.
 
 use std::path::Path;
 
@@ -12,7 +13,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestError, TestRunner};
 
 use super::determinism::bytes;
-use super::open_loop::account;
+use super::open_loop::tally;
 use super::simulation;
 
 fn simulate(scenario: &Scenario, lock: &str, seed: u64) -> History {
@@ -23,7 +24,7 @@ fn simulate(scenario: &Scenario, lock: &str, seed: u64) -> History {
         .history
 }
 
-/// A scenario and the lock that it is for.
+/// Generates a scenario and the lock that it is for.
 fn cell() -> impl Strategy<Value = (Scenario, &'static str)> {
     let all = LOCKS.iter().chain(MUTANTS);
     let all: Vec<(&str, usize)> = all.map(|lock| (lock.name, lock.nodes)).collect();
@@ -32,8 +33,8 @@ fn cell() -> impl Strategy<Value = (Scenario, &'static str)> {
     })
 }
 
-/// A lock of whom theory says that the service keeps its word whatever the network and the
-/// clients do, as long as no node forgets.
+/// Generates a scenario for a lock that is sound in theory, whatever the network and the clients
+/// do, as long as no node loses data.
 fn sound() -> impl Strategy<Value = (Scenario, &'static str)> {
     prop_oneof![Just("set-nx-px"), Just("redlock")].prop_flat_map(|name| {
         let nodes = find(name).unwrap().nodes;
@@ -43,7 +44,7 @@ fn sound() -> impl Strategy<Value = (Scenario, &'static str)> {
         )
             .prop_map(move |(mut scenario, persistence)| {
                 scenario.topology.persistence = persistence;
-                // Its tokens must be its own.
+                // Soundness requires that tokens are unique.
                 scenario.workload.seeds = Seeds::Different;
                 scenario
                     .faults
@@ -72,8 +73,8 @@ fn cases(count: u32) -> ProptestConfig {
     }
 }
 
-/// Runs `check` with scenarios, locks and seeds. What fails is made small, kept as a scenario file, and
-/// named together with the command that repeats it.
+/// Runs `check` with scenarios, locks and seeds. A failing case is shrunk, saved as a scenario
+/// file, and reported together with the command that repeats it.
 fn for_all(
     name: &str,
     cells: impl Strategy<Value = (Scenario, &'static str)>,
@@ -86,15 +87,15 @@ fn for_all(
     match outcome {
         Ok(()) => {}
         Err(TestError::Fail(reason, ((scenario, lock), seed))) => {
-            let command = keep(name, &scenario, lock, seed);
+            let command = save(name, &scenario, lock, seed);
             panic!("{reason}\n\nTo repeat it:\n  {command}\n");
         }
         Err(TestError::Abort(reason)) => panic!("{reason}"),
     }
 }
 
-/// Writes the scenario below the target directory, and returns the command that runs it.
-fn keep(name: &str, scenario: &Scenario, lock: &str, seed: u64) -> String {
+/// Writes the scenario to the target directory, and returns the command that runs it.
+fn save(name: &str, scenario: &Scenario, lock: &str, seed: u64) -> String {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("failed");
     std::fs::create_dir_all(&folder).unwrap();
     let file = folder.join(format!("{name}.toml"));
@@ -116,9 +117,9 @@ fn every_scenario_ends_in_a_verdict() {
             read.as_ref().err()
         );
         prop_assert_eq!(judge(&history).len(), Property::ALL.len());
-        if let Some(account) = account(&history) {
-            let known = account.asked_for.len() as u64 + account.unserved;
-            prop_assert_eq!(known, account.came, "{:?}", account);
+        if let Some(tally) = tally(&history) {
+            let known = tally.attempted.len() as u64 + tally.unserved;
+            prop_assert_eq!(known, tally.arrived, "{:?}", tally);
         }
         let second = bytes(&simulate(scenario, lock, seed));
         prop_assert!(first == second, "the second run differs");
@@ -127,7 +128,7 @@ fn every_scenario_ends_in_a_verdict() {
 }
 
 #[test]
-fn a_sound_lock_is_never_accused() {
+fn sound_lock_is_never_accused() {
     for_all("accused", sound(), |scenario, lock, seed| {
         let history = simulate(scenario, lock, seed);
         let verdicts = judge(&history);
@@ -143,10 +144,10 @@ fn a_sound_lock_is_never_accused() {
     });
 }
 
-/// Found by the property above, by thinking: the command that deletes the key on one slow node
-/// arrives when the other four have long let somebody else in. No lock was taken away by it.
+/// Found by analysis: the command that deletes the key on one slow node arrives long after the
+/// other four have granted the lock to another client. No lock is removed by it.
 #[test]
-fn a_quorum_that_lets_go_slowly_takes_nothing_away() {
+fn slow_release_on_one_node_is_not_a_foreign_removal() {
     let text = r#"
         name = "slow-node"
         summary = "Whatever one client and one of five nodes say to each other comes late."
@@ -161,17 +162,16 @@ fn a_quorum_that_lets_go_slowly_takes_nothing_away() {
         nodes = [4]
     "#;
     let trial = Trial::from_toml(text).unwrap().seeds(0..20);
-    let ran = trial.run_lock(&LockFactory::built_in(find("redlock").unwrap()));
-    let ran = ran.unwrap();
-    ran.assert_held(Property::Ownership);
-    ran.assert_held(Property::Lease);
+    let outcome = trial.run_lock(&LockFactory::built_in(find("redlock").unwrap()));
+    let outcome = outcome.unwrap();
+    outcome.assert_held(Property::Ownership);
+    outcome.assert_held(Property::Lease);
 }
 
-/// Found by the property above: a grant whose reply was held until its lease had run out says
-/// that it is worth nothing any more. When it was made cannot be told from that, so it does not
-/// make a victim of its holder.
+/// Found by the property above: a grant whose reply was held until its lease had expired reports no validity. That does
+/// not reveal when it was made, so its holder does not count as the victim of another client.
 #[test]
-fn a_grant_that_is_worth_nothing_proves_nothing_about_its_age() {
+fn grant_without_validity_has_an_unknown_age() {
     let text = r#"
         name = "held-grant"
         summary = "A grant arrives after its lease, while the successor is inside."
@@ -186,19 +186,17 @@ fn a_grant_that_is_worth_nothing_proves_nothing_about_its_age() {
         for = "1036ms"
     "#;
     let trial = Trial::from_toml(text).unwrap().seeds(0..60);
-    let ran = trial.run_lock(&LockFactory::built_in(find("set-nx-px").unwrap()));
-    ran.unwrap().assert_never_violated(Property::Ownership);
+    let outcome = trial.run_lock(&LockFactory::built_in(find("set-nx-px").unwrap()));
+    outcome.unwrap().assert_never_violated(Property::Ownership);
 }
 
-/// Found by a property test: the probe after the run takes the lock with a lock that renews itself, and
-/// that lock reports the loss of its lease. The probe is not one of the workers, so the report must not
-/// be in the history.
+/// Found by a property test: the probe after the run takes a lock that renews itself, and that lock reports the loss of
+/// its lease. The probe is not one of the workers, so the report must not be in the history.
 ///
-/// Here the buyer dies with the lock of key 1. The probe takes key 0, releases it, and has to wait for
-/// key 1. Meanwhile its lock renews key 0 in spite of the release, half a lease after the grant, and
-/// finds it gone.
+/// Here the client dies with the lock of key 1. The probe takes key 0, releases it, and has to wait for key 1. In the
+/// meantime its lock renews key 0 despite the release, half a lease after the grant, and finds it gone.
 #[test]
-fn a_probe_that_loses_its_own_lease_says_nothing() {
+fn lost_lease_of_the_probe_is_not_recorded() {
     let text = r#"
         name = "probe-lost"
         summary = "The limit ends the run while the only buyer has the lock."
@@ -225,12 +223,12 @@ fn a_probe_that_loses_its_own_lease_says_nothing() {
         "{:?}",
         read.as_ref().err()
     );
-    let told = |event: &Event| match event.what {
+    let belongs_to_probe = |event: &Event| match event.what {
         EventKind::Lost { worker, .. } | EventKind::Extended { worker, .. } => worker == 1,
         _ => false,
     };
-    assert!(!history.events.iter().any(told), "{history:#?}");
-    // Long enough for the renewal.
+    assert!(!history.events.iter().any(belongs_to_probe), "{history:#?}");
+    // The wait is long enough for the renewal.
     let waited = history.events.iter().filter_map(|event| match event.what {
         EventKind::Probe {
             granted: true,

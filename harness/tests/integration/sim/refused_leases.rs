@@ -1,4 +1,4 @@
-//! Locks that refuse the lease of the scenario.
+//! Locks that reject the lease of the scenario.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use picklock_harness::check::{Cause, Property, Status};
 use picklock_harness::trial::{Outcome, TrialRun};
 use picklock_impls::{Context, DynLock, Grant, Lock, LockError, Node, find};
 
-/// `set-nx-px` in which an acquisition may end before it begins.
+/// `set-nx-px` that rejects some leases with a definite error.
 struct RejectsLease {
     lock: Box<dyn DynLock>,
-    refuses: fn(Duration) -> bool,
+    rejects: fn(Duration) -> bool,
 }
 
 impl Lock for RejectsLease {
@@ -20,10 +20,10 @@ impl Lock for RejectsLease {
         ttl: Duration,
         wait: Duration,
     ) -> Result<Option<Grant>, LockError> {
-        match (self.refuses)(ttl) {
-            true => Err(LockError::BadCall("only what suits me".into())),
-            false => self.lock.acquire(key, ttl, wait).await,
+        if (self.rejects)(ttl) {
+            return Err(LockError::BadCall("only what suits me".into()));
         }
+        self.lock.acquire(key, ttl, wait).await
     }
 
     async fn extend(
@@ -40,7 +40,7 @@ impl Lock for RejectsLease {
     }
 }
 
-/// A lock that looks at the lease only when it has taken the key.
+/// A lock that checks the lease only after it has taken the key.
 struct LeavesKeys(Node);
 
 impl Lock for LeavesKeys {
@@ -73,10 +73,10 @@ impl Lock for LeavesKeys {
     }
 }
 
-fn choosy(scenario: &str, refuses: fn(Duration) -> bool) -> Outcome {
+fn run_rejecting(scenario: &str, rejects: fn(Duration) -> bool) -> Outcome {
     let build = move |nodes: Vec<Node>, context: Context| RejectsLease {
         lock: (find("set-nx-px").unwrap().build)(nodes, context),
-        refuses,
+        rejects,
     };
     let trial = Trial::scenario(scenario).unwrap().seeds(1..4);
     trial.run("choosy", 1, build).unwrap()
@@ -89,35 +89,35 @@ fn statuses(run: &TrialRun) -> Vec<Status> {
         .collect()
 }
 
-fn is_not_applicable_because(run: &TrialRun, said: &str) {
+fn is_not_applicable_because(run: &TrialRun, expected: &str) {
     let all = Property::ALL.map(|_| Status::NotApplicable);
     assert_eq!(statuses(run), all);
     let story = run.verdicts[&Property::Progress].story.join("\n");
-    assert_eq!(story, said);
+    assert_eq!(story, expected);
 }
 
 #[test]
-fn odd_lease_that_is_refused_with_a_definite_error_is_not_applicable() {
-    for run in choosy("fractional-lease", |ttl| ttl.subsec_millis() > 0).runs() {
-        let said = "the lock refuses a lease of 1500 ms, and grants one of 2000 ms: bad call: only what suits me";
-        is_not_applicable_because(run, said);
-        // It is not asked until the limit of the run.
+fn rejected_odd_lease_is_not_applicable() {
+    for run in run_rejecting("fractional-lease", |ttl| ttl.subsec_millis() > 0).runs() {
+        let expected = "the lock rejects a lease of 1500 ms, and grants one of 2000 ms: bad call: only what suits me";
+        is_not_applicable_because(run, expected);
+        // The run ends before its limit.
         assert!(run.history.events.last().unwrap().at_ns < 2_000_000_000);
     }
 }
 
-/// Also where faults wait for a holder that never comes.
+/// This also applies if faults wait for a holder that does not exist.
 #[test]
-fn short_lease_that_is_refused_is_not_applicable() {
-    for run in choosy("holder-crash", |ttl| ttl < Duration::from_secs(10)).runs() {
-        let said = "the lock refuses a lease of 1000 ms, and grants one of 30000 ms: bad call: only what suits me";
-        is_not_applicable_because(run, said);
+fn rejected_short_lease_is_not_applicable() {
+    for run in run_rejecting("holder-crash", |ttl| ttl < Duration::from_secs(10)).runs() {
+        let expected = "the lock rejects a lease of 1000 ms, and grants one of 30000 ms: bad call: only what suits me";
+        is_not_applicable_because(run, expected);
     }
 }
 
 /// A definite error promises that nothing has happened.
 #[test]
-fn lock_that_leaves_a_key_behind_as_it_refuses_is_not_excused() {
+fn rejection_that_leaves_a_key_is_not_excused() {
     let build = |nodes: Vec<Node>, _: Context| LeavesKeys(nodes.into_iter().next().unwrap());
     let trial = Trial::scenario("fractional-lease").unwrap().seeds(1..4);
     for run in trial.run("littering", 1, build).unwrap().runs() {
@@ -128,8 +128,8 @@ fn lock_that_leaves_a_key_behind_as_it_refuses_is_not_excused() {
 }
 
 #[test]
-fn lock_that_refuses_every_lease_makes_no_progress() {
-    for run in choosy("fractional-lease", |_| true).runs() {
+fn lock_that_rejects_every_lease_makes_no_progress() {
+    for run in run_rejecting("fractional-lease", |_| true).runs() {
         let progress = &run.verdicts[&Property::Progress];
         assert_eq!(progress.status, Status::Violated);
     }

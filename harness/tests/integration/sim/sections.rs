@@ -1,5 +1,5 @@
-//! What an application does in and around a section: sections that fail, locks that are taken twice, clients that end or give
-//! up.
+//! What an application does in and around a section: failing sections, repeated acquisition, and
+//! clients that end or cancel.
 
 use std::time::Duration;
 
@@ -31,9 +31,9 @@ fn failing_section_sells_nothing_and_is_released() {
                 continue;
             };
             failed += 1;
-            let sells = |what: &EventKind| matches!(what, EventKind::StockChanged { op: of, .. } if *of == op);
+            let sells = |what: &EventKind| matches!(what, EventKind::StockChanged { op: sold, .. } if *sold == op);
             assert_eq!(count(run, sells), 0);
-            let released = |what: &EventKind| matches!(what, EventKind::Released { worker: who, op: of, released: Some(true), .. } if (*who, *of) == (worker, op));
+            let released = |what: &EventKind| matches!(what, EventKind::Released { worker: by, op: released, released: Some(true), .. } if (*by, *released) == (worker, op));
             assert_eq!(count(run, released), 1);
         }
         assert!((1..=3).contains(&failed), "{failed} sections failed");
@@ -41,12 +41,12 @@ fn failing_section_sells_nothing_and_is_released() {
 }
 
 #[test]
-fn holder_takes_its_lock_twice_and_has_it_until_the_outermost_release() {
-    let ran = built_in("reentrant", "reentrant");
+fn reentrant_lock_is_held_until_the_outer_release() {
+    let outcome = built_in("reentrant", "reentrant");
     for property in [Property::Exclusion, Property::Lease, Property::Claims] {
-        ran.assert_held(property);
+        outcome.assert_held(property);
     }
-    for run in ran.runs() {
+    for run in outcome.runs() {
         let twice = |what: &EventKind| matches!(what, EventKind::Reentered { granted: true, .. });
         let back = |what: &EventKind| matches!(what, EventKind::InnerReleased { .. });
         assert!(count(run, twice) >= 4);
@@ -54,7 +54,7 @@ fn holder_takes_its_lock_twice_and_has_it_until_the_outermost_release() {
     }
 }
 
-/// `set-nx-px` that says that it can, and cannot.
+/// `set-nx-px` that declares reentrancy and does not support it.
 struct OverstatesFeatures(Box<dyn DynLock>);
 
 impl Lock for OverstatesFeatures {
@@ -77,36 +77,36 @@ impl Lock for OverstatesFeatures {
 }
 
 #[test]
-fn lock_that_calls_itself_reentrant_and_refuses_its_holder_is_not_applicable() {
+fn falsely_declared_reentrancy_is_not_applicable() {
     let trial = Trial::scenario("reentrant").unwrap().seeds([1]);
     let build = |nodes: Vec<Node>, context: Context| {
         OverstatesFeatures((find("set-nx-px").unwrap().build)(nodes, context))
     };
-    let ran = trial.run("boastful", 1, build).unwrap();
-    let progress = &ran.runs()[0].verdicts[&Property::Progress];
+    let outcome = trial.run("boastful", 1, build).unwrap();
+    let progress = &outcome.runs()[0].verdicts[&Property::Progress];
     assert_eq!(progress.status, Status::NotApplicable);
     let said = progress.story.join("\n");
     assert_eq!(said, "the lock does not offer re-entry by its holder");
 }
 
 #[test]
-fn client_that_ends_is_dead_once_and_asks_for_nothing_more() {
+fn ended_client_dies_once_and_sends_no_more_requests() {
     for run in built_in("watchdog", "ended-client").runs() {
         let died = |what: &EventKind| matches!(what, EventKind::WorkerDown { worker: 0, .. });
         assert_eq!(count(run, died), 1);
         let events = run.history.events.iter();
         let after = events.skip_while(|event| !died(&event.what)).skip(1);
-        let asks = |what: &EventKind| {
+        let requests = |what: &EventKind| {
             matches!(
                 what,
                 EventKind::Acquire { worker: 0, .. } | EventKind::Extended { worker: 0, .. }
             )
         };
-        assert_eq!(after.filter(|event| asks(&event.what)).count(), 0);
+        assert_eq!(after.filter(|event| requests(&event.what)).count(), 0);
     }
 }
 
-/// It never answers, whether or not it is told to give up.
+/// A lock that never answers, even if it receives `cancel`.
 struct NeverAnswers;
 
 impl Lock for NeverAnswers {
@@ -125,39 +125,40 @@ impl Lock for NeverAnswers {
 }
 
 #[test]
-fn cancel_that_is_never_answered_ends_its_client_and_nothing_is_held() {
+fn unanswered_cancel_hangs_and_kills_its_client() {
     let trial = Trial::scenario("cancel-waiting").unwrap().seeds([1]);
-    let ran = trial.run("deaf", 1, |_, _| NeverAnswers).unwrap();
-    let run = &ran.runs()[0];
+    let outcome = trial.run("deaf", 1, |_, _| NeverAnswers).unwrap();
+    let run = &outcome.runs()[0];
     for worker in 0..4 {
-        let of = |what: &EventKind| what.worker() == Some(worker);
-        let cancelled = |what: &EventKind| of(what) && matches!(what, EventKind::Cancel { .. });
+        let belongs = |what: &EventKind| what.worker() == Some(worker);
+        let cancelled =
+            |what: &EventKind| belongs(what) && matches!(what, EventKind::Cancel { .. });
         assert_eq!(count(run, cancelled), 1);
         let hung = |what: &EventKind| {
-            of(what)
+            belongs(what)
                 && matches!(what, EventKind::Misbehaved { kind: Misbehaviour::Hung, detail, .. } if detail.contains("`acquire`"))
         };
         assert_eq!(count(run, hung), 1);
-        let died = |what: &EventKind| of(what) && matches!(what, EventKind::WorkerDown { .. });
+        let died = |what: &EventKind| belongs(what) && matches!(what, EventKind::WorkerDown { .. });
         assert_eq!(count(run, died), 1);
     }
     let is_held = |property: &Property| run.verdicts[property].status == Status::Held;
     assert!(!Property::ALL.iter().any(is_held));
 }
 
-/// Neither is the machine's fault, nor the scenario's.
+/// This is neither a fault of the machine nor of the scenario.
 #[test]
-fn thread_of_a_simulated_client_cannot_be_blocked_and_that_is_said() {
+fn blocked_thread_is_not_applicable_in_the_simulation() {
     let mut scenario = catalog::named("blocked-loop").unwrap();
     scenario.faults[0] = serde_json::from_value(serde_json::json!({
         "kind": "pause-task", "scope": "thread", "when": { "on": "stock-read" }, "for": "1.5ttl"
     }))
     .unwrap();
     let lock = LockFactory::built_in(find("set-nx-px").unwrap());
-    let ran = Trial::of_scenario(scenario).seeds([1]).run_lock(&lock);
-    let ran = ran.unwrap();
-    let exclusion = &ran.runs()[0].verdicts[&Property::Exclusion];
+    let outcome = Trial::from_scenario(scenario).seeds([1]).run_lock(&lock);
+    let outcome = outcome.unwrap();
+    let exclusion = &outcome.runs()[0].verdicts[&Property::Exclusion];
     assert_eq!(exclusion.status, Status::NotApplicable);
-    let said = exclusion.story.join("\n");
-    assert_eq!(said, "the lock does not offer a blocked thread");
+    let story = exclusion.story.join("\n");
+    assert_eq!(story, "the lock does not offer a blocked thread");
 }

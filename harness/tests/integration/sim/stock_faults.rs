@@ -1,4 +1,4 @@
-//! What a right lock does not prevent: writes, commits and readings that go wrong outside of it.
+//! Faults that a correct lock cannot prevent: writes, commits and reads that go wrong outside the lock.
 
 use picklock_harness::Trial;
 use picklock_harness::check::{Cause, Property, Responsible};
@@ -13,37 +13,37 @@ const SCENARIOS: [(&str, Cause); 4] = [
     ("stale-read", Cause::StaleRead),
 ];
 
-/// The catalog keeps the stock in the driver.
+/// The catalog keeps the stock in the driver; this test keeps it in Redis.
 #[test]
-fn stock_in_redis_is_spoilt_by_the_same_cause() {
+fn stock_in_redis_is_damaged_by_the_same_cause() {
     for (name, cause) in SCENARIOS {
         let mut scenario = catalog::named(name).unwrap();
         scenario.workload.stock_in = StockPlace::Redis;
-        let trial = Trial::of_scenario(scenario).seeds(0..5);
-        let ran = trial.run_lock(&LockFactory::built_in(find("set-nx-px").unwrap()));
-        let ran = ran.unwrap();
-        ran.assert_violated(Property::Resource, cause);
+        let trial = Trial::from_scenario(scenario).seeds(0..5);
+        let outcome = trial.run_lock(&LockFactory::built_in(find("set-nx-px").unwrap()));
+        let outcome = outcome.unwrap();
+        outcome.assert_violated(Property::Resource, cause);
         for property in [Property::Exclusion, Property::Lease, Property::Ownership] {
-            ran.assert_held(property);
+            outcome.assert_held(property);
         }
         let trial = trial.run_lock(&LockFactory::built_in(find("fenced").unwrap()));
         trial.unwrap().assert_as_expected();
     }
 }
 
-/// Every buyer is let in at once: the accesses would have spoilt the stock without the fault.
+/// All clients enter at the same time, so their accesses would damage the stock without the fault, too.
 #[test]
-fn stock_that_the_lock_has_spoilt_is_the_locks_in_every_scenario() {
+fn damage_by_the_lock_is_never_blamed_on_the_stock() {
     let no_lock = MUTANTS.iter().find(|mutant| mutant.name == "no-lock");
     let no_lock = LockFactory::built_in(no_lock.unwrap());
     for (name, _) in SCENARIOS {
-        let ran = Trial::scenario(name)
+        let outcome = Trial::scenario(name)
             .unwrap()
             .seeds(0..20)
             .run_lock(&no_lock);
-        let ran = ran.unwrap();
-        assert!(ran.violation(Property::Resource).is_some(), "{name}");
-        for run in ran.runs() {
+        let outcome = outcome.unwrap();
+        assert!(outcome.violation(Property::Resource).is_some(), "{name}");
+        for run in outcome.runs() {
             let cause = run.verdicts[&Property::Resource].cause;
             let blamed = cause.map(Cause::responsible);
             let is_outside = matches!(
@@ -55,9 +55,9 @@ fn stock_that_the_lock_has_spoilt_is_the_locks_in_every_scenario() {
     }
 }
 
-/// It freezes for longer than its lease, is told of the loss when it wakes, and its failure path writes.
+/// The holder freezes for longer than its lease, receives the report of the loss when it continues, and writes anyway.
 #[test]
-fn holder_that_writes_although_it_was_told_of_the_loss_is_blamed_for_it() {
+fn write_after_a_loss_report_is_an_unchecked_write() {
     let mut scenario = catalog::named("gc-pause").unwrap();
     let pause = scenario.faults[0].clone();
     let unchecked = catalog::named("unchecked-write").unwrap();
@@ -65,30 +65,30 @@ fn holder_that_writes_although_it_was_told_of_the_loss_is_blamed_for_it() {
     unchecked.when = pause.when.clone();
     unchecked.duration = Some("3ttl".parse().unwrap());
     scenario.faults.push(unchecked);
-    let ran = Trial::of_scenario(scenario).seeds(0..5);
-    let ran = ran.run_lock(&LockFactory::built_in(find("watchdog").unwrap()));
-    let ran = ran.unwrap();
-    ran.assert_violated(Property::Resource, Cause::UncheckedWrite);
-    ran.assert_violated(Property::Exclusion, Cause::OutlivedLease);
-    ran.assert_held(Property::Lease);
+    let outcome = Trial::from_scenario(scenario).seeds(0..5);
+    let outcome = outcome.run_lock(&LockFactory::built_in(find("watchdog").unwrap()));
+    let outcome = outcome.unwrap();
+    outcome.assert_violated(Property::Resource, Cause::UncheckedWrite);
+    outcome.assert_violated(Property::Exclusion, Cause::OutlivedLease);
+    outcome.assert_held(Property::Lease);
 }
 
-/// The client waits for its answer, as in Kleppmann's picture. The write stays under way until the most patient
-/// waiter has come, which looks again a lease after it last looked.
+/// The client waits for its reply, as in Kleppmann's figure. The write stays in transit until even
+/// the waiter with the longest retry interval, one lease, has the lock.
 #[test]
-fn late_write_that_is_waited_for_spoils_the_stock_of_locks_that_do_not_renew() {
+fn late_write_damages_the_stock_unless_the_lock_renews() {
     let mut scenario = catalog::named("late-write").unwrap();
     scenario.workload.command_timeout = "3ttl".parse().unwrap();
     scenario.faults[0].duration = Some("2.5ttl".parse().unwrap());
-    let trial = Trial::of_scenario(scenario).seeds(0..5);
+    let trial = Trial::from_scenario(scenario).seeds(0..5);
     for lock in LOCKS {
-        let ran = trial.run_lock(&LockFactory::built_in(lock)).unwrap();
-        ran.assert_held(Property::Lease);
+        let outcome = trial.run_lock(&LockFactory::built_in(lock)).unwrap();
+        outcome.assert_held(Property::Lease);
         if matches!(lock.name, "watchdog" | "redlock-renewing" | "fenced") {
-            ran.assert_held(Property::Resource);
+            outcome.assert_held(Property::Resource);
         } else {
-            ran.assert_violated(Property::Resource, Cause::LateWrite);
-            ran.assert_violated(Property::Exclusion, Cause::OutlivedLease);
+            outcome.assert_violated(Property::Resource, Cause::LateWrite);
+            outcome.assert_violated(Property::Exclusion, Cause::OutlivedLease);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Moments that mean the command which takes the lock, however the lock goes about it.
+//! Triggers for the command that takes the lock, independent of how the lock takes it.
 
 use picklock_harness::history::{EventKind, KeyChange};
 use picklock_harness::sim::{LockFactory, run};
@@ -8,23 +8,23 @@ use picklock_scenarios::Scenario;
 use super::actor::{Actor, Seen, play};
 use super::simulation;
 
-/// Resets the connection at the reply to the command by which worker 0 takes the lock.
+/// Resets the connection at the reply to the command with which worker 0 takes the lock.
 const CUT: &str = "[[fault]]\nkind = \"cut\"\nwhen = { on = \"reply\", worker = 0, takes = true }";
 
-/// Worker 0 gives these commands, one after the other.
-fn asked(commands: &'static [&'static str]) -> Seen {
+/// Lets worker 0 send these commands one after the other.
+fn play_commands(commands: &'static [&'static str]) -> Seen {
     play(1, CUT, move |actor: Actor| async move {
         if actor.role == 0 {
             for command in commands {
-                actor.ask(command).await;
+                actor.send(command).await;
             }
         }
     })
 }
 
 #[test]
-fn looking_is_not_taking() {
-    let seen = asked(&[
+fn reading_the_key_does_not_take_the_lock() {
+    let seen = play_commands(&[
         "GET picklock:stock:0000",
         "SET picklock:stock:0000 mine NX PX 1000",
         "GET picklock:stock:0000",
@@ -35,16 +35,16 @@ fn looking_is_not_taking() {
 }
 
 #[test]
-fn a_command_that_found_the_lock_taken_did_not_take_it() {
+fn command_that_finds_the_lock_taken_does_not_take_it() {
     let seen = play(1, CUT, |actor| async move {
         if actor.role == 1 {
-            actor.ask("SET picklock:stock:0000 theirs PX 100").await;
+            actor.send("SET picklock:stock:0000 theirs PX 100").await;
         }
         if actor.role == 0 {
             actor.at(10).await;
-            actor.ask("SETNX picklock:stock:0000 mine").await;
-            actor.ask("PEXPIRE picklock:stock:0000 100").await;
-            actor.ask("GETSET picklock:stock:0000 mine").await;
+            actor.send("SETNX picklock:stock:0000 mine").await;
+            actor.send("PEXPIRE picklock:stock:0000 100").await;
+            actor.send("GETSET picklock:stock:0000 mine").await;
         }
     });
     seen.when(0, "SETNX picklock:stock:0000 mine -> 0");
@@ -53,25 +53,25 @@ fn a_command_that_found_the_lock_taken_did_not_take_it() {
 }
 
 #[test]
-fn a_key_with_a_prefix_is_the_locks() {
-    let seen = asked(&[
+fn key_with_a_prefix_belongs_to_the_lock() {
+    let seen = play_commands(&[
         "SET other mine",
         "EVAL return(redis.call('get',KEYS[1])) 1 lock:picklock:stock:0000",
         "EVAL return(redis.call('set',KEYS[1],ARGV[1],'px',900)) 1 lock:picklock:stock:0000 me",
     ]);
-    let told: Vec<bool> = (seen.by(0).iter())
+    let resets: Vec<bool> = (seen.by(0).iter())
         .map(|(_, text)| text.ends_with("-> reset"))
         .collect();
-    assert_eq!(told, [false, false, true]);
+    assert_eq!(resets, [false, false, true]);
 }
 
 #[test]
-fn a_transaction_takes_when_it_is_executed() {
+fn transaction_takes_the_lock_at_its_execution() {
     let seen = play(1, CUT, |actor| async move {
         if actor.role == 0 {
-            actor.ask("WATCH picklock:stock:0000").await;
+            actor.send("WATCH picklock:stock:0000").await;
             actor.transact(&["SETNX picklock:stock:0000 me"]).await;
-            actor.ask("GET picklock:stock:0000").await;
+            actor.send("GET picklock:stock:0000").await;
         }
     });
     seen.when(0, "WATCH picklock:stock:0000 -> OK");
@@ -79,12 +79,12 @@ fn a_transaction_takes_when_it_is_executed() {
     seen.when(0, "GET picklock:stock:0000 -> me");
 }
 
-/// The second client of `getset` finds an old value, looks at it, and then takes the lock over.
+/// The second client of `getset` finds an old value, reads it, and then takes over the lock.
 #[test]
-fn a_takeover_is_struck_at_its_second_step() {
+fn takeover_triggers_at_its_second_step() {
     let scenario = r#"
 name = "takeover"
-summary = "The holder dies, and so does the one who takes over, at that moment."
+summary = "The holder dies, and so does its successor when it takes over."
 [workload]
 workers = 2
 start = "one-first"
@@ -114,5 +114,5 @@ min_grants = 2
             _ => {}
         }
     }
-    panic!("the second fault never struck: {:#?}", history.events);
+    panic!("the second fault never fired: {:#?}", history.events);
 }

@@ -1,4 +1,4 @@
-//! Locks that cannot be simulated, or that fail: named, with their worker, and never a hang.
+//! Locks that cannot be simulated or that fail. They are named together with their worker, and never cause a hang.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,13 +12,13 @@ use picklock_scenarios::{Scenario, catalog};
 
 use super::{simulate, simulation};
 
-/// What the client of a troublesome lock does when it shall acquire.
+/// The action of a failing lock's client when it is to acquire.
 type Action = fn(&mut Node) -> futures_util::future::LocalBoxFuture<'_, ()>;
 
-/// A lock whose first client does something once, and whose others never get the lock.
+/// A lock whose first client performs an action once, and whose other clients never acquire.
 struct FailingLock {
     redis: Node,
-    deed: Option<Action>,
+    action: Option<Action>,
 }
 
 impl Lock for FailingLock {
@@ -28,8 +28,8 @@ impl Lock for FailingLock {
         _: Duration,
         _: Duration,
     ) -> Result<Option<Grant>, LockError> {
-        if let Some(deed) = self.deed.take() {
-            deed(&mut self.redis).await;
+        if let Some(action) = self.action.take() {
+            action(&mut self.redis).await;
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
         Ok(None)
@@ -49,14 +49,14 @@ impl Lock for FailingLock {
     }
 }
 
-/// Only worker 0 does it.
-fn troublesome(deed: Action) -> Simulation {
+/// Creates a simulation in which only worker 0 performs the action.
+fn failing(action: Action) -> Simulation {
     let made = AtomicUsize::new(0);
     let lock = LockFactory::new("troublesome", 1, move |nodes: Vec<Node>, _: Context| {
         let first = made.fetch_add(1, Ordering::Relaxed) == 0;
         FailingLock {
             redis: nodes.into_iter().next().unwrap(),
-            deed: first.then_some(deed),
+            action: first.then_some(action),
         }
     });
     let mut scenario = catalog::named("calm").unwrap();
@@ -64,8 +64,8 @@ fn troublesome(deed: Action) -> Simulation {
     simulation(scenario, &lock, 1)
 }
 
-/// Why worker 0 went down by itself.
-fn worker_stderr(history: &History) -> String {
+/// Returns why worker 0 exited on its own.
+fn exit_reason(history: &History) -> String {
     let downs = history.events.iter().filter_map(|event| match &event.what {
         EventKind::WorkerDown {
             worker: 0,
@@ -77,7 +77,7 @@ fn worker_stderr(history: &History) -> String {
     });
     let downs: Vec<String> = downs.collect();
     assert_eq!(downs.len(), 1, "{downs:?}");
-    // The others went on until the end.
+    // The other workers continued until the end.
     let end = history.events.last().unwrap();
     assert!(matches!(
         end.what,
@@ -89,10 +89,10 @@ fn worker_stderr(history: &History) -> String {
     downs.into_iter().next().unwrap()
 }
 
-/// A lock that never sends a command, and lets everybody in.
-struct Silent(u64);
+/// A lock that never sends a command, and grants every request.
+struct SendsNothing(u64);
 
-impl Lock for Silent {
+impl Lock for SendsNothing {
     async fn acquire(
         &mut self,
         _: &str,
@@ -121,15 +121,15 @@ impl Lock for Silent {
     }
 }
 
-/// It may use other servers, so not even what it did wrong says anything about it.
+/// The lock may use other servers, so even its violations prove nothing.
 #[test]
-fn who_sends_no_command_is_not_judged() {
-    let lock = LockFactory::new("silent", 1, |_: Vec<Node>, _: Context| Silent(0));
+fn lock_without_commands_is_inconclusive() {
+    let lock = LockFactory::new("silent", 1, |_: Vec<Node>, _: Context| SendsNothing(0));
     let history = simulate("calm", &lock, 1);
-    let told = history.events.iter().filter(|event| {
+    let grants = history.events.iter().filter(|event| {
         matches!(&event.what, EventKind::GrantWithoutCommand { nodes, .. } if nodes == &["sim://node-0"])
     });
-    assert_eq!(told.count(), history.header.workers, "each worker once");
+    assert_eq!(grants.count(), history.header.workers, "each worker once");
     for (property, verdict) in judge(&history) {
         assert_eq!(verdict.status, Status::Unknown, "{property:?}");
         let story = verdict.story.join(" ");
@@ -141,7 +141,7 @@ fn who_sends_no_command_is_not_judged() {
 }
 
 #[test]
-fn who_spins_without_letting_time_pass_is_stuck() {
+fn lock_that_never_lets_time_pass_is_stuck() {
     let spin: Action = |_| {
         Box::pin(async {
             loop {
@@ -149,16 +149,16 @@ fn who_spins_without_letting_time_pass_is_stuck() {
             }
         })
     };
-    let words = worker_stderr(&run(troublesome(spin)).unwrap().history);
-    assert!(words.starts_with("stuck: took 100000 turns"), "{words}");
+    let reason = exit_reason(&run(failing(spin)).unwrap().history);
+    assert!(reason.starts_with("stuck: took 100000 turns"), "{reason}");
 }
 
 #[test]
-fn who_waits_for_ever_is_hung() {
+fn lock_that_never_answers_is_hung() {
     let wait: Action = |_| Box::pin(std::future::pending());
-    let history = run(troublesome(wait)).unwrap().history;
+    let history = run(failing(wait)).unwrap().history;
     assert_eq!(
-        worker_stderr(&history),
+        exit_reason(&history),
         "no answer to `acquire` within 14.0 s"
     );
     let hung = |what: &EventKind| {
@@ -175,13 +175,13 @@ fn who_waits_for_ever_is_hung() {
 }
 
 #[test]
-fn who_panics_is_quoted() {
+fn panic_message_is_recorded() {
     let panic: Action = |_| Box::pin(async { panic!("the vault is open") });
-    let words = worker_stderr(&run(troublesome(panic)).unwrap().history);
-    assert_eq!(words, "panicked: the vault is open");
+    let reason = exit_reason(&run(failing(panic)).unwrap().history);
+    assert_eq!(reason, "panicked: the vault is open");
 }
 
-/// Blocks the thread in so many turns.
+/// Blocks the thread during `turns` turns.
 async fn sleep_in_turns(turns: u32) {
     for _ in 0..turns {
         #[expect(
@@ -194,34 +194,34 @@ async fn sleep_in_turns(turns: u32) {
 }
 
 #[test]
-fn who_really_sleeps_is_refused() {
+fn blocking_sleep_is_rejected() {
     let sleep: Action = |_| Box::pin(sleep_in_turns(3));
-    let words = worker_stderr(&run(troublesome(sleep)).unwrap().history);
-    // Measured with the kernel's ticks, which are some milliseconds apart.
-    assert!(words.starts_with("refused: it slept for 2"), "{words}");
+    let reason = exit_reason(&run(failing(sleep)).unwrap().history);
+    // Measured in kernel ticks, which are some milliseconds apart.
+    assert!(reason.starts_with("refused: slept for 2"), "{reason}");
 }
 
-/// A busy machine holds a thread up now and then: it waits for the disk, or for another thread.
+/// On a busy machine a thread sometimes waits for the disk or for another thread.
 #[test]
-fn who_is_held_up_twice_is_not_accused() {
+fn two_blocking_turns_are_accepted() {
     let sleep: Action = |_| Box::pin(sleep_in_turns(2));
-    let history = run(troublesome(sleep)).unwrap().history;
-    assert_eq!(accused(&history), [] as [&EventKind; 0]);
+    let history = run(failing(sleep)).unwrap().history;
+    assert_eq!(accusations(&history), [] as [&EventKind; 0]);
 }
 
-/// What is held against a worker.
-fn accused(history: &History) -> Vec<&EventKind> {
+/// Returns the events that accuse a worker.
+fn accusations(history: &History) -> Vec<&EventKind> {
     let events = history.events.iter().map(|event| &event.what);
-    let accused = |what: &&EventKind| {
+    let accusations = |what: &&EventKind| {
         matches!(
             what,
             EventKind::WorkerDown { .. } | EventKind::Misbehaved { .. }
         )
     };
-    events.filter(accused).collect()
+    events.filter(accusations).collect()
 }
 
-/// Keeps every processor busy until it is dropped.
+/// Keeps every CPU busy until it is dropped.
 struct Load(Arc<AtomicBool>);
 
 impl Load {
@@ -246,7 +246,7 @@ impl Drop for Load {
     }
 }
 
-/// Works hard for a while, without sleeping.
+/// Computes for a while without sleeping.
 fn work_hard(_: &mut Node) -> futures_util::future::LocalBoxFuture<'_, ()> {
     Box::pin(async {
         let mut sum = 0u64;
@@ -257,15 +257,15 @@ fn work_hard(_: &mut Node) -> futures_util::future::LocalBoxFuture<'_, ()> {
 }
 
 #[test]
-fn who_works_hard_on_a_busy_machine_is_not_accused() {
+fn long_computation_on_a_busy_machine_is_accepted() {
     let _load = Load::begin();
-    let history = run(troublesome(work_hard)).unwrap().history;
-    assert_eq!(accused(&history), [] as [&EventKind; 0]);
+    let history = run(failing(work_hard)).unwrap().history;
+    assert_eq!(accusations(&history), [] as [&EventKind; 0]);
 }
 
 #[test]
-fn who_loops_without_giving_way_is_an_error_and_no_hang() {
-    // A thread that does not give way cannot be ended from outside.
+fn endless_loop_is_an_error() {
+    // A thread that does not yield cannot be stopped from outside.
     static OVER: AtomicBool = AtomicBool::new(false);
     let endless: Action = |_| {
         Box::pin(async {
@@ -275,20 +275,20 @@ fn who_loops_without_giving_way_is_an_error_and_no_hang() {
         })
     };
     let patience = Duration::from_millis(300);
-    let ran = run_with_patience(troublesome(endless), patience);
+    let result = run_with_patience(failing(endless), patience);
     OVER.store(true, Ordering::Relaxed);
-    let error = ran.unwrap_err();
+    let error = result.unwrap_err();
     assert!(
         matches!(error, SimError::Stuck { worker: 0, .. }),
         "{error:?}"
     );
-    insta::assert_snapshot!(error, @"stuck: worker 0 has not given way for 0.3 s of real time; a lock that loops or blocks without ever reaching an `.await` cannot be simulated");
+    insta::assert_snapshot!(error, @"stuck: worker 0 has not yielded for 0.3 s of real time; a lock that loops or blocks without ever reaching an `.await` cannot be simulated");
 }
 
 #[test]
-fn the_limit_ends_a_run_that_makes_no_progress() {
+fn limit_ends_a_run_without_progress() {
     let nothing: Action = |_| Box::pin(async {});
-    let history = run(troublesome(nothing)).unwrap().history;
+    let history = run(failing(nothing)).unwrap().history;
     let end = history.events.last().unwrap();
     assert!(matches!(
         end.what,
@@ -304,14 +304,14 @@ fn the_limit_ends_a_run_that_makes_no_progress() {
 }
 
 #[test]
-fn a_command_that_the_model_does_not_know_makes_the_run_unknown() {
-    let ask: Action = |redis| {
+fn unknown_command_makes_the_run_inconclusive() {
+    let send_unknown: Action = |redis| {
         Box::pin(async {
             let answer: Result<(), _> = redis::cmd("MAKECOFFEE").query_async(redis).await;
             answer.unwrap_err();
         })
     };
-    let history = run(troublesome(ask)).unwrap().history;
+    let history = run(failing(send_unknown)).unwrap().history;
     for (property, verdict) in judge(&history) {
         if property == Property::Progress {
             continue;
@@ -329,12 +329,12 @@ fn a_command_that_the_model_does_not_know_makes_the_run_unknown() {
     }
 }
 
-/// A dead lock's client that probes is dead as well: nothing is known about progress.
+/// The client of the probe panics as well, so progress is unknown.
 #[test]
-fn a_lock_that_always_panics_is_no_success() {
+fn lock_that_always_panics_holds_nothing() {
     let lock = LockFactory::new("panics", 1, |nodes: Vec<Node>, _: Context| FailingLock {
         redis: nodes.into_iter().next().unwrap(),
-        deed: Some(|_| Box::pin(async { panic!("always") })),
+        action: Some(|_| Box::pin(async { panic!("always") })),
     });
     let history = simulate("calm", &lock, 1);
     for (property, verdict) in judge(&history) {
@@ -342,10 +342,10 @@ fn a_lock_that_always_panics_is_no_success() {
     }
 }
 
-/// A backend in which a fault never strikes says so.
+/// A run in which a fault never fires is inconclusive.
 #[test]
-fn a_fault_that_never_struck_is_no_success() {
-    let text = "name = \"never\"\nsummary = \"Its moment does not come.\"\n\
+fn fault_that_never_fires_is_inconclusive() {
+    let text = "name = \"never\"\nsummary = \"Its trigger never fires.\"\n\
                 [[fault]]\nkind = \"cut\"\nwhen = { on = \"request\", command = \"FLUSHALL\" }";
     let scenario = Scenario::parse(text, "the test").unwrap();
     let lock = LockFactory::built_in(find("set-nx-px").unwrap());

@@ -1,4 +1,4 @@
-//! What a fault has done is undone, however it ends; and a fault that never ends has no end.
+//! The effects of a fault are undone however it ends, and a fault that never ends is not undone.
 
 use picklock_harness::check::{Property, Status, Verdict, judge};
 use picklock_harness::history::{EventKind, History};
@@ -116,7 +116,7 @@ fn simulate(text: &str) -> History {
     run(simulation(scenario, &lock, 2)).unwrap().history
 }
 
-/// When each fault of this kind began and ended, nanoseconds.
+/// Returns when each fault of this kind began and ended, in nanoseconds.
 fn spans(history: &History, kind: &str) -> Vec<(u64, Option<u64>)> {
     let began = history.events.iter().filter_map(|event| match &event.what {
         EventKind::FaultBegan { id, fault, .. } if fault == kind => Some((event.at_ns, *id)),
@@ -131,9 +131,9 @@ fn spans(history: &History, kind: &str) -> Vec<(u64, Option<u64>)> {
 }
 
 fn missed(history: &History, kind: &str) -> usize {
-    let of_it = |what: &EventKind| matches!(what, EventKind::FaultMissed { fault, optional: true, .. } if fault == kind);
+    let is_it = |what: &EventKind| matches!(what, EventKind::FaultMissed { fault, optional: true, .. } if fault == kind);
     let events = history.events.iter();
-    events.filter(|event| of_it(&event.what)).count()
+    events.filter(|event| is_it(&event.what)).count()
 }
 
 fn progress(history: &History) -> Verdict {
@@ -141,7 +141,7 @@ fn progress(history: &History) -> Verdict {
 }
 
 #[test]
-fn a_worker_that_was_frozen_in_vain_continues_at_once() {
+fn worker_continues_if_its_freeze_fails_midway() {
     let history = simulate(HALF_FROZEN_CLIENTS);
     let [(began_ns, ended_ns)] = spans(&history, "pause-client")[..] else {
         panic!("one pause was planned");
@@ -158,7 +158,7 @@ fn a_worker_that_was_frozen_in_vain_continues_at_once() {
 
 /// The end of the shorter pause does not end the longer one.
 #[test]
-fn a_worker_that_is_frozen_twice_continues_with_the_later_end() {
+fn worker_frozen_twice_continues_at_the_later_end() {
     let history = simulate(FROZEN_TWICE);
     let [(_, Some(late_ns)), (_, Some(early_ns))] = spans(&history, "pause-client")[..] else {
         panic!("both pauses end");
@@ -176,7 +176,7 @@ fn a_worker_that_is_frozen_twice_continues_with_the_later_end() {
 }
 
 #[test]
-fn a_node_that_was_frozen_in_vain_continues_at_once() {
+fn node_continues_if_its_pause_fails_midway() {
     let history = simulate(HALF_FROZEN_NODES);
     let [(began_ns, ended_ns)] = spans(&history, "pause-node")[..] else {
         panic!("one pause was planned");
@@ -187,7 +187,7 @@ fn a_node_that_was_frozen_in_vain_continues_at_once() {
 }
 
 #[test]
-fn a_worker_that_was_killed_in_vain_is_started_again() {
+fn worker_restarts_if_its_kill_fails_midway() {
     let history = simulate(HALF_KILLED);
     assert_eq!(missed(&history, "crash-client"), 1);
     let restarted = history.events.iter().any(|event| {
@@ -200,7 +200,7 @@ fn a_worker_that_was_killed_in_vain_is_started_again() {
         )
     });
     assert!(restarted);
-    // The first kill struck, and never ends.
+    // The first kill took effect and never ends.
     let ends: Vec<bool> = spans(&history, "crash-client")
         .into_iter()
         .map(|(_, ended_ns)| ended_ns.is_some())
@@ -209,16 +209,16 @@ fn a_worker_that_was_killed_in_vain_is_started_again() {
 }
 
 #[test]
-fn a_fault_that_never_ends_has_no_end_and_excuses_the_lock() {
+fn endless_fault_has_no_end_and_excuses_the_lock() {
     let history = simulate(DEAD_NODE);
     assert!(matches!(spans(&history, "crash-node")[..], [(_, None)]));
     let verdict = progress(&history);
     assert_eq!(verdict.status, Status::Unknown, "{:?}", verdict.story);
 }
 
-/// The network stays cut when the run ends: what it holds back never arrives.
+/// The partition lasts until the end of the run, so the frames that it holds back never arrive.
 #[test]
-fn what_a_network_holds_back_for_good_never_arrives() {
+fn frames_behind_an_endless_partition_never_arrive() {
     let history = super::simulate(
         "partition-minority",
         &LockFactory::built_in(find("redlock").unwrap()),
@@ -234,9 +234,9 @@ fn what_a_network_holds_back_for_good_never_arrives() {
     );
 }
 
-/// The backend says before the run what it cannot do.
+/// The backend declares before the run which faults it does not offer.
 #[test]
-fn what_the_backend_cannot_do_is_said_when_the_run_begins() {
+fn unsupported_fault_is_recorded_at_the_start() {
     let text = r#"
 name = "no-sentinels"
 summary = "A failover by Sentinels, which the simulation does not have."
