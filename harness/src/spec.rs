@@ -11,14 +11,12 @@ use std::time::Duration;
 use picklock_scenarios::{BackendName, LeaseDuration, Scenario, ScenarioError};
 
 use crate::adapter::worker_command::WorkerCommand;
+use crate::check::NOTABLE_DELAY;
 use crate::clock::millis;
 use crate::external_servers::{DEFAULT_PREFIX, ExternalServers};
 use crate::model::ServerVersion;
 use crate::named_server::NamedServer;
 
-/// The shortest time that matters where the machine was late, as a fraction of the lease: as long as
-/// Redlock waits for a node.
-const PART_OF_LEASE: u32 = 10;
 
 /// What is run, complete: the same specification in the simulation gives the same history. Driver,
 /// nemesis and backends read it, and everything that follows from it, from this one value.
@@ -251,7 +249,7 @@ impl RunSpec {
 
     /// The shortest time that matters where the machine was late.
     pub fn shortest_delay(&self) -> Duration {
-        self.ttl() / PART_OF_LEASE
+        self.ttl() / NOTABLE_DELAY.divisor
     }
 
     /// How long a client's command waits for an answer before it fails.

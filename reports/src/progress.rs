@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use picklock_verdicts::assemble::trouble_in_words;
+use picklock_verdicts::check::describe_incident;
 use picklock_verdicts::history::{EndedBy, Event, EventKind, Misbehaviour};
 
 use crate::escape::visible;
@@ -97,12 +97,6 @@ fn words(what: &EventKind) -> Option<String> {
         EventKind::FaultMissed { fault, reason, .. } => {
             format!("fault {fault} never struck: {reason}")
         }
-        EventKind::FreezeBreach { worker, .. } => format!(
-            "worker {worker} went on although it was frozen or dead: the lock is in another process"
-        ),
-        EventKind::GrantWithoutCommand { worker, .. } => format!(
-            "worker {worker} got the lock without a command: the lock does not use the servers that it was given"
-        ),
         EventKind::KeyLeft {
             node, ttl_ms: -1, ..
         } => format!("node {node} still has the lock's key, and it never expires"),
@@ -110,7 +104,7 @@ fn words(what: &EventKind) -> Option<String> {
         EventKind::NotOffered { .. } | EventKind::UndeclaredKey { .. } => return None,
         EventKind::HarnessStalled { late_ms } if *late_ms < SHORTEST_PAUSE_MS => return None,
         // All other trouble is told as the record tells it.
-        what => trouble_in_words(what, &[])?,
+        what => describe_incident(what, &[])?,
     })
 }
 

@@ -174,7 +174,7 @@ fn record_traffic<B: Backend>(context: &RunContext<B>) {
 
 /// Writes down when a worker sent its first command, if that was late.
 fn record_slow_start<B: Backend>(context: &RunContext<B>, worker: usize) {
-    let shortest_ns = context.spec.ttl_ms().saturating_mul(1_000_000) / 10;
+    let shortest_ns = context.spec.shortest_delay().as_nanos() as u64;
     let silence = context.backend.first_silence(worker);
     let late =
         silence.filter(|(from_ns, until_ns)| until_ns.saturating_sub(*from_ns) > shortest_ns);

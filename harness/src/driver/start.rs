@@ -56,7 +56,7 @@ fn warming_up(spec: &RunSpec, incarnation: u32, init: Init) -> Init {
 fn node_timeout(spec: &RunSpec) -> Duration {
     let timeout = spec.command_timeout();
     match spec.nodes() > 1 && spec.lock.command.is_some() {
-        true => timeout.min((spec.ttl() / 10).max(SHORTEST_NODE_TIMEOUT)),
+        true => timeout.min(spec.shortest_delay().max(SHORTEST_NODE_TIMEOUT)),
         false => timeout,
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::check::{Verdicts, reason_for, shortest_pause_ms};
-use crate::history::{EndReason, EndedBy, EventKind, History, Misbehaviour};
+use crate::check::{Verdicts, describe_incident, min_harness_stall_ms};
+use crate::history::{EndReason, EventKind, History};
 use crate::record::{Counts, FORMAT, FiredFault, Latency, LockInfo, Phases, Redis, RunRecord};
 
 /// What the record says besides what the history shows.
@@ -228,10 +228,10 @@ fn faults(history: &History) -> Vec<FiredFault> {
 /// What went wrong beside the faults. A busy machine stalls often: that comes last, so that it hides
 /// nothing where a list is cut. Short stalls are left out.
 fn trouble(history: &History) -> Vec<String> {
-    let shortest_ms = shortest_pause_ms(&history.header);
+    let shortest_ms = min_harness_stall_ms(&history.header);
     let describe = |event: &EventKind| match event {
         EventKind::HarnessStalled { late_ms } if *late_ms < shortest_ms => None,
-        event => trouble_in_words(event, &history.header.keys),
+        event => describe_incident(event, &history.header.keys),
     };
     let is_stall = |what: &EventKind| matches!(what, EventKind::HarnessStalled { .. });
     let events = || history.events.iter().map(|event| &event.what);
@@ -256,56 +256,6 @@ fn delays(history: &History) -> impl Iterator<Item = String> {
     let words =
         |(worker, waited_ms)| format!("worker {worker} waited {waited_ms} ms for the processor");
     waits.into_iter().map(words)
-}
-
-/// An event in words, if it is trouble. `locks`: the names of the locks.
-pub fn trouble_in_words(event: &EventKind, locks: &[String]) -> Option<String> {
-    Some(match event {
-        EventKind::Misbehaved {
-            worker,
-            kind,
-            detail,
-        } => match kind {
-            Misbehaviour::Garbage | Misbehaviour::OutOfTurn => {
-                format!("worker {worker} broke the adapter protocol: {detail}")
-            }
-            Misbehaviour::Hung => format!("worker {worker} hung: {detail}"),
-        },
-        EventKind::WorkerDown {
-            worker,
-            by_fault: false,
-            reason,
-            ended_by,
-        } => EndedBy::describe(*ended_by, *worker, reason),
-        EventKind::FreezeBreach { worker, .. } => {
-            format!("worker {worker} went on although it was frozen or dead")
-        }
-        EventKind::GrantWithoutCommand { worker, .. } => format!(
-            "worker {worker} got the lock without a command to the servers that it was given"
-        ),
-        EventKind::UndeclaredKey { command, key, .. } => format!(
-            "a script of {command} changed the key {} and had not declared it: Redis Cluster and Dragonfly refuse that",
-            key.text(locks)
-        ),
-        EventKind::ResourceExhausted { reason } => format!("the harness ran short: {reason}"),
-        EventKind::HarnessStalled { late_ms } => format!("the machine stalled for {late_ms} ms"),
-        EventKind::NodeStalled {
-            node, stalled_ms, ..
-        } => {
-            format!("node {node} stood still for {stalled_ms} ms, and no fault asked for it")
-        }
-        EventKind::WorkerStalled {
-            worker, stalled_ms, ..
-        } => format!("worker {worker} stood still for {stalled_ms} ms, and no fault asked for it"),
-        EventKind::KeyHistoryIncomplete { reason } => {
-            format!("the account of the servers' keys is not complete: {reason}")
-        }
-        // Faults and delays have lists of their own, and that the user interrupted the run is no trouble.
-        EventKind::FaultMissed { .. } | EventKind::WorkerDelayed { .. } | EventKind::End { .. } => {
-            return None;
-        }
-        other => reason_for(other)?.to_string(),
-    })
 }
 
 #[cfg(test)]
