@@ -17,7 +17,6 @@ use crate::external_servers::{DEFAULT_PREFIX, ExternalServers};
 use crate::model::ServerVersion;
 use crate::named_server::NamedServer;
 
-
 /// What is run, complete: the same specification in the simulation gives the same history. Driver,
 /// nemesis and backends read it, and everything that follows from it, from this one value.
 #[derive(Debug, Clone, PartialEq)]

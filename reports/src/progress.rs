@@ -95,7 +95,7 @@ fn words(what: &EventKind) -> Option<String> {
             detail,
         } => format!("worker {worker} {}: {detail}", did(*kind)),
         EventKind::FaultMissed { fault, reason, .. } => {
-            format!("fault {fault} never struck: {reason}")
+            format!("fault {fault} never fired: {reason}")
         }
         EventKind::KeyLeft {
             node, ttl_ms: -1, ..

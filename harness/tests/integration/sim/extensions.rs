@@ -210,7 +210,7 @@ fn a_run_in_which_no_holder_comes_to_extend_is_unknown() {
         "{SHORT}\n[[fault]]\nkind = \"crash-client\"\nwhen = {{ on = \"stock-read\" }}\nworkers = \"all\""
     );
     let ran = answering(|| Ok(None), &text);
-    unknown_because(&ran, "no holder came to extend its lease");
+    unknown_because(&ran, "no holder got far enough to extend its lease");
 }
 
 /// As an exception ends the work of a program.

@@ -303,7 +303,7 @@ fn holder_that_is_never_done_is_named_where_progress_held() {
     let said = verdict.story.join("\n");
     for part in [
         "attempts were refused",
-        "was not done when the run ended",
+        "had not finished when the run ended",
         "was prolonged",
     ] {
         assert!(said.contains(part), "{said}");

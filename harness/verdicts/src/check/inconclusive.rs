@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::history::{Budget, MissedBecause};
 
 /// Advice for a run that a slow machine spoiled.
-const RERUN: &str = "the run did not test the lock as the scenario describes; rerun it on a less busy machine";
+const RERUN: &str =
+    "the run did not test the lock as the scenario describes; rerun it on a less busy machine";
 
 /// Observation that may not be the lock's fault.
 const STARVED: &str = "no client got the lock for longer than the bound, but";

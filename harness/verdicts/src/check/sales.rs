@@ -40,12 +40,14 @@ impl OutdatedSale {
         if self.is_hidden {
             return Some((StockFault::StaleRead, [sale.op, missed.op]));
         }
-        [(sale, missed), (missed, sale)].into_iter().find_map(|(late, rival)| {
-            let belated = late.belated?;
-            let was_alone = begin_ns(rival.op)? >= belated.requested_at_ns;
-            let is_outside = was_alone || belated.by == StockFault::UncheckedWrite;
-            is_outside.then_some((belated.by, [late.op, rival.op]))
-        })
+        [(sale, missed), (missed, sale)]
+            .into_iter()
+            .find_map(|(late, rival)| {
+                let belated = late.belated?;
+                let was_alone = begin_ns(rival.op)? >= belated.requested_at_ns;
+                let is_outside = was_alone || belated.by == StockFault::UncheckedWrite;
+                is_outside.then_some((belated.by, [late.op, rival.op]))
+            })
     }
 }
 

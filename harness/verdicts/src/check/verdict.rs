@@ -196,7 +196,9 @@ mod tests {
                 by: StarvationReason::WrongClock,
             },
         ];
-        let reasons = slow_machine_reasons().into_iter().map(|reason| (reason, true));
+        let reasons = slow_machine_reasons()
+            .into_iter()
+            .map(|reason| (reason, true));
         for (reason, expected) in reasons.chain(other_reasons.map(|reason| (reason, false))) {
             let mut verdict = Verdict::unknown(vec![reason.clone()]);
             assert_eq!(is_rerun(&verdict), expected, "{reason:?}");
@@ -237,7 +239,11 @@ mod tests {
         ];
         assert!(lasting.iter().all(InconclusiveReason::is_lasting));
         assert!(!by_chance.iter().any(InconclusiveReason::is_lasting));
-        assert!(!slow_machine_reasons().iter().any(InconclusiveReason::is_lasting));
+        assert!(
+            !slow_machine_reasons()
+                .iter()
+                .any(InconclusiveReason::is_lasting)
+        );
     }
 
     #[test]

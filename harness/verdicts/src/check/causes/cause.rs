@@ -170,12 +170,7 @@ fn cause_of_false_claim(claim: Claim) -> Cause {
 }
 
 /// Returns why the counter that gave `before` its token was lost without a client's command, up to `to_ns`.
-fn cause_of_lost_counter(
-    spans: &[ValueSpan],
-    token: u64,
-    before: &Hold,
-    to_ns: u64,
-) -> Cause {
+fn cause_of_lost_counter(spans: &[ValueSpan], token: u64, before: &Hold, to_ns: u64) -> Cause {
     let (token_text, from_ns) = (token.to_string(), before.acquire_ns);
     // A value that expires, or whose key has a lock's name, is a lock value.
     let counters = || spans.iter().filter(|span| !span.may_be_lock_value());

@@ -311,7 +311,11 @@ impl<'a> Evidence<'a> {
     fn pair(&self, op: u64, other_op: u64) -> Option<(&Hold, &Hold)> {
         let (one, other) = (self.hold(op)?, self.hold(other_op)?);
         let is_in_order = one.begin_ns <= other.begin_ns;
-        Some(if is_in_order { (one, other) } else { (other, one) })
+        Some(if is_in_order {
+            (one, other)
+        } else {
+            (other, one)
+        })
     }
 
     /// Returns all releases that succeeded on another client's lock.

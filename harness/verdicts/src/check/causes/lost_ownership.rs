@@ -33,7 +33,11 @@ impl LostOwnership<'_> {
         let (Some(one_ns), Some(other_ns)) = (self.taken_ns(one), self.taken_ns(other)) else {
             return Cause::UnbackedGrant;
         };
-        let (earlier, later) = if one_ns <= other_ns { (one, other) } else { (other, one) };
+        let (earlier, later) = if one_ns <= other_ns {
+            (one, other)
+        } else {
+            (other, one)
+        };
         let mut ends = Vec::new();
         let acquired = self.acquired_values(later);
         let nodes: Vec<usize> = first_per_node(&acquired).map(|span| span.node).collect();
@@ -144,7 +148,11 @@ impl LostOwnership<'_> {
         let mut renewals = taken.foreign_renewals();
         let is_foreign = cause == Cause::PhantomExtend
             && renewals.any(|renewal| renewal.by.is_of(earlier.worker, earlier.op));
-        if is_foreign { Cause::ForeignRenewal } else { cause }
+        if is_foreign {
+            Cause::ForeignRenewal
+        } else {
+            cause
+        }
     }
 
     /// Like [`Self::cause_of_end`], for a value that would otherwise still have existed when the later attempt took the
@@ -347,7 +355,9 @@ pub(in crate::check) fn is_same_token(
     let is_own = |one: &&ValueSpan| one.author.as_ref().is_some_and(|it| it.worker == by.worker);
     let (own, others): (Vec<&ValueSpan>, Vec<&ValueSpan>) = acquired.partition(is_own);
     let own_values: HashSet<&str> = own.iter().map(|one| &*one.value).collect();
-    others.iter().any(|other| own_values.contains(&*other.value))
+    others
+        .iter()
+        .any(|other| own_values.contains(&*other.value))
 }
 
 /// Returns `true` if the attempt wrote the value with which it had taken the lock again at `at_ns`.

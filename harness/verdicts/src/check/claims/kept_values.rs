@@ -151,7 +151,8 @@ impl KeptValues {
     fn ended(&mut self, update: &KeyUpdate<'_>, removed_own: bool) {
         // The end of a mark that a release wrote does not change whether its attempt removed its own value.
         let before = update.before.as_ref();
-        let author = (before.and_then(|before| before.author)).filter(|by| by.phase != Phase::Release);
+        let author =
+            (before.and_then(|before| before.author)).filter(|by| by.phase != Phase::Release);
         let Some(values) = author.and_then(|author| self.attempts.get_mut(author.op)) else {
             return;
         };

@@ -135,7 +135,9 @@ impl LeftValue {
         let is_of_lock =
             |key: &KeyName| *key == own || lock_keys.is_none_or(|keys| keys.contains(key));
         let kept = self.kept.iter().filter(|(_, key)| is_of_lock(key));
-        kept.map(|(node, _)| *node).collect::<BTreeSet<usize>>().len()
+        kept.map(|(node, _)| *node)
+            .collect::<BTreeSet<usize>>()
+            .len()
     }
 }
 

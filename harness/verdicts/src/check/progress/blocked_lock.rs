@@ -103,8 +103,9 @@ impl<'a> BlockedLock<'a> {
         let blocked_ns = (self.examined_times())
             .find(|at_ns| self.cause_at(*at_ns).is_some())
             .filter(|_| self.cause() != Cause::SplitVote);
-        let is_blocking =
-            |span: &&ValueSpan| blocked_ns.is_none_or(|at_ns| !self.is_of_active_attempt(span, at_ns));
+        let is_blocking = |span: &&ValueSpan| {
+            blocked_ns.is_none_or(|at_ns| !self.is_of_active_attempt(span, at_ns))
+        };
         match blocked_ns.or_else(|| self.last_taken_ns()) {
             Some(at_ns) => self.values_at(at_ns).filter(is_blocking).collect(),
             None => Vec::new(),

@@ -171,7 +171,9 @@ impl Reach {
         lock: u32,
         since_ns: u64,
     ) -> bool {
-        let is_unchanged = self.changed_ns.is_none_or(|changed_ns| changed_ns < since_ns);
+        let is_unchanged = self
+            .changed_ns
+            .is_none_or(|changed_ns| changed_ns < since_ns);
         is_unchanged && self.has_quorum(worker, lock)
     }
 }

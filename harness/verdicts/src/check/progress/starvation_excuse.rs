@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::check::finding::Starvation;
-use crate::check::inconclusive::{InconclusiveReason, StarvationReason};
 use crate::check::incident::reason_for;
+use crate::check::inconclusive::{InconclusiveReason, StarvationReason};
 use crate::check::stalls::harness_stall::HarnessStall;
 use crate::check::stalls::stall::Stall;
 use crate::check::stalls::thresholds::CPU_WAIT_DIVISOR;
@@ -231,9 +231,8 @@ mod tests {
             let what = EventKind::HarnessStalled { late_ms };
             excuses.event(&Event { at_ns, what });
         }
-        let stalled = |from, until, after| {
-            excuses.harness_stalled_ns(ms(from), ms(until), ms(50), ms(after))
-        };
+        let stalled =
+            |from, until, after| excuses.harness_stalled_ns(ms(from), ms(until), ms(50), ms(after));
         assert_eq!(stalled(0, 1000, 0), ms(110));
         assert_eq!(stalled(95, 1000, 0), ms(105));
         assert_eq!(stalled(0, 1000, 200), ms(310));

@@ -35,9 +35,9 @@ use crate::check::claims::written_values::{KeyUsers, Written, WrittenValue, Writ
 use crate::check::description::Description;
 use crate::check::finding::{Claim, FalseClaim, Judgement, Seen};
 use crate::check::inconclusive::{InconclusiveReason, StallContext};
-use crate::history::{Event, EventKind, Header, KeyName};
 use crate::check::stalls::harness_stall::HarnessStall;
 use crate::check::stalls::thresholds::{ANSWER_DELAY, AROUND_WRITE, REPORT_SLACK};
+use crate::history::{Event, EventKind, Header, KeyName};
 use crate::key_history::{Expiry, KeyHistory, KeyUpdate, NodesUsed, ValueSpan};
 use crate::timeline::{Attempt, Step, Timeline, ms};
 
@@ -225,7 +225,11 @@ impl Claims {
                 attempt.worker
             );
             let rests_on_doubt = (written.left_by).is_some_and(|op| self.in_doubt.contains(&op));
-            let about = if rests_on_doubt { Claim::EarlierReply } else { Claim::Validity };
+            let about = if rests_on_doubt {
+                Claim::EarlierReply
+            } else {
+                Claim::Validity
+            };
             self.found(at_ns, about, vec![attempt.op], statement);
         }
     }
@@ -274,7 +278,11 @@ impl Claims {
                     self.nodes
                 );
                 let is_release = left.reported.is_of_release();
-                let about = if is_release { Claim::Release } else { Claim::Refusal };
+                let about = if is_release {
+                    Claim::Release
+                } else {
+                    Claim::Refusal
+                };
                 self.found(left.at_ns, about, vec![left.op], statement);
             }
         }

@@ -63,8 +63,8 @@ pub fn stale_tokens(timeline: &Timeline<'_>) -> Vec<StaleToken> {
     let stale = holds.iter().filter_map(|hold| {
         let (key, fence) = (hold.key, hold.fence?);
         let highest_arrived = arrived[&key].before(hold.acquire_ns);
-        let highest_ended = (ended[&key].before(hold.begin_ns))
-            .filter(|_| hold.follows_ns == hold.begin_ns);
+        let highest_ended =
+            (ended[&key].before(hold.begin_ns)).filter(|_| hold.follows_ns == hold.begin_ns);
         let higher = (highest_arrived.max(highest_ended)).filter(|highest| fence <= *highest);
         let repeated = (!granted.insert((key, fence))).then_some(fence);
         let highest = higher.max(repeated)?;

@@ -107,8 +107,9 @@ impl Ownership {
 
     /// Moves findings that no later event can change from `pending` to `found`.
     fn settle(&mut self) {
-        let is_settled =
-            |pending: &mut PendingFinding| pending.ungranted.is_none() && pending.takeover.is_none();
+        let is_settled = |pending: &mut PendingFinding| {
+            pending.ungranted.is_none() && pending.takeover.is_none()
+        };
         let settled = self.pending.extract_if(.., is_settled);
         self.found.extend(settled.map(|pending| pending.release));
     }
@@ -217,7 +218,8 @@ impl Ownership {
                     state.answer = Answer::Denied;
                 }
                 let owner = (attempt.worker, attempt.op);
-                self.pending.retain(|pending| pending.ungranted != Some(owner));
+                self.pending
+                    .retain(|pending| pending.ungranted != Some(owner));
             }
             // A client that was killed has released nothing.
             Step::Ended(HoldEnd::Released) if state.op == attempt.op => {
@@ -315,7 +317,9 @@ impl Checker for Ownership {
         if in_doubt && found.is_empty() {
             return Judgement::Unknown(InconclusiveReason::TwoMasters);
         }
-        let observations = found.into_iter().map(|it| (it.fired_at_ns, Seen::ForeignRelease(it)));
+        let observations = found
+            .into_iter()
+            .map(|it| (it.fired_at_ns, Seen::ForeignRelease(it)));
         let judgement = Judgement::from_observations(observations.collect());
         let Judgement::Violated { first, .. } = &judgement else {
             return judgement;

@@ -143,7 +143,10 @@ mod tests {
         assert!(reason_after(&[began(S, 1), ended(S, 1), stalled(S + S / 4, 500)]).is_some());
         assert_eq!(reason_after(&[stalled(S, 500)]), None);
         assert_eq!(reason_after(&[began(S, 1), stalled(2 * S, 99)]), None);
-        assert_eq!(reason_after(&[began(S, 1), ended(S, 1), stalled(2 * S, 500)]), None);
+        assert_eq!(
+            reason_after(&[began(S, 1), ended(S, 1), stalled(2 * S, 500)]),
+            None
+        );
     }
 
     #[test]

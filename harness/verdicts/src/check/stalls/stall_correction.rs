@@ -84,7 +84,11 @@ struct ActiveHold {
 impl StallCorrection {
     /// Returns the shortened holds of a history, or `None` if the machine lost no time that could lengthen a hold.
     pub(in crate::check) fn from_history(history: &History) -> Option<StallCorrection> {
-        let stalls: Vec<Stall> = history.events.iter().filter_map(Stall::from_event).collect();
+        let stalls: Vec<Stall> = history
+            .events
+            .iter()
+            .filter_map(Stall::from_event)
+            .collect();
         let delays = Delays::from_history(history);
         if delays.is_none() && stalls.is_empty() {
             return None;
@@ -170,7 +174,10 @@ impl StallCorrection {
 
     fn ended(&mut self, at_ns: u64, op: u64, mut hold: ActiveHold) {
         let span = (hold.taken_ns, at_ns);
-        let stalls = self.stalls.iter().filter(|stall| stall.touches(hold.worker, span));
+        let stalls = self
+            .stalls
+            .iter()
+            .filter(|stall| stall.touches(hold.worker, span));
         if let Some(stall) = stalls.min_by_key(|stall| stall.from_ns) {
             let lost_ns = stall.until_ns - stall.from_ns;
             let cause = DelayCause::UnexpectedStall(*stall);

@@ -157,7 +157,12 @@ impl<'a> Draft<'a> {
         let what = match taken.by {
             Some((by, _)) => {
                 let is_removal = release.how == Taking::Removed;
-                describe_command(self.facts, by, release.key, (release.fired_at_ns, is_removal))
+                describe_command(
+                    self.facts,
+                    by,
+                    release.key,
+                    (release.fired_at_ns, is_removal),
+                )
             }
             None if taken.is_extension || release.how == Taking::Prolonged => {
                 format!("the renewal of {taker}")
@@ -196,7 +201,11 @@ fn after_its_lease(facts: &Facts<'_>, op: u64, at_ns: u64) -> Option<String> {
 fn describe_lease(facts: &Facts<'_>, hold: &Hold) -> String {
     let until = clock(hold.first_deadline_ns);
     if hold.first_deadline_ns > hold.begin_ns {
-        let bound = if hold.is_lease_a_bound() { " at least" } else { "" };
+        let bound = if hold.is_lease_a_bound() {
+            " at least"
+        } else {
+            ""
+        };
         format!(" (lease until {until}{bound})")
     } else if hold.arrived_late(facts.faults) {
         format!(", but its lease had expired at {until}")

@@ -81,7 +81,10 @@ fn prolonged(
     let renewals: Vec<&Renewal> = span.renewals.iter().filter(is_relevant).collect();
     let (first, last) = (renewals.first()?, renewals.last()?);
     let workers: BTreeSet<usize> = renewals.iter().map(|renewal| renewal.by.worker).collect();
-    let names: Vec<String> = workers.iter().map(|worker| client(facts, *worker)).collect();
+    let names: Vec<String> = workers
+        .iter()
+        .map(|worker| client(facts, *worker))
+        .collect();
     let (command, clients, due) = (&first.by.command, names.join(" and "), clock(first.due_ns));
     let times = match renewals.len() {
         1 => String::new(),

@@ -93,7 +93,9 @@ pub(super) fn written_values(
             (Some(last), _) => {
                 let (command, at) = (&last.by.command, clock(last.at_ns));
                 match last.ttl_ms {
-                    Some(ttl_ms) => format!("and {command} at {at} set its expiry to {}", ttl(ttl_ms)),
+                    Some(ttl_ms) => {
+                        format!("and {command} at {at} set its expiry to {}", ttl(ttl_ms))
+                    }
                     None => format!("and {command} at {at} removed its expiry"),
                 }
             }
@@ -180,7 +182,9 @@ pub(super) fn describe_command(
         Some(sent_ns) => {
             let fault = held_back_by(facts, worker, (sent_ns, at_ns));
             let sent = clock(sent_ns);
-            format!("the {command} that worker {worker} sent at {sent} {purpose} (held back{fault})")
+            format!(
+                "the {command} that worker {worker} sent at {sent} {purpose} (held back{fault})"
+            )
         }
     }
 }

@@ -19,7 +19,11 @@ pub(in crate::check) fn unserved(evidence: &Evidence<'_>, refused: u64, failed: 
         counted(refused, "was refused", "were refused"),
         counted(failed, "failed", "failed"),
     ];
-    let denied = parts.into_iter().flatten().collect::<Vec<String>>().join(" and ");
+    let denied = parts
+        .into_iter()
+        .flatten()
+        .collect::<Vec<String>>()
+        .join(" and ");
     let bound = length(ms(evidence.history.header.progress_within_ms));
     let text = format!("no client waited longer than {bound} for a lock that was free; {denied}");
     match longest_hold(evidence) {
