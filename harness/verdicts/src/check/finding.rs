@@ -109,7 +109,7 @@ pub enum Claim {
     Expiry,
     /// Like `Validity`, but the value comes from an earlier attempt in doubt, whose late reply caused the grant.
     EarlierReply,
-    /// The request took the reported time. But the driver has not waited that long.
+    /// The request took the reported time. But the driver has waited less.
     Elapsed,
     /// The client did not get the lock. But its value was there, and stayed.
     Refusal,

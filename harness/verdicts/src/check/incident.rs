@@ -82,7 +82,7 @@ pub fn reason_for(what: &EventKind) -> Option<InconclusiveReason> {
     })
 }
 
-/// Describes an incident for a list, or returns `None` if the event is no incident. `locks` has the names of the locks.
+/// Describes an incident for a list, or returns `None` if the event is not an incident. `locks` has the names of the locks.
 pub fn describe_incident(event: &EventKind, locks: &[String]) -> Option<String> {
     Some(match event {
         EventKind::Misbehaved {
@@ -115,7 +115,7 @@ pub fn describe_incident(event: &EventKind, locks: &[String]) -> Option<String> 
         EventKind::KeyHistoryIncomplete { reason } => {
             format!("the key history is incomplete: {reason}")
         }
-        // Faults and delays have their own lists, and an interruption by the user is no incident.
+        // Faults and delays have their own lists, and an interruption by the user is not an incident.
         EventKind::FaultMissed { .. } | EventKind::WorkerDelayed { .. } | EventKind::End { .. } => {
             return None;
         }

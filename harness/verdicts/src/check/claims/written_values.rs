@@ -111,7 +111,7 @@ impl WrittenValues {
     }
 
     /// Returns the shortest expiry on each node that extensions of this attempt have set since the last call, in
-    /// milliseconds. Longer ones may be those of other keys.
+    /// milliseconds. Longer ones may belong to other keys.
     pub(in crate::check) fn extended_ms(&mut self, op: u64) -> Vec<(usize, i64)> {
         let mut shortest: Vec<(usize, i64)> = Vec::new();
         let written = self.attempts.get_mut(op);

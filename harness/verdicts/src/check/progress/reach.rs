@@ -1,4 +1,4 @@
-//! Which workers can reach what their lock needs.
+//! Tracks which workers can reach the nodes that their lock needs.
 //!
 //! A lock on one node needs that node. A lock on several nodes needs a majority of them, unless the header specifies a
 //! quorum. The key history shows which nodes it uses: a program that knows only one of several nodes needs that one. As

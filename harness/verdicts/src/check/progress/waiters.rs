@@ -1,4 +1,4 @@
-//! Which locks are wanted, and since when.
+//! Tracks which locks are wanted, and since when.
 //!
 //! A lock is wanted while a worker that reaches what it needs requests it. A denied request does not end the want if a
 //! worker requests the lock again within a quarter of the progress bound, so that any period as long as the bound has

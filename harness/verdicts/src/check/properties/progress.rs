@@ -49,7 +49,7 @@ use crate::timeline::{AcquireFailure, Attempt, Step, Timeline, is_rounded_up, ms
 pub(in crate::check) struct Progress {
     bound_ns: u64,
     ttl_ns: u64,
-    /// How long a key lives according to the written expiry: the TTL, or the TTL rounded up to a whole second.
+    /// Life of a key according to the written expiry: the TTL, or the TTL rounded up to a whole second.
     lease_ns: u64,
     workers: usize,
     keys: Vec<WantedKey>,

@@ -1,4 +1,4 @@
-//! Harness stalls, and those of them that coincide with a fault or a hold.
+//! Stalls of the harness, and which of them coincide with a fault or a hold.
 //!
 //! While the harness is stalled, faults do not end on time, requests do not reach the workers, and the proxy forwards
 //! nothing. A run in which that happened during a fault or a hold did not do to the lock what its scenario says.
@@ -11,7 +11,7 @@ use crate::check::inconclusive::InconclusiveReason;
 use crate::check::stalls::active_spans::ActiveSpans;
 use crate::check::stalls::thresholds::NOTABLE_DELAY;
 
-/// Returns the length of the shortest harness stall that is reported by itself, in milliseconds. Shorter ones matter
+/// Returns the length of the shortest harness stall that makes a run inconclusive, in milliseconds. Shorter stalls matter
 /// only if a violation rests on them.
 pub fn min_harness_stall_ms(header: &Header) -> u64 {
     NOTABLE_DELAY.part_of(header.ttl_ms)

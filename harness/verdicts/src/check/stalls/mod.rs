@@ -1,7 +1,7 @@
 //! Unplanned stalls of the harness, a server or a worker, and what they excuse.
 //!
-//! `thresholds` says how long something must last to matter, `harness_stall` and `stall` read the events that report
-//! a stall, and the other modules decide which findings rest on one.
+//! `thresholds` has all minimum lengths, `harness_stall` and `stall` read the events that report a stall, and the other
+//! modules decide which findings rest on one.
 
 pub(super) mod active_spans;
 pub(super) mod delays;

@@ -45,7 +45,7 @@ struct ShortenedHold {
     begin_ns: u64,
     /// When it ends. A hold that ends no later than it begins would have been over before its grant arrived.
     end_ns: u64,
-    /// How much time the machine lost.
+    /// Time that the machine lost.
     lost_ns: u64,
     /// End of the time in which it was lost.
     until_ns: u64,

@@ -1,6 +1,6 @@
-//! Thresholds that scale with the lease: how long a stall, a delay or a remainder must be to matter.
+//! Thresholds of the checkers: the minimum length of a stall, a delay or a remaining lease that matters.
 //!
-//! They are the only place where a fraction of a lease stands as a number.
+//! Almost all of them scale with the lease. No other module of the checkers has a fraction of the lease as a bare number.
 
 /// A fraction of the lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,32 +20,32 @@ impl LeaseFraction {
     }
 }
 
-/// Shortest delay that can change what a lock does: Redlock waits this long for a node before it gives up on it.
-/// Shorter harness stalls matter only if a violation rests on them, a `delay` fault of this length keeps no node
-/// away, and an extension requested later than this before the lease ends is late by itself.
+/// Shortest delay that can change what a lock does: Redlock waits this long for a node before it gives up. Shorter harness
+/// stalls matter only if a violation rests on them, a `delay` fault of up to this length keeps no node away, and an
+/// extension must be requested at least this long before the end of the lease.
 pub const NOTABLE_DELAY: LeaseFraction = LeaseFraction::one_in(10);
 
-/// How long before its end a value counts as ending anyway: its removal may be in flight, or its expiry is due. As long
-/// as [`NOTABLE_DELAY`], because a command may be delayed by that much without a word in the history.
+/// Maximum remaining life of a value that counts as ending anyway, because its removal may be in flight or its expiry is
+/// due. It is [`NOTABLE_DELAY`], because shorter delays of a command are normal.
 pub(in crate::check) const ENDING_ANYWAY: LeaseFraction = NOTABLE_DELAY;
 
 /// Shortest stall of a server or a worker during which nothing is judged as held. A shorter one is a test that a busy
 /// machine adds to the scenario, but no violation may rest on it either.
 pub(in crate::check) const LONG_STALL: LeaseFraction = LeaseFraction::one_in(4);
 
-/// How much longer than the written expiry a reported lease may be. A worker measures how long its request took and
-/// what is left of the lease one after the other, and may be descheduled in between.
+/// Maximum excess of a reported lease over the written expiry. A worker measures the duration of its request and the rest
+/// of the lease one after the other, and may be descheduled in between.
 pub(in crate::check) const REPORT_SLACK: LeaseFraction = LeaseFraction::one_in(100);
 
 /// Total length of harness stalls that can turn a grant into a refusal. A client that waits [`NOTABLE_DELAY`] for a
 /// node gives up an answer that arrives slightly later.
 pub(in crate::check) const ANSWER_DELAY: LeaseFraction = LeaseFraction::one_in(50);
 
-/// How far before and after the writing of a value harness stalls count towards [`ANSWER_DELAY`]: twice the time that
-/// the client waits for a node.
+/// Distance from the writing of a value within which harness stalls count towards [`ANSWER_DELAY`]: twice the time for
+/// which the client waits for a node.
 pub(in crate::check) const AROUND_WRITE: LeaseFraction = LeaseFraction::one_in(5);
 
-/// How much of its lease a grant may have used up and still count as a whole lease.
+/// Maximum part of the lease that is used up when a grant arrives and still counts as a whole lease.
 pub(in crate::check) const USED_AT_GRANT: LeaseFraction = LeaseFraction::one_in(10);
 
 /// Divisor of the progress bound, not of the lease: a client that waited for a CPU for this part of the bound was kept
