@@ -21,8 +21,8 @@ fn directory() -> PathBuf {
 /// Start of the line with the name of a history, in a file with several histories.
 const NAMED: &str = "{\"history\":\"";
 
-/// Returns all histories by name. A file contains one history with the name of the file, or several histories, each after
-/// a line with its name.
+/// Returns all histories by name. A file contains one history with the name of the file, or several histories, each
+/// after a line with its name.
 fn histories() -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for entry in fs::read_dir(directory()).unwrap() {

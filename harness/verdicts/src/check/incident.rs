@@ -7,82 +7,62 @@ use crate::history::{EndReason, EndedBy, EventKind, Misbehaviour};
 
 use super::inconclusive::{Component, InconclusiveReason, stalled};
 
+/// Declares which events are reasons by themselves. The fields have the same names in both.
+macro_rules! reasons_of_events {
+    ($($event:ident => $reason:ident { $($field:ident),* };)*) => {
+        /// Returns the reason that has the fields of this event, or `None` if the event is not a reason by itself.
+        fn reason_with_same_fields(event: EventKind) -> Option<InconclusiveReason> {
+            match event {
+                $(EventKind::$event { $($field,)* .. } => Some(InconclusiveReason::$reason { $($field),* }),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+reasons_of_events! {
+    BackendUnsupported => BackendUnsupported { backend, supported };
+    BudgetSpent => BudgetSpent { budget, most };
+    ClientGone => ClientGone { worker, sent };
+    ClientRefused => ClientRefused { worker, user, served };
+    CommandUnknown => CommandUnknown { command };
+    ExtensionUntested => ExtensionUntested { unsupported };
+    FaultNotUndone => FaultNotUndone { what, reason };
+    FinalInspectionFailed => FinalInspectionFailed { reason };
+    FreezeBreach => FreezeBreach { worker, node, arrived_at_ns };
+    GrantWithoutCommand => OtherServers { worker, nodes };
+    LeaseRefused => LeaseRefused { ttl_ms, granted_ms, message };
+    NodeLost => NodeLost { node, reason };
+    NotOffered => NotOffered { feature };
+    ResourceExhausted => ResourceExhaustion { reason };
+    SentinelsRefused => SentinelsRefused { message };
+    StockUnknown => StockUnknown { reason };
+    UnrequestedFailover => UnrequestedFailover { node };
+}
+
 /// Returns why a run with this event is inconclusive, or `None` if the event alone does not make it so.
-pub fn reason_for(what: &EventKind) -> Option<InconclusiveReason> {
-    Some(match what.clone() {
+pub(super) fn reason_for(event: &EventKind) -> Option<InconclusiveReason> {
+    match event.clone() {
         EventKind::FaultMissed {
             fault,
             reason,
             optional: false,
             because,
-        } => InconclusiveReason::FaultMissed {
+        } => Some(InconclusiveReason::FaultMissed {
             fault,
             reason,
             because,
-        },
-        EventKind::FaultNotUndone { what, reason } => {
-            InconclusiveReason::FaultNotUndone { what, reason }
-        }
-        EventKind::BackendUnsupported { backend, supported } => {
-            InconclusiveReason::BackendUnsupported { backend, supported }
-        }
-        EventKind::CommandUnknown { command } => InconclusiveReason::CommandUnknown { command },
-        EventKind::ExtensionUntested { unsupported } => {
-            InconclusiveReason::ExtensionUntested { unsupported }
-        }
-        EventKind::LeaseRefused {
-            ttl_ms,
-            granted_ms,
-            message,
-        } => InconclusiveReason::LeaseRefused {
-            ttl_ms,
-            granted_ms,
-            message,
-        },
-        EventKind::NotOffered { feature } => InconclusiveReason::NotOffered { feature },
-        EventKind::SentinelsRefused { message } => InconclusiveReason::SentinelsRefused { message },
-        EventKind::StockUnknown { reason } => InconclusiveReason::StockUnknown { reason },
-        EventKind::FinalInspectionFailed { reason } => {
-            InconclusiveReason::FinalInspectionFailed { reason }
-        }
-        EventKind::NodeLost { node, reason } => InconclusiveReason::NodeLost { node, reason },
-        EventKind::GrantWithoutCommand { worker, nodes, .. } => {
-            InconclusiveReason::OtherServers { worker, nodes }
-        }
-        EventKind::UnrequestedFailover { node } => InconclusiveReason::UnrequestedFailover { node },
-        EventKind::FreezeBreach {
-            worker,
-            node,
-            arrived_at_ns,
-            ..
-        } => InconclusiveReason::FreezeBreach {
-            worker,
-            node,
-            arrived_at_ns,
-        },
-        EventKind::ResourceExhausted { reason } => {
-            InconclusiveReason::ResourceExhaustion { reason }
-        }
-        EventKind::ClientGone { worker, sent } => InconclusiveReason::ClientGone { worker, sent },
-        EventKind::ClientRefused {
-            worker,
-            user,
-            served,
-        } => InconclusiveReason::ClientRefused {
-            worker,
-            user,
-            served,
-        },
-        EventKind::BudgetSpent { budget, most } => InconclusiveReason::BudgetSpent { budget, most },
+        }),
         EventKind::End {
             reason: EndReason::Interrupted,
             ..
-        } => InconclusiveReason::Interrupted,
-        _ => return None,
-    })
+        } => Some(InconclusiveReason::Interrupted),
+        other => reason_with_same_fields(other),
+    }
 }
 
-/// Describes an incident for a list, or returns `None` if the event is not an incident. `locks` has the names of the locks.
+/// Describes an incident for a list, or returns `None` if the event is not an incident. `locks` has the names of the
+/// locks.
 pub fn describe_incident(event: &EventKind, locks: &[String]) -> Option<String> {
     Some(match event {
         EventKind::Misbehaved {

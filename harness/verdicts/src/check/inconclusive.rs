@@ -61,8 +61,8 @@ pub enum InconclusiveReason {
         count: u64,
     },
     /// A client outlived its lease only because it waited for the injection of a fault.
-    #[error("the injection of a fault took too long: worker {worker} held the lock and waited {waited:.3} s for {fault}, \
-         so its lease ended before its work was done: {RERUN}, or use a longer lease (`--ttl`)",
+    #[error("the injection of a fault took too long: worker {worker} held the lock and waited {waited:.3} s for \
+         {fault}, so its lease ended before its work was done: {RERUN}, or use a longer lease (`--ttl`)",
         waited = seconds(*.waited_ns))]
     LateInjection {
         worker: usize,
@@ -70,8 +70,8 @@ pub enum InconclusiveReason {
         fault: String,
     },
     /// A fault of nodes lasted longer than its scenario says, and longer than the hold that it was meant for.
-    #[error("a fault lasted too long: {fault} lasted {lasted:.3} s in total, {late:.3} s more than its scenario says, and \
-         the client that held the lock when it began had left before it was over: {RERUN}, or use a longer lease \
+    #[error("a fault lasted too long: {fault} lasted {lasted:.3} s in total, {late:.3} s more than its scenario says, \
+         and the client that held the lock when it began had left before it was over: {RERUN}, or use a longer lease \
          (`--ttl`)",
         lasted = seconds(*.lasted_ns),
         late = *.late_ms as f64 / 1e3)]
@@ -152,8 +152,8 @@ pub enum InconclusiveReason {
     },
     /// The lock's clients run as a user that the proxy does not serve.
     #[error(
-        "a client of user {user} was refused on a link of worker {worker}: the proxy serves only its own user, {served}; \
-         start the adapter as the user that runs Picklock"
+        "a client of user {user} was refused on a link of worker {worker}: the proxy serves only its own user, \
+         {served}; start the adapter as the user that runs Picklock"
     )]
     ClientRefused {
         worker: usize,
@@ -174,8 +174,8 @@ pub enum InconclusiveReason {
     )]
     ClientGone { worker: usize, sent: String },
     /// The lock does not use the servers of the run, so nothing is known about it.
-    #[error("the lock does not use the servers that it was given: worker {worker} got the lock without sending a command \
-         to any of them; it should use {} (`nodes` of its `init` request)",
+    #[error("the lock does not use the servers that it was given: worker {worker} got the lock without sending a \
+         command to any of them; it should use {} (`nodes` of its `init` request)",
         .nodes.join(", "))]
     OtherServers {
         /// The worker that was granted the lock without a command.
@@ -214,8 +214,8 @@ pub enum InconclusiveReason {
     },
     /// Two leases may have run at the same time.
     #[error(
-        "a client got the lock while another client's lease may still have been running: how long that lease ran is not \
-         known precisely enough; let the lock's adapter report since when a grant is valid (`asked_at`, or `try_for`), \
+        "a client got the lock while another client's lease may still have been running: how long that lease ran is \
+         not known precisely enough; let the lock's adapter report since when a grant is valid (`asked_at`, or `try_for`), \
          or `valid_ms`"
     )]
     LeasesMayHaveOverlapped,
@@ -312,8 +312,8 @@ impl InconclusiveReason {
         }
     }
 
-    /// Returns `true` if the reason lies in the setup of the run or in the lock, and not in chance: a rerun would give the
-    /// same result.
+    /// Returns `true` if the reason lies in the setup of the run or in the lock, and not in chance: a rerun would give
+    /// the same result.
     pub fn is_lasting(&self) -> bool {
         let lasts = matches!(
             self,

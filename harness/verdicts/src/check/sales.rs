@@ -30,8 +30,8 @@ impl OutdatedSale {
     /// Returns the fault outside the lock that damaged the stock, with the attempt that it affected and the other one.
     /// Returns `None` if one sale simply came between the reading and the writing of another.
     ///
-    /// A late change is to blame if its writer was alone when it requested the change. If the other client was inside by
-    /// then, a punctual change would have done the same damage. `begin_ns` returns when an attempt's hold began.
+    /// A late change is to blame if its writer was alone when it requested the change. If the other client was inside
+    /// by then, a punctual change would have done the same damage. `begin_ns` returns when an attempt's hold began.
     pub fn outside_fault(
         &self,
         begin_ns: impl Fn(u64) -> Option<u64>,

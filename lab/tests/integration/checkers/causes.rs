@@ -392,7 +392,8 @@ fn plain_end_of(
     }
 }
 
-/// Returns `true` if the attempt took the lock with this value. A value that it overwrote in the process does not count.
+/// Returns `true` if the attempt took the lock with this value. A value that it overwrote in the process does not
+/// count.
 fn took_again(events: &[Event], by: &KeyCommand, value: Option<&str>) -> bool {
     let took = |place: Place<'_>| {
         let mut values = values_of(events, by.op, place);

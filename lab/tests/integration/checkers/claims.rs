@@ -1,5 +1,5 @@
-//! Claims, directly from the definitions: for each report of a lock the whole history is read again. Shares no code with
-//! the checkers.
+//! Claims, directly from the definitions: for each report of a lock the whole history is read again. Shares no code
+//! with the checkers.
 
 use picklock_scenarios::Phase;
 

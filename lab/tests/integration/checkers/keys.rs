@@ -1,7 +1,7 @@
 //! Histories in which commands and faults change the keys of the nodes at random.
 //!
-//! They follow the protocol, but not the rules of a lock: a worker writes any value on any node, and gets any answer. All
-//! leases are reported exactly, so that only the servers are in question.
+//! They follow the protocol, but not the rules of a lock: a worker writes any value on any node, and gets any answer.
+//! All leases are reported exactly, so that only the servers are in question.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

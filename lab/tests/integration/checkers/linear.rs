@@ -1,7 +1,7 @@
 //! Decides whether any order of operations explains a history of a lock that does not expire.
 //!
-//! The lock is a register that is free or owned by an attempt. `acquire` turns free into owned; `release` turns owned by
-//! this attempt into free. An operation takes effect once, between its call and its return; an operation without a
+//! The lock is a register that is free or owned by an attempt. `acquire` turns free into owned; `release` turns owned
+//! by this attempt into free. An operation takes effect once, between its call and its return; an operation without a
 //! definite outcome takes effect once after its call, or never. An operation that returned before another was called
 //! comes first. Equal times imply no order.
 //!
@@ -10,13 +10,13 @@
 //! - **Overlap implies that no order exists.** Let holds i and j overlap. If both have a length, let t be between the
 //!   later begin and the earlier end; if i has none, let t be its time. Both acquisitions took effect no later than t,
 //!   because they had returned by then. Neither release took effect earlier than t, because it was not yet called, and
-//!   only an attempt's own release frees its lock. j, whose hold contains t strictly, owns the lock before and after t as
-//!   well. So i cannot have owned it at t.
+//!   only an attempt's own release frees its lock. j, whose hold contains t strictly, owns the lock before and after t
+//!   as well. So i cannot have owned it at t.
 //! - **The converse needs more.** An order may also be missing without overlapping holds: a killed owner never frees a
 //!   lock that does not expire, and this register cannot model a release of unknown outcome, or one that reports "no
-//!   longer mine". But if every grant is released with success, holds that do not overlap can be sorted so that each ends
-//!   no later than the next begins, and letting every operation take effect at that end of its hold explains the history.
-//!   Hence, for such histories, exclusion is violated exactly if no order exists.
+//!   longer mine". But if every grant is released with success, holds that do not overlap can be sorted so that each
+//!   ends no later than the next begins, and letting every operation take effect at that end of its hold explains the
+//!   history. Hence, for such histories, exclusion is violated exactly if no order exists.
 
 use picklock_verdicts::history::{EventKind, History};
 

@@ -1,5 +1,5 @@
-//! Every pair of holds, directly by the definitions. Quadratic, and shares no code with the checkers: holds are collected
-//! by scanning the whole history for each attempt.
+//! Every pair of holds, directly by the definitions. Quadratic, and shares no code with the checkers: holds are
+//! collected by scanning the whole history for each attempt.
 
 use picklock_scenarios::Phase;
 
@@ -194,8 +194,8 @@ pub(super) fn reports(events: &[Event], attempt: u64) -> Vec<Report> {
     reports
 }
 
-/// Returns the earliest and the latest time at which a report with an elapsed time was written. The last argument has the
-/// first write of the attempt, and the elapsed time that its grant reported.
+/// Returns the earliest and the latest time at which a report with an elapsed time was written. The last argument has
+/// the first write of the attempt, and the elapsed time that its grant reported.
 fn report_window(
     elapsed: u64,
     (acquire_ns, at_ns): (u64, u64),
@@ -219,7 +219,8 @@ fn report_window(
     (report_window_ns, latest_ns)
 }
 
-/// Returns when a command of the attempt first wrote a key before its grant, and the elapsed time that the grant reported.
+/// Returns when a command of the attempt first wrote a key before its grant, and the elapsed time that the grant
+/// reported.
 fn first_write(events: &[Event], attempt: u64) -> (Option<u64>, Option<u64>) {
     let mut first_ns = None;
     for event in events {
@@ -282,8 +283,8 @@ fn lease_spans(
 }
 
 impl Hold {
-    /// Returns `true` if the lock does not report when this was granted, but at every possible time another client's lease
-    /// was running.
+    /// Returns `true` if the lock does not report when this was granted, but at every possible time another client's
+    /// lease was running.
     fn granted_in(&self, other: &Hold) -> bool {
         let any_overlap = |span| other.leases.iter().any(|lease| overlapping(span, *lease));
         // All times are whole milliseconds, so testing every half millisecond suffices.
@@ -311,8 +312,8 @@ impl Hold {
     }
 }
 
-/// Returns `true` if two spans share more than one point in time, or if one of them has no length and is strictly inside
-/// the other.
+/// Returns `true` if two spans share more than one point in time, or if one of them has no length and is strictly
+/// inside the other.
 pub(super) fn overlapping((b1, c1): (u64, u64), (b2, c2): (u64, u64)) -> bool {
     let inside = |at: u64, from: u64, to: u64| from < at && at < to;
     let share = b1.max(b2) < c1.min(c2);

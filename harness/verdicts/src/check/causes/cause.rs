@@ -5,8 +5,8 @@
 //! (`lost_ownership.rs`), how the token counter went away, and which values blocked a lock that no client got
 //! (`blocked_lock.rs`). Without key history, only releases and faults explain a violation (`cause_from_answers.rs`).
 //!
-//! If the evidence shows no cause, it is `undetermined`. The verdict does not depend on the cause: a property is violated
-//! before its cause is known.
+//! If the evidence shows no cause, it is `undetermined`. The verdict does not depend on the cause: a property is
+//! violated before its cause is known.
 
 use std::collections::HashSet;
 
@@ -133,8 +133,8 @@ fn was_resumed(holds: &Overlap<'_>, by_ns: u64) -> bool {
     holds.first.leases.iter().any(resumed)
 }
 
-/// Returns why a command took another client's lock. If the release was sent before the other client owned the lock, the
-/// lock checked ownership and acted later; otherwise it did not check at all.
+/// Returns why a command took another client's lock. If the release was sent before the other client owned the lock,
+/// the lock checked ownership and acted later; otherwise it did not check at all.
 fn cause_of_foreign_release(taken: &Taken<'_>) -> Cause {
     let release = taken.release;
     // Either a script checked and acted at once but did not compare the owner, or the command does not belong to an

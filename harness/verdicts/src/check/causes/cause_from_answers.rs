@@ -75,8 +75,8 @@ fn cause_from_faults(facts: &Facts<'_>, hold: &Hold, to_ns: u64, workers: &[usiz
         .unwrap_or(Cause::Undetermined)
 }
 
-/// Returns `true` if the leases with which the two holds were granted overlap, without any extension of a lease that had
-/// certainly expired.
+/// Returns `true` if the leases with which the two holds were granted overlap, without any extension of a lease that
+/// had certainly expired.
 fn share_first_leases(one: &Hold, other: &Hold) -> bool {
     let theirs = other.possible_leases.first();
     let both = one.possible_leases.first().zip(theirs);

@@ -87,8 +87,8 @@ impl<'a> Evidence<'a> {
         reason.map_or(judgement, Judgement::Unknown)
     }
 
-    /// Returns the judgement without releases of another client's lock that a stall may have delayed. Without the stall of
-    /// the client or a server, such a release might have come in time.
+    /// Returns the judgement without releases of another client's lock that a stall may have delayed. Without the stall
+    /// of the client or a server, such a release might have come in time.
     fn correct_releases(
         &self,
         judgement: Judgement,
@@ -217,8 +217,8 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Returns `true` if the lock reported the loss to the first client only when the second one was inside. It does not
-    /// count if the first client was frozen, because a frozen client receives no report.
+    /// Returns `true` if the lock reported the loss to the first client only when the second one was inside. It does
+    /// not count if the first client was frozen, because a frozen client receives no report.
     fn late_loss_report(&self, first: &Hold, second: &Hold) -> bool {
         let is_lost =
             |event: &&Event| matches!(event.what, EventKind::Lost { op, .. } if op == first.op);
@@ -248,8 +248,8 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Returns the overlapping holds in which the stock was sold twice, because one changed the stock between the other's
-    /// reading and change.
+    /// Returns the overlapping holds in which the stock was sold twice, because one changed the stock between the
+    /// other's reading and change.
     ///
     /// If the stock is below zero, the change that took it there did the damage; otherwise the first such change did.
     /// Holds that overlap even without stalls are preferred.
@@ -338,7 +338,8 @@ impl<'a> Evidence<'a> {
             && by.is_none_or(|by| took_again(spans, by, release.fired_at_ns))
     }
 
-    /// Returns the command that took or prolonged a value, and the value, or `None` if the key history does not show it.
+    /// Returns the command that took or prolonged a value, and the value, or `None` if the key history does not show
+    /// it.
     fn taken_by(&self, release: &ForeignRelease) -> Option<(&KeyCommand, &ValueSpan)> {
         let taker = (release.fired_at_ns, release.releaser);
         self.key_history()?.spans.iter().find_map(|span| {
@@ -351,8 +352,8 @@ impl<'a> Evidence<'a> {
         })
     }
 
-    /// Returns `true` if one of two holds wrote nothing, while the previous attempt of its client ended in doubt and had
-    /// written a value. The grant was then the late reply to that attempt.
+    /// Returns `true` if one of two holds wrote nothing, while the previous attempt of its client ended in doubt and
+    /// had written a value. The grant was then the late reply to that attempt.
     fn rests_on_earlier(&self, one: &Hold, other: &Hold) -> bool {
         let spans = self.spans();
         [one, other].into_iter().any(|hold| {

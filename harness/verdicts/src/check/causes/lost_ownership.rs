@@ -103,8 +103,8 @@ impl LostOwnership<'_> {
             .last()
     }
 
-    /// Returns the value itself, unless attempts without a grant overwrote it and then restored or lost it. In that case
-    /// their writing took no lock, and the last value of the chain is returned.
+    /// Returns the value itself, unless attempts without a grant overwrote it and then restored or lost it. In that
+    /// case their writing took no lock, and the last value of the chain is returned.
     fn outlasting<'a>(&'a self, span: &'a ValueSpan) -> &'a ValueSpan {
         let mut last = span;
         let before = |one: &&ValueSpan| !std::ptr::eq(*one, span);
@@ -201,8 +201,8 @@ impl LostOwnership<'_> {
         is_known.then(|| expiry.ended_at_ns())
     }
 
-    /// Returns why a client overwrote a value that still existed. A renewal may arrive during the release; it writes the
-    /// value with which the attempt took the lock again.
+    /// Returns why a client overwrote a value that still existed. A renewal may arrive during the release; it writes
+    /// the value with which the attempt took the lock again.
     fn cause_of_overwriting(&self, by: &KeyCommand, span: &ValueSpan, earlier: &Hold) -> Cause {
         match by.phase {
             Phase::Idle | Phase::Extend => Cause::PhantomExtend,
@@ -220,9 +220,9 @@ impl LostOwnership<'_> {
         }
     }
 
-    /// Returns the wrong clock because of which a client took a running value for expired, or `None` if no clock explains
-    /// it. Either the clock of one of the two clients was wrong, or the server's clock leapt and the value has no expiry
-    /// on the server.
+    /// Returns the wrong clock because of which a client took a running value for expired, or `None` if no clock
+    /// explains it. Either the clock of one of the two clients was wrong, or the server's clock leapt and the value has
+    /// no expiry on the server.
     fn cause_of_clocks(&self, by: &KeyCommand, span: &ValueSpan, earlier: &Hold) -> Option<Cause> {
         let mut clocks = self.faults.iter().filter(|fault| {
             spoils_clocks(fault.fault) && fault.struck() && fault.began_ns <= span.until_ns
@@ -277,8 +277,8 @@ impl LostOwnership<'_> {
 
     /// Returns why a client removed the earlier value and took the lock itself.
     ///
-    /// A lock that takes over by removal checked the value first, and then removed one that was written in between. With
-    /// any other lock, the removal does not belong to this acquisition.
+    /// A lock that takes over by removal checked the value first, and then removed one that was written in between.
+    /// With any other lock, the removal does not belong to this acquisition.
     fn cause_of_takeover(&self, by: &KeyCommand, span: &ValueSpan, earlier: &Hold) -> Cause {
         let takes_over = self.spans.iter().any(|other| {
             let in_acquisition =
@@ -318,8 +318,8 @@ pub(in crate::check) fn late_release<'a>(
     })
 }
 
-/// Returns `true` if a script of one attempt removed a value that another attempt of the same client had written, because
-/// the two have the same token.
+/// Returns `true` if a script of one attempt removed a value that another attempt of the same client had written,
+/// because the two have the same token.
 fn is_own_token(spans: &[ValueSpan], by: &KeyCommand, span: &ValueSpan) -> bool {
     let is_later = |author: &KeyCommand| author.worker == by.worker && author.op != by.op;
     let wrote = |own: &ValueSpan| {
@@ -371,8 +371,8 @@ pub(in crate::check) fn took_again(spans: &[ValueSpan], by: &KeyCommand, at_ns: 
     })
 }
 
-/// Returns `true` if the attempt itself removed the value before it was granted the lock. Then its grant does not rest on
-/// the value.
+/// Returns `true` if the attempt itself removed the value before it was granted the lock. Then its grant does not rest
+/// on the value.
 fn is_undone(span: &ValueSpan, hold: &Hold) -> bool {
     matches!(&span.end, SpanEnd::Removed(by)
         if by.phase == Phase::Acquire
@@ -402,7 +402,8 @@ fn cause_of_expiry(ended_at_ns: u64, earlier: &Hold, later: &Hold) -> Cause {
     }
 }
 
-/// Returns `true` if the expiry of a value differs from the lease by about as much as a fault shifted its client's clock.
+/// Returns `true` if the expiry of a value differs from the lease by about as much as a fault shifted its client's
+/// clock.
 pub(in crate::check) fn is_off_by_its_clock(
     faults: &[FaultSpan<'_>],
     span: &ValueSpan,

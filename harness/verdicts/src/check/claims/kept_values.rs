@@ -74,8 +74,8 @@ impl AcquiredValues {
         here.values.push((command.op, now.value.clone()));
     }
 
-    /// Returns `true` if a command leaves a value with which its worker had taken the lock in another unsettled attempt,
-    /// or earlier in the same attempt.
+    /// Returns `true` if a command leaves a value with which its worker had taken the lock in another unsettled
+    /// attempt, or earlier in the same attempt.
     fn is_left(&self, command: &KeyCommand, update: &KeyUpdate<'_>) -> bool {
         let (Some(here), Some(now)) = (self.places.get(update.place), update.now) else {
             return false;

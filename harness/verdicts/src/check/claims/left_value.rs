@@ -114,8 +114,8 @@ impl LeftValue {
         let is_ending = at_ns < self.ending_anyway_until_ns;
         let by_own_client = update.command().is_some_and(|by| by.worker == self.worker);
         let is_excused = match self.reported {
-            // Changes by other clients do not make the report true. The client's own removal may be in flight and arrive
-            // during its next attempt.
+            // Changes by other clients do not make the report true. The client's own removal may be in flight and
+            // arrive during its next attempt.
             ReportedState::Free => {
                 let is_late = is_own && is_ending && by_own_client && update.now.is_none();
                 released == Some(self.op) || is_late
@@ -128,8 +128,8 @@ impl LeftValue {
         }
     }
 
-    /// Returns the number of nodes on which values stayed in `lock_keys`, the keys that certainly belong to the lock, or
-    /// in any key if `lock_keys` is `None`.
+    /// Returns the number of nodes on which values stayed in `lock_keys`, the keys that certainly belong to the lock,
+    /// or in any key if `lock_keys` is `None`.
     pub(in crate::check) fn nodes(&self, lock_keys: Option<&[KeyName]>) -> usize {
         let own = KeyName::Lock(self.lock);
         let is_of_lock =

@@ -1,7 +1,7 @@
 //! Holders whose lock promises to renew its lease, but did not.
 //!
-//! The key of such a holder ran out while it held the lock, and no loss was reported before. It does not count if a fault
-//! may have kept commands from the servers or the client from running, or if the harness was stalled.
+//! The key of such a holder ran out while it held the lock, and no loss was reported before. It does not count if a
+//! fault may have kept commands from the servers or the client from running, or if the harness was stalled.
 
 use crate::history::{Event, EventKind, History, KeyName};
 use crate::key_history::{SpanEnd, ValueSpan};

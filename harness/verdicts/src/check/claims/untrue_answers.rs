@@ -17,8 +17,8 @@ use crate::check::claims::kept_values::SLACK_NS;
 use crate::check::claims::promised_renewal::is_disturbed;
 use crate::check::stalls::thresholds::ENDING_ANYWAY;
 
-/// Returns when an extension of this holder was refused without need, or `None` if none was. `own` has the values of its
-/// attempt.
+/// Returns when an extension of this holder was refused without need, or `None` if none was. `own` has the values of
+/// its attempt.
 pub(in crate::check) fn refused_ns(
     timeline: &Timeline<'_>,
     own: &[&ValueSpan],

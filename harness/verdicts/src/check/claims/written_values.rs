@@ -87,8 +87,8 @@ impl WrittenValues {
         self.attempts.begin(op, Written::default());
     }
 
-    /// Returns the values of this worker, from any attempt, that have not expired and are not in another lock's own key.
-    /// Returns `None` if there are none.
+    /// Returns the values of this worker, from any attempt, that have not expired and are not in another lock's own
+    /// key. Returns `None` if there are none.
     pub(in crate::check) fn kept(
         &self,
         worker: usize,
@@ -239,8 +239,8 @@ pub(in crate::check) struct SharedKey {
 }
 
 impl KeyUsers {
-    /// Records a grant of a lock and the values that its attempt wrote. Returns a key that another lock uses too, unless
-    /// the attempt also wrote a key that only this lock uses: all locks may share, for example, a heartbeat key.
+    /// Records a grant of a lock and the values that its attempt wrote. Returns a key that another lock uses too,
+    /// unless the attempt also wrote a key that only this lock uses: all locks may share, for example, a heartbeat key.
     pub(in crate::check) fn granted(
         &mut self,
         lock: u32,

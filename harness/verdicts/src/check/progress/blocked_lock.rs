@@ -2,8 +2,8 @@
 //!
 //! When the wait had become too long, values in the lock's keys blocked it. The cause is the reason for those values
 //! without which a client could have reached a quorum. If enough nodes were free at that time, the last values that
-//! blocked a quorum during the wait count. If they show no cause, the attempts during the wait may: one had a quorum and
-//! was not granted, each had a part of the nodes, or the waiting client slept while the lock was free.
+//! blocked a quorum during the wait count. If they show no cause, the attempts during the wait may: one had a quorum
+//! and was not granted, each had a part of the nodes, or the waiting client slept while the lock was free.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,8 +16,8 @@ use crate::timeline::{FaultSpan, is_rounded_up, ms};
 use crate::check::finding::Starvation;
 use crate::check::verdict::Cause;
 
-/// Maximum number of ends of values, counted from the last one, at which the wait is examined. It bounds the cost of many
-/// irrelevant values.
+/// Maximum number of ends of values, counted from the last one, at which the wait is examined. It bounds the cost of
+/// many irrelevant values.
 const MAX_EXAMINED_ENDS: usize = 200;
 
 /// An attempt to take a lock.
@@ -97,8 +97,8 @@ impl<'a> BlockedLock<'a> {
     }
 
     /// Returns the values that blocked the lock when the wait had become too long or, if there were none then, the last
-    /// ones that did. If several attempts had a part of the nodes each, or no other value blocked the lock, they are the
-    /// values of active attempts.
+    /// ones that did. If several attempts had a part of the nodes each, or no other value blocked the lock, they are
+    /// the values of active attempts.
     pub(in crate::check) fn blocking_values(&self) -> Vec<&'a ValueSpan> {
         let blocked_ns = (self.examined_times())
             .find(|at_ns| self.cause_at(*at_ns).is_some())
@@ -137,8 +137,8 @@ impl<'a> BlockedLock<'a> {
         self.cause_of_value_at(span, self.starvation.until_ns)
     }
 
-    /// Returns the times at which the wait is examined: its end, and the last nanosecond of each value that ended during
-    /// the wait, latest first. The value that blocked the lock may have ended just before the bound was reached.
+    /// Returns the times at which the wait is examined: its end, and the last nanosecond of each value that ended
+    /// during the wait, latest first. The value that blocked the lock may have ended just before the bound was reached.
     fn examined_times(&self) -> impl Iterator<Item = u64> {
         let is_within = |ns: &u64| (self.starvation.from_ns..self.starvation.until_ns).contains(ns);
         let mut ends: Vec<u64> = (self.values.iter())
@@ -203,8 +203,8 @@ impl<'a> BlockedLock<'a> {
         }
     }
 
-    /// Returns `true` if the worker that wrote the value prolonged it after `ended_at_ns`. Commands of a later grant that
-    /// rests on the same value do not count, and neither do commands of a release.
+    /// Returns `true` if the worker that wrote the value prolonged it after `ended_at_ns`. Commands of a later grant
+    /// that rests on the same value do not count, and neither do commands of a release.
     fn renewed_after(&self, span: &ValueSpan, ended_at_ns: Option<u64>) -> bool {
         let (Some(author), Some(ended_at_ns)) = (&span.author, ended_at_ns) else {
             return false;
@@ -223,8 +223,8 @@ impl<'a> BlockedLock<'a> {
         })
     }
 
-    /// Returns the span in which the waiting client slept, if it sent no command that could take a lock during the whole
-    /// starvation.
+    /// Returns the span in which the waiting client slept, if it sent no command that could take a lock during the
+    /// whole starvation.
     pub(in crate::check) fn sleep(&self) -> Option<(u64, u64)> {
         let wait = &self.starvation;
         let client = wait.worker.unwrap_or(self.history.header.workers);
@@ -242,7 +242,8 @@ impl<'a> BlockedLock<'a> {
         })
     }
 
-    /// Returns `true` if an attempt during the wait had a quorum but was not granted, while a fault kept other nodes away.
+    /// Returns `true` if an attempt during the wait had a quorum but was not granted, while a fault kept other nodes
+    /// away.
     fn waited_for_all(&self) -> bool {
         if self.nodes < 2 {
             return false;
@@ -267,8 +268,8 @@ impl<'a> BlockedLock<'a> {
         })
     }
 
-    /// Returns `true` if several attempts had a part of the nodes when the wait had become too long, or less than a lease
-    /// before, and none had a quorum. A client that lost its part earlier had the time to try again.
+    /// Returns `true` if several attempts had a part of the nodes when the wait had become too long, or less than a
+    /// lease before, and none had a quorum. A client that lost its part earlier had the time to try again.
     fn is_split(&self) -> bool {
         let is_late = |at_ns: &u64| {
             let mut ttls = self.attempts.values().map(|attempt| attempt.ttl_ns);
@@ -295,8 +296,8 @@ fn nodes_by_attempt<'a>(
     nodes
 }
 
-/// Returns `true` if the value would have expired by `at_ns` without the renewals of workers that did not write it, or if
-/// those renewals alone have kept it alive.
+/// Returns `true` if the value would have expired by `at_ns` without the renewals of workers that did not write it, or
+/// if those renewals alone have kept it alive.
 fn is_kept_by_others(span: &ValueSpan, at_ns: u64) -> bool {
     // A command that gives a value its first expiry prolongs nothing.
     let first_expiries = span.renewals.iter().take_while(|it| it.due_ns == u64::MAX);

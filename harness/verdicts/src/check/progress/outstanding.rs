@@ -4,16 +4,16 @@
 //!
 //! - when its release has been answered: the lock is judged by its own report. An answer that arrives after the end of
 //!   the lease prolongs nothing;
-//! - when the longest lease that its holder can have left has expired, if the holder was killed, or its release failed or
-//!   is not answered. No command of that attempt can have set or renewed the key later than that, unless one is in
+//! - when the longest lease that its holder can have left has expired, if the holder was killed, or its release failed
+//!   or is not answered. No command of that attempt can have set or renewed the key later than that, unless one is in
 //!   flight. A fault that holds commands back lets them pass when it ends, and then the observation restarts. Only a
 //!   fault that delays each command does not, so the release of a worker that it keeps from its nodes is awaited;
-//! - when the same time has passed after an attempt without a definite answer, which may have taken the lock. If nothing
-//!   kept that worker from its nodes, the lock itself caused the doubt. Then it counts only once, so that a lock with only
-//!   ambiguous attempts is not excused forever.
+//! - when the same time has passed after an attempt without a definite answer, which may have taken the lock. If
+//!   nothing kept that worker from its nodes, the lock itself caused the doubt. Then it counts only once, so that a
+//!   lock with only ambiguous attempts is not excused forever.
 //!
-//! A refused attempt leaves nothing. When the run is over, all workers are ended: a client that still holds the lock then
-//! is dead, and its value expires like that of any other dead client.
+//! A refused attempt leaves nothing. When the run is over, all workers are ended: a client that still holds the lock
+//! then is dead, and its value expires like that of any other dead client.
 
 use crate::check::finding::Starvation;
 use crate::check::progress::reach::Reach;
@@ -128,8 +128,8 @@ impl Outstanding {
         }
     }
 
-    /// Returns when a lock whose release is answered now became free: no later than the end of its lease, unless commands
-    /// of the releasing worker may be late.
+    /// Returns when a lock whose release is answered now became free: no later than the end of its lease, unless
+    /// commands of the releasing worker may be late.
     fn free_ns(&self, at_ns: u64, attempt: &Attempt, reach: &Reach) -> u64 {
         let mut releases = self.releases.iter();
         let release = releases.find(|release| release.op == attempt.op);
@@ -174,8 +174,8 @@ impl Outstanding {
         self.excused = false;
     }
 
-    /// Returns when it became impossible that a client holds the lock, or `None` if a client holds it, or is releasing it
-    /// while its commands may be late.
+    /// Returns when it became impossible that a client holds the lock, or `None` if a client holds it, or is releasing
+    /// it while its commands may be late.
     pub(in crate::check) fn clear_since_ns(&self, reach: &Reach) -> Option<u64> {
         let clear_ns = self.clear_but_for_kept_away_ns(reach)?;
         Some(clear_ns.max(self.kept_away_clear_ns))

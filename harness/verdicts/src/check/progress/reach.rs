@@ -2,12 +2,12 @@
 //!
 //! A lock on one node needs that node. A lock on several nodes needs a majority of them, unless the header specifies a
 //! quorum. The key history shows which nodes it uses: a program that knows only one of several nodes needs that one. As
-//! long as no grant has shown this, it needs a majority of all nodes and of those that it has used, and all of them if it
-//! has used none.
+//! long as no grant has shown this, it needs a majority of all nodes and of those that it has used, and all of them if
+//! it has used none.
 //!
 //! An active fault takes its nodes away from its workers. A fault without nodes takes away all of them, and one without
-//! workers affects all of them, including the client that probes after the run. A worker that no fault affects, and that
-//! reaches enough nodes, has all that its lock needs, however long faults of other workers last.
+//! workers affects all of them, including the client that probes after the run. A worker that no fault affects, and
+//! that reaches enough nodes, has all that its lock needs, however long faults of other workers last.
 //!
 //! Instantaneous faults keep nothing away. A node whose replicas are cut off is in reach, but a lock may need the
 //! replicas. If a request that was sent during the cut is granted, the lock does not need them.

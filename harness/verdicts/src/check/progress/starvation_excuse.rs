@@ -66,8 +66,8 @@ impl StarvationExcuses {
         }
     }
 
-    /// Returns the longest time for which a worker waited for a CPU between two times. It is unknown which of the workers
-    /// would have got the lock, so the one that waited longest counts.
+    /// Returns the longest time for which a worker waited for a CPU between two times. It is unknown which of the
+    /// workers would have got the lock, so the one that waited longest counts.
     pub(in crate::check) fn delayed_ns(&self, from_ns: u64, until_ns: u64) -> u64 {
         let workers = self.cpu_waits.keys();
         let each = workers.map(|worker| self.cpu_wait_ns(*worker, from_ns, until_ns));
@@ -167,8 +167,8 @@ mod tests {
     use super::*;
     use crate::timeline::OperationOutcome;
 
-    /// Returns how long clients waited for a CPU, in milliseconds. They wanted the lock from 1 to 5 s, and had to get it
-    /// within 3 s. `clients` has the time of each one's first command, and its CPU wait in the first second, both in
+    /// Returns how long clients waited for a CPU, in milliseconds. They wanted the lock from 1 to 5 s, and had to get
+    /// it within 3 s. `clients` has the time of each one's first command, and its CPU wait in the first second, both in
     /// milliseconds.
     fn not_begun_ms(clients: &[(u64, u64)]) -> Option<u64> {
         let mut excuses = StarvationExcuses::new(clients.len());

@@ -2,15 +2,15 @@
 //!
 //! A lock is wanted while a worker that reaches what it needs requests it. A denied request does not end the want if a
 //! worker requests the lock again within a quarter of the progress bound, so that any period as long as the bound has
-//! several requests. It does not matter whether the same worker requests it again, or for which buyer of an open loop. If
-//! no worker does so within that time, the lock had no chance in between, and the next request begins a new want. A
+//! several requests. It does not matter whether the same worker requests it again, or for which buyer of an open loop.
+//! If no worker does so within that time, the lock had no chance in between, and the next request begins a new want. A
 //! client that pauses between two requests is not kept waiting.
 //!
-//! When the last worker that requested the lock gets it, no client wants it any more. A fault that begins or ends changes
-//! which workers reach what they need, so all wants restart.
+//! When the last worker that requested the lock gets it, no client wants it any more. A fault that begins or ends
+//! changes which workers reach what they need, so all wants restart.
 //!
-//! If a fault keeps a worker from what the lock needs, pauses between its attempts were no chances for the lock. Then all
-//! its requests for one lock, until it gets that lock, are one want.
+//! If a fault keeps a worker from what the lock needs, pauses between its attempts were no chances for the lock. Then
+//! all its requests for one lock, until it gets that lock, are one want.
 
 use crate::timeline::Attempt;
 

@@ -5,16 +5,16 @@
 //! - *The client has the lock for the reported time.* Its value was written to a quorum of the nodes, and the expiry
 //!   there ends no sooner than reported. An expiry counts from the latest time at which it can have been set, so the
 //!   bound is never too low. How long a value really stayed does not matter here: its loss is a matter of other
-//!   properties. If a lock writes nothing, because its client's value from an earlier attempt is still there, that value
-//!   counts.
+//!   properties. If a lock writes nothing, because its client's value from an earlier attempt is still there, that
+//!   value counts.
 //! - *The lease is the requested one.* The expiry is the lease, or the lease rounded up to a whole second. A lock may
 //!   count the lease from the request, and write the rest (`PXAT`, or the remaining time). A key without expiry is not
 //!   judged, because some locks measure the lease in another way.
-//! - *The lock is free.* After a release, whatever it reports, the value is gone from enough nodes that another client can
-//!   get a quorum. If the client's own command removes the value later, the removal was in flight.
+//! - *The lock is free.* After a release, whatever it reports, the value is gone from enough nodes that another client
+//!   can get a quorum. If the client's own command removes the value later, the removal was in flight.
 //! - *The client held the lock until now.* After a release that reports success, the value had not gone before.
-//! - *The client did not get the lock.* After a refusal, and after an error that is definite, the client's own value does
-//!   not stay on a quorum of the nodes.
+//! - *The client did not get the lock.* After a refusal, and after an error that is definite, the client's own value
+//!   does not stay on a quorum of the nodes.
 //! - *The client lost the lock.* An extension is not refused while the client's own value exists on a quorum of the
 //!   nodes, with time left, and no fault is active.
 //! - *The lease is renewed.* The key of a lock that promises renewal does not run out while its client works, unless a
@@ -160,8 +160,8 @@ impl Claims {
             if !expiries.clone().any(fits) {
                 let node = on_node[0].node;
                 let statement = format!(
-                    "worker {} requested a lease of {requested_ms} ms, but its key on node {node} was set to expire after \
-                     {ttl_ms} ms",
+                    "worker {} requested a lease of {requested_ms} ms, but its key on node {node} was set to expire \
+                     after {ttl_ms} ms",
                     attempt.worker
                 );
                 return self.found(at_ns, Claim::Expiry, vec![attempt.op], statement);
@@ -169,8 +169,8 @@ impl Claims {
         }
     }
 
-    /// Judges the claim that an extension has the requested lease. Only a longer expiry is false: a shorter one is judged
-    /// by the reported validity.
+    /// Judges the claim that an extension has the requested lease. Only a longer expiry is false: a shorter one is
+    /// judged by the reported validity.
     fn judge_extended_expiry(&mut self, at_ns: u64, attempt: &Attempt) {
         let requested_ms = i64::try_from(attempt.ttl_ns / 1_000_000).unwrap_or(i64::MAX);
         let max_ms = max_expiry_ms(requested_ms);
@@ -363,8 +363,8 @@ impl Claims {
         }
     }
 
-    /// Returns the number of nodes on which a value stayed. A report that the lock is free concerns every value that the
-    /// attempt has written; other reports concern only the keys that certainly belong to the lock.
+    /// Returns the number of nodes on which a value stayed. A report that the lock is free concerns every value that
+    /// the attempt has written; other reports concern only the keys that certainly belong to the lock.
     fn stayed_on(&self, left: &LeftValue) -> usize {
         let keys = (self.lock_keys.get(&left.lock)).map_or(&[][..], Vec::as_slice);
         left.nodes((left.reported != ReportedState::Free).then_some(keys))

@@ -1,11 +1,11 @@
 //! Fencing: tokens strictly increase in the order of holds, and no two grants have the same one.
 //!
-//! Tokens are created at the grant, and grants may arrive out of order. So a token is compared only with tokens of holds
-//! that were provably granted before it. Those are the holds whose grant had arrived when this attempt was sent and, if
-//! the lease of this grant had not expired when it arrived ([`Hold::follows_ns`] is then the arrival itself), the holds
-//! that had ended by then. The highest token of each group suffices. For overlapping holds it is unknown which was
-//! granted first. But whatever their order, two grants must not have the same token, because the resource could not
-//! distinguish the two holders.
+//! Tokens are created at the grant, and grants may arrive out of order. So a token is compared only with tokens of
+//! holds that were provably granted before it. Those are the holds whose grant had arrived when this attempt was sent
+//! and, if the lease of this grant had not expired when it arrived ([`Hold::follows_ns`] is then the arrival itself),
+//! the holds that had ended by then. The highest token of each group suffices. For overlapping holds it is unknown
+//! which was granted first. But whatever their order, two grants must not have the same token, because the resource
+//! could not distinguish the two holders.
 
 use std::collections::{HashMap, HashSet};
 

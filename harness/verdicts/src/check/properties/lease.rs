@@ -1,8 +1,8 @@
 //! Lease: no two holds overlap even when each is cut at its own lease deadline.
 //!
-//! A violation means that two clients were inside while each had been promised exclusive access: the service let two in.
-//! The deadline is never later than what the client may believe (see `timeline/lease_deadline.rs`), so a lock is not
-//! blamed after its lease has expired.
+//! A violation means that two clients were inside while each had been promised exclusive access: the service let two
+//! in. The deadline is never later than what the client may believe (see `timeline/lease_deadline.rs`), so a lock is
+//! not blamed after its lease has expired.
 //!
 //! A lease that is extended after it has expired starts again when the extension arrives; the gap does not count. A
 //! client that was let in during the gap, and left before the extension, met no running lease. The message `lost` ends

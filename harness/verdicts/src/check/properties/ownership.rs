@@ -16,8 +16,8 @@
 //! value again, the grant does not rest on the first one.
 //!
 //! Without key history, ownership is judged from the clients' answers (`ownership_from_answers.rs`), and only until the
-//! first overlap of two leases. After that, the two clients shared the lock anyway, and the answer to a release does not
-//! show whose lock it released.
+//! first overlap of two leases. After that, the two clients shared the lock anyway, and the answer to a release does
+//! not show whose lock it released.
 
 use std::collections::HashMap;
 

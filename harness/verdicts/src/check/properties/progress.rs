@@ -8,9 +8,10 @@
 //! - one TTL after any fault began or ended: until then a command that the fault delayed may have set a key. For a lock
 //!   that rounds its expiry up, the TTL is a whole second.
 //!
-//! The period ends with the next grant, when no client wants the lock any more, with the next fault, or with the run, at
-//! the first event that reports what was found afterwards. Waiting exactly as long as the bound is allowed. How the
-//! attempts end does not matter: a lock that refuses, fails or hangs although it has all that it needs is not available.
+//! The period ends with the next grant, when no client wants the lock any more, with the next fault, or with the run,
+//! at the first event that reports what was found afterwards. Waiting exactly as long as the bound is allowed. How the
+//! attempts end does not matter: a lock that refuses, fails or hangs although it has all that it needs is not
+//! available.
 //!
 //! An active fault excuses only the workers that it keeps from a quorum of the nodes (see
 //! [`crate::check::progress::reach`]). If one of these waits for longer than the bound, and the fault never ends, the
@@ -24,10 +25,10 @@
 //! it holds the lock (see [`crate::check::progress::kept_alive`]).
 //!
 //! A clock that is set back may keep a key alive for longer than its TTL, so with a wrong clock, waiting too long is
-//! `unknown`. The time for which the machine was stalled, or kept a runnable worker from its CPUs, does not count, and a
-//! wait that exceeds the bound only with it is `unknown`. The same applies if attempts of workers that a fault affected
-//! left the lock in doubt for the whole wait, if a server or a worker stalled without a fault, and if a client that was
-//! supposed to be frozen or dead was running.
+//! `unknown`. The time for which the machine was stalled, or kept a runnable worker from its CPUs, does not count, and
+//! a wait that exceeds the bound only with it is `unknown`. The same applies if attempts of workers that a fault
+//! affected left the lock in doubt for the whole wait, if a server or a worker stalled without a fault, and if a client
+//! that was supposed to be frozen or dead was running.
 
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
@@ -84,8 +85,8 @@ impl Progress {
         stalled_ns.saturating_add(self.excuses.delayed_ns(from_ns, until_ns))
     }
 
-    /// Judges a wait for a key that has lasted from `since_ns` until now. `worker` wants the key; others may have wanted
-    /// it before. The number after the last worker is the probe.
+    /// Judges a wait for a key that has lasted from `since_ns` until now. `worker` wants the key; others may have
+    /// wanted it before. The number after the last worker is the probe.
     fn judge_wait(&mut self, at_ns: u64, key: u32, worker: usize, since_ns: u64) {
         let state = &self.keys[key as usize];
         if state.starved {
@@ -151,8 +152,8 @@ impl Progress {
         self.keys[key as usize].kept_away |= limit_ns.is_some_and(|limit_ns| at_ns > limit_ns);
     }
 
-    /// Returns `true` if a wait was too long apart from attempts without a definite answer, which may have taken the lock
-    /// one after the other.
+    /// Returns `true` if a wait was too long apart from attempts without a definite answer, which may have taken the
+    /// lock one after the other.
     fn was_in_doubt(&self, at_ns: u64, key: u32, since_ns: u64) -> bool {
         let outstanding = &self.keys[key as usize].outstanding;
         outstanding.idle_since_ns().is_some_and(|idle_ns| {
@@ -270,8 +271,8 @@ impl Progress {
         self.restart(stall.until_ns);
     }
 
-    /// Withdraws the findings about waits that overlap a span. Returns when the first of these waits began, or `None` if
-    /// there were none.
+    /// Withdraws the findings about waits that overlap a span. Returns when the first of these waits began, or `None`
+    /// if there were none.
     fn withdraw(&mut self, from_ns: u64, until_ns: u64) -> Option<u64> {
         let (keys, mut since_ns) = (&mut self.keys, None);
         self.found.retain(|found| {
@@ -285,8 +286,8 @@ impl Progress {
         since_ns
     }
 
-    /// Handles the report that a worker has waited for a CPU since `since_ns`, which was unknown until now. Clients that
-    /// still wait are judged again.
+    /// Handles the report that a worker has waited for a CPU since `since_ns`, which was unknown until now. Clients
+    /// that still wait are judged again.
     fn cpu_wait_reported(&mut self, since_ns: u64, at_ns: u64) {
         if let Some(wanted_ns) = self.withdraw(since_ns, at_ns) {
             let waited_ms = self.excuses.delayed_ns(wanted_ns, at_ns) / 1_000_000;

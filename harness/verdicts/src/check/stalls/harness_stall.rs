@@ -11,8 +11,8 @@ use crate::check::inconclusive::InconclusiveReason;
 use crate::check::stalls::active_spans::ActiveSpans;
 use crate::check::stalls::thresholds::NOTABLE_DELAY;
 
-/// Returns the length of the shortest harness stall that makes a run inconclusive, in milliseconds. Shorter stalls matter
-/// only if a violation rests on them.
+/// Returns the length of the shortest harness stall that makes a run inconclusive, in milliseconds. Shorter stalls
+/// matter only if a violation rests on them.
 pub fn min_harness_stall_ms(header: &Header) -> u64 {
     NOTABLE_DELAY.part_of(header.ttl_ms)
 }

@@ -182,8 +182,8 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Returns `, 1.2 s after its lease had ended` for a holder that changed the stock at `at_ns`, or `None` if its lease was
-/// or may have been running.
+/// Returns `, 1.2 s after its lease had ended` for a holder that changed the stock at `at_ns`, or `None` if its lease
+/// was or may have been running.
 fn after_its_lease(facts: &Facts<'_>, op: u64, at_ns: u64) -> Option<String> {
     let hold = facts.holds.iter().find(|hold| hold.op == op)?;
     let until_ns = if hold.is_lease_a_bound() {

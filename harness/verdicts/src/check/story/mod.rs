@@ -1,7 +1,7 @@
 //! Stories: a violation in at most ten plain sentences, with times and worker numbers.
 //!
-//! This module decides which facts of a finding belong to its story. The draft turns them into sentences, and returns the
-//! most important ones in order of time.
+//! This module decides which facts of a finding belong to its story. The draft turns them into sentences, and returns
+//! the most important ones in order of time.
 
 mod draft;
 mod kept_out;

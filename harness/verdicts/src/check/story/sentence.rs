@@ -35,8 +35,8 @@ pub(super) fn length(ns: u64) -> String {
     }
 }
 
-/// Returns an event of an attempt as a sentence, or `None` if it is not worth describing. Grants are described elsewhere,
-/// because their sentences depend on the other holders.
+/// Returns an event of an attempt as a sentence, or `None` if it is not worth describing. Grants are described
+/// elsewhere, because their sentences depend on the other holders.
 pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, String)> {
     let (worker, _) = what.attempt()?;
     let failed =
