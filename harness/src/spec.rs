@@ -10,6 +10,7 @@ use std::time::Duration;
 use picklock_scenarios::{BackendName, LeaseDuration, Scenario, ScenarioError};
 
 use crate::adapter::worker_command::WorkerCommand;
+use crate::check::NOTABLE_DELAY;
 use crate::clock::millis;
 use crate::external_servers::{DEFAULT_PREFIX, ExternalServers};
 use crate::model::ServerVersion;
@@ -248,7 +249,7 @@ impl RunSpec {
 
     /// Returns the shortest delay of the machine that matters.
     pub fn shortest_delay(&self) -> Duration {
-        self.ttl() / PART_OF_LEASE
+        self.ttl() / NOTABLE_DELAY.divisor
     }
 
     /// Returns how long a client's command waits for a reply before it fails.

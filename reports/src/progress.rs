@@ -95,14 +95,8 @@ fn words(what: &EventKind) -> Option<String> {
             detail,
         } => format!("worker {worker} {}: {detail}", did(*kind)),
         EventKind::FaultMissed { fault, reason, .. } => {
-            format!("fault {fault} never struck: {reason}")
+            format!("fault {fault} never fired: {reason}")
         }
-        EventKind::FreezeBreach { worker, .. } => format!(
-            "worker {worker} went on although it was frozen or dead: the lock is in another process"
-        ),
-        EventKind::GrantWithoutCommand { worker, .. } => format!(
-            "worker {worker} got the lock without a command: the lock does not use the servers that it was given"
-        ),
         EventKind::KeyLeft {
             node, ttl_ms: -1, ..
         } => format!("node {node} still has the lock's key, and it never expires"),

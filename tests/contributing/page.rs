@@ -14,7 +14,7 @@ pub struct Addition {
 }
 
 /// Everything that the example adds.
-pub const ADDITIONS: [Addition; 5] = [
+pub const ADDITIONS: [Addition; 6] = [
     Addition {
         file: "impls/src/locks/resuming.rs",
         table: "impls/src/lib.rs",
@@ -29,6 +29,11 @@ pub const ADDITIONS: [Addition; 5] = [
         file: "harness/verdicts/src/check/properties/waiting.rs",
         table: "scenarios/src/property.rs",
         after: "progress: ",
+    },
+    Addition {
+        file: "harness/verdicts/src/check/properties/waiting.rs",
+        table: "harness/verdicts/src/check/properties/mod.rs",
+        after: "pub(super) mod resource;",
     },
     Addition {
         file: "scenarios/catalog/lost-reply-long-work.toml",

@@ -24,7 +24,7 @@ const TOO_BUSY: [&str; 8] = [
     "the machine was stalled for",
     "and no fault asked for it",
     "a fault lasted too long:",
-    "a fault took too long to strike:",
+    "the injection of a fault took too long:",
     "the Sentinels did not fail over",
     "was gone before it was known whose it was",
     "disconnected before the proxy could identify its user",

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::check::{Verdicts, reason_for, shortest_pause_ms};
-use crate::history::{EndReason, EndedBy, EventKind, History, Misbehaviour};
+use crate::check::{Verdicts, describe_incident, min_harness_stall_ms};
+use crate::history::{EndReason, EventKind, History};
 use crate::record::{Counts, FORMAT, FiredFault, Latency, LockInfo, Phases, Redis, RunRecord};
 
 /// The parts of the record that the history does not contain.
@@ -228,7 +228,7 @@ fn faults(history: &History) -> Vec<FiredFault> {
 /// Describes everything that went wrong apart from the faults. Stalls come last, because a busy machine has many of
 /// them and lists may be cut. Short stalls are left out.
 fn trouble(history: &History) -> Vec<String> {
-    let shortest_ms = shortest_pause_ms(&history.header);
+    let shortest_ms = min_harness_stall_ms(&history.header);
     let describe = |event: &EventKind| match event {
         EventKind::HarnessStalled { late_ms } if *late_ms < shortest_ms => None,
         event => describe_trouble(event, &history.header.keys),

@@ -1,5 +1,5 @@
-//! Histories with known verdicts: every one in `histories/*.jsonl` is judged, and must come out as its line in
-//! `histories/expected.json` says. `histories/README.md` argues each of them.
+//! Histories with known verdicts: every history in `histories/*.jsonl` must get the verdicts in
+//! `histories/expected.json`. `histories/README.md` gives the reasons.
 
 #![allow(
     missing_docs,
@@ -18,10 +18,11 @@ fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/histories")
 }
 
-/// The first line of each history in a file that has several.
+/// Start of the line with the name of a history, in a file with several histories.
 const NAMED: &str = "{\"history\":\"";
 
-/// All histories by name. A file has one, which has its name; or several, each after a line with its name.
+/// Returns all histories by name. A file contains one history with the name of the file, or several histories, each
+/// after a line with its name.
 fn histories() -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for entry in fs::read_dir(directory()).unwrap() {
@@ -56,7 +57,7 @@ fn brief(verdict: &Verdict) -> String {
 }
 
 #[test]
-fn every_history_comes_out_as_expected() {
+fn histories_have_the_expected_verdicts() {
     let histories = histories();
     let names: Vec<&String> = histories.keys().collect();
     assert!(names.len() > 40, "histories are missing: {names:?}");
@@ -80,7 +81,7 @@ fn every_history_comes_out_as_expected() {
 }
 
 #[test]
-fn the_stories_read_well() {
+fn stories_match_the_snapshot() {
     let mut text = String::new();
     for (name, history) in histories() {
         for (property, verdict) in judged(&name, &history) {
@@ -99,15 +100,15 @@ fn the_stories_read_well() {
 }
 
 #[test]
-fn the_readme_argues_every_history() {
+fn readme_names_every_history() {
     let readme = fs::read_to_string(directory().join("README.md")).unwrap();
-    let argued = |name: &&String| readme.contains(&format!("`{name}`"));
+    let is_named = |name: &&String| readme.contains(&format!("`{name}`"));
     let histories = histories();
-    let missing: Vec<_> = histories.keys().filter(|name| !argued(name)).collect();
-    assert!(missing.is_empty(), "not argued in README.md: {missing:?}");
+    let missing: Vec<_> = histories.keys().filter(|name| !is_named(name)).collect();
+    assert!(missing.is_empty(), "not in README.md: {missing:?}");
 }
 
-/// A history with these lines among its own, at their times.
+/// Returns a history with additional lines, inserted by their times.
 fn with(history: &str, more: &[&str]) -> String {
     let at_ns = |line: &str| -> i64 {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -118,34 +119,40 @@ fn with(history: &str, more: &[&str]) -> String {
     lines.join("\n")
 }
 
-/// How one property of a history comes out.
-fn comes_out(history: &str, property: Property) -> String {
+/// Returns the verdict and the cause for one property of a history.
+fn verdict_of(history: &str, property: Property) -> String {
     brief(&judged("a history", history)[&property])
 }
 
-/// The header of a history, and other events.
-fn begun_as(history: &str, events: &[&str]) -> String {
+/// Returns the header of a history with other events.
+fn with_events(history: &str, events: &[&str]) -> String {
     with(history.lines().next().unwrap(), events)
 }
 
 #[test]
-fn lock_is_not_blamed_for_a_renewal_that_a_delay_or_the_machine_held_up() {
+fn renewal_held_up_by_a_delay_is_excused() {
     let histories = histories();
     let lapsed = &histories["promised-and-not-renewed"];
-    assert_eq!(comes_out(lapsed, Property::Claims), "violated: silent-loss");
+    assert_eq!(
+        verdict_of(lapsed, Property::Claims),
+        "violated: silent-loss"
+    );
     let delay = r#"{"at_ns":100000000,"event":"fault-began","id":0,"fault":"delay","detail":"","workers":[0],"delay_ms":1500}"#;
     let waited = r#"{"at_ns":1100000000,"event":"worker-delayed","worker":0,"since_ns":300000000,"waited_ms":700}"#;
     for excuse in [delay, waited] {
         let excused = with(lapsed, &[excuse]);
-        assert_eq!(comes_out(&excused, Property::Claims), "held", "{excuse}");
+        assert_eq!(verdict_of(&excused, Property::Claims), "held", "{excuse}");
     }
-    // It was another client that waited.
+    // Another client waited.
     let other = with(lapsed, &[&waited.replace("\"worker\":0", "\"worker\":1")]);
-    assert_eq!(comes_out(&other, Property::Claims), "violated: silent-loss");
+    assert_eq!(
+        verdict_of(&other, Property::Claims),
+        "violated: silent-loss"
+    );
 }
 
 #[test]
-fn key_beside_the_lock_may_run_out() {
+fn key_other_than_the_lock_may_run_out() {
     let histories = histories();
     let key = |at_ns: u64, key: &str, value: &str, phase: &str, command: &str| {
         format!(
@@ -166,36 +173,36 @@ fn key_beside_the_lock_may_run_out() {
         r#"{"at_ns":1302000000,"event":"end","reason":"served","stock_left":[1],"sold":[0]}"#.to_owned(),
     ];
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-    let history = begun_as(&histories["promised-and-not-renewed"], &lines);
-    // Nobody competed, so it is not known to be held.
-    assert_eq!(comes_out(&history, Property::Claims), "unknown");
+    let history = with_events(&histories["promised-and-not-renewed"], &lines);
+    // The property is not known to be held, because no two workers competed.
+    assert_eq!(verdict_of(&history, Property::Claims), "unknown");
 }
 
 #[test]
-fn clock_that_could_not_matter_is_no_cause() {
+fn irrelevant_clock_is_not_a_cause() {
     let histories = histories();
     let skewed = &histories["value-overwritten-by-a-wrong-clock"];
     assert_eq!(
-        comes_out(skewed, Property::Exclusion),
+        verdict_of(skewed, Property::Exclusion),
         "violated: clock-skew"
     );
-    // Behind, it would have taken the value for over too late.
+    // A clock that is behind would see the expiry too late.
     let behind = skewed.replace("5000000000", "-5000000000");
-    assert_eq!(comes_out(&behind, Property::Exclusion), "violated: race");
+    assert_eq!(verdict_of(&behind, Property::Exclusion), "violated: race");
     let right_again = with(
         skewed,
         &[r#"{"at_ns":500000,"event":"fault-ended","id":1}"#],
     );
     assert_eq!(
-        comes_out(&right_again, Property::Exclusion),
+        verdict_of(&right_again, Property::Exclusion),
         "violated: race"
     );
 }
 
 #[test]
-fn extension_that_took_longer_than_was_waited_is_a_false_claim() {
+fn extension_longer_than_the_wait_is_a_false_claim() {
     let histories = histories();
-    let told = |elapsed_ms: u64| {
+    let verdict_for = |elapsed_ms: u64| {
         let extended = format!(
             r#"{{"at_ns":52000000,"event":"extend-granted","worker":0,"op":1,"token":"t1","valid_ms":1000,"elapsed_ms":{elapsed_ms}}}"#
         );
@@ -203,14 +210,14 @@ fn extension_that_took_longer_than_was_waited_is_a_false_claim() {
         let prolonged = r#"{"at_ns":51000000,"event":"key-changed","node":0,"key":0,"value":"t1","ttl_ms":1000,"why":"command","worker":0,"op":1,"phase":"extend","command":"EVAL"}"#;
         let honest = histories["told-a-minute"].replace("60000", "2");
         let history = with(&honest, &[extend, prolonged, &extended]);
-        comes_out(&history, Property::Claims)
+        verdict_of(&history, Property::Claims)
     };
-    assert_eq!(told(2), "held");
-    assert_eq!(told(60_000), "violated: wrong-elapsed");
+    assert_eq!(verdict_for(2), "held");
+    assert_eq!(verdict_for(60_000), "violated: wrong-elapsed");
 }
 
 #[test]
-fn change_of_a_key_by_nobody_or_nowhere_is_an_error_of_its_line() {
+fn key_change_by_an_unknown_worker_or_node_is_an_error() {
     let histories = histories();
     let good = &histories["told-a-minute"];
     let change = good.lines().find(|line| line.contains("\"SET\"")).unwrap();

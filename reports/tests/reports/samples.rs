@@ -310,7 +310,7 @@ pub fn unknown() -> Sample {
     record.scenario = "gc-pause".into();
     record.summary = GC_PAUSE.into();
     record.reproduce = record.reproduce.replace("calm", "gc-pause");
-    let reason = "the fault never struck: no worker read stock 1 before the run was over";
+    let reason = "the fault never fired: no worker read stock 1 before the run was over";
     for property in [Property::Exclusion, Property::Lease, Property::Resource] {
         record
             .verdicts
@@ -402,7 +402,7 @@ pub fn no_grants() -> Sample {
         stock_left: 3,
         ..Counts::default()
     };
-    let too_little = "too little to judge: no grants, the scenario wants 2";
+    let too_little = "too little to judge: no grants, the scenario requires 2";
     for property in [Property::Exclusion, Property::Lease, Property::Resource] {
         record
             .verdicts

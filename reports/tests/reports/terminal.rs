@@ -117,13 +117,13 @@ fn unknown() {
       2 workers · 1 node · ttl 1 s · redis 7.0.15 · set-nx-px 0.1.0
       process: asked for with --backend
 
-      exclusion ? unknown         the fault never struck: no worker read stock 1 before the run was over
-      lease     ? unknown         the fault never struck: no worker read stock 1 before the run was over
-      resource  ? unknown         the fault never struck: no worker read stock 1 before the run was over
+      exclusion ? unknown         the fault never fired: no worker read stock 1 before the run was over
+      lease     ? unknown         the fault never fired: no worker read stock 1 before the run was over
+      resource  ? unknown         the fault never fired: no worker read stock 1 before the run was over
       ownership ✔ held            no client released another client's lock
       fencing   – not applicable  the lock has no fencing tokens
       progress  ✔ held            every client that still wanted the lock got it
-      claims    ✔ held            what the lock said agrees with what it did
+      claims    ✔ held            what the lock reported agrees with what it did
 
       Faults
         never struck  pause-client for 1.5 s, when a worker has read stock 1
@@ -154,7 +154,7 @@ fn interrupted() {
       ownership ✔ held            no client released another client's lock
       fencing   – not applicable  the lock has no fencing tokens
       progress  ? unknown         the run was interrupted while buyers still wanted the lock
-      claims    ✔ held            what the lock said agrees with what it did
+      claims    ✔ held            what the lock reported agrees with what it did
 
       counts    3 granted · 0 refused · 0 failed · 3 released · 3 sold of 3, 0 left
       latency        p50     p90     p99   p99.9     max   count
@@ -175,14 +175,14 @@ fn nobody_got_the_lock() {
       2 workers · 1 node · ttl 1 s · redis 7.0.15 · setnx-expire 0.1.0
       process: asked for with --backend
 
-      exclusion ? unknown                 too little to judge: no grants, the scenario wants 2
-      lease     ? unknown                 too little to judge: no grants, the scenario wants 2
-      resource  ? unknown                 too little to judge: no grants, the scenario wants 2
+      exclusion ? unknown                 too little to judge: no grants, the scenario requires 2
+      lease     ? unknown                 too little to judge: no grants, the scenario requires 2
+      resource  ? unknown                 too little to judge: no grants, the scenario requires 2
       ownership ✔ held                    no client released another client's lock
       fencing   – not applicable          the lock has no fencing tokens
       progress  ✘ violated        no-ttl  a key without expiry was left behind: SET it with PX in one
                                           command
-      claims    ✔ held                    what the lock said agrees with what it did
+      claims    ✔ held                    what the lock reported agrees with what it did
 
       What happened (progress)
         0.004 s  worker 0 was killed between SETNX and EXPIRE
@@ -222,7 +222,7 @@ fn one_worker_alone() {
       ownership ✔ held            no client released another client's lock
       fencing   – not applicable  the lock has no fencing tokens
       progress  ✔ held            every client that still wanted the lock got it
-      claims    ✔ held            what the lock said agrees with what it did
+      claims    ✔ held            what the lock reported agrees with what it did
 
       counts    3 granted · 0 refused · 0 failed · 3 released · 3 sold of 3, 0 left
       latency        p50     p90     p99   p99.9     max   count

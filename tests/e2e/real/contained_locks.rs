@@ -58,7 +58,7 @@ fn image_that_runs(name: &str, program: &str) -> String {
 fn judged(line: &str) -> Outcome {
     let mut outcome = picklock(line).run();
     for _ in 1..TRIES {
-        if outcome.code != Some(3) && !outcome.stdout.contains("the harness stood still") {
+        if outcome.code != Some(3) && !outcome.stdout.contains("the harness stalled for") {
             break;
         }
         outcome = picklock(line).run();

@@ -99,7 +99,7 @@ fn a_daemon_that_hides_is_heard() {
     let outcome = picklock(&line).run();
     // On a busy machine its renewal may fail, so that others get in: what is proved stays proved.
     assert!(matches!(outcome.code, Some(1 | 3)), "{}", outcome.all());
-    undecided(&outcome, "the fault escaped");
+    undecided(&outcome, "was frozen or dead, but sent data to");
     assert!(
         outcome.document()["trouble"]
             .to_string()
@@ -131,7 +131,7 @@ fn a_container_is_heard() {
     let line = format!("scenario gc-pause --impl {lock} --backend process --json");
     let outcome = picklock(&line).run();
     assert!(matches!(outcome.code, Some(1 | 3)), "{}", outcome.all());
-    undecided(&outcome, "the fault escaped");
+    undecided(&outcome, "was frozen or dead, but sent data to");
     becomes("no container", || {
         let filter = format!("label={label}");
         let left = docker(&["ps", "-q", "--filter", &filter]);
@@ -256,7 +256,7 @@ fn a_wire_that_ran_out_of_descriptors_says_so() {
     let line = format!("scenario calm --impl {lock} --backend process --json --ttl 300ms");
     let outcome = picklock(&line).with_descriptors(64).run();
     assert!(matches!(outcome.code, Some(1 | 3)), "{}", outcome.all());
-    undecided(&outcome, "the harness itself ran short");
+    undecided(&outcome, "the harness ran out of a resource");
     let trouble = outcome.document()["trouble"].to_string();
     assert!(trouble.contains("Too many open files"), "{trouble}");
 }

@@ -133,7 +133,7 @@ fn failover_that_no_fault_asked_for_is_told_and_nothing_is_judged() {
     for (property, verdict) in sale.document()["verdicts"].as_object().unwrap() {
         assert_eq!(verdict["status"], "unknown", "{property}: {}", sale.all());
         let story = verdict["story"].to_string();
-        let said = "the Sentinels failed over node 0, and no fault asked for it";
+        let said = "the Sentinels failed over node 0 without a fault";
         assert!(story.contains(said), "{property}: {story}");
     }
 }

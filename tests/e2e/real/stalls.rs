@@ -30,7 +30,7 @@ fn a_standstill_during_a_fault_is_no_pass() {
     for (property, verdict) in outcome.document()["verdicts"].as_object().unwrap() {
         assert_ne!(verdict["status"], "held", "{property}: {}", outcome.all());
         let story = verdict["story"].to_string();
-        let named = story.contains("the harness stood still for");
+        let named = story.contains("the harness stalled for");
         assert!(
             named || verdict["status"] != "unknown",
             "{property}: {story}"
@@ -76,7 +76,7 @@ fn a_driver_that_was_kept_from_running_says_so() {
         "{history}"
     );
     assert!(
-        outcome.all().contains("the machine stalled for"),
+        outcome.all().contains("the harness stalled for"),
         "{}",
         outcome.all()
     );

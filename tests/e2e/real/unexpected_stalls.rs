@@ -76,8 +76,8 @@ fn nothing_is_judged(outcome: &Outcome, words: &[&str]) {
 /// Nothing is judged, because this stood still.
 #[track_caller]
 fn names(outcome: &Outcome, who: &str) {
-    let said = format!("{who} stood still for ");
-    nothing_is_judged(outcome, &[&said, "and no fault asked for it"]);
+    let said = format!("{who} stalled for ");
+    nothing_is_judged(outcome, &[&said, "without a fault"]);
     assert!(outcome.document()["trouble"].to_string().contains(&said));
 }
 

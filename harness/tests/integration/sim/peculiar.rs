@@ -303,7 +303,7 @@ fn endless_holder_is_named_although_progress_held() {
     let story = verdict.story.join("\n");
     for part in [
         "attempts were refused",
-        "was not done when the run ended",
+        "had not finished when the run ended",
         "was prolonged",
     ] {
         assert!(story.contains(part), "{story}");

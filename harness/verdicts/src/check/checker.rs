@@ -1,4 +1,4 @@
-//! What a checker is.
+//! The interface of a checker.
 
 use crate::history::{Event, Header};
 use crate::key_history::KeyUpdate;
@@ -9,25 +9,25 @@ use crate::timeline::{Attempt, Step, Timeline};
 
 /// Judges one property.
 ///
-/// A checker sees every event once, in order of time, and all holds in the end. It
-/// returns what it found; it does not look for causes.
+/// A checker receives every event once, in order of time, and all holds at the end. It returns its findings; it does
+/// not look for causes.
 pub trait Checker: Sized {
-    /// What reports say about the property.
+    /// The description of the property for reports.
     const DESCRIPTION: Description;
 
-    /// A checker for a history with this header.
+    /// Creates a checker for a history with this header.
     fn new(header: &Header) -> Self;
 
-    /// An attempt made a step.
+    /// Handles a step of an attempt.
     fn step(&mut self, _at_ns: u64, _attempt: &Attempt, _step: Step) {}
 
-    /// An event that is not about exactly one attempt.
+    /// Handles an event that does not concern exactly one attempt.
     fn event(&mut self, _event: &Event) {}
 
-    /// A key of a node was changed. Only for histories with key history.
+    /// Handles the change of a key on a node. Called only for histories with key history.
     fn key_changed(&mut self, _at_ns: u64, _update: &KeyUpdate<'_>) {}
 
-    /// The history is over, and all open holds have been ended. `timeline` has all holds
+    /// Returns the judgement at the end of the history, when all active holds have been ended. `timeline` has all holds
     /// and faults.
     fn finish(self, timeline: &Timeline<'_>) -> Judgement;
 }

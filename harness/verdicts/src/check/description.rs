@@ -1,22 +1,22 @@
-//! What reports say about a property.
+//! The description of a property for reports.
 
-/// All that the command line and the reports need to know of a property besides its name.
+/// The facts about a property that the command line and the reports need, besides its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Description {
-    /// Stands for the property where there is no room for its name. No two properties share one.
+    /// Abbreviation for places without room for the name. No two properties share one.
     pub letter: char,
-    /// Orders violations in reports and in the gate; 0 comes first. The promises of the lock
-    /// service come before those that clients must keep.
+    /// Order of violations in reports and in the gate; 0 comes first. The promises of the lock service come before
+    /// those that clients must keep.
     pub severity: u8,
-    /// What `held` means, in one line.
+    /// Meaning of `held`, in one line.
     pub held: &'static str,
-    /// What `violated` means, in at most five words.
+    /// Meaning of `violated`, in at most five words.
     pub violated: &'static str,
-    /// What `not-applicable` means, in one line.
+    /// Meaning of `not-applicable`, in one line.
     pub not_applicable: &'static str,
     /// The page of `picklock explain`, in Markdown. Its title is `# NAME (property)`.
     pub page: &'static str,
 }
 
-/// What `not-applicable` means where there is nothing more to say.
+/// Meaning of `not-applicable` for properties that need no further explanation.
 pub(super) const DOES_NOT_APPLY: &str = "does not apply to this lock";

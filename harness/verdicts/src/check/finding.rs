@@ -1,21 +1,21 @@
-//! Findings: what a checker saw, and the attempts, keys and times that prove it.
+//! Findings: what a checker observed, and the attempts, keys and times that prove it.
 //!
-//! A finding is a plain value. It says nothing about causes and contains no sentences; both are
-//! attached later, by [`crate::check::causes::cause`] and [`super::story`].
+//! A finding is a plain value without a cause and without a story. Both are added later, by
+//! [`crate::check::causes::cause`] and [`super::story`].
 
 use super::inconclusive::InconclusiveReason;
 
 /// The first violation of a property.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// When it showed, in nanoseconds since the run began.
+    /// When it became apparent, in nanoseconds since the run began.
     pub at_ns: u64,
-    /// What proves it.
+    /// The observation that proves it.
     pub seen: Seen,
 }
 
-/// What proves a violation. Attempts are given by their number in the history (`op`), keys by
-/// their position in the header.
+/// An observation that proves a violation. Attempts are given by their number in the history (`op`), keys by their
+/// position in the header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seen {
     /// Two holds of one key overlap, as a whole or within their leases.
@@ -33,24 +33,23 @@ pub enum Seen {
     StaleToken(StaleToken),
     /// A lock was free and wanted, and was not granted.
     Starvation(Starvation),
-    /// The lock said something that is not what it did.
+    /// The lock reported something that disagrees with what it did.
     FalseClaim(FalseClaim),
-    /// Any other proof. A property that needs no rules of its own for cause and story uses this
-    /// variant.
+    /// Any other proof, for a property that needs no special rules for cause and story.
     Attempts {
         /// The attempts concerned, in the order in which the story introduces them.
         ops: Vec<u64>,
-        /// What was seen, as a sentence without a full stop.
+        /// The observation, as a sentence without a full stop.
         statement: String,
     },
 }
 
-/// A stock below zero, or one that does not add up.
+/// A stock that is below zero or does not add up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WrongStock {
     /// The stock's key.
     pub key: u32,
-    /// The attempt that changed or read it; `None` if the count at the end is wrong.
+    /// The attempt that changed or read the stock, or `None` if the final count is wrong.
     pub op: Option<u64>,
     /// Units sold until then.
     pub sold: i64,
@@ -67,61 +66,60 @@ pub struct ForeignRelease {
     pub releaser: u64,
     /// The attempt that held the lock.
     pub owner: u64,
-    /// Since when the lock was the owner's: its grant, or with key history, when its value was written.
+    /// When the owner's ownership began: its grant or, with key history, the writing of its value.
     pub owned_ns: u64,
     /// When the release was sent.
     pub sent_ns: u64,
-    /// When the last command of the release was sent; with key history, when the command took the value
-    /// away.
+    /// When the last command of the release was sent or, with key history, when the command changed the value.
     pub fired_at_ns: u64,
-    /// What the command did to the owner's value.
+    /// The effect of the command on the owner's value.
     pub how: Taking,
 }
 
-/// What a command did to another client's value.
+/// The effect of a command on another client's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taking {
     /// It removed the value.
     Removed,
-    /// It put another value in its place.
+    /// It wrote another value over it.
     Replaced,
-    /// It kept the value alive for longer.
+    /// It extended the life of the value.
     Prolonged,
 }
 
-/// What a lock said, and did not do.
+/// A claim of a lock that disagrees with what it did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FalseClaim {
-    /// In what it was wrong.
+    /// The subject of the claim.
     pub about: Claim,
     /// The attempts concerned, in the order in which the story introduces them.
     pub ops: Vec<u64>,
-    /// What was seen, as a sentence without a full stop.
+    /// The observation, as a sentence without a full stop.
     pub statement: String,
 }
 
-/// What a lock can be wrong in.
+/// A claim of a lock that the key history can contradict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Claim {
-    /// That it has the lock: its value was written to too few nodes.
+    /// The client has the lock. But its value was written to too few nodes.
     Grant,
-    /// For how long it has the lock: the expiry that was written ends earlier.
+    /// The client has the lock for the reported time. But the written expiry ends earlier.
     Validity,
-    /// The lease that was asked for: the expiry that was written is another one.
+    /// The lease is the requested one. But the written expiry differs from it.
     Expiry,
-    /// The same, where its value is that of an earlier attempt in doubt: it rests on the late reply to that.
+    /// Like `Validity`, but the value comes from an earlier attempt in doubt, whose late reply caused the grant.
     EarlierReply,
-    /// How long it took: longer than the driver has waited.
+    /// The request took the reported time. But the driver has waited less.
     Elapsed,
-    /// That it has not got the lock: its value was there, and stayed.
+    /// The client did not get the lock. But its value was there, and stayed.
     Refusal,
-    /// What it says of its release: its value was still there.
+    /// The release succeeded, or had nothing to release. But the value contradicts that.
     Release,
-    /// That an extension cannot be: the lock was still its client's.
+    /// An extension is impossible. But the client still owned the lock.
     Extension,
-    /// That it renews its lease: it did not.
+    /// The lock renews its lease. But it did not.
     Renewal,
-    /// That it is a lock of its own: another one uses the same key.
+    /// The lock is independent of other locks. But another one uses the same key.
     Key,
 }
 
@@ -134,7 +132,7 @@ pub struct StaleToken {
     pub at_ns: u64,
     /// The token.
     pub fence: u64,
-    /// The highest token before it, or the same one.
+    /// The highest earlier token, which is at least as high.
     pub highest: u64,
 }
 
@@ -143,49 +141,49 @@ pub struct StaleToken {
 pub struct Starvation {
     /// The lock's key.
     pub key: u32,
-    /// Since when the lock was free and wanted.
+    /// When the lock was free and wanted first.
     pub from_ns: u64,
     /// When the bound was reached.
     pub until_ns: u64,
-    /// The worker that wanted it; `None` for the probe after the run, or if nothing tried.
+    /// The worker that wanted it, or `None` for the probe after the run, or if no client tried.
     pub worker: Option<usize>,
-    /// Workers asked for it in turn, and that one began later.
+    /// Whether several workers requested it in turn, and `worker` began later than `from_ns`.
     pub in_turn: bool,
-    /// The last attempt without a certain answer since the last grant: its worker, and when it
-    /// ended. Only if what that attempt may have taken was still there when the clients had ended.
+    /// The worker and the end of the last attempt without a definite answer since the last grant. Set only if what that
+    /// attempt may have taken was still there when the clients had ended.
     pub doubt: Option<(usize, u64)>,
-    /// A key without expiry was found after the run.
+    /// Whether a key without expiry was found after the run.
     pub has_unexpiring_key: bool,
 }
 
 /// The decision of one checker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Judgement {
-    /// Nothing was found against the property.
+    /// The history shows no violation.
     Held,
-    /// Nothing was found against `progress`, though attempts got no lock.
+    /// The history shows no violation of `progress`, although attempts did not get the lock.
     HeldThough {
-        /// How many were refused.
+        /// Number of refused attempts.
         refused: u64,
-        /// How many ended in an error.
+        /// Number of attempts that ended in an error.
         failed: u64,
     },
     /// The history proves violations.
     Violated {
-        /// The first one.
+        /// The first violation.
         first: Finding,
-        /// How many there are.
+        /// Number of violations.
         count: u64,
     },
-    /// The history does not decide it, for this reason.
+    /// The history does not decide the property, for this reason.
     Unknown(InconclusiveReason),
     /// The property does not apply to this lock.
     NotApplicable,
 }
 
 impl Judgement {
-    /// `Violated` with the first of what was found, each with the time at which it showed; `Held` if that is nothing.
-    pub fn of(found: Vec<(u64, Seen)>) -> Self {
+    /// Returns `Violated` with the earliest of these observations, each with its time, or `Held` if there are none.
+    pub fn from_observations(found: Vec<(u64, Seen)>) -> Self {
         let count = found.len() as u64;
         let first = found.into_iter().min_by_key(|(at_ns, _)| *at_ns);
         first.map_or(Judgement::Held, |(at_ns, seen)| {

@@ -1,75 +1,77 @@
-//! Why something could not be judged, as values.
+//! The reasons why something is inconclusive, as values.
 //!
-//! Who decides anything looks at the value. The words beside it nobody reads but people.
+//! Code matches on the variant; only people read the message.
+
+use std::fmt::Display;
 
 use picklock_scenarios::{BackendName, LockFeature};
 use serde::{Deserialize, Serialize};
 
 use crate::history::{Budget, MissedBecause};
 
-/// What to do about a machine that was too slow for a run.
-const RUN_AGAIN: &str = "the lock was not put to the test that the scenario describes; run it again on a machine \
-                         that is less busy";
+/// Advice for a run that a slow machine spoiled.
+const RERUN: &str =
+    "the run did not test the lock as the scenario describes; rerun it on a less busy machine";
 
-/// What was seen where it may not be the lock's fault.
+/// Observation that may not be the lock's fault.
 const STARVED: &str = "no client got the lock for longer than the bound, but";
 
-/// Why a property could not be judged, or nothing that was found to hold can be believed. Times are in nanoseconds
-/// since the run began.
+/// The reason why a property is `unknown`, or why nothing that was found to hold can be relied on. Times are in
+/// nanoseconds since the run began.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "the names say what they are")]
+#[expect(missing_docs, reason = "the field names are self-explanatory")]
 pub enum InconclusiveReason {
-    /// The harness stood still during a fault or a hold.
-    #[error("the harness stood still for {late_ms} ms until {until:.3} s, while {during}{others}: {RUN_AGAIN}",
+    /// The harness stalled during a fault or a hold.
+    #[error("{} (until {until:.3} s) while {during}{others}: {RERUN}", stalled("the harness", *.late_ms),
         until = seconds(*.until_ns),
-        others = other_pauses(*.count))]
+        others = further_stalls(*.count))]
     HarnessStall {
-        /// For how long, the first time.
+        /// Length of the first such stall.
         late_ms: u64,
         until_ns: u64,
         during: StallContext,
         count: u64,
     },
-    /// Two clients were inside only because the harness stood still.
-    #[error("the harness stood still for {lost_ms} ms in all while worker {worker} asked for the lock or held it, until \
-         {until:.3} s: had it been on time, no two clients would have been seen inside at the same time; run it again \
-         on a machine that is less busy",
+    /// Two clients were inside only because the harness stalled.
+    #[error("{} in total while worker {worker} was acquiring or holding the lock (until {until:.3} s): without the \
+         stalls, no two clients would have held the lock at the same time; rerun on a less busy machine",
+        stalled("the harness", *.lost_ms),
         until = seconds(*.until_ns))]
     HoldExtendedByStall {
-        /// Whose hold lasted, or whose grant lay in the harness.
+        /// The worker whose hold was extended, or whose grant was delayed in the harness.
         worker: usize,
-        /// For how long the harness stood still meanwhile.
+        /// Total length of the stalls of the harness during the hold.
         lost_ms: u64,
-        /// When the hold ended, or its lease was told anew.
+        /// When the hold ended, or its lease was reported again.
         until_ns: u64,
     },
-    /// A server or a worker stood still, and no fault asked for it.
-    #[error("{who} stood still for {stood:.1} s until {until:.3} s, and no fault asked for it{others}: stopped by somebody \
-         else, or kept from the processor; {RUN_AGAIN}",
-        stood = *.stalled_ms as f64 / 1e3,
+    /// A server or a worker stalled without a fault.
+    #[error("{who} stalled for {length:.1} s (until {until:.3} s) without a fault{others}: another process stopped it, \
+         or it was starved of CPU time; {RERUN}",
+        length = *.stalled_ms as f64 / 1e3,
         until = seconds(*.until_ns),
-        others = other_stalls(*.count))]
+        others = further_stalls(*.count))]
     UnexpectedStall {
         who: Component,
-        /// For how long, the first time.
+        /// Length of the first such stall.
         stalled_ms: u64,
         until_ns: u64,
-        /// How often servers and workers did.
+        /// Number of stalls of servers and workers.
         count: u64,
     },
-    /// A client outlived its lease only because it waited for a fault to strike.
-    #[error("a fault took too long to strike: worker {worker} held the lock and waited {waited:.3} s for {fault}, and so \
-         its lease ran out before its work was done: {RUN_AGAIN}, or with a longer lease (`--ttl`)",
+    /// A client outlived its lease only because it waited for the injection of a fault.
+    #[error("the injection of a fault took too long: worker {worker} held the lock and waited {waited:.3} s for \
+         {fault}, so its lease ended before its work was done: {RERUN}, or use a longer lease (`--ttl`)",
         waited = seconds(*.waited_ns))]
     LateInjection {
         worker: usize,
         waited_ns: u64,
         fault: String,
     },
-    /// A fault of nodes lasted longer than its scenario says, and longer than the hold that it was to strike.
-    #[error("a fault lasted too long: {fault} lasted {lasted:.3} s in all, {late:.3} s more than its scenario says, and the \
-         client that held the lock when it began had left before it was over: {RUN_AGAIN}, or with a longer lease \
+    /// A fault of nodes lasted longer than its scenario says, and longer than the hold that it was meant for.
+    #[error("a fault lasted too long: {fault} lasted {lasted:.3} s in total, {late:.3} s more than its scenario says, \
+         and the client that held the lock when it began had left before it was over: {RERUN}, or use a longer lease \
          (`--ttl`)",
         lasted = seconds(*.lasted_ns),
         late = *.late_ms as f64 / 1e3)]
@@ -78,108 +80,105 @@ pub enum InconclusiveReason {
         lasted_ns: u64,
         late_ms: u64,
     },
-    /// A planned fault did not strike.
-    #[error("the fault `{fault}` never struck: {reason}")]
+    /// A planned fault did not fire.
+    #[error("the fault `{fault}` never fired: {reason}")]
     FaultMissed {
         fault: String,
         reason: String,
-        /// The reason, where it matters.
+        /// The reason as a value, if code depends on it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         because: Option<MissedBecause>,
     },
-    /// What a fault did could not be undone.
+    /// The effect of a fault could not be undone.
     #[error("the {what} failed: {reason}")]
     FaultNotUndone { what: String, reason: String },
-    /// The scenario is not made for this backend.
-    #[error("this scenario does not support the {backend} backend (supported: {})", words(.supported))]
+    /// The scenario does not support this backend.
+    #[error("this scenario does not support the {backend} backend (supported: {})", backend_list(.supported))]
     BackendUnsupported {
         backend: BackendName,
         supported: Vec<BackendName>,
     },
     /// A simulated server did not know a command.
     #[error(
-        "the simulated Redis does not know `{command}`; run it on a real one (--backend process)"
+        "the simulated Redis does not implement `{command}`; run it on a real one (--backend process)"
     )]
     CommandUnknown { command: String },
     /// No extension was tested.
     #[error("no extension was tested: {}", not_extended(.unsupported.as_deref()))]
     ExtensionUntested {
-        /// The lock cannot, in its words; `None`: nobody came to ask.
+        /// The lock's own explanation why it cannot extend, or `None` if no holder got far enough to ask.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unsupported: Option<String>,
     },
-    /// The lock does not take the lease of the scenario.
+    /// The lock does not accept the lease of the scenario.
     #[error(
-        "the lock refuses a lease of {ttl_ms} ms, and grants one of {granted_ms} ms: {message}"
+        "the lock refuses a lease of {ttl_ms} ms, but grants one of {granted_ms} ms: {message}"
     )]
     LeaseRefused {
         ttl_ms: u64,
         granted_ms: u64,
         message: String,
     },
-    /// The lock does not offer what the scenario asks for.
+    /// The lock does not offer a feature that the scenario requires.
     #[error("the lock does not offer {feature}")]
     NotOffered { feature: LockFeature },
-    /// The scenario is about Sentinels, and the lock knows none.
-    #[error("the lock does not begin with Sentinels in place of its nodes: {message}")]
+    /// The scenario uses Sentinels, and the lock does not support them.
+    #[error("the lock does not accept Sentinel addresses: {message}")]
     SentinelsRefused { message: String },
-    /// The server that keeps the stock did not do its part.
-    #[error("the stock in Redis is not known: {reason}")]
+    /// The server that stores the stock failed.
+    #[error("the stock in Redis is unknown: {reason}")]
     StockUnknown { reason: String },
     /// The locks could not be inspected after the run.
     #[error("the inspection of the locks after the run failed: {reason}")]
     FinalInspectionFailed { reason: String },
-    /// A server died, and no fault asked for it.
+    /// A server died without a fault.
     #[error("node {node} failed on its own: {reason}")]
     NodeLost { node: usize, reason: String },
-    /// The Sentinels took a master for dead that was only slow: the keys that went with it say nothing of the lock.
-    #[error("the Sentinels failed over node {node}, and no fault asked for it: {RUN_AGAIN}")]
+    /// The Sentinels declared a slow master dead. The keys that were lost with it prove nothing about the lock.
+    #[error("the Sentinels failed over node {node} without a fault: {RERUN}")]
     UnrequestedFailover { node: usize },
-    /// Something came from a worker while it was frozen or dead.
-    #[error("the fault escaped: worker {worker} was frozen or dead, and at {came:.3} s something came from it to {server}. The \
-         process that was frozen or killed is a wrapper, and the lock goes on in one that Picklock cannot reach; start \
-         the adapter itself (in a shell script with `exec`), without `docker run`, `ssh` or a service in between",
-        came = seconds(*.arrived_at_ns),
+    /// A worker sent data while it was frozen or dead.
+    #[error("worker {worker} was frozen or dead, but sent data to {server} at {arrived:.3} s. The frozen or killed \
+         process is a wrapper, and the lock continues in a process that Picklock cannot reach; start the adapter \
+         directly (in a shell script with `exec`), not through `docker run`, `ssh` or a service",
+        arrived = seconds(*.arrived_at_ns),
         server = server(*.node))]
     FreezeBreach {
         worker: usize,
-        /// To which node; `None`: to a Sentinel.
+        /// The node that received the data, or `None` if a Sentinel did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         node: Option<usize>,
         arrived_at_ns: u64,
     },
-    /// The lock's clients belong to a user that the proxy does not serve.
+    /// The lock's clients run as a user that the proxy does not serve.
     #[error(
-        "a client of user {user} was refused on a link of worker {worker}: the proxy serves its own user, {served}; \
-         start the adapter as the user who starts Picklock"
+        "a client of user {user} was refused on a link of worker {worker}: the proxy serves only its own user, \
+         {served}; start the adapter as the user that runs Picklock"
     )]
     ClientRefused {
         worker: usize,
         user: u32,
         served: u32,
     },
-    /// A simulated run had used up what it may use.
-    #[error("the simulated run used up its budget of {}, and ended before its time; shorten its `limit`, or let it sell less",
-        budget_words(*.budget, *.most))]
+    /// A simulated run exhausted one of its limits.
+    #[error("the simulated run exhausted its budget of {}, and ended early; shorten its `limit`, or let it sell less",
+        describe_budget(*.budget, *.most))]
     BudgetSpent { budget: Budget, most: u64 },
-    /// The harness ran out of something.
-    #[error("the harness itself ran short: {reason}")]
-    ResourceExhaustion {
-        /// Of what, in words.
-        reason: String,
-    },
-    /// A client had closed its connection before it was known whose it was.
+    /// The harness ran out of a resource, such as file descriptors.
+    #[error("the harness ran out of a resource: {reason}")]
+    ResourceExhaustion { reason: String },
+    /// A client closed its connection before the proxy knew which user owned it.
     #[error(
-        "the harness was too slow: a client on a link of worker {worker} sent {sent} and was gone before it was known \
-         whose it was"
+        "the harness was too slow: a client on a link of worker {worker} sent {sent} and disconnected before its owner \
+         was known"
     )]
     ClientGone { worker: usize, sent: String },
-    /// The lock does not use the servers of the run: nothing is known about it.
-    #[error("the lock does not use the servers that it was given: worker {worker} got the lock without having sent a \
+    /// The lock does not use the servers of the run, so nothing is known about it.
+    #[error("the lock does not use the servers that it was given: worker {worker} got the lock without sending a \
          command to any of them; it should use {} (`nodes` of its `init` request)",
         .nodes.join(", "))]
     OtherServers {
-        /// Who was granted the lock without a command.
+        /// The worker that was granted the lock without a command.
         worker: usize,
         nodes: Vec<String>,
     },
@@ -188,53 +187,53 @@ pub enum InconclusiveReason {
     Interrupted,
     /// The lock was granted too rarely.
     #[error(
-        "too little to judge: the lock was granted {granted} times, and the scenario asks for at least {needed}"
+        "too little to judge: the lock was granted {granted} times, and the scenario requires at least {needed}"
     )]
     TooFewGrants { granted: u64, needed: u64 },
-    /// Every worker ended, and no fault has killed it.
-    #[error("too little to judge: no worker was left to try")]
+    /// Every worker exited, although no fault killed it.
+    #[error("too little to judge: all workers died")]
     EverybodyDied,
-    /// Workers died on their own, and the others are too few to compete.
-    #[error("too little to judge: {} died on {}, and {} to compete",
-        workers(.died), own(.died), left_words(*.left))]
+    /// Workers died on their own, and too few others are left to compete.
+    #[error("too little to judge: {} died on {} own, and {} was left",
+        worker_list(.died),
+        if .died.len() == 1 { "its" } else { "their" },
+        if *.left == 0 { "no client" } else { "only one client" })]
     TooFewClients { died: Vec<usize>, left: usize },
     /// No two workers ever wanted a lock at the same time.
     #[error("too little to judge: no two workers ever competed for a lock")]
     NobodyCompeted,
-    /// Faults struck holders, and no other client had sent a command until those had left.
+    /// Faults affected holders, but no other client sent a command before those holders left.
     #[error(
-        "nobody competed while {fault} mattered: until {until:.3} s no other client had sent its first command",
+        "no client competed while {fault} mattered: until {until:.3} s no other client had sent its first command",
         until = seconds(*.until_ns)
     )]
     NobodyWasReady {
         fault: String,
-        /// When the holder that it found had left.
+        /// When the holder that the fault affected had left.
         until_ns: u64,
     },
     /// Two leases may have run at the same time.
     #[error(
-        "a client got the lock while another's lease may have been running: how long it ran is not known well enough; \
-         let the lock's adapter tell since when a grant is good (`asked_at`, or `try_for`), or `valid_ms`"
+        "a client got the lock while another client's lease may still have been running: how long that lease ran is \
+         not known precisely enough; let the lock's adapter report since when a grant is valid (`asked_at`, or `try_for`), \
+         or `valid_ms`"
     )]
     LeasesMayHaveOverlapped,
-    /// The history has no count of the stock at its end.
-    #[error(
-        "the history has no count of the stock at its end, so it is not known whether it adds up"
-    )]
+    /// The history has no final count of the stock.
+    #[error("the history has no final count of the stock, so whether it adds up is unknown")]
     StockUncounted,
     /// A release succeeded while a node had two masters.
     #[error(
-        "a release succeeded while another client had the lock, but a node had two masters then: the two clients may \
-         have had it on different ones"
+        "a release succeeded while another client held the lock, but a node had two masters: the clients may have held \
+         the lock on different masters"
     )]
     TwoMasters,
     /// A release succeeded after two leases had overlapped, and there is no key history.
     #[error(
-        "two leases had overlapped before, and without the key history of the key nobody can say whose lock the release \
-         took"
+        "two leases had overlapped before, and without the key history it is unknown whose lock the release took"
     )]
     OwnerUnknown,
-    /// Nobody got the lock, for this reason.
+    /// No client got the lock, for this reason.
     #[error("{by}")]
     Starved { by: StarvationReason },
 }
@@ -251,52 +250,52 @@ pub enum Component {
     Worker(usize),
 }
 
-/// What was going on while the harness stood still.
+/// What was in progress while the harness was stalled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StallContext {
     /// A fault.
-    #[error("a fault was on")]
+    #[error("a fault was active")]
     Fault,
     /// A hold.
     #[error("a client held the lock")]
     Hold,
-    /// The writing of a value that its client was refused.
-    #[error("a client asked for the lock, and may have given up an answer that was on its way")]
+    /// The writing of a value for an attempt that was then refused.
+    #[error("a client was acquiring the lock, and may have given up an answer that was in flight")]
     Attempt,
 }
 
-/// Why it is not the lock's fault, or may not be, that nobody got it.
+/// Why the lock is not, or may not be, responsible for a starvation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StarvationReason {
-    /// A fault took away nodes that it needs.
-    #[error("{STARVED} a fault that was still active took away nodes that the lock needs")]
+    /// A fault kept away nodes that the lock needs.
+    #[error("{STARVED} a fault that was still active kept away nodes that the lock needs")]
     NodesOutOfReach,
     /// A clock was wrong.
-    #[error("{STARVED} a clock was wrong, and a key may have lived longer by as much")]
+    #[error("{STARVED} a clock was wrong, and a key may have lived longer by that much")]
     WrongClock,
-    /// Attempts without a certain answer may have taken it.
+    /// Attempts without a definite answer may have taken the lock.
     #[error(
-        "{STARVED} the attempts of workers that a fault struck may have taken it again and again"
+        "{STARVED} attempts of workers that a fault affected may have taken it again and again"
     )]
     AttemptsInDoubt,
-    /// A client that counts as frozen or dead was at work.
-    #[error("{STARVED} a fault escaped: a client that counts as frozen or dead was at work")]
+    /// A client that was supposed to be frozen or dead was running.
+    #[error("{STARVED} a client that was supposed to be frozen or dead was running")]
     FreezeBreach,
-    /// The client after the run may have met a lease or a fault.
+    /// A lease or a fault may have blocked the probe after the run.
     #[error(
         "the probe after the run did not get the lock, but a lease or a fault may have blocked it"
     )]
     ProbeBlocked,
-    /// The harness stood still for so many milliseconds meanwhile.
-    #[error("{STARVED} the machine was stalled for {0} ms of that time")]
+    /// The harness was stalled for this many milliseconds of the wait.
+    #[error("{STARVED} {} of that time", stalled("the machine", *.0))]
     HarnessStall(u64),
 }
 
 impl InconclusiveReason {
-    /// True if the scenario asks for something that the lock or the backend does not offer. What was not violated is
-    /// then not applicable.
+    /// Returns `true` if the scenario requires something that the lock or the backend does not offer. Every property
+    /// that is not violated is then not applicable.
     pub fn is_inapplicable(&self) -> bool {
         match self {
             InconclusiveReason::BackendUnsupported { .. }
@@ -313,7 +312,8 @@ impl InconclusiveReason {
         }
     }
 
-    /// True if it comes of how the run was set up or of how the lock is, and not of chance: another run would say the same.
+    /// Returns `true` if the reason lies in the setup of the run or in the lock, and not in chance: a rerun would give
+    /// the same result.
     pub fn is_lasting(&self) -> bool {
         let lasts = matches!(
             self,
@@ -328,7 +328,7 @@ impl InconclusiveReason {
         lasts || self.is_inapplicable()
     }
 
-    /// True if the machine was too slow: the run says nothing about the lock, and may be made again.
+    /// Returns `true` if the machine was too slow. The run then proves nothing about the lock, and may be rerun.
     pub fn is_machines_fault(&self) -> bool {
         match self {
             InconclusiveReason::HarnessStall { .. }
@@ -347,25 +347,23 @@ impl InconclusiveReason {
     }
 }
 
+/// Returns `{who} stalled for {length_ms} ms`, the words for a stall in every message.
+pub(super) fn stalled(who: impl Display, length_ms: u64) -> String {
+    format!("{who} stalled for {length_ms} ms")
+}
+
 fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-fn other_pauses(count: u64) -> String {
+fn further_stalls(count: u64) -> String {
     match count {
         1 => String::new(),
         count => format!(", the first of {count} such stalls"),
     }
 }
 
-fn other_stalls(count: u64) -> String {
-    match count {
-        1 => String::new(),
-        count => format!(" (the first of {count} times that a server or a worker did)"),
-    }
-}
-
-fn budget_words(budget: Budget, most: u64) -> String {
+fn describe_budget(budget: Budget, most: u64) -> String {
     match budget {
         Budget::Events => format!("{most} events"),
         Budget::Memory => format!("{} MiB of history", most >> 20),
@@ -374,35 +372,21 @@ fn budget_words(budget: Budget, most: u64) -> String {
     }
 }
 
-fn workers(numbers: &[usize]) -> String {
-    let words: Vec<String> = numbers.iter().map(ToString::to_string).collect();
-    let plural = if words.len() == 1 { "" } else { "s" };
-    format!("worker{plural} {}", words.join(", "))
+fn worker_list(numbers: &[usize]) -> String {
+    let list: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+    let plural = if list.len() == 1 { "" } else { "s" };
+    format!("worker{plural} {}", list.join(", "))
 }
 
-fn own(died: &[usize]) -> &'static str {
-    match died {
-        [_] => "its own",
-        _ => "their own",
-    }
-}
-
-fn left_words(left: usize) -> &'static str {
-    match left {
-        0 => "nobody was left",
-        _ => "one client alone was left, with nobody",
-    }
-}
-
-fn words(backends: &[BackendName]) -> String {
-    let words: Vec<&str> = backends.iter().map(|one| one.as_str()).collect();
-    words.join(", ")
+fn backend_list(backends: &[BackendName]) -> String {
+    let list: Vec<&str> = backends.iter().map(|one| one.as_str()).collect();
+    list.join(", ")
 }
 
 fn not_extended(unsupported: Option<&str>) -> String {
     match unsupported {
         Some(message) => format!("the lock cannot be extended: {message}"),
-        None => "no holder came to extend its lease".to_owned(),
+        None => "no holder got far enough to extend its lease".to_owned(),
     }
 }
 

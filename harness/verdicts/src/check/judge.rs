@@ -8,35 +8,33 @@ use crate::key_history::KeyTable;
 use super::finding::{Finding, Judgement, Seen};
 use super::inconclusive::InconclusiveReason;
 use super::properties::Checkers;
-use super::run_validity::{InvalidRun, Sufficiency, nobody_was_ready};
+use super::run_validity::{InvalidRun, RunValidity, nobody_was_ready};
 use super::story::{story, unserved};
 use super::verdict::{Status, Verdict, Verdicts};
 use crate::check::causes::cause::cause;
 use crate::check::causes::evidence::Evidence;
 use crate::timeline::{AttemptTracker, HoldReader};
 
-/// Judges a history: one verdict for each property.
+/// Judges a history. Returns one verdict for each property.
 pub fn judge(history: &History) -> Verdicts {
     let evidence = Evidence::new(history);
-    let (judgements, mut too_little) = check(&evidence);
-    let stall_correction = evidence.stall_correction.as_ref();
-    let waited =
-        stall_correction.and_then(|stall_correction| stall_correction.waited_for_fault(history));
-    let reasons = &mut too_little.reasons;
-    reasons.extend(waited);
-    reasons.extend(nobody_was_ready(&evidence.timeline));
+    let (judgements, mut invalid) = check(&evidence);
+    let correction = evidence.stall_correction.as_ref();
+    let late_injection = correction.and_then(|correction| correction.late_injection(history));
+    invalid.reasons.extend(late_injection);
+    invalid.reasons.extend(nobody_was_ready(&evidence.timeline));
     let verdicts = judgements.into_iter().map(|(property, judgement)| {
-        let judgement = evidence.judged_on_time(property, judgement);
-        (property, verdict(judgement, &evidence, &too_little))
+        let judgement = evidence.correct_for_stalls(property, judgement);
+        (property, verdict(judgement, &evidence, &invalid))
     });
     verdicts.collect()
 }
 
-/// What the checkers found, by property, and why the history may show too little to say `held`.
+/// Returns the judgement of each checker, and why the history may show too little for `held`.
 fn check(evidence: &Evidence<'_>) -> (Vec<(Property, Judgement)>, InvalidRun) {
     let history = evidence.history;
     let mut checkers = Checkers::new(&history.header);
-    let mut run_validity = Sufficiency::new(&history.header);
+    let mut run_validity = RunValidity::new(&history.header);
     let mut tracker = AttemptTracker::new(history.header.workers);
     let mut holds = HoldReader::default();
     let mut keys = history.header.key_history.then(KeyTable::default);
@@ -48,7 +46,7 @@ fn check(evidence: &Evidence<'_>) -> (Vec<(Property, Judgement)>, InvalidRun) {
             checkers.step(event.at_ns, attempt, step);
             holds.step(event, attempt, step);
         });
-        // Every second event is a changed key, and nothing else asks for those.
+        // Every second event is a changed key, and only the checkers use those.
         if matches!(event.what, EventKind::KeyChanged { .. }) {
             if let Some(keys) = &mut keys {
                 keys.event(event, |update| checkers.key_changed(event.at_ns, &update));
@@ -67,27 +65,27 @@ fn check(evidence: &Evidence<'_>) -> (Vec<(Property, Judgement)>, InvalidRun) {
     (judgements, run_validity.result(end_ns, tracker.under_way()))
 }
 
-/// True if nobody got the lock because it does not take the lease. A key that never expires is the lock's fault
-/// nevertheless.
+/// Returns `true` if no client got the lock because the lock does not accept the lease. A key that never expires is
+/// still the lock's fault.
 fn is_refused_lease(first: &Finding, inapplicable: &[InconclusiveReason]) -> bool {
     let refused =
         |reason: &InconclusiveReason| matches!(reason, InconclusiveReason::LeaseRefused { .. });
-    let leaves_none = matches!(&first.seen, Seen::Starvation(it) if !it.has_unexpiring_key);
-    leaves_none && inapplicable.iter().any(refused)
+    let leaves_no_key = matches!(&first.seen, Seen::Starvation(it) if !it.has_unexpiring_key);
+    leaves_no_key && inapplicable.iter().any(refused)
 }
 
-fn verdict(judgement: Judgement, evidence: &Evidence<'_>, too_little: &InvalidRun) -> Verdict {
-    let inapplicable = too_little.inapplicable();
+fn verdict(judgement: Judgement, evidence: &Evidence<'_>, invalid: &InvalidRun) -> Verdict {
+    let inapplicable = invalid.inapplicable();
     match judgement {
-        Judgement::Held if too_little.reasons.is_empty() => Verdict::held(),
-        Judgement::HeldThough { refused, failed } if too_little.reasons.is_empty() => Verdict {
+        Judgement::Held if invalid.reasons.is_empty() => Verdict::held(),
+        Judgement::HeldThough { refused, failed } if invalid.reasons.is_empty() => Verdict {
             story: vec![unserved(evidence, refused, failed)],
             ..Verdict::held()
         },
         Judgement::Violated { first, .. } if is_refused_lease(&first, &inapplicable) => {
             Verdict::inapplicable(inapplicable)
         }
-        Judgement::Violated { first, count } if !too_little.is_void => {
+        Judgement::Violated { first, count } if !invalid.is_void => {
             let facts = evidence.facts(&first);
             Verdict {
                 status: Status::Violated,
@@ -99,9 +97,9 @@ fn verdict(judgement: Judgement, evidence: &Evidence<'_>, too_little: &InvalidRu
             }
         }
         _ if !inapplicable.is_empty() => Verdict::inapplicable(inapplicable),
-        Judgement::NotApplicable if !too_little.is_void => Verdict::not_applicable(),
-        Judgement::Unknown(reason) if !too_little.is_void => Verdict::unknown(vec![reason]),
-        _ => Verdict::unknown(too_little.reasons.clone()),
+        Judgement::NotApplicable if !invalid.is_void => Verdict::not_applicable(),
+        Judgement::Unknown(reason) if !invalid.is_void => Verdict::unknown(vec![reason]),
+        _ => Verdict::unknown(invalid.reasons.clone()),
     }
 }
 
@@ -111,9 +109,9 @@ mod tests {
     use crate::check::verdict::Cause;
     use crate::history::read_history;
 
-    /// What is not offered excuses what was not tested, and no violation.
+    /// A missing feature excuses what was not tested, but no violation.
     #[test]
-    fn violation_of_an_inapplicable_scenario_stays() {
+    fn violation_in_an_inapplicable_scenario_stays() {
         let text = include_bytes!("../../tests/histories/calm.jsonl");
         let history = read_history(&text[..]).unwrap();
         let evidence = Evidence::new(&history);
@@ -121,7 +119,7 @@ mod tests {
             reasons: vec![
                 InconclusiveReason::NobodyCompeted,
                 InconclusiveReason::ExtensionUntested {
-                    unsupported: Some("it never could".into()),
+                    unsupported: Some("not implemented".into()),
                 },
             ],
             is_void,
@@ -154,9 +152,8 @@ mod tests {
         }
     }
 
-    /// A property without rules of its own for cause and story is explained nevertheless.
     #[test]
-    fn a_finding_without_rules_of_its_own_is_told_and_has_no_cause() {
+    fn finding_without_special_rules_has_a_story_and_no_cause() {
         let text = include_bytes!("../../tests/histories/calm.jsonl");
         let history = read_history(&text[..]).unwrap();
         let evidence = Evidence::new(&history);

@@ -1,27 +1,27 @@
-//! Ownership in a history without key history: what clients said of their releases.
+//! Ownership in a history without key history, from the answers to releases.
 //!
-//! `released: true` claims "the lock was mine until now, and is free". Let x be the time at which
-//! the last command of that release that names the lock's key was sent on the wire (without a
-//! command log: when the release was sent). The claim is false if another hold of that key
+//! `released: true` claims "I owned the lock until now, and it is free". Let x be the time at which the last command of
+//! that release that names the lock's key was sent (or, without a command log, when the release was sent). The claim is
+//! false if another hold of that key
 //!
-//! - had its grant's arrival strictly before x,
-//! - had not begun its own release, and was not killed, until strictly after x, and
-//! - was granted *after* the releasing one ([`Hold::follows_ns`] says what proves that).
+//! - began strictly before x,
+//! - was not released and not ended by a kill until strictly after x, and
+//! - was granted *after* the releasing hold (see [`Hold::follows_ns`] for the proof).
 //!
-//! The third condition matters because a client that overstays its own lease still counts as
-//! holding, but a successor that releases its own, newer lock takes nothing from it. A late
-//! *reply* proves nothing: only the time of the command counts.
+//! The third condition matters because a client that overstays its lease still counts as holding the lock, but a
+//! successor that releases its own, newer lock takes nothing from it. A late *reply* proves nothing; only the time of
+//! the command counts.
 //!
-//! Where a node had two masters, nothing is proved either. After a failover by Sentinels the old master may come
-//! back as a master, and serve clients whose connections never broke. The lock's key is then on two servers. A
-//! release that succeeds on one of them says nothing of a client that has the lock on the other.
+//! Nothing is proven either while a node had two masters. After a failover by Sentinels the old master may return as a
+//! master, and serve clients whose connections never broke. The lock's key is then on two servers, and a release that
+//! succeeds on one of them proves nothing about a client that has the lock on the other.
 
 use super::finding::{ForeignRelease, Taking};
 use crate::timeline::{Attempt, FaultSpan, Hold, Step, Timeline, leaves_two_masters};
 
-/// A release that claims success.
+/// A release that reported success.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Claim {
+pub(super) struct ReleaseClaim {
     key: u32,
     op: u64,
     begin_ns: u64,
@@ -29,10 +29,10 @@ pub(super) struct Claim {
     fired_at_ns: u64,
 }
 
-/// The releases that took another client's lock, by what the whole history shows; and whether another one seemed
-/// to, and may have been of another master.
+/// Returns the releases that took another client's lock, and whether another release is in doubt because a node had two
+/// masters.
 pub(super) fn foreign_releases(
-    claims: &[Claim],
+    claims: &[ReleaseClaim],
     timeline: &Timeline<'_>,
 ) -> (Vec<ForeignRelease>, bool) {
     let (mut foreign, mut in_doubt) = (Vec::new(), false);
@@ -60,8 +60,8 @@ pub(super) fn foreign_releases(
     (foreign, in_doubt)
 }
 
-impl Claim {
-    /// The claim that an attempt makes by this step; `None`: it makes none.
+impl ReleaseClaim {
+    /// Returns the claim that an attempt makes with this step, or `None` if it makes none.
     pub fn from_step(attempt: &Attempt, step: Step) -> Option<Self> {
         let Step::Answered {
             released: Some(true),
@@ -72,7 +72,7 @@ impl Claim {
             return None;
         };
         let (sent_ns, _) = attempt.ended?;
-        Some(Claim {
+        Some(ReleaseClaim {
             key: attempt.key,
             op: attempt.op,
             begin_ns: attempt.begun_ns(),
@@ -81,8 +81,8 @@ impl Claim {
         })
     }
 
-    /// The last hold that owned the lock when the release's last command was sent, if it is not the releasing
-    /// one. `holds` are in the order in which they began.
+    /// Returns the last hold that owned the lock when the release's last command was sent, or `None` if only the
+    /// releasing one did. `holds` must be in the order in which they began.
     fn owner<'a>(&self, holds: &'a [Hold]) -> Option<&'a Hold> {
         // A hold that began no later than the releasing one was not provably granted later.
         let from = holds.partition_point(|hold| hold.begin_ns <= self.begin_ns);

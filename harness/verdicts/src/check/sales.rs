@@ -1,4 +1,4 @@
-//! The sales of one stock, and which of them rest on a reading that other sales had overtaken.
+//! The sales of one stock, and which of them rest on an outdated reading.
 
 use std::collections::HashMap;
 
@@ -11,56 +11,57 @@ use crate::history::{Belated, EventKind, History};
 pub(super) struct Sale {
     /// The attempt that sold it.
     pub op: u64,
-    /// Why it was not sold when its seller asked for it.
+    /// Why the unit was not sold when its seller requested that.
     belated: Option<Belated>,
 }
 
-/// A sale that rests on an old reading, and one that the reading does not show.
+/// A sale that rests on an outdated reading, and a sale that the reading does not show.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Overtaken {
+pub(super) struct OutdatedSale {
     /// The sale that the reading does not show.
-    pub other: Sale,
-    /// The sale on the old reading.
-    pub by: Sale,
-    /// The other sale had been made when it was read: the reading came from a replica that lagged.
+    pub missed: Sale,
+    /// The sale that rests on the reading.
+    pub sale: Sale,
+    /// Whether the missed sale had been made before the reading, which then came from a lagging replica.
     is_hidden: bool,
 }
 
-impl Overtaken {
-    /// What spoilt the stock, whatever the lock did: a fault, the attempt whose access it was of, and the other one.
-    /// `None`: a sale came between another one's reading and writing. `begin_ns`: when an attempt's hold began.
+impl OutdatedSale {
+    /// Returns the fault outside the lock that damaged the stock, with the attempt that it affected and the other one.
+    /// Returns `None` if one sale simply came between the reading and the writing of another.
     ///
-    /// A change that came late did it where its writer was alone when it asked for it. Where the other one was inside
-    /// by then, it would have done the same in time.
-    pub fn outside(&self, begin_ns: impl Fn(u64) -> Option<u64>) -> Option<(StockFault, [u64; 2])> {
-        let (other, by) = (self.other, self.by);
+    /// A late change is to blame if its writer was alone when it requested the change. If the other client was inside
+    /// by then, a punctual change would have done the same damage. `begin_ns` returns when an attempt's hold began.
+    pub fn outside_fault(
+        &self,
+        begin_ns: impl Fn(u64) -> Option<u64>,
+    ) -> Option<(StockFault, [u64; 2])> {
+        let (missed, sale) = (self.missed, self.sale);
         if self.is_hidden {
-            return Some((StockFault::StaleRead, [by.op, other.op]));
+            return Some((StockFault::StaleRead, [sale.op, missed.op]));
         }
-        let late = [(by, other), (other, by)].into_iter();
-        let mut late = late.filter_map(|(late, rival)| {
-            let belated = late.belated?;
-            let was_alone = begin_ns(rival.op)? >= belated.requested_at_ns;
-            let is_outside = was_alone || belated.by == StockFault::UncheckedWrite;
-            is_outside.then_some((belated.by, [late.op, rival.op]))
-        });
-        late.next()
+        [(sale, missed), (missed, sale)]
+            .into_iter()
+            .find_map(|(late, rival)| {
+                let belated = late.belated?;
+                let was_alone = begin_ns(rival.op)? >= belated.requested_at_ns;
+                let is_outside = was_alone || belated.by == StockFault::UncheckedWrite;
+                is_outside.then_some((belated.by, [late.op, rival.op]))
+            })
     }
 }
 
-/// The sales of a key that were made on a reading which another sale had overtaken, in the order in which they were
-/// made.
-pub(super) fn overtaken(
+/// Returns the sales of a stock that rest on an outdated reading, in the order in which they were made.
+pub(super) fn outdated_sales(
     history: &History,
     of_key: u32,
     until_ns: u64,
-) -> impl Iterator<Item = Overtaken> {
+) -> impl Iterator<Item = OutdatedSale> {
     let mut sales: Vec<(u64, Sale)> = Vec::new();
-    // How many sales each reading showed, and how many had been made by then.
+    // By attempt: how many sales its reading showed, and how many had been made by then.
     let mut seen: HashMap<u64, (usize, usize)> = HashMap::new();
-    let events = history.events.iter();
-    let events = events.take_while(move |event| event.at_ns <= until_ns);
-    events.flat_map(move |event| -> Vec<Overtaken> {
+    let until_end = (history.events.iter()).take_while(move |event| event.at_ns <= until_ns);
+    until_end.flat_map(move |event| -> Vec<OutdatedSale> {
         match event.what {
             EventKind::StockRead {
                 op, key, as_of_ns, ..
@@ -77,16 +78,16 @@ pub(super) fn overtaken(
             } if key == of_key => {
                 let made = sales.len();
                 let (shown, made) = seen.remove(&op).unwrap_or((made, made));
-                let by = Sale { op, belated };
-                let since = sales.iter().enumerate().skip(shown);
-                let overtaken = since.map(|(index, (_, other))| Overtaken {
-                    other: *other,
-                    by,
-                    is_hidden: index < made,
-                });
-                let overtaken = overtaken.collect();
-                sales.push((event.at_ns, by));
-                overtaken
+                let sale = Sale { op, belated };
+                let outdated = (sales.iter().enumerate().skip(shown))
+                    .map(|(index, (_, missed))| OutdatedSale {
+                        missed: *missed,
+                        sale,
+                        is_hidden: index < made,
+                    })
+                    .collect();
+                sales.push((event.at_ns, sale));
+                outdated
             }
             _ => Vec::new(),
         }

@@ -1,4 +1,4 @@
-//! Verdicts: what a history says about each property, and why.
+//! Verdicts: what a history shows about each property, and why.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,21 +9,21 @@ pub use picklock_scenarios::{Cause, Property, Responsible};
 
 use super::inconclusive::InconclusiveReason;
 
-/// A story has at most this many lines.
-pub(super) const STORY_LINES: usize = 10;
+/// Maximum number of lines of a story.
+pub(super) const MAX_STORY_LINES: usize = 10;
 
 /// The result for one property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
-    /// Judged, and this history shows nothing against it.
+    /// The history is conclusive and shows no violation.
     Held,
     /// The history proves a violation.
     Violated,
-    /// Could not be decided.
+    /// The history is inconclusive.
     Unknown,
-    /// Does not apply to this lock (fencing without tokens), or the scenario asks for something that the lock or the
-    /// backend does not offer.
+    /// The property does not apply to this lock (fencing without tokens), or the scenario requires something that the
+    /// lock or the backend does not offer.
     NotApplicable,
 }
 
@@ -35,17 +35,17 @@ pub struct Verdict {
     /// The cause of a violation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
-    /// For a violation: what happened, in at most ten lines. For `unknown`, and where the
-    /// scenario is not applicable: the reasons in words. For `held`: what is to be said besides.
+    /// The story of a violation, in at most ten lines. For `unknown` and `not-applicable`, the messages of the reasons.
+    /// For `held`, a remark, if there is one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub story: Vec<String>,
-    /// For `unknown`, and where the scenario is not applicable: the reasons. Older records have the words alone.
+    /// The reasons for `unknown`, or for `not-applicable` because of the scenario.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<InconclusiveReason>,
-    /// How many violations of this property were found.
+    /// Number of violations of this property.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub violations: u64,
-    /// When the first violation showed, in nanoseconds since the run began.
+    /// When the first violation became apparent, in nanoseconds since the run began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_ns: Option<u64>,
 }
@@ -58,7 +58,7 @@ fn is_zero(count: &u64) -> bool {
 pub type Verdicts = BTreeMap<Property, Verdict>;
 
 impl Status {
-    /// The word that files and command lines use.
+    /// Returns the name that files and command lines use.
     pub fn as_str(self) -> &'static str {
         match self {
             Status::Held => "held",
@@ -68,7 +68,7 @@ impl Status {
         }
     }
 
-    /// The sign that reports use, for readers who do not see colours.
+    /// Returns the symbol that reports use, for readers who cannot distinguish colours.
     pub fn sign(self) -> &'static str {
         match self {
             Status::Held => "✔",
@@ -85,15 +85,15 @@ impl fmt::Display for Status {
     }
 }
 
-/// True if something could not be judged because the machine was too slow: the run says nothing about the lock,
-/// and may be made again.
+/// Returns `true` if a property is inconclusive because the machine was too slow. The run then proves nothing about the
+/// lock, and may be rerun.
 pub fn machine_was_too_slow(verdicts: &Verdicts) -> bool {
     let mut reasons = verdicts.values().flat_map(|verdict| &verdict.reasons);
     reasons.any(InconclusiveReason::is_machines_fault)
 }
 
 impl Verdict {
-    /// A verdict `held`.
+    /// Creates a verdict `held`.
     pub fn held() -> Self {
         Verdict {
             status: Status::Held,
@@ -105,18 +105,18 @@ impl Verdict {
         }
     }
 
-    /// A verdict `unknown`, for these reasons. Only the first ones are kept.
+    /// Creates a verdict `unknown` with the first [`MAX_STORY_LINES`] of these reasons.
     pub fn unknown(reasons: Vec<InconclusiveReason>) -> Self {
         Verdict::for_reasons(Status::Unknown, reasons)
     }
 
-    /// A verdict `not-applicable`, because the scenario asks for what is not offered.
+    /// Creates a verdict `not-applicable`, because the scenario requires something that is not offered.
     pub fn inapplicable(reasons: Vec<InconclusiveReason>) -> Self {
         Verdict::for_reasons(Status::NotApplicable, reasons)
     }
 
     fn for_reasons(status: Status, mut reasons: Vec<InconclusiveReason>) -> Self {
-        reasons.truncate(STORY_LINES);
+        reasons.truncate(MAX_STORY_LINES);
         Verdict {
             status,
             story: reasons.iter().map(InconclusiveReason::to_string).collect(),
@@ -125,7 +125,7 @@ impl Verdict {
         }
     }
 
-    /// A verdict `not-applicable`.
+    /// Creates a verdict `not-applicable` without a reason.
     pub fn not_applicable() -> Self {
         Verdict::inapplicable(Vec::new())
     }
@@ -137,7 +137,7 @@ mod tests {
     use crate::check::inconclusive::{StallContext, StarvationReason};
     use crate::history::MissedBecause;
 
-    fn of_slow_machine() -> Vec<InconclusiveReason> {
+    fn slow_machine_reasons() -> Vec<InconclusiveReason> {
         vec![
             InconclusiveReason::HarnessStall {
                 late_ms: 200,
@@ -180,37 +180,39 @@ mod tests {
         }
     }
 
-    fn is_made_again(verdict: &Verdict) -> bool {
+    fn is_rerun(verdict: &Verdict) -> bool {
         machine_was_too_slow(&Verdicts::from([(Property::Lease, verdict.clone())]))
     }
 
     #[test]
-    fn run_is_made_again_by_the_value_of_its_reason_and_not_by_its_words() {
-        let of_others = [
+    fn rerun_depends_on_the_reason_and_not_on_its_message() {
+        let other_reasons = [
             missed(None),
             InconclusiveReason::ResourceExhaustion {
-                reason: "the harness stood still for 200 ms".into(),
+                reason: "the harness stalled for 200 ms".into(),
             },
             InconclusiveReason::NobodyCompeted,
             InconclusiveReason::Starved {
                 by: StarvationReason::WrongClock,
             },
         ];
-        let reasons = of_slow_machine().into_iter().map(|reason| (reason, true));
-        for (reason, again) in reasons.chain(of_others.map(|reason| (reason, false))) {
+        let reasons = slow_machine_reasons()
+            .into_iter()
+            .map(|reason| (reason, true));
+        for (reason, expected) in reasons.chain(other_reasons.map(|reason| (reason, false))) {
             let mut verdict = Verdict::unknown(vec![reason.clone()]);
-            assert_eq!(is_made_again(&verdict), again, "{reason:?}");
+            assert_eq!(is_rerun(&verdict), expected, "{reason:?}");
             verdict.story = vec!["in other words".into()];
-            assert_eq!(is_made_again(&verdict), again, "{reason:?}");
+            assert_eq!(is_rerun(&verdict), expected, "{reason:?}");
             verdict.story = vec![reason.to_string()];
             verdict.reasons.clear();
-            assert!(!is_made_again(&verdict), "{reason:?}");
+            assert!(!is_rerun(&verdict), "{reason:?}");
         }
     }
 
-    /// A matrix makes such a run again in vain, with nothing beside it.
+    /// A matrix would rerun such a run in vain.
     #[test]
-    fn reason_is_lasting_where_another_run_would_say_the_same() {
+    fn reason_is_lasting_if_a_rerun_cannot_change_it() {
         let lasting = [
             missed(Some(MissedBecause::Unable)),
             InconclusiveReason::CommandUnknown {
@@ -237,15 +239,16 @@ mod tests {
         ];
         assert!(lasting.iter().all(InconclusiveReason::is_lasting));
         assert!(!by_chance.iter().any(InconclusiveReason::is_lasting));
-        assert!(!of_slow_machine().iter().any(InconclusiveReason::is_lasting));
+        assert!(
+            !slow_machine_reasons()
+                .iter()
+                .any(InconclusiveReason::is_lasting)
+        );
     }
 
     #[test]
-    fn record_without_reasons_is_read_and_reasons_survive_writing() {
-        let older = r#"{"status":"unknown","story":["the harness stood still"]}"#;
-        let verdict: Verdict = serde_json::from_str(older).unwrap();
-        assert_eq!(verdict.reasons, []);
-        let verdict = Verdict::unknown(of_slow_machine());
+    fn reasons_survive_writing_and_reading() {
+        let verdict = Verdict::unknown(slow_machine_reasons());
         let text = serde_json::to_string(&verdict).unwrap();
         assert_eq!(serde_json::from_str::<Verdict>(&text).unwrap(), verdict);
     }

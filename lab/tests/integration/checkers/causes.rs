@@ -1,7 +1,7 @@
-//! Why two had one lock, straight from the definitions: what became of the first one's values on the
-//! nodes, looked up in the events for each question anew. Shares no code with the checkers.
+//! Why two clients had one lock, directly from the definitions: how the first client's values went away on the nodes,
+//! looked up in the events for each question. Shares no code with the checkers.
 //!
-//! For histories in which every lease is told exactly, and no client's clock is wrong.
+//! For histories in which every lease is reported exactly, and no client's clock is wrong.
 
 use std::collections::BTreeSet;
 
@@ -9,11 +9,11 @@ use picklock_scenarios::Phase;
 
 use super::claims::only_node;
 use super::contents::{Content, Place, change, command, content, ended_at_ns, is_lock, places};
-use super::pairs::{Hold, asked, holds, overlapping, words};
+use super::pairs::{Hold, holds, overlapping, reports, request};
 use picklock_verdicts::check::{Cause, Property};
 use picklock_verdicts::history::{Event, EventKind, History, KeyChange, KeyCommand};
 
-/// All causes that the first violation may have: several pairs may have met at that time.
+/// Returns all causes that the first violation may have, because several pairs may overlap at that time.
 pub(super) fn causes(history: &History, property: Property, at_ns: u64) -> BTreeSet<Cause> {
     let holds = holds(history);
     let mut causes = BTreeSet::new();
@@ -31,11 +31,11 @@ pub(super) fn causes(history: &History, property: Property, at_ns: u64) -> BTree
                 .any(|mine| spans(other).iter().any(|theirs| met(mine, theirs)));
             if one.key == other.key && meet {
                 causes.insert(why(history, one, other));
-                // Where a lease may have run for longer, the servers may say more.
+                // If a lease may have run longer, the values may show another cause.
                 let is_running =
                     |lease: &(u64, u64)| overlapping(*lease, (other.begin_ns, other.end_ns));
                 if one.possible_leases.iter().any(is_running) {
-                    causes.insert(of_values(history, one, other));
+                    causes.insert(cause_of_values(history, one, other));
                 }
                 if one.begin_ns == other.begin_ns {
                     causes.insert(why(history, other, one));
@@ -46,7 +46,7 @@ pub(super) fn causes(history: &History, property: Property, at_ns: u64) -> BTree
     causes
 }
 
-/// Why these two were inside together; `first` began first.
+/// Returns why these two clients were inside together. `first` began first.
 fn why(history: &History, first: &Hold, second: &Hold) -> Cause {
     let meets = |span: (u64, u64)| first.leases.iter().any(|lease| overlapping(*lease, span));
     let shared = second.leases.iter().any(|lease| meets(*lease));
@@ -58,10 +58,10 @@ fn why(history: &History, first: &Hold, second: &Hold) -> Cause {
     if !shared && !meets((second.begin_ns, second.end_ns)) {
         return Cause::OutlivedLease;
     }
-    of_values(history, first, second)
+    cause_of_values(history, first, second)
 }
 
-fn of_values(history: &History, one: &Hold, other: &Hold) -> Cause {
+fn cause_of_values(history: &History, one: &Hold, other: &Hold) -> Cause {
     let events = &history.events;
     let quorum = match only_node(events, one.key) {
         Some(_) => 1,
@@ -76,14 +76,15 @@ fn of_values(history: &History, one: &Hold, other: &Hold) -> Cause {
     let (Some(one_took), Some(other_took)) = (took(one), took(other)) else {
         return Cause::UnbackedGrant;
     };
-    let (earlier, later, votes) = match one_took.0 <= other_took.0 {
-        true => (one, other, other_took.1),
-        false => (other, one, one_took.1),
+    let (earlier, later, votes) = if one_took.0 <= other_took.0 {
+        (one, other, other_took.1)
+    } else {
+        (other, one, one_took.1)
     };
     let mut ends: Vec<Cause> = Vec::new();
     let all = all_votes(events, later);
     for (place, _) in &votes {
-        // A lock may write several keys: one that both wrote decides.
+        // A lock may write several keys. A key that both attempts wrote decides.
         let here = all.iter().filter(|(other, _)| other.0 == place.0);
         let met = here.clone().find_map(|(place, at)| {
             let begun = last_of(events, earlier, *place, events[*at].at_ns)?;
@@ -101,26 +102,26 @@ fn of_values(history: &History, one: &Hold, other: &Hold) -> Cause {
             }
         }
     }
-    // Which end could not have been spared?
-    let without = |cause: Option<Cause>| {
-        let spared = ends
+    // Find the loss without which the later client would not have reached a quorum.
+    let is_needed = |cause: Option<Cause>| {
+        let removed = ends
             .iter()
             .filter(|end| Some(**end) == cause || cause.is_none());
-        votes.len() - spared.count() < quorum
+        votes.len() - removed.count() < quorum
     };
-    if !without(None) {
+    if !is_needed(None) {
         return Cause::UnbackedGrant;
     }
-    if let Some(end) = ends.iter().find(|end| without(Some(**end))) {
+    if let Some(end) = ends.iter().find(|end| is_needed(Some(**end))) {
         return *end;
     }
     let count = |cause: &Cause| ends.iter().filter(|end| *end == cause).count();
-    let most = ends.iter().map(count).max().unwrap_or(0);
-    let first_of_most = ends.iter().find(|end| count(end) == most);
-    first_of_most.copied().unwrap_or(Cause::Undetermined)
+    let max = ends.iter().map(count).max().unwrap_or(0);
+    let most_frequent = ends.iter().find(|end| count(end) == max);
+    most_frequent.copied().unwrap_or(Cause::Undetermined)
 }
 
-/// The values with which an attempt took the lock, one for each node: where, and which event wrote it.
+/// Returns the values with which an attempt took the lock, one per node: the place, and the event that wrote it.
 fn votes<'a>(events: &'a [Event], hold: &Hold) -> Vec<(Place<'a>, usize)> {
     let mut votes = all_votes(events, hold);
     let mut nodes = BTreeSet::new();
@@ -128,7 +129,7 @@ fn votes<'a>(events: &'a [Event], hold: &Hold) -> Vec<(Place<'a>, usize)> {
     votes
 }
 
-/// The same for every key.
+/// Like [`votes`], but for every key.
 fn all_votes<'a>(events: &'a [Event], hold: &Hold) -> Vec<(Place<'a>, usize)> {
     let mut votes: Vec<(Place<'a>, usize)> = Vec::new();
     for place in places(events) {
@@ -151,7 +152,7 @@ fn all_votes<'a>(events: &'a [Event], hold: &Hold) -> Vec<(Place<'a>, usize)> {
     votes
 }
 
-/// Every value that an attempt wrote there: the event, and what it left.
+/// Returns every value that an attempt wrote in a place: the event, and the content afterwards.
 fn values_of<'a>(
     events: &'a [Event],
     op: u64,
@@ -165,7 +166,7 @@ fn values_of<'a>(
     })
 }
 
-/// The value that an event began, as it was last.
+/// Returns the last content of the value that an event began.
 pub(super) fn last_content<'a>(
     events: &'a [Event],
     place: Place<'a>,
@@ -177,20 +178,20 @@ pub(super) fn last_content<'a>(
 
 fn last_of<'a>(events: &'a [Event], hold: &Hold, place: Place<'a>, until_ns: u64) -> Option<usize> {
     let values = values_of(events, hold.op, place).map(|(index, _)| index);
-    let standing = values.filter(|index| !is_undone(events, (place, *index), hold));
-    standing
+    values
+        .filter(|index| !is_undone(events, (place, *index), hold))
         .filter(|index| events[*index].at_ns <= until_ns)
         .last()
 }
 
-/// Which event ended the value that another one began.
+/// Returns the event that ended the value which another one began.
 pub(super) fn ended(events: &[Event], (place, begun): (Place<'_>, usize)) -> Option<usize> {
     let is_it = |count: usize| content(events, count, place).is_some_and(|now| now.begun == begun);
     let gone = (begun + 1..=events.len()).find(|count| !is_it(*count));
     gone.map(|count| count - 1)
 }
 
-/// The attempt took the value back before it was granted.
+/// Returns `true` if the attempt removed the value before it was granted.
 fn is_undone(events: &[Event], value: (Place<'_>, usize), hold: &Hold) -> bool {
     ended(events, value).is_some_and(|gone| {
         let removed = change(&events[gone]).is_some_and(|(_, now, ..)| now.is_none());
@@ -200,7 +201,7 @@ fn is_undone(events: &[Event], value: (Place<'_>, usize), hold: &Hold) -> bool {
     })
 }
 
-/// When the expiry of a value was to be over that was written last, if nothing had befallen it.
+/// Returns when the value would have expired undisturbed, according to its last expiry.
 fn due_ns(events: &[Event], (place, begun): (Place<'_>, usize)) -> Option<u64> {
     let mut due_ns = None;
     for index in begun..events.len() {
@@ -218,21 +219,21 @@ fn due_ns(events: &[Event], (place, begun): (Place<'_>, usize)) -> Option<u64> {
     due_ns
 }
 
-/// Had the earlier holder's lease run out when the later one was let in?
+/// Returns `true` if the earlier holder's lease had expired when the later one was let in.
 fn lapsed(earlier: &Hold, later: &Hold) -> bool {
     let at_ns = later.begin_ns;
     let runs = |lease: &(u64, u64)| lease.0 <= at_ns && at_ns < lease.1;
     earlier.begin_ns <= at_ns && !earlier.leases.iter().any(runs)
 }
 
-/// A clock of the node was set at any time.
-fn was_set(events: &[Event], node: usize) -> bool {
+/// Returns `true` if the node's clock was set at any time.
+fn clock_was_set(events: &[Event], node: usize) -> bool {
     events.iter().any(|event| {
         matches!(&event.what, EventKind::FaultBegan { nodes, clock: Some(_), .. } if nodes.contains(&node))
     })
 }
 
-/// What the end of a value means for the lock that rested on it.
+/// Returns what the end of a value means for the lock that rested on it.
 fn end_of(
     events: &[Event],
     (place, begun): (Place<'_>, usize),
@@ -241,7 +242,7 @@ fn end_of(
     quorum: usize,
 ) -> Cause {
     let cause = plain_end_of(events, (place, begun), earlier, (later, taken), quorum);
-    // What it extended was the other client's.
+    // The earlier attempt may have extended the other client's value.
     let renewed = (taken + 1..events.len()).any(|index| {
         let stays = content(events, index + 1, place).is_some_and(|now| now.begun == taken);
         let here = change(&events[index]).is_some_and(|change| change.0 == place);
@@ -257,19 +258,19 @@ fn end_of(
     }
 }
 
-/// True if the worker of this attempt began to release another hold of the lock at most a lease before.
-fn released_before(events: &[Event], of: u64, lock: u32, at_ns: u64) -> bool {
-    let worker = |of: u64| {
+/// Returns `true` if the worker of this attempt began to release another hold of the lock at most one lease before.
+fn released_before(events: &[Event], attempt: u64, lock: u32, at_ns: u64) -> bool {
+    let worker = |attempt: u64| {
         events.iter().find_map(|event| match event.what {
-            EventKind::Acquire { worker, op, .. } if op == of => Some(worker),
+            EventKind::Acquire { worker, op, .. } if op == attempt => Some(worker),
             _ => None,
         })
     };
     events.iter().any(|event| match event.what {
         EventKind::Release { op, .. } => {
-            let same_lock = asked(events, op).is_some_and(|asked| asked.1 == lock);
+            let same_lock = request(events, op).is_some_and(|request| request.1 == lock);
             same_lock
-                && worker(op) == worker(of)
+                && worker(op) == worker(attempt)
                 && event.at_ns <= at_ns
                 && at_ns <= event.at_ns + 40_000_000
         }
@@ -277,7 +278,7 @@ fn released_before(events: &[Event], of: u64, lock: u32, at_ns: u64) -> bool {
     })
 }
 
-/// True if the lock takes over by removal: an acquisition has removed a value there that was older than a lease.
+/// Returns `true` if the lock takes over by removal: an acquisition has removed a value that was older than a lease.
 fn takes_over(events: &[Event], place: Place<'_>) -> bool {
     (0..events.len()).any(|index| {
         let Some((here, None, ..)) = change(&events[index]) else {
@@ -290,7 +291,7 @@ fn takes_over(events: &[Event], place: Place<'_>) -> bool {
     })
 }
 
-/// True if the node's clock had leapt by then, and the value has no expiry of the server's own.
+/// Returns `true` if the node's clock had leapt by then, and the value has no expiry on the server.
 fn went_by_clock(events: &[Event], (place, begun): (Place<'_>, usize), gone: usize) -> bool {
     let expires = last_content(events, place, begun).is_none_or(|last| last.expires);
     let until_ns = events[gone].at_ns;
@@ -301,7 +302,7 @@ fn went_by_clock(events: &[Event], (place, begun): (Place<'_>, usize), gone: usi
         })
 }
 
-/// The same, whosever value was extended.
+/// Like [`end_of`], but ignores whose value was extended.
 fn plain_end_of(
     events: &[Event],
     (place, begun): (Place<'_>, usize),
@@ -310,17 +311,20 @@ fn plain_end_of(
     quorum: usize,
 ) -> Cause {
     let gone = ended(events, (place, begun));
-    let said = |hold: &Hold| words(events, hold.op);
-    let until_ns = |hold: &Hold| said(hold).first().map_or(0, |word| word.until_ns.0);
+    let until_ns = |hold: &Hold| {
+        let reports = reports(events, hold.op);
+        reports.first().map_or(0, |report| report.until_ns.0)
+    };
     let apart = until_ns(earlier) <= later.begin_ns || until_ns(later) <= earlier.begin_ns;
-    // The lease that meets the other hold was told when the value was gone.
-    let of_running_out = |ended_at_ns: u64| {
+    let cause_of_expiry = |ended_at_ns: u64| {
         let span = (later.begin_ns, later.end_ns);
         let mut leases = earlier.leases.iter();
-        let told = leases.find(|lease| overlapping(**lease, span));
-        match apart && told.is_some_and(|lease| ended_at_ns <= lease.0) {
-            true => Cause::PhantomExtend,
-            false => Cause::WrongExpiry,
+        let shared = leases.find(|lease| overlapping(**lease, span));
+        // The lease that overlaps the other hold was reported when the value was gone.
+        if apart && shared.is_some_and(|lease| ended_at_ns <= lease.0) {
+            Cause::PhantomExtend
+        } else {
+            Cause::WrongExpiry
         }
     };
     let due_ns = due_ns(events, (place, begun)).filter(|due| *due <= events[taken].at_ns);
@@ -332,14 +336,15 @@ fn plain_end_of(
         due_ns,
     ) {
         ((_, true), None) => Cause::ClockJump,
-        ((_, true), Some(due_ns)) => of_running_out(due_ns),
-        ((ended_at_ns, _), _) => of_running_out(ended_at_ns.min(seen_ns)),
+        ((_, true), Some(due_ns)) => cause_of_expiry(due_ns),
+        ((ended_at_ns, _), _) => cause_of_expiry(ended_at_ns.min(seen_ns)),
     };
     let was_over = ended_at_ns(events, place, gone.unwrap_or(events.len())).0 < seen_ns;
     let Some((_, value, _, why)) = gone.and_then(|gone| change(&events[gone])) else {
-        return match was_over {
-            true => ran_out(),
-            false => Cause::Undetermined,
+        return if was_over {
+            ran_out()
+        } else {
+            Cause::Undetermined
         };
     };
     let by = gone.and_then(|gone| command(&events[gone]));
@@ -358,20 +363,27 @@ fn plain_end_of(
         (_, Some(by)) if by.op == earlier.op && by.phase == Phase::Acquire => Cause::UnbackedGrant,
         (_, Some(by)) if by.op == earlier.op && by.phase == Phase::Release => Cause::Undetermined,
         (_, Some(by)) if by.op == earlier.op && !late(by) => Cause::OwnRemoval,
-        (_, Some(by)) if by.op == later.op && by.phase == Phase::Acquire => match by_clock {
-            true => Cause::ClockJump,
-            false if takes_over(events, place) => Cause::Race,
-            false => Cause::StolenRelease,
-        },
+        (_, Some(by)) if by.op == later.op && by.phase == Phase::Acquire => {
+            if by_clock {
+                Cause::ClockJump
+            } else if takes_over(events, place) {
+                Cause::Race
+            } else {
+                Cause::StolenRelease
+            }
+        }
         (_, Some(_)) => Cause::StolenRelease,
         _ if was_over => ran_out(),
         (
             KeyChange::Evicted | KeyChange::Flushed | KeyChange::Restarted | KeyChange::FailedOver,
             _,
-        ) if due_ns.is_some() && !was_set(events, place.0) => match lapsed(earlier, later) {
-            true => Cause::PhantomExtend,
-            false => of_running_out(due_ns.unwrap_or(0)),
-        },
+        ) if due_ns.is_some() && !clock_was_set(events, place.0) => {
+            if lapsed(earlier, later) {
+                Cause::PhantomExtend
+            } else {
+                cause_of_expiry(due_ns.unwrap_or(0))
+            }
+        }
         (KeyChange::Evicted | KeyChange::Flushed, _) => Cause::Evicted,
         (KeyChange::Restarted, _) if quorum > 1 => Cause::QuorumErosion,
         (KeyChange::Restarted, _) => Cause::LostOnRestart,
@@ -380,7 +392,8 @@ fn plain_end_of(
     }
 }
 
-/// The attempt took the lock with this value. What it wrote over itself while it did so is not it.
+/// Returns `true` if the attempt took the lock with this value. A value that it overwrote in the process does not
+/// count.
 fn took_again(events: &[Event], by: &KeyCommand, value: Option<&str>) -> bool {
     let took = |place: Place<'_>| {
         let mut values = values_of(events, by.op, place);

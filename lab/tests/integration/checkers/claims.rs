@@ -1,24 +1,24 @@
-//! Claims, straight from the definitions: for each word of a lock the whole history is read again. Shares
-//! no code with the checkers.
+//! Claims, directly from the definitions: for each report of a lock the whole history is read again. Shares no code
+//! with the checkers.
 
 use picklock_scenarios::Phase;
 
 use super::contents::{Content, Place, change, command, content, ended_at_ns, is_lock, places};
 use super::gone::gone;
-use super::pairs::{asked, words};
+use super::pairs::{reports, request};
 use picklock_verdicts::history::{Event, EventKind, History, KeyName};
 
 const MS: u64 = 1_000_000;
 const SLACK_NS: u64 = 2 * MS;
 
-/// The only node that the grants of a lock rest on, as far as the history goes.
+/// Returns the only node on which the grants of a lock rest, or `None` if there are several or none.
 pub(super) fn only_node(events: &[Event], lock: u32) -> Option<usize> {
     let mut only = None;
     for (index, event) in events.iter().enumerate() {
         let EventKind::Granted { op, .. } = event.what else {
             continue;
         };
-        if asked(events, op).is_none_or(|(_, key, _)| key != lock) {
+        if request(events, op).is_none_or(|(_, key, _)| key != lock) {
             continue;
         }
         for before in &events[..index] {
@@ -36,19 +36,20 @@ pub(super) fn only_node(events: &[Event], lock: u32) -> Option<usize> {
     only
 }
 
-/// A value that an attempt has written: where, when, with which expiry, and in order to acquire.
+/// A value that an attempt has written.
 #[derive(Debug, Clone, Copy)]
 struct Own<'a> {
     place: Place<'a>,
     set_ns: u64,
     ended_at_ns: u64,
     ttl_ms: Option<i64>,
-    at_first: bool,
-    /// The event that set it, if that was an extension.
+    /// Whether it was written in order to acquire the lock.
+    at_acquisition: bool,
+    /// The event that set its expiry, if that was an extension.
     extended_by: Option<usize>,
 }
 
-/// What an attempt has written by then, and not removed again.
+/// Returns the values that an attempt has written in the first `count` events, and not removed again.
 fn own<'a>(events: &'a [Event], count: usize, op: u64) -> Vec<Own<'a>> {
     let by = |index: &usize| command(&events[*index]).is_some_and(|by| by.op == op);
     let in_phase =
@@ -67,14 +68,14 @@ fn own<'a>(events: &'a [Event], count: usize, op: u64) -> Vec<Own<'a>> {
             set_ns: events[index].at_ns,
             ended_at_ns: ttl_ms.map_or(u64::MAX, |ttl| events[index].at_ns + ttl as u64 * MS),
             ttl_ms,
-            at_first: in_phase(index, Phase::Acquire),
+            at_acquisition: in_phase(index, Phase::Acquire),
             extended_by: in_phase(index, Phase::Extend).then_some(index),
         })
     };
     places(events).into_iter().filter_map(last).collect()
 }
 
-/// True if the attempt took away something that it had not written.
+/// Returns `true` if the attempt removed a value that it had not written.
 fn took_away(events: &[Event], count: usize, op: u64) -> bool {
     (0..count).any(|index| {
         let Some((place, None, ..)) = change(&events[index]) else {
@@ -102,41 +103,42 @@ pub(super) fn claims(history: &History) -> (u64, Option<u64>) {
     for (index, event) in events.iter().enumerate() {
         match event.what {
             EventKind::Granted { worker, op, .. } => {
-                // A lock that keeps its value has nothing to write; another lock's, or one that is over,
-                // is not it.
-                let there = there(events, index, worker, op);
-                let untrue = match there.is_empty() || wrote(events, index, op) {
-                    true => vec![
+                // A lock that keeps its value has nothing to write. Another lock's value, or an expired one, does not
+                // count.
+                let kept = current_values(events, index, worker, op);
+                let is_false = if kept.is_empty() || wrote(events, index, op) {
+                    vec![
                         wrong_expiry(events, index, op, nodes),
                         too_few(events, index, op, nodes),
                         too_long(events, index, op, nodes),
                         shared(events, index, op),
-                    ],
-                    false => vec![too_long(events, index, op, nodes)],
+                    ]
+                } else {
+                    vec![too_long(events, index, op, nodes)]
                 };
-                found.extend(untrue.iter().filter(|untrue| **untrue).map(|_| event.at_ns));
+                found.extend(is_false.iter().filter(|it| **it).map(|_| event.at_ns));
             }
             EventKind::Extended { op, .. } if moved(events, index, op) => {
-                let untrue = [
+                let is_false = [
                     extended_too_long(events, index, op),
                     too_long(events, index, op, nodes),
                 ];
-                found.extend(untrue.iter().filter(|untrue| **untrue).map(|_| event.at_ns));
+                found.extend(is_false.iter().filter(|it| **it).map(|_| event.at_ns));
             }
             EventKind::Released {
                 op,
                 released: Some(true),
                 ..
             } => {
-                let untrue = [kept(history, index, op), gone(history, index, op)];
-                found.extend(untrue.iter().filter(|untrue| **untrue).map(|_| event.at_ns));
+                let is_false = [kept(history, index, op), gone(history, index, op)];
+                found.extend(is_false.iter().filter(|it| **it).map(|_| event.at_ns));
             }
             EventKind::Released {
                 op,
                 released: Some(false),
                 ..
-            } if stands(history, index, op) > may_stay(history, op) => found.push(event.at_ns),
-            EventKind::Refused { op, .. } if stands(history, index, op) >= needed(history, op) => {
+            } if lasting(history, index, op) > may_stay(history, op) => found.push(event.at_ns),
+            EventKind::Refused { op, .. } if lasting(history, index, op) >= needed(history, op) => {
                 found.push(event.at_ns);
             }
             _ => {}
@@ -145,7 +147,7 @@ pub(super) fn claims(history: &History) -> (u64, Option<u64>) {
     (found.len() as u64, found.into_iter().min())
 }
 
-/// True if the attempt has left something in a key, or taken something away.
+/// Returns `true` if the attempt has left a value in a key, or removed another value.
 fn wrote(events: &[Event], index: usize, op: u64) -> bool {
     let left = places(events).into_iter().any(|place| {
         let last = (0..index).rev().find(|at| {
@@ -159,18 +161,18 @@ fn wrote(events: &[Event], index: usize, op: u64) -> bool {
     left || took_away(events, index, op)
 }
 
-/// What stands in the keys of any attempt of this worker, and is not over, before an event.
-fn there(events: &[Event], index: usize, worker: usize, op: u64) -> Vec<Own<'_>> {
-    let lock = asked(events, op).map_or(0, |asked| asked.1);
-    let standing = |place: Place<'_>| {
-        let author = content(events, index, place).and_then(|now| now.author);
-        let of_another = matches!(place.1, KeyName::Lock(other) if *other != lock);
+/// Returns the unexpired values of all attempts of this worker before an event.
+fn current_values(events: &[Event], index: usize, worker: usize, op: u64) -> Vec<Own<'_>> {
+    let lock = request(events, op).map_or(0, |request| request.1);
+    let is_current = |place: &Place<'_>| {
+        let author = content(events, index, *place).and_then(|now| now.author);
+        let is_of_another = matches!(place.1, KeyName::Lock(other) if *other != lock);
         author.is_some_and(|author| author.worker == worker)
-            && ended_at_ns(events, place, index).0 > events[index].at_ns
-            && !of_another
+            && ended_at_ns(events, *place, index).0 > events[index].at_ns
+            && !is_of_another
     };
-    let places = places(events).into_iter();
-    let own = places.filter(|place| standing(*place)).filter_map(|place| {
+    let current = places(events).into_iter().filter(is_current);
+    let own = current.filter_map(|place| {
         let here = |event: &Event| change(event).is_some_and(|change| change.0 == place);
         let set = events[..index].iter().rposition(here)?;
         let (_, _, ttl_ms, _) = change(&events[set])?;
@@ -179,7 +181,7 @@ fn there(events: &[Event], index: usize, worker: usize, op: u64) -> Vec<Own<'_>>
             set_ns: events[set].at_ns,
             ended_at_ns: ttl_ms.map_or(u64::MAX, |ttl| events[set].at_ns + ttl as u64 * MS),
             ttl_ms,
-            at_first: false,
+            at_acquisition: false,
             extended_by: None,
         })
     });
@@ -188,8 +190,8 @@ fn there(events: &[Event], index: usize, worker: usize, op: u64) -> Vec<Own<'_>>
 
 fn wrong_expiry(events: &[Event], index: usize, op: u64, nodes: usize) -> bool {
     let mut own = own(events, index, op);
-    // A key on fewer nodes than the lock needs stands beside it.
-    let lock = asked(events, op).map_or(0, |asked| asked.1);
+    // A key on fewer nodes than the lock needs is not the lock's key.
+    let lock = request(events, op).map_or(0, |request| request.1);
     let needed = match only_node(&events[..=index], lock) {
         Some(_) => 1,
         None => nodes / 2 + 1,
@@ -199,27 +201,28 @@ fn wrong_expiry(events: &[Event], index: usize, op: u64, nodes: usize) -> bool {
     if all.iter().any(|own| on(own.place.1) >= needed) {
         own.retain(|own| on(own.place.1) >= needed);
     }
-    let requested_at_ns = asked(events, op).map_or(0, |asked| asked.0);
+    let requested_at_ns = request(events, op).map_or(0, |request| request.0);
     (0..3).any(|node| {
-        let here = own.iter().filter(|own| own.place.0 == node && own.at_first);
-        let given = here.filter_map(|own| Some((own.ttl_ms?, own.set_ns)));
-        let given: Vec<(i64, u64)> = given.collect();
-        // 40 ms was asked for, perhaps counted from the request; the next whole second is 1000.
+        let expiries: Vec<(i64, u64)> = (own.iter())
+            .filter(|own| own.place.0 == node && own.at_acquisition)
+            .filter_map(|own| Some((own.ttl_ms?, own.set_ns)))
+            .collect();
+        // The request was for 40 ms, possibly counted from the request. The next whole second is 1000 ms.
         let is_right = |(ttl, set_ns): &(i64, u64)| {
             let past_ms = set_ns.saturating_sub(requested_at_ns).div_ceil(MS) as i64;
             (39 - past_ms..=1001).contains(ttl)
         };
-        !given.is_empty() && !given.iter().any(is_right)
+        !expiries.is_empty() && !expiries.iter().any(is_right)
     })
 }
 
-/// An extension since the last word of the lease has given the key more than was asked for.
+/// Returns `true` if an extension since the previous report gave the key more time than requested.
 fn extended_too_long(events: &[Event], index: usize, op: u64) -> bool {
-    let is_word = |at: &usize| {
+    let is_report = |at: &usize| {
         matches!(events[*at].what, EventKind::Extended { op: of, .. } if of == op)
             && moved(events, *at, op)
     };
-    let before = (0..index).rev().find(is_word);
+    let before = (0..index).rev().find(is_report);
     let mut own = own(events, index, op);
     own.retain(|own| own.extended_by > before);
     (0..3).any(|node| {
@@ -238,19 +241,23 @@ fn nodes_of(own: &[Own<'_>]) -> Vec<usize> {
 
 fn too_few(events: &[Event], index: usize, op: u64, nodes: usize) -> bool {
     let on = nodes_of(&own(events, index, op)).len();
-    let lock = asked(events, op).map_or(0, |asked| asked.1);
-    let alone = on > 0 && only_node(events, lock).is_some();
-    // Only a key that is no lock, or something that it took away.
-    let beside = on == 0 && wrote(events, index, op);
-    let promised = words(&events[..=index], op)
+    let lock = request(events, op).map_or(0, |request| request.1);
+    let is_on_one_node = on > 0 && only_node(events, lock).is_some();
+    // The attempt wrote only a key that is not a lock, or removed a value.
+    let has_no_lock_value = on == 0 && wrote(events, index, op);
+    let is_promised = reports(&events[..=index], op)
         .last()
-        .is_some_and(|word| word.until_ns.0 > events[index].at_ns);
-    promised && !beside && on * 2 <= nodes && !took_away(events, index, op) && !alone
+        .is_some_and(|report| report.until_ns.0 > events[index].at_ns);
+    is_promised
+        && !has_no_lock_value
+        && on * 2 <= nodes
+        && !took_away(events, index, op)
+        && !is_on_one_node
 }
 
 fn too_long(events: &[Event], index: usize, op: u64, nodes: usize) -> bool {
     let at_ns = events[index].at_ns;
-    let lock = asked(events, op).map_or(0, |asked| asked.1);
+    let lock = request(events, op).map_or(0, |request| request.1);
     let quorum = match only_node(&events[..=index], lock) {
         Some(_) => 1,
         None => nodes / 2 + 1,
@@ -261,22 +268,25 @@ fn too_long(events: &[Event], index: usize, op: u64, nodes: usize) -> bool {
         _ => None,
     });
     if !wrote(events, index, op) {
-        own = there(events, index, worker.unwrap_or(usize::MAX), op);
+        own = current_values(events, index, worker.unwrap_or(usize::MAX), op);
         own.retain(|own| is_lock(own.place.1, own.ttl_ms.is_some()));
     }
-    let Some(reported_at_ns) = words(&events[..=index], op)
+    let Some(reported_at_ns) = reports(&events[..=index], op)
         .last()
-        .map(|word| word.until_ns.0)
+        .map(|report| report.until_ns.0)
     else {
         return false;
     };
-    // Two figures are not measured at one moment: a hundredth of the lease asked for is no lie, of what it wrote.
-    let telling_ns = asked(events, op).map_or(0, |asked| asked.2.saturating_mul(MS) / 100);
-    let slack_ns = match wrote(events, index, op) {
-        true => SLACK_NS + telling_ns,
-        false => SLACK_NS,
+    // The two figures are not measured at the same time, so a hundredth of the requested lease is tolerated for a value
+    // that the attempt itself wrote.
+    let report_slack_ns =
+        request(events, op).map_or(0, |request| request.2.saturating_mul(MS) / 100);
+    let slack_ns = if wrote(events, index, op) {
+        SLACK_NS + report_slack_ns
+    } else {
+        SLACK_NS
     };
-    // Is there a time, before the lease that was told is over, when fewer than a quorum are left?
+    // The report is false if fewer than a quorum of the values live until the end of the reported lease.
     let lives = |node: &usize, at: u64| {
         own.iter()
             .any(|own| own.place.0 == *node && own.ended_at_ns >= at)
@@ -289,16 +299,16 @@ fn too_long(events: &[Event], index: usize, op: u64, nodes: usize) -> bool {
     worth.len() >= quorum && reported_at_ns > at_ns && left < quorum
 }
 
-/// True if an extension changed the end of the lease.
+/// Returns `true` if an extension changed the end of the lease.
 fn moved(events: &[Event], index: usize, op: u64) -> bool {
-    let words = words(&events[..=index], op);
-    let ends: Vec<_> = words.iter().map(|word| word.until_ns).collect();
+    let reports = reports(&events[..=index], op);
+    let ends: Vec<_> = reports.iter().map(|report| report.until_ns).collect();
     ends.len() < 2 || ends[ends.len() - 1] != ends[ends.len() - 2]
 }
 
-/// True if everything that the attempt wrote had been written by another lock before.
+/// Returns `true` if another lock had written every key of the attempt before.
 fn shared(events: &[Event], index: usize, op: u64) -> bool {
-    let lock_of = |op: u64| asked(events, op).map_or(0, |asked| asked.1);
+    let lock_of = |op: u64| request(events, op).map_or(0, |request| request.1);
     let first_user = |place: Place<'_>| {
         let uses = |grant: &usize| match events[*grant].what {
             EventKind::Granted { op, .. } => {
@@ -318,7 +328,7 @@ fn shared(events: &[Event], index: usize, op: u64) -> bool {
             .all(|own| first_user(own.place) != Some(lock_of(op)))
 }
 
-/// True if a release that claimed success left its lock where nobody else can get it.
+/// Returns `true` if a release that reported success left so many values that no other client can get the lock.
 fn kept(history: &History, index: usize, op: u64) -> bool {
     let events = &history.events;
     let removal = |at: &usize| removed_own(events, *at, op);
@@ -342,40 +352,41 @@ fn kept(history: &History, index: usize, op: u64) -> bool {
     kept.len() > may_stay(history, op)
 }
 
-/// True for a value of the attempt. What a release wrote is none.
+/// Returns `true` for a value of the attempt. A value that a release wrote does not count.
 fn is_lock_value_of(now: &Content<'_>, op: u64) -> bool {
     let author = now.author.filter(|author| author.phase != Phase::Release);
     author.is_some_and(|author| author.op == op)
 }
 
-/// On how many nodes an attempt needs its value.
+/// Returns the number of nodes on which an attempt needs its value.
 pub(super) fn needed(history: &History, op: u64) -> usize {
-    let lock = asked(&history.events, op).map_or(0, |asked| asked.1);
+    let lock = request(&history.events, op).map_or(0, |request| request.1);
     match only_node(&history.events, lock) {
         Some(_) => 1,
         None => history.header.nodes / 2 + 1,
     }
 }
 
-/// On how many nodes its value may stay so that others can have a quorum.
+/// Returns the number of nodes on which its value may stay so that other clients can get a quorum.
 fn may_stay(history: &History, op: u64) -> usize {
-    let lock = asked(&history.events, op).map_or(0, |asked| asked.1);
+    let lock = request(&history.events, op).map_or(0, |request| request.1);
     match only_node(&history.events, lock) {
         Some(_) => 0,
         None => history.header.nodes - needed(history, op),
     }
 }
 
-/// The keys that all grants of a lock have written.
+/// Returns the keys that all grants of a lock have written.
 fn keys_of_grants(events: &[Event], lock: u32) -> Vec<&KeyName> {
     let mut keys: Option<Vec<&KeyName>> = None;
     for (index, event) in events.iter().enumerate() {
         let EventKind::Granted { worker, op, .. } = event.what else {
             continue;
         };
-        let is_of_lock = asked(events, op).is_some_and(|asked| asked.1 == lock);
-        let rests = !wrote(events, index, op) && !there(events, index, worker, op).is_empty();
-        if !is_of_lock || rests {
+        let is_of_lock = request(events, op).is_some_and(|request| request.1 == lock);
+        let rests_on_earlier =
+            !wrote(events, index, op) && !current_values(events, index, worker, op).is_empty();
+        if !is_of_lock || rests_on_earlier {
             continue;
         }
         let written: Vec<&KeyName> = own(events, index, op)
@@ -384,18 +395,19 @@ fn keys_of_grants(events: &[Event], lock: u32) -> Vec<&KeyName> {
             .collect();
         match &mut keys {
             Some(known) => known.retain(|key| written.contains(key)),
-            None if wrote_values(events, index, op) => keys = Some(written),
+            None if wrote(events, index, op) => keys = Some(written),
             None => {}
         }
     }
     keys.unwrap_or_default()
 }
 
-/// On how many nodes a value of the attempt goes on standing although it was refused, or is said to be gone: for a
-/// tenth of a lease of 40 ms, and not removed by its own client.
-fn stands(history: &History, index: usize, op: u64) -> usize {
+/// Returns the number of nodes on which a value of the attempt lasts although the attempt was refused, or its lock is
+/// reported as lost. A value lasts if it exists for another tenth of a lease of 40 ms, and its own client does not
+/// remove it.
+fn lasting(history: &History, index: usize, op: u64) -> usize {
     let events = &history.events;
-    let Some((requested_at_ns, lock, _)) = asked(events, op) else {
+    let Some((requested_at_ns, lock, _)) = request(events, op) else {
         return 0;
     };
     let until_ns = events[index].at_ns + 4 * MS;
@@ -404,10 +416,10 @@ fn stands(history: &History, index: usize, op: u64) -> usize {
         _ => None,
     });
     let keys = keys_of_grants(events, lock);
-    let said = words(&events[..index], op);
-    let lease_ns = said
+    let reports = reports(&events[..index], op);
+    let lease_ns = reports
         .last()
-        .map_or(requested_at_ns + 40 * MS, |word| word.until_ns.0);
+        .map_or(requested_at_ns + 40 * MS, |report| report.until_ns.0);
     let stays = |place: &Place<'_>| {
         let Some(now) = content(events, index, *place) else {
             return false;
@@ -417,23 +429,23 @@ fn stands(history: &History, index: usize, op: u64) -> usize {
             |at: &usize| content(events, at + 1, *place).is_none_or(|then| then.begun != now.begun);
         let gone = (index..events.len()).find(other);
         let by_own = |at: usize| command(&events[at]).is_some_and(|by| Some(by.worker) == worker);
-        let passing = gone.is_some_and(|at| by_own(at) || events[at].at_ns < until_ns);
-        // Its own client wrote another value there, to mark that the lock is free.
-        let marked = (index..gone.map_or(events.len(), |gone| gone + 1)).any(|at| {
+        let is_ending = gone.is_some_and(|at| by_own(at) || events[at].at_ns < until_ns);
+        // Its own client wrote another value there, to mark the lock as free.
+        let is_marked = (index..gone.map_or(events.len(), |gone| gone + 1)).any(|at| {
             removed_own(events, at, op)
                 && change(&events[at]).is_some_and(|change| change.0 == *place)
         });
-        let passing = passing || marked;
         let lives = ended_at_ns(events, *place, index).0 > until_ns + SLACK_NS;
         let runs = now.expires || lease_ns > until_ns;
-        // Who writes over what stands there may take no lock.
-        let is_own = !said.is_empty() || now.on_free;
-        own && is_own
+        // Overwriting an existing value need not take the lock.
+        let is_acquired = !reports.is_empty() || now.on_free;
+        own && is_acquired
             && is_lock(place.1, now.expires)
             && (keys.contains(&place.1) || place.1 == &KeyName::Lock(lock))
             && lives
             && runs
-            && !passing
+            && !is_ending
+            && !is_marked
     };
     let released = |node: usize| {
         (0..index).any(|at| {
@@ -451,12 +463,7 @@ fn stands(history: &History, index: usize, op: u64) -> usize {
     nodes.len()
 }
 
-/// True if an attempt has left a value in any key.
-fn wrote_values(events: &[Event], index: usize, op: u64) -> bool {
-    wrote(events, index, op)
-}
-
-/// True if this event takes the attempt's own value away in order to release it.
+/// Returns `true` if this event removes the attempt's own value in order to release it.
 fn removed_own(events: &[Event], index: usize, op: u64) -> bool {
     let Some((place, value, ..)) = change(&events[index]) else {
         return false;
@@ -468,7 +475,7 @@ fn removed_own(events: &[Event], index: usize, op: u64) -> bool {
     own && releases && before.is_some_and(|before| Some(before.value) != value)
 }
 
-/// True if the attempt has written the value anew since then.
+/// Returns `true` if the attempt has written the value again, or lost it, since its removal.
 fn is_restored(events: &[Event], removal: usize, until: usize, op: u64) -> bool {
     let place = change(&events[removal]).map(|change| change.0);
     (removal + 1..until).any(|at| {
@@ -482,7 +489,7 @@ fn is_restored(events: &[Event], removal: usize, until: usize, op: u64) -> bool 
     })
 }
 
-/// True if the value there is not over yet, by the node's clock.
+/// Returns `true` if the value has not expired by the node's clock.
 fn lives(events: &[Event], index: usize, place: Place<'_>) -> bool {
     ended_at_ns(events, place, index).0 > events[index].at_ns + SLACK_NS
 }

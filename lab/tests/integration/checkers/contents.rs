@@ -1,4 +1,4 @@
-//! What a key holds, looked up by going back through the events.
+//! The content of a key, looked up by going back through the events.
 
 use picklock_verdicts::history::{Event, EventKind, KeyChange, KeyCommand, KeyName};
 
@@ -7,15 +7,15 @@ const MS: u64 = 1_000_000;
 /// A key of a node.
 pub(super) type Place<'a> = (usize, &'a KeyName);
 
-/// What a key holds.
+/// The content of a key.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Content<'a> {
     pub(super) value: &'a str,
-    /// Who wrote it first.
+    /// The command that wrote it first.
     pub(super) author: Option<&'a KeyCommand>,
-    /// The event that did.
+    /// The index of the event that wrote it first.
     pub(super) begun: usize,
-    /// The key was free then.
+    /// Whether the key was free then.
     pub(super) on_free: bool,
     pub(super) expires: bool,
 }
@@ -40,7 +40,7 @@ pub(super) fn command(event: &Event) -> Option<&KeyCommand> {
     }
 }
 
-/// What a key holds after so many events.
+/// Returns the content of a key after the first `count` events.
 pub(super) fn content<'a>(
     events: &'a [Event],
     count: usize,
@@ -86,9 +86,9 @@ pub(super) fn places(events: &[Event]) -> Vec<Place<'_>> {
     places
 }
 
-/// When the expiry is over of what a key held before an event, and whether that is early because the
-/// node's clock was set forward. Millisecond by millisecond, on the node's clock. A clock that was set in the
-/// same nanosecond as the value was written counts as set after it: on servers nobody knows their order.
+/// Returns when the content that a key had before an event expires, and whether that is early because the node's clock
+/// was set forward. Counts millisecond by millisecond, on the node's clock. If the clock was set in the same nanosecond
+/// in which the value was written, it counts as set afterwards, because on servers their order is unknown.
 pub(super) fn ended_at_ns(events: &[Event], place: Place<'_>, before: usize) -> (u64, bool) {
     const NEVER: (u64, bool) = (u64::MAX, false);
     let here = |event: &Event| change(event).is_some_and(|change| change.0 == place);

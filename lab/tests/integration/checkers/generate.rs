@@ -9,41 +9,41 @@ const WORKERS: usize = 4;
 const TTL_MS: u64 = 5;
 const MS: u64 = 1_000_000;
 
-/// A choice: which worker, what it does, with which outcome, and how much later.
+/// A choice: the worker, its action, the outcome, and the delay in milliseconds.
 type Choice = (usize, u8, u8, u64);
 
-/// Any history of at most this many choices.
-pub(super) fn histories(most: usize) -> impl Strategy<Value = History> {
+/// Generates histories of at most `max` choices.
+pub(super) fn histories(max: usize) -> impl Strategy<Value = History> {
     (
-        vec((0..WORKERS, any::<u8>(), any::<u8>(), 0..4_u64), 0..most),
+        vec((0..WORKERS, any::<u8>(), any::<u8>(), 0..4_u64), 0..max),
         1..3_u32,
         any::<bool>(),
     )
         .prop_map(|(choices, keys, fenced)| play(&choices, keys, fenced, Mode::Any))
 }
 
-/// One key; every grant is released with success; no worker is killed.
-pub(super) fn complete_histories(most: usize) -> impl Strategy<Value = History> {
-    vec((0..WORKERS, any::<u8>(), any::<u8>(), 0..3_u64), 0..most)
+/// Generates histories of one key, in which every grant is released with success, and no worker is killed.
+pub(super) fn complete_histories(max: usize) -> impl Strategy<Value = History> {
+    vec((0..WORKERS, any::<u8>(), any::<u8>(), 0..3_u64), 0..max)
         .prop_map(|choices| play(&choices, 1, false, Mode::Complete))
 }
 
-/// Complete histories with long pauses, and two keys to choose from.
-pub(super) fn slow_histories(most: usize) -> impl Strategy<Value = History> {
+/// Generates complete histories of two keys with long breaks.
+pub(super) fn slow_histories(max: usize) -> impl Strategy<Value = History> {
     let later = prop_oneof![3 => 0..4_u64, 1 => Just(11), 1 => Just(17)];
-    vec((0..WORKERS, any::<u8>(), any::<u8>(), later), 0..most)
+    vec((0..WORKERS, any::<u8>(), any::<u8>(), later), 0..max)
         .prop_map(|choices| play(&choices, 2, false, Mode::Complete))
 }
 
-/// Histories with long pauses on three nodes. Faults come and go, which keep some workers from some
-/// nodes; attempts and releases end in doubt, and workers are killed.
-pub(super) fn faulty_histories(most: usize) -> impl Strategy<Value = History> {
+/// Generates histories with long breaks on three nodes. Faults keep some workers from some nodes, attempts and releases
+/// end in doubt, and workers are killed.
+pub(super) fn faulty_histories(max: usize) -> impl Strategy<Value = History> {
     let later = prop_oneof![3 => 0..4_u64, 1 => Just(11), 1 => Just(17)];
-    vec((0..WORKERS, any::<u8>(), any::<u8>(), later), 0..most)
+    vec((0..WORKERS, any::<u8>(), any::<u8>(), later), 0..max)
         .prop_map(|choices| play(&choices, 2, false, Mode::Faulty))
 }
 
-/// What a history may contain.
+/// The kinds of events that a history may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     /// Anything, with failovers.
@@ -167,7 +167,7 @@ impl Player {
             key: u32::from(how) % self.keys,
             ttl_ms: TTL_MS,
             wait_ms: u64::from(how % 3),
-            // Some ask for one of two buyers of an open loop, over and over.
+            // Some attempts serve one of two buyers of an open loop, repeatedly.
             intended_ns: (how >= 192).then_some(u64::from(how % 2)),
         });
         State::Asking {
@@ -198,7 +198,7 @@ impl Player {
 
     fn grant(&mut self, worker: usize, op: u64, requested_at_ns: u64, how: u8) {
         let fence = self.next_fence;
-        // Mostly the counter counts; sometimes it repeats or falls back.
+        // Usually the counter increases; sometimes it stays or falls back.
         self.next_fence = match how % 7 {
             0 => fence,
             1 => fence.saturating_sub(2),
@@ -249,7 +249,7 @@ impl Player {
         State::Idle
     }
 
-    /// A worker is killed, or a fault strikes.
+    /// Kills a worker, or begins or ends a fault.
     fn mishap(&mut self, worker: usize, state: State, how: u8) -> State {
         if self.mode == Mode::Faulty && how % 8 < 6 {
             self.partition(how);
@@ -284,14 +284,14 @@ impl Player {
         }
     }
 
-    /// One of two partitions or delays begins, or ends. Each names some workers and nodes, or none.
+    /// Begins or ends one of two partitions or delays. Each names some workers and nodes, or none.
     fn partition(&mut self, how: u8) {
         let id = u32::from(how % 2);
         if how & 32 != 0 {
             return self.push(EventKind::FaultEnded { id });
         }
-        let some = |bits: u8, of: usize| (0..of).filter(|one| bits >> one & 1 == 1).collect();
-        // What a worker sends under a delay arrives, later; under a partition it does not.
+        let some = |bits: u8, total: usize| (0..total).filter(|one| bits >> one & 1 == 1).collect();
+        // A command under a delay arrives later; under a partition it does not arrive.
         let kind = ["partition", "delay"][usize::from(how >> 1 & 1)];
         self.push(EventKind::FaultBegan {
             id,
@@ -304,7 +304,7 @@ impl Player {
         });
     }
 
-    /// Ends what is under way, with success.
+    /// Ends an active attempt or hold with success.
     fn wind_up(&mut self, worker: usize, state: State) {
         self.now_ns += MS;
         match state {

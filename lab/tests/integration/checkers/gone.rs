@@ -1,24 +1,26 @@
-//! Releases that say that they gave back what had gone before.
+//! Releases that report success although the value had gone before.
 
 use picklock_scenarios::Phase;
 
 use super::causes::{ended, last_content};
 use super::claims::needed;
 use super::contents::{change, command, content, ended_at_ns, is_lock, places};
-use super::pairs::asked;
+use super::pairs::request;
 use picklock_verdicts::history::{Event, EventKind, History, KeyChange};
 
 const MS: u64 = 1_000_000;
 const SLACK_NS: u64 = 2 * MS;
 
-/// A release says that it gave back what had gone before it was sent, and it has touched nothing.
+/// Returns `true` if the release that the event `index` reports as successful had nothing to remove, because the value
+/// had gone before it was sent.
 pub(super) fn gone(history: &History, index: usize, op: u64) -> bool {
     let events = &history.events;
     let is_sent =
         |event: &Event| matches!(event.what, EventKind::Release { op: of, .. } if of == op);
     let is_granted =
         |event: &&Event| matches!(event.what, EventKind::Granted { op: of, .. } if of == op);
-    let (Some((_, _, ttl_ms)), Some(granted)) = (asked(events, op), events.iter().find(is_granted))
+    let (Some((_, _, ttl_ms)), Some(granted)) =
+        (request(events, op), events.iter().find(is_granted))
     else {
         return false;
     };
@@ -62,13 +64,14 @@ pub(super) fn gone(history: &History, index: usize, op: u64) -> bool {
                 (None, _) if ended_at_ns < end_ns => ended_at_ns,
                 (None, _) => u64::MAX,
             };
-            // How it went away was not seen.
+            // The key history does not show how the value went away.
             let unseen = end
                 .and_then(|end| change(&events[end]))
                 .is_some_and(|(.., why)| *why == KeyChange::Found);
-            match !unseen && until_ns.saturating_add(SLACK_NS) < sent_ns {
-                true => any_gone = true,
-                false => kept.push(place.0),
+            if !unseen && until_ns.saturating_add(SLACK_NS) < sent_ns {
+                any_gone = true;
+            } else {
+                kept.push(place.0);
             }
         }
     }

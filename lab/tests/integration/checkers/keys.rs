@@ -1,7 +1,7 @@
 //! Histories in which commands and faults change the keys of the nodes at random.
 //!
-//! They follow the protocol, but not the rules of a lock: a worker writes what it likes, on any node,
-//! and is told what it likes. All leases are told exactly, so that only the servers are in question.
+//! They follow the protocol, but not the rules of a lock: a worker writes any value on any node, and gets any answer.
+//! All leases are reported exactly, so that only the servers are in question.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -17,12 +17,12 @@ const WORKERS: usize = 3;
 const TTL_MS: u64 = 40;
 const MS: u64 = 1_000_000;
 
-/// Any history of at most this many choices, on one to three nodes, with one lock or two.
-pub(super) fn key_histories(most: usize) -> impl Strategy<Value = History> {
+/// Generates histories of at most `max` choices, on one to three nodes, with one or two locks.
+pub(super) fn key_histories(max: usize) -> impl Strategy<Value = History> {
     let later = prop_oneof![4 => 0..3_u64, 2 => Just(7), 1 => Just(23), 1 => Just(41)];
-    // Which worker, what it does, with which outcome, where, and how much later.
+    // The worker, its action, the outcome, the node, and the delay in milliseconds.
     let choice = (0..WORKERS, any::<u8>(), any::<u8>(), 0..3_usize, later);
-    (vec(choice, 0..most), 1..4_usize, 1..3_u32).prop_map(|(choices, nodes, locks)| {
+    (vec(choice, 0..max), 1..4_usize, 1..3_u32).prop_map(|(choices, nodes, locks)| {
         let mut player = Player::new(nodes, locks);
         for (worker, what, how, node, later) in choices {
             player.pass(later);
@@ -35,7 +35,7 @@ pub(super) fn key_histories(most: usize) -> impl Strategy<Value = History> {
     })
 }
 
-/// What a worker is doing, with its latest attempt.
+/// The state of a worker's latest attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Idle,
@@ -44,22 +44,24 @@ enum State {
     Releasing,
 }
 
-/// What a key holds: its value, and when it expires by the node's clock.
+/// The content of a key.
 #[derive(Debug, Clone)]
 struct Stored {
     value: String,
-    over_ms: Option<i64>,
+    /// When it expires, by the node's clock.
+    expires_ms: Option<i64>,
 }
 
 struct Player {
     now_ms: u64,
     states: [(State, u64, u64); WORKERS],
     next_op: u64,
-    /// Which lock each worker's latest attempt is for.
+    /// The lock of each worker's latest attempt.
     lock_of: [usize; WORKERS],
     locks: u32,
-    /// By node and key; by how much each node's clock is ahead.
+    /// The contents of the keys, by node and key.
     keys: Vec<Vec<Option<Stored>>>,
+    /// By how much each node's clock is ahead.
     ahead_ms: Vec<i64>,
     events: Vec<Event>,
 }
@@ -83,7 +85,7 @@ impl Player {
         self.events.push(Event { at_ns, what });
     }
 
-    /// Time passes, and what expires is removed when it does.
+    /// Lets time pass, and removes keys when they expire.
     fn pass(&mut self, later_ms: u64) {
         for _ in 0..=later_ms {
             self.expire();
@@ -97,7 +99,8 @@ impl Player {
             let clock_ms = self.now_ms as i64 + self.ahead_ms[node];
             for key in 0..3 {
                 let stored = self.keys[node][key].as_ref();
-                if stored.is_some_and(|s| s.over_ms.is_some_and(|over| over <= clock_ms)) {
+                let expires_ms = stored.and_then(|stored| stored.expires_ms);
+                if expires_ms.is_some_and(|expires_ms| expires_ms <= clock_ms) {
                     self.change(node, key, None, KeyChange::Expired);
                 }
             }
@@ -107,22 +110,22 @@ impl Player {
     fn change(&mut self, node: usize, key: usize, to: Option<Stored>, why: KeyChange) {
         let clock_ms = self.now_ms as i64 + self.ahead_ms[node];
         let name = match key {
-            2 => KeyName::Other("beside".into()),
+            2 => KeyName::Other("other".into()),
             lock => KeyName::Lock(lock as u32),
         };
-        let over_ms = to.as_ref().and_then(|stored| stored.over_ms);
+        let expires_ms = to.as_ref().and_then(|stored| stored.expires_ms);
         self.push(EventKind::KeyChanged {
             node,
             key: name,
             value: to.as_ref().map(|stored| stored.value.as_str().into()),
-            ttl_ms: over_ms.map(|over_ms| over_ms - clock_ms),
+            ttl_ms: expires_ms.map(|expires_ms| expires_ms - clock_ms),
             why,
         });
         self.keys[node][key] = to;
     }
 
     fn act(&mut self, worker: usize, what: u8, how: u8, node: usize) {
-        let (state, op, asked_ms) = self.states[worker];
+        let (state, op, requested_ms) = self.states[worker];
         if what >= 232 {
             return self.mishap(worker, how, node);
         }
@@ -157,12 +160,12 @@ impl Player {
                     token: format!("t{op}"),
                     fence: None,
                     valid_ms: Some([38, 40, 41, 43, 90, 1, 30, 42][usize::from(how % 8)]),
-                    elapsed_ms: Some((self.now_ms - asked_ms) / (1 + u64::from(how) / 128)),
+                    elapsed_ms: Some((self.now_ms - requested_ms) / (1 + u64::from(how) / 128)),
                 });
                 State::Holding
             }
             State::Holding if what < 90 => {
-                let elapsed_ms = self.now_ms - asked_ms;
+                let elapsed_ms = self.now_ms - requested_ms;
                 self.push(EventKind::Extended {
                     worker,
                     op,
@@ -185,17 +188,16 @@ impl Player {
                 State::Idle
             }
         };
-        self.states[worker] = (state, op, asked_ms);
+        self.states[worker] = (state, op, requested_ms);
     }
 
-    /// Most grants rest on what was written for them: on the nodes that are free, or on all.
+    /// Writes the values on which most grants rest: on the nodes that are free, or on all nodes.
     fn take(&mut self, worker: usize, how: u8) {
         let (_, op, _) = self.states[worker];
         let key = match how % 8 {
             7 => 0,
             _ => self.lock_of[worker],
         };
-        let over_ms = |ahead_ms: i64, now_ms: u64| Some(now_ms as i64 + ahead_ms + 40);
         for node in 0..self.keys.len() {
             let free = self.keys[node][key].is_none();
             if how.is_multiple_of(4) || !free && how >= 32 {
@@ -203,7 +205,7 @@ impl Player {
             }
             let to = Stored {
                 value: format!("t{op}"),
-                over_ms: over_ms(self.ahead_ms[node], self.now_ms),
+                expires_ms: Some(self.now_ms as i64 + self.ahead_ms[node] + 40),
             };
             let why = KeyChange::Command(KeyCommand {
                 worker,
@@ -217,7 +219,7 @@ impl Player {
         }
     }
 
-    /// A command of a worker that changes a key, in whatever the worker was asked to do.
+    /// Changes a key by a command of a worker, in any phase of its attempt.
     fn command(&mut self, worker: usize, what: u8, how: u8, node: usize) {
         let (state, op, _) = self.states[worker];
         let phase = match (state, how / 64) {
@@ -230,8 +232,8 @@ impl Player {
         let present = self.keys[node][key].clone();
         let clock_ms = self.now_ms as i64 + self.ahead_ms[node];
         let lives_ms = [40, 40, 40, 38, 41, 1000, 1002, 3][usize::from(what % 8)];
-        let over_ms = (!how.is_multiple_of(11)).then_some(clock_ms + lives_ms);
-        let written = |value: String| Some(Stored { value, over_ms });
+        let expires_ms = (!how.is_multiple_of(11)).then_some(clock_ms + lives_ms);
+        let written = |value: String| Some(Stored { value, expires_ms });
         let (command, to) = match (what % 5, &present) {
             (0 | 1, None) => ("SETNX", written(format!("t{op}"))),
             (1, Some(_)) => ("SET", written(format!("t{op}"))),
@@ -251,7 +253,7 @@ impl Player {
         self.change(node, key, to, why);
     }
 
-    /// A fault of a node, or a worker is killed.
+    /// Injects a fault of a node, or kills a worker.
     fn mishap(&mut self, worker: usize, how: u8, node: usize) {
         let lost = match how % 8 {
             0 => KeyChange::Evicted,

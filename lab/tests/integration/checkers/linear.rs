@@ -1,25 +1,22 @@
-//! Is there any order of operations that explains a history of a lock which does not expire?
+//! Decides whether any order of operations explains a history of a lock that does not expire.
 //!
-//! The lock is a register that is free or has an owner, who is an attempt. `acquire` turns free
-//! into owned; `release` turns owned-by-this-attempt into free. An operation takes effect once,
-//! between its call and its return; one without a certain outcome takes effect once after its
-//! call, or never. An operation that returned before another was called comes first. Ends at
-//! equal times order nothing.
+//! The lock is a register that is free or owned by an attempt. `acquire` turns free into owned; `release` turns owned
+//! by this attempt into free. An operation takes effect once, between its call and its return; an operation without a
+//! definite outcome takes effect once after its call, or never. An operation that returned before another was called
+//! comes first. Equal times imply no order.
 //!
-//! What is true, and why:
+//! Two statements hold:
 //!
-//! - **Overlap implies that no order exists.** Let holds i and j overlap. If both have length, let t
-//!   be between the later begin and the earlier end; if i has none, let t be its only moment. Both
-//!   acquisitions took effect no later than t, because they had returned by then. Neither release took
-//!   effect earlier than t, because it was not yet called, and nothing but an attempt's own release
-//!   frees what it owns. j, whose hold contains t strictly, owns the lock before and after t as well.
-//!   So i cannot have owned it at t.
-//! - **The converse needs more.** An order may also be missing where no holds overlap: a killed
-//!   owner never frees a lock that does not expire, and a release of unknown outcome, or one that
-//!   reports "no longer mine", says nothing that this register could say. But let every grant be
-//!   released with success: then holds that do not overlap can be sorted so that each ends no later
-//!   than the next begins, and letting every operation take effect at that end of its hold explains
-//!   the history. Hence, for such histories, exclusion is violated exactly if no order exists.
+//! - **Overlap implies that no order exists.** Let holds i and j overlap. If both have a length, let t be between the
+//!   later begin and the earlier end; if i has none, let t be its time. Both acquisitions took effect no later than t,
+//!   because they had returned by then. Neither release took effect earlier than t, because it was not yet called, and
+//!   only an attempt's own release frees its lock. j, whose hold contains t strictly, owns the lock before and after t
+//!   as well. So i cannot have owned it at t.
+//! - **The converse needs more.** An order may also be missing without overlapping holds: a killed owner never frees a
+//!   lock that does not expire, and this register cannot model a release of unknown outcome, or one that reports "no
+//!   longer mine". But if every grant is released with success, holds that do not overlap can be sorted so that each
+//!   ends no later than the next begins, and letting every operation take effect at that end of its hold explains the
+//!   history. Hence, for such histories, exclusion is violated exactly if no order exists.
 
 use picklock_verdicts::history::{EventKind, History};
 
@@ -28,11 +25,11 @@ struct Operation {
     attempt: u64,
     acquires: bool,
     called_ns: u64,
-    /// `None`: its outcome is not known.
+    /// `None` if its outcome is unknown.
     returned_ns: Option<u64>,
 }
 
-/// True when some order of the operations on each key explains the history.
+/// Returns `true` if some order of the operations on each key explains the history.
 pub(super) fn linearizable(history: &History) -> bool {
     (0..history.header.keys.len() as u32).all(|key| {
         let operations = operations(history, key);
@@ -85,7 +82,7 @@ fn returned(operations: &mut [Operation], attempt: u64, acquires: bool, at_ns: u
     }
 }
 
-/// Tries every next operation. `left` is the set of those that have not taken effect.
+/// Tries every next operation. `left` is the set of operations that have not taken effect.
 fn explains(operations: &[Operation], left: u32, owner: Option<u64>) -> bool {
     let pending = || {
         let numbered = operations.iter().enumerate();

@@ -1,13 +1,13 @@
-//! The reference checkers: slow ones that are obviously correct. The checkers are compared with them.
+//! Compares the checkers with reference checkers, which are slow but obviously correct.
 //!
-//! [`generate`] makes histories that follow the protocol, but not the rules of a lock: grants
-//! overlap, releases and attempts end unknown, workers are killed, and most times are equal to some
-//! other. Three oracles judge those: [`pairs`] looks at every pair of holds, [`linear`] tries every
-//! order of operations, [`stalls`] looks at every moment.
+//! [`generate`] creates histories that follow the protocol, but not the rules of a lock: grants overlap, releases and
+//! attempts end in doubt, workers are killed, and most events have the same time as another one. Three oracles judge
+//! them: [`pairs`] examines every pair of holds, [`linear`] tries every order of operations, and [`stalls`] examines
+//! every time.
 //!
-//! [`keys`] makes histories in which commands and faults change the keys of the nodes, and [`contents`]
-//! looks up what a key holds. [`thefts`] judges ownership there, [`claims`] what locks say, and
-//! [`causes`] why two had one lock.
+//! [`keys`] creates histories in which commands and faults change the keys of the nodes, and [`contents`] looks up the
+//! content of a key. [`thefts`] judges ownership there, [`claims`] the reports of locks, and [`causes`] decides why two
+//! clients had one lock.
 
 mod causes;
 mod claims;
@@ -39,59 +39,59 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn exclusion_finds_exactly_the_overlapping_pairs(history in generate::histories(60)) {
+    fn exclusion_finds_overlapping_pairs(history in generate::histories(60)) {
         prop_assert_eq!(count(&history, Property::Exclusion), pairs::exclusion(&history));
     }
 
     #[test]
-    fn lease_finds_exactly_the_overlapping_leases(history in generate::histories(60)) {
+    fn lease_finds_overlapping_leases(history in generate::histories(60)) {
         prop_assert_eq!(count(&history, Property::Lease), pairs::lease(&history));
     }
 
-    /// Had the harness been on time, there would be no more overlaps than there were.
+    /// Without the stalls, there would be no more overlaps than recorded.
     #[test]
-    fn harness_pauses_only_take_violations_away(
+    fn harness_stalls_only_remove_violations(
         history in generate::histories(60),
-        pauses in proptest::collection::vec((any::<proptest::sample::Index>(), 0..9_u64), 0..4),
+        stalls in proptest::collection::vec((any::<proptest::sample::Index>(), 0..9_u64), 0..4),
     ) {
-        let mut paused = history.clone();
-        for (index, late_ms) in pauses {
-            let index = index.index(paused.events.len() + 1);
-            let at_ns = index.checked_sub(1).map_or(0, |before| paused.events[before].at_ns);
-            paused.events.insert(index, Event { at_ns, what: EventKind::HarnessStalled { late_ms } });
+        let mut stalled = history.clone();
+        for (position, late_ms) in stalls {
+            let index = position.index(stalled.events.len() + 1);
+            let at_ns = index.checked_sub(1).map_or(0, |before| stalled.events[before].at_ns);
+            stalled.events.insert(index, Event { at_ns, what: EventKind::HarnessStalled { late_ms } });
         }
         for property in [Property::Exclusion, Property::Lease, Property::Resource] {
-            prop_assert!(count(&paused, property).0 <= count(&history, property).0);
+            prop_assert!(count(&stalled, property).0 <= count(&history, property).0);
         }
     }
 
-    /// Had nobody stood still, there would be no more overlaps than there were.
+    /// Without the stalls, there would be no more overlaps than recorded.
     #[test]
-    fn standstills_only_take_violations_away(
+    fn stalls_only_remove_violations(
         history in generate::histories(60),
         stalls in proptest::collection::vec(
             (any::<proptest::sample::Index>(), 0..9_000_000_u64, proptest::option::of(0..3_usize)), 0..4
         ),
     ) {
-        let mut still = history.clone();
-        for (index, length_ns, worker) in stalls {
-            let index = index.index(still.events.len() + 1);
-            let at_ns = index.checked_sub(1).map_or(0, |before| still.events[before].at_ns);
+        let mut stalled = history.clone();
+        for (position, length_ns, worker) in stalls {
+            let index = position.index(stalled.events.len() + 1);
+            let at_ns = index.checked_sub(1).map_or(0, |before| stalled.events[before].at_ns);
             let (since_ns, stalled_ms) = (at_ns.saturating_sub(length_ns), length_ns / 1_000_000);
             let what = match worker {
                 Some(worker) => EventKind::WorkerStalled { worker, since_ns, stalled_ms },
                 None => EventKind::NodeStalled { node: 0, since_ns, stalled_ms },
             };
-            still.events.insert(index, Event { at_ns, what });
+            stalled.events.insert(index, Event { at_ns, what });
         }
         for property in [Property::Exclusion, Property::Lease, Property::Resource] {
-            prop_assert!(count(&still, property).0 <= count(&history, property).0);
+            prop_assert!(count(&stalled, property).0 <= count(&history, property).0);
         }
     }
 
-    /// Leases that only may have overlapped decide nothing.
+    /// Leases that only may have overlapped are inconclusive.
     #[test]
-    fn lease_is_undecided_exactly_where_leases_may_have_overlapped(
+    fn lease_is_undecided_if_leases_may_have_overlapped(
         history in generate::histories(60)
     ) {
         let verdict = &judge(&history)[&Property::Lease];
@@ -99,12 +99,12 @@ proptest! {
         let possible = pairs::possible_lease(&history).0 > 0;
         prop_assert!(possible || !certain);
         prop_assert_eq!(certain, verdict.status == Status::Violated);
-        let undecided = verdict.story.iter().any(|line| line.contains("may have been running"));
+        let undecided = verdict.story.iter().any(|line| line.contains("may still have been running"));
         prop_assert_eq!(possible && !certain, undecided);
     }
 
     #[test]
-    fn ownership_finds_exactly_the_stolen_locks(history in generate::histories(80)) {
+    fn ownership_finds_stolen_locks(history in generate::histories(80)) {
         let (lease, ownership) = (pairs::lease(&history), pairs::ownership(&history));
         // Once two leases have overlapped, a success does not show whose lock was released.
         let expected = match (lease.1, ownership.1) {
@@ -115,12 +115,12 @@ proptest! {
     }
 
     #[test]
-    fn fencing_finds_exactly_the_stale_tokens(history in generate::histories(60)) {
+    fn fencing_finds_stale_tokens(history in generate::histories(60)) {
         prop_assert_eq!(count(&history, Property::Fencing), pairs::fencing(&history));
     }
 
     #[test]
-    fn the_listed_holds_are_those_of_the_oracle(history in generate::histories(60)) {
+    fn holds_agree_with_the_oracle(history in generate::histories(60)) {
         let listed: Vec<_> = Timeline::new(&history)
             .holds()
             .iter()
@@ -134,7 +134,7 @@ proptest! {
     }
 
     #[test]
-    fn a_story_is_short_and_comes_with_a_cause(history in generate::histories(80)) {
+    fn story_is_short_and_has_a_cause(history in generate::histories(80)) {
         for (property, verdict) in judge(&history) {
             prop_assert!(verdict.story.len() <= 10, "{property}: {:?}", verdict.story);
             let violated = verdict.status == Status::Violated;
@@ -145,19 +145,19 @@ proptest! {
         }
     }
 
-    /// Overlapping holds cannot be explained by any order of operations on a lock that does not
-    /// expire, even if other outcomes are unknown.
+    /// No order of operations on a lock that does not expire can explain overlapping holds, even if other outcomes are
+    /// unknown.
     #[test]
-    fn a_violation_of_exclusion_is_not_linearizable(history in generate::histories(24)) {
+    fn violation_of_exclusion_is_not_linearizable(history in generate::histories(24)) {
         if count(&history, Property::Exclusion).0 > 0 {
             let explained = linear::linearizable(&history);
             prop_assert!(!explained);
         }
     }
 
-    /// The converse holds if every hold was released with success: see [`linear`] for the argument.
+    /// The converse holds if every hold was released with success. See [`linear`] for the argument.
     #[test]
-    fn a_complete_history_that_is_not_linearizable_violates_exclusion(
+    fn unlinearizable_complete_history_violates_exclusion(
         history in generate::complete_histories(24)
     ) {
         let overlap = count(&history, Property::Exclusion).0 > 0;
@@ -165,28 +165,28 @@ proptest! {
     }
 
     #[test]
-    fn progress_finds_exactly_the_stalls(history in generate::slow_histories(40)) {
-        prop_assert_eq!(count(&history, Property::Progress).0, stalls::stalls(&history));
+    fn progress_finds_starvations(history in generate::slow_histories(40)) {
+        prop_assert_eq!(count(&history, Property::Progress).0, stalls::starvations(&history));
     }
 
-    /// Faults that keep some workers from some nodes, attempts in doubt and killed workers included.
+    /// The histories have faults that keep some workers from some nodes, attempts in doubt and killed workers.
     #[test]
-    fn progress_excuses_only_what_a_fault_takes_away(history in generate::faulty_histories(50)) {
-        prop_assert_eq!(count(&history, Property::Progress).0, stalls::stalls(&history));
+    fn progress_excuses_only_effects_of_faults(history in generate::faulty_histories(50)) {
+        prop_assert_eq!(count(&history, Property::Progress).0, stalls::starvations(&history));
     }
 
     #[test]
-    fn ownership_finds_exactly_the_values_that_were_taken(history in keys::key_histories(60)) {
+    fn ownership_finds_taken_values(history in keys::key_histories(60)) {
         prop_assert_eq!(count(&history, Property::Ownership), thefts::ownership(&history));
     }
 
     #[test]
-    fn claims_finds_exactly_what_is_untrue(history in keys::key_histories(60)) {
+    fn claims_finds_false_claims(history in keys::key_histories(60)) {
         prop_assert_eq!(count(&history, Property::Claims), claims::claims(&history));
     }
 
     #[test]
-    fn causes_are_what_became_of_the_values(history in keys::key_histories(60)) {
+    fn causes_agree_with_the_oracle(history in keys::key_histories(60)) {
         for property in [Property::Exclusion, Property::Lease] {
             let verdict = &judge(&history)[&property];
             if let (Some(cause), Some(at_ns)) = (verdict.cause, verdict.at_ns) {
@@ -197,9 +197,9 @@ proptest! {
     }
 }
 
-/// Random histories prove nothing about what they do not contain.
+/// Random histories prove nothing about violations that they do not contain.
 #[test]
-fn the_histories_of_keys_contain_every_kind_of_violation() {
+fn key_histories_contain_every_kind_of_violation() {
     let mut runner = TestRunner::deterministic();
     let histories = keys::key_histories(60);
     let mut seen: BTreeMap<(Property, Cause), u32> = BTreeMap::new();

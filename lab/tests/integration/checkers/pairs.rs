@@ -1,5 +1,5 @@
-//! Every pair of holds, by the definitions and nothing else. Quadratic, and shares no code with
-//! the checkers: holds are gathered by scanning the whole history for each attempt.
+//! Every pair of holds, directly by the definitions. Quadratic, and shares no code with the checkers: holds are
+//! collected by scanning the whole history for each attempt.
 
 use picklock_scenarios::Phase;
 
@@ -18,31 +18,31 @@ pub(super) struct Hold {
     first_deadline_ns: u64,
     told: bool,
     fence: Option<u64>,
-    /// Stretches in which the lease ran, cut at the end of the hold.
+    /// Spans in which the lease ran, cut at the end of the hold.
     pub(super) leases: Vec<(u64, u64)>,
-    /// Stretches in which it may have run.
+    /// Spans in which the lease may have run.
     pub(super) possible_leases: Vec<(u64, u64)>,
-    /// The earliest end of the lease by what was said after the grant.
+    /// The earliest end of the lease according to the reports after the grant.
     kept_ns: u64,
-    /// When the release that claimed success was sent, and when its last command went out.
+    /// When the last command of a release that reported success was sent.
     claimed_ns: Option<u64>,
     forgotten: bool,
 }
 
-/// What the holder said about its lease: when that arrived, between which times it was said, and
-/// between which times the lease ends by it.
+/// A report of the holder about its lease.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Word {
+pub(super) struct Report {
     pub(super) arrived_ns: u64,
+    /// The earliest and the latest time at which it was made.
     report_window_ns: (u64, u64),
+    /// The earliest and the latest end of the lease according to it.
     pub(super) until_ns: (u64, u64),
 }
 
-/// All holds in the order of their grants.
+/// Returns all holds in the order of their grants.
 pub(super) fn holds(history: &History) -> Vec<Hold> {
     let events = &history.events;
-    let grants = events.iter().enumerate();
-    grants
+    (events.iter().enumerate())
         .filter_map(|(index, event)| hold_of(events, index, event))
         .collect()
 }
@@ -58,9 +58,9 @@ fn hold_of(events: &[Event], index: usize, granted: &Event) -> Option<Hold> {
     else {
         return None;
     };
-    let (acquire_ns, key, ttl_ms) = asked(events, op)?;
-    let words = words(events, op);
-    let deadline_ns = words.first()?.until_ns.0;
+    let (acquire_ns, key, ttl_ms) = request(events, op)?;
+    let reports = reports(events, op);
+    let deadline_ns = reports.first()?.until_ns.0;
     let later = &events[index..];
     let end_ns = later
         .iter()
@@ -75,7 +75,7 @@ fn hold_of(events: &[Event], index: usize, granted: &Event) -> Option<Hold> {
         key,
         begin_ns: granted.at_ns,
         end_ns,
-        deadline_ns: words.last()?.until_ns.0,
+        deadline_ns: reports.last()?.until_ns.0,
         acquire_ns,
         first_deadline_ns: match valid_ms {
             // Expired at an unknown time.
@@ -85,16 +85,16 @@ fn hold_of(events: &[Event], index: usize, granted: &Event) -> Option<Hold> {
         },
         told: valid_ms.is_some(),
         fence,
-        kept_ns: words[1..]
+        kept_ns: reports[1..]
             .iter()
-            // `lost` says nothing of the time before it.
-            .map(|word| word.until_ns.0.max(word.report_window_ns.0))
+            // `lost` does not concern the time before it.
+            .map(|report| report.until_ns.0.max(report.report_window_ns.0))
             .fold(u64::MAX, u64::min),
-        leases: stretches(&words, end_ns, |word| {
-            (word.report_window_ns.1, word.until_ns.0)
+        leases: lease_spans(&reports, end_ns, |report| {
+            (report.report_window_ns.1, report.until_ns.0)
         }),
-        possible_leases: stretches(&words, end_ns, |word| {
-            (word.report_window_ns.0, word.until_ns.1)
+        possible_leases: lease_spans(&reports, end_ns, |report| {
+            (report.report_window_ns.0, report.until_ns.1)
         }),
         claimed_ns: later.iter().find_map(|event| match event.what {
             EventKind::Released {
@@ -111,24 +111,24 @@ fn hold_of(events: &[Event], index: usize, granted: &Event) -> Option<Hold> {
     })
 }
 
-/// When the attempt asked for which key, and for how long.
-pub(super) fn asked(events: &[Event], of: u64) -> Option<(u64, u32, u64)> {
+/// Returns the time of an attempt's request, the key, and the requested lease in milliseconds.
+pub(super) fn request(events: &[Event], attempt: u64) -> Option<(u64, u32, u64)> {
     events.iter().find_map(|event| match event.what {
         EventKind::Acquire {
             op, key, ttl_ms, ..
-        } if op == of => Some((event.at_ns, key, ttl_ms)),
+        } if op == attempt => Some((event.at_ns, key, ttl_ms)),
         _ => None,
     })
 }
 
-/// What was said about the lease of an attempt, in the order in which it arrived.
-pub(super) fn words(events: &[Event], of: u64) -> Vec<Word> {
-    let Some((acquire_ns, _, ttl_ms)) = asked(events, of) else {
+/// Returns the reports about the lease of an attempt, in the order in which they arrived.
+pub(super) fn reports(events: &[Event], attempt: u64) -> Vec<Report> {
+    let Some((acquire_ns, _, ttl_ms)) = request(events, attempt) else {
         return Vec::new();
     };
-    let mut words: Vec<Word> = Vec::new();
-    // When each report arrived, and the earliest time at which it was written by its own account.
-    let mut reports: Vec<(u64, u64)> = Vec::new();
+    let mut reports: Vec<Report> = Vec::new();
+    // When each report arrived, and the earliest time at which it was written according to its own figures.
+    let mut written: Vec<(u64, u64)> = Vec::new();
     for event in events {
         let (valid_ms, elapsed_ms) = match event.what {
             EventKind::Granted {
@@ -136,17 +136,18 @@ pub(super) fn words(events: &[Event], of: u64) -> Vec<Word> {
                 valid_ms,
                 elapsed_ms,
                 ..
-            } if op == of => (valid_ms, elapsed_ms),
+            } if op == attempt => (valid_ms, elapsed_ms),
             EventKind::Extended {
                 op,
                 valid_ms,
                 elapsed_ms,
                 ..
-            } if op == of => (Some(valid_ms), elapsed_ms),
-            EventKind::Lost { op, .. } if op == of => {
+            } if op == attempt => (Some(valid_ms), elapsed_ms),
+            EventKind::Lost { op, .. } if op == attempt => {
                 let at_ns = event.at_ns;
-                let (early, late) = words.last().map_or((at_ns, at_ns), |word| word.until_ns);
-                words.push(Word {
+                let (early, late) =
+                    (reports.last()).map_or((at_ns, at_ns), |report| report.until_ns);
+                reports.push(Report {
                     arrived_ns: at_ns,
                     report_window_ns: (at_ns, at_ns),
                     until_ns: (early.min(at_ns), late.min(at_ns)),
@@ -156,15 +157,17 @@ pub(super) fn words(events: &[Event], of: u64) -> Vec<Word> {
             _ => continue,
         };
         let at_ns = event.at_ns;
-        let earlier = reports.iter();
-        let not_before_ns = earlier
-            .flat_map(|(arrived, written)| [(arrived < &at_ns).then_some(*arrived), Some(*written)])
+        let not_before_ns = (written.iter())
+            .flat_map(|(arrived, earliest)| {
+                [(arrived < &at_ns).then_some(*arrived), Some(*earliest)]
+            })
             .flatten()
             .fold(acquire_ns, u64::max);
-        let (first_ns, grant_elapsed_ms) = first_write(events, of);
-        let own_ns = elapsed_ms
-            .map(|elapsed| said_at(elapsed, (acquire_ns, at_ns), (first_ns, grant_elapsed_ms)));
-        reports.push((at_ns, own_ns.map_or(acquire_ns, |own_ns| own_ns.0)));
+        let (first_ns, grant_elapsed_ms) = first_write(events, attempt);
+        let own_ns = elapsed_ms.map(|elapsed| {
+            report_window(elapsed, (acquire_ns, at_ns), (first_ns, grant_elapsed_ms))
+        });
+        written.push((at_ns, own_ns.map_or(acquire_ns, |own_ns| own_ns.0)));
         let report_window_ns = match (valid_ms, own_ns) {
             (None, _) => (acquire_ns, at_ns),
             (_, Some(own_ns)) => own_ns,
@@ -172,33 +175,33 @@ pub(super) fn words(events: &[Event], of: u64) -> Vec<Word> {
         };
         let valid_ns = valid_ms.unwrap_or(ttl_ms) * MS;
         let (early_ns, late_ns) = (report_window_ns.0 + valid_ns, report_window_ns.1 + valid_ns);
-        // What it wrote since the word before shows how long it can rely on that.
+        // The value that it wrote since the previous report shows how long the lease can last.
         let runs_out_ns = match valid_ms.and(elapsed_ms) {
             Some(_) => runs_out(
                 events,
-                of,
-                words.last().map_or(0, |word| word.arrived_ns),
+                attempt,
+                reports.last().map_or(0, |report| report.arrived_ns),
                 at_ns,
             ),
             None => u64::MAX,
         };
-        words.push(Word {
+        reports.push(Report {
             arrived_ns: at_ns,
             report_window_ns,
             until_ns: (early_ns, late_ns.min(runs_out_ns.max(early_ns))),
         });
     }
-    words
+    reports
 }
 
-/// The earliest and the latest time at which a report was written that says how long ago it was asked for.
-/// `first`: the first write of the attempt, and what its grant said.
-fn said_at(
+/// Returns the earliest and the latest time at which a report with an elapsed time was written. The last argument has
+/// the first write of the attempt, and the elapsed time that its grant reported.
+fn report_window(
     elapsed: u64,
     (acquire_ns, at_ns): (u64, u64),
     (first_ns, grant_elapsed_ms): (Option<u64>, Option<u64>),
 ) -> (u64, u64) {
-    // When the request was read: as it was sent, unless its first write shows that it was later.
+    // The request was read when it was sent, unless its first write shows that it was read later.
     let late_ns = first_ns
         .zip(grant_elapsed_ms)
         .and_then(|(first_ns, elapsed)| {
@@ -216,8 +219,9 @@ fn said_at(
     (report_window_ns, latest_ns)
 }
 
-/// When a command of the attempt first changed a key, before its grant, and how long the grant says that it took.
-fn first_write(events: &[Event], of: u64) -> (Option<u64>, Option<u64>) {
+/// Returns when a command of the attempt first wrote a key before its grant, and the elapsed time that the grant
+/// reported.
+fn first_write(events: &[Event], attempt: u64) -> (Option<u64>, Option<u64>) {
     let mut first_ns = None;
     for event in events {
         match &event.what {
@@ -225,10 +229,10 @@ fn first_write(events: &[Event], of: u64) -> (Option<u64>, Option<u64>) {
                 value: Some(_),
                 why: KeyChange::Command(by),
                 ..
-            } if by.op == of && by.phase == Phase::Acquire => {
+            } if by.op == attempt && by.phase == Phase::Acquire => {
                 first_ns.get_or_insert(event.at_ns);
             }
-            EventKind::Granted { op, elapsed_ms, .. } if *op == of => {
+            EventKind::Granted { op, elapsed_ms, .. } if *op == attempt => {
                 return (first_ns, *elapsed_ms);
             }
             _ => {}
@@ -237,15 +241,15 @@ fn first_write(events: &[Event], of: u64) -> (Option<u64>, Option<u64>) {
     (None, None)
 }
 
-/// When the first value of the attempt has run out that was written between these times.
-fn runs_out(events: &[Event], of: u64, after_ns: u64, until_ns: u64) -> u64 {
+/// Returns when the first value that the attempt wrote between two times runs out.
+fn runs_out(events: &[Event], attempt: u64, after_ns: u64, until_ns: u64) -> u64 {
     let written = events.iter().find_map(|event| match &event.what {
         EventKind::KeyChanged {
             value: Some(_),
             ttl_ms: Some(ttl_ms),
             why: KeyChange::Command(by),
             ..
-        } if by.op == of && (after_ns..=until_ns).contains(&event.at_ns) => {
+        } if by.op == attempt && (after_ns..=until_ns).contains(&event.at_ns) => {
             Some(event.at_ns + u64::try_from(*ttl_ms).unwrap() * MS)
         }
         _ => None,
@@ -253,21 +257,25 @@ fn runs_out(events: &[Event], of: u64, after_ns: u64, until_ns: u64) -> u64 {
     written.unwrap_or(u64::MAX)
 }
 
-/// The stretches that these words leave. `pick`: when a word counts as said, and its deadline.
-fn stretches(words: &[Word], end_ns: u64, pick: impl Fn(&Word) -> (u64, u64)) -> Vec<(u64, u64)> {
+/// Returns the lease spans according to these reports. `pick` returns when a report counts as made, and its deadline.
+fn lease_spans(
+    reports: &[Report],
+    end_ns: u64,
+    pick: impl Fn(&Report) -> (u64, u64),
+) -> Vec<(u64, u64)> {
     let mut all: Vec<(u64, u64)> = Vec::new();
-    for word in words {
-        let (report_window_ns, until_ns) = pick(word);
-        // Whatever was said before about later times is void.
+    for report in reports {
+        let (reported_ns, until_ns) = pick(report);
+        // Earlier reports about later times are void.
         all.retain(|(from_ns, _)| *from_ns <= until_ns);
         let ran_until_ns = all.last().map(|last| last.1);
-        for stretch in &mut all {
-            stretch.1 = stretch.1.min(until_ns);
+        for span in &mut all {
+            span.1 = span.1.min(until_ns);
         }
-        if ran_until_ns.is_some_and(|ran| ran > report_window_ns) {
+        if ran_until_ns.is_some_and(|ran| ran > reported_ns) {
             all.last_mut().unwrap().1 = until_ns;
-        } else if until_ns > word.arrived_ns {
-            all.push((word.arrived_ns, until_ns));
+        } else if until_ns > report.arrived_ns {
+            all.push((report.arrived_ns, until_ns));
         }
     }
     let cut = |(from_ns, until_ns): (u64, u64)| (from_ns, until_ns.min(end_ns));
@@ -275,15 +283,16 @@ fn stretches(words: &[Word], end_ns: u64, pick: impl Fn(&Word) -> (u64, u64)) ->
 }
 
 impl Hold {
-    /// True when the lock does not say when this was granted, but two had been let in whenever it was.
+    /// Returns `true` if the lock does not report when this was granted, but at every possible time another client's
+    /// lease was running.
     fn granted_in(&self, other: &Hold) -> bool {
         let any_overlap = |span| other.leases.iter().any(|lease| overlapping(span, *lease));
-        // All times are whole milliseconds, so what is true is true of whole half milliseconds.
-        let mut injection_points = (self.acquire_ns..=self.begin_ns).step_by(500_000);
+        // All times are whole milliseconds, so testing every half millisecond suffices.
+        let mut possible_grants = (self.acquire_ns..=self.begin_ns).step_by(500_000);
         let end_ns = self.end_ns.min(self.kept_ns);
         !self.told
             && end_ns >= self.begin_ns
-            && injection_points.all(|granted_ns| {
+            && possible_grants.all(|granted_ns| {
                 let mut others = other.leases.iter();
                 let inside = others.any(|(from, until)| *from < granted_ns && granted_ns < *until);
                 let until_ns = (granted_ns + 5 * MS).min(end_ns);
@@ -293,19 +302,20 @@ impl Hold {
             })
     }
 
-    /// True when this hold was provably granted after one that began at `begin_ns`.
+    /// Returns `true` if this hold was provably granted after one that began at `begin_ns`.
     fn came_after(&self, begin_ns: u64) -> bool {
         let ttl_ns = 5 * MS;
-        let asked_after = self.acquire_ns > begin_ns;
+        let requested_after = self.acquire_ns > begin_ns;
         let lease_began_after = self.told && self.first_deadline_ns > begin_ns + ttl_ns;
         let lease_ran = !self.forgotten && self.first_deadline_ns > begin_ns;
-        self.begin_ns > begin_ns && (asked_after || lease_began_after || lease_ran)
+        self.begin_ns > begin_ns && (requested_after || lease_began_after || lease_ran)
     }
 }
 
-/// They share more than one moment, or one of them is a moment strictly inside the other.
+/// Returns `true` if two spans share more than one point in time, or if one of them has no length and is strictly
+/// inside the other.
 pub(super) fn overlapping((b1, c1): (u64, u64), (b2, c2): (u64, u64)) -> bool {
-    let inside = |moment: u64, from: u64, to: u64| from < moment && moment < to;
+    let inside = |at: u64, from: u64, to: u64| from < at && at < to;
     let share = b1.max(b2) < c1.min(c2);
     share || (b1 == c1 && inside(b1, b2, c2)) || (b2 == c2 && inside(b2, b1, c1))
 }
@@ -353,14 +363,14 @@ pub(super) fn lease(history: &History) -> (u64, Option<u64>) {
     (count, onset)
 }
 
-/// The same by leases that may have run.
+/// Like [`lease`], but with leases that may have run.
 pub(super) fn possible_lease(history: &History) -> (u64, Option<u64>) {
     overlaps(&holds(history), |hold| hold.possible_leases.clone())
 }
 
 pub(super) fn ownership(history: &History) -> (u64, Option<u64>) {
     let holds = holds(history);
-    let struck = |thief: &Hold| {
+    let theft_ns = |thief: &Hold| {
         let fired_at_ns = thief.claimed_ns?;
         let robbed = holds.iter().any(|other| {
             other.op != thief.op
@@ -371,7 +381,7 @@ pub(super) fn ownership(history: &History) -> (u64, Option<u64>) {
         });
         robbed.then_some(fired_at_ns)
     };
-    let thefts: Vec<u64> = holds.iter().filter_map(struck).collect();
+    let thefts: Vec<u64> = holds.iter().filter_map(theft_ns).collect();
     (thefts.len() as u64, thefts.into_iter().min())
 }
 
@@ -385,12 +395,12 @@ pub(super) fn fencing(history: &History) -> (u64, Option<u64>) {
                 .any(|other| other.key == hold.key && other.fence == hold.fence);
             let no_higher = |other: &Hold| other.fence.is_some() && other.fence >= hold.fence;
             let before = |other: &Hold| {
-                let asked_after = other.begin_ns < hold.acquire_ns;
-                // The grant arrived with its lease still running, and nothing was forgotten.
+                let requested_after = other.begin_ns < hold.acquire_ns;
+                // The grant arrived while its lease was running, and no lock was forgotten.
                 let fresh = hold.acquire_ns == hold.begin_ns
                     || (!hold.forgotten && hold.first_deadline_ns >= hold.begin_ns)
                     || (hold.told && hold.first_deadline_ns >= hold.begin_ns + 5 * MS);
-                asked_after || (fresh && other.end_ns < hold.begin_ns)
+                requested_after || (fresh && other.end_ns < hold.begin_ns)
             };
             hold.fence.is_some()
                 && (again

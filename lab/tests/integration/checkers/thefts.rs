@@ -1,19 +1,20 @@
-//! Ownership, straight from the definition: for each command the whole history is read again. Shares no
-//! code with the checkers.
+//! Ownership, directly from the definition: for each command the whole history is read again. Shares no code with the
+//! checkers.
 
 use picklock_scenarios::Phase;
 
 use super::contents::{change, command, content, is_lock};
-use super::pairs::{asked, words};
+use super::pairs::{reports, request};
 use picklock_verdicts::history::{Event, EventKind, History};
 
-/// The event that granted the lock to an attempt, or the end of the history.
-fn grant_of(events: &[Event], of: u64) -> Option<usize> {
-    let grant = |event: &Event| matches!(event.what, EventKind::Granted { op, .. } if op == of);
-    events.iter().position(grant)
+/// Returns the index of the event that granted the lock to an attempt.
+fn grant_of(events: &[Event], attempt: u64) -> Option<usize> {
+    let is_grant =
+        |event: &Event| matches!(event.what, EventKind::Granted { op, .. } if op == attempt);
+    events.iter().position(is_grant)
 }
 
-/// Every command that took another client's lock away: when, and since when it was the other's.
+/// Returns the time of every command that took or prolonged another client's lock.
 fn thefts(events: &[Event]) -> Vec<u64> {
     let robbed = |index: &usize| {
         let event = &events[*index];
@@ -23,7 +24,7 @@ fn thefts(events: &[Event]) -> Vec<u64> {
         let after = content(events, *index + 1, place);
         let author = before.author?;
         let same = after.is_some_and(|after| after.begun == before.begun);
-        // A new life for the value that stays: is it longer?
+        // If the value stays, the command may have extended its expiry.
         let due_ns = |ttl_ms: Option<i64>, at_ns: u64| {
             ttl_ms.map_or(u64::MAX, |ttl| at_ns + ttl.max(0) as u64 * 1_000_000)
         };
@@ -33,7 +34,7 @@ fn thefts(events: &[Event]) -> Vec<u64> {
         let ended_at_ns = due_ns(change(set_before)?.2, set_before.at_ns);
         let prolongs = same && due_ns(change(event)?.2, event.at_ns) > ended_at_ns;
         let acquires = by.phase == Phase::Acquire;
-        // The removal may be how the lock is taken over.
+        // The removal may be the way in which the lock is taken over.
         let next = events[*index + 1..].iter().find(|later| {
             change(later).is_some_and(|(at, value, ..)| at == place && value.is_some())
         });
@@ -41,7 +42,7 @@ fn thefts(events: &[Event]) -> Vec<u64> {
             .and_then(command)
             .is_some_and(|other| (other.op, other.phase) == (by.op, Phase::Acquire));
         let lease_runs = runs(&events[..*index], author.op, event.at_ns);
-        // Who had taken the key in this attempt, and prolongs what stands there now, renews it.
+        // An attempt that had taken the key and prolongs the value there now renews it.
         let had_taken = (0..*index).any(|earlier| {
             command(&events[earlier])
                 .is_some_and(|own| (own.op, own.phase) == (by.op, Phase::Acquire))
@@ -69,32 +70,34 @@ fn thefts(events: &[Event]) -> Vec<u64> {
     indices.iter().filter_map(robbed).collect()
 }
 
-/// True if the lease of an attempt certainly ran then, by what came before.
-fn runs(before: &[Event], of: u64, at_ns: u64) -> bool {
-    let Some((requested_at_ns, _, ttl_ms)) = asked(before, of) else {
+/// Returns `true` if the lease of an attempt certainly ran at `at_ns`, according to the events before.
+fn runs(before: &[Event], attempt: u64, at_ns: u64) -> bool {
+    let Some((requested_at_ns, _, ttl_ms)) = request(before, attempt) else {
         return false;
     };
     let worker = before.iter().find_map(|event| match event.what {
-        EventKind::Acquire { worker, op, .. } if op == of => Some(worker),
+        EventKind::Acquire { worker, op, .. } if op == attempt => Some(worker),
         _ => None,
     });
-    let asked_at = before
+    let first = before
         .iter()
-        .position(|event| matches!(event.what, EventKind::Acquire { op, .. } if op == of));
-    let since = &before[asked_at.unwrap_or(0)..];
-    let over = since.iter().any(|event| match event.what {
-        EventKind::Refused { op, .. } | EventKind::Release { op, .. } => op == of,
-        // It was asking when it died, or asks for the next.
+        .position(|event| matches!(event.what, EventKind::Acquire { op, .. } if op == attempt));
+    let since = &before[first.unwrap_or(0)..];
+    let is_over = since.iter().any(|event| match event.what {
+        EventKind::Refused { op, .. } | EventKind::Release { op, .. } => op == attempt,
+        // The worker has a later attempt, or died before this one was granted.
         EventKind::Acquire {
             worker: other, op, ..
-        } => Some(other) == worker && op > of,
+        } => Some(other) == worker && op > attempt,
         EventKind::WorkerDown { worker: other, .. } => {
-            Some(other) == worker && grant_of(before, of).is_none()
+            Some(other) == worker && grant_of(before, attempt).is_none()
         }
         _ => false,
     });
-    let reported_at_ns = words(before, of).last().map(|word| word.until_ns.0);
-    !over && at_ns < reported_at_ns.unwrap_or(requested_at_ns + ttl_ms * 1_000_000)
+    let deadline_ns = reports(before, attempt)
+        .last()
+        .map(|report| report.until_ns.0);
+    !is_over && at_ns < deadline_ns.unwrap_or(requested_at_ns + ttl_ms * 1_000_000)
 }
 
 pub(super) fn ownership(history: &History) -> (u64, Option<u64>) {

@@ -1,13 +1,12 @@
-//! Which cause a violation has, decided from its finding and the evidence.
+//! Decides the cause of a violation from its finding and the evidence.
 //!
-//! First the clients' own leases are looked at: where they do not overlap, a client outlived its
-//! lease, or used a grant that was over. Everything else is decided by the key history: what became of
-//! the first client's value on the servers (`lost_ownership.rs`), of the counter of the tokens,
-//! and what stood in the keys of a lock that nobody got (`blocked_lock.rs`).
-//! Histories without key history are explained by releases and faults alone (`cause_from_answers.rs`).
+//! The clients' own leases come first: if they do not overlap, a client outlived its lease, or used a grant that had
+//! expired. The key history decides everything else: how the first client's value went away on the servers
+//! (`lost_ownership.rs`), how the token counter went away, and which values blocked a lock that no client got
+//! (`blocked_lock.rs`). Without key history, only releases and faults explain a violation (`cause_from_answers.rs`).
 //!
-//! If nothing is shown, the cause is `undetermined`. The verdict does not depend on the cause: a
-//! property is violated before its cause is known.
+//! If the evidence shows no cause, it is `undetermined`. The verdict does not depend on the cause: a property is
+//! violated before its cause is known.
 
 use std::collections::HashSet;
 
@@ -23,9 +22,9 @@ use crate::history::{KeyCommand, KeyName};
 use crate::key_history::{KeyHistory, SpanEnd, ValueSpan};
 use crate::timeline::{Hold, Lease};
 
-/// The cause of a violation.
+/// Returns the cause of a violation.
 pub(in crate::check) fn cause(facts: &Facts<'_>) -> Cause {
-    let cause = of_found(facts);
+    let cause = cause_of_finding(facts);
     let Found::WrongStock {
         sellers, outside, ..
     } = &facts.found
@@ -34,9 +33,9 @@ pub(in crate::check) fn cause(facts: &Facts<'_>) -> Cause {
     };
     let is_outlived = cause == Cause::OutlivedLease;
     match (outside, sellers) {
-        // The lock kept its word: nobody shared a lease.
+        // The lock kept its promise: no two clients shared a lease.
         (Some(outside), sellers) if sellers.is_none() || is_outlived => outside.fault.cause(),
-        // It had been told that it still has the lock, and so it changed the stock.
+        // The client changed the stock because an extension had confirmed that it still holds the lock.
         (_, Some(sellers)) if is_outlived && was_resumed(sellers, facts.at_ns) => {
             Cause::PhantomExtend
         }
@@ -44,9 +43,9 @@ pub(in crate::check) fn cause(facts: &Facts<'_>) -> Cause {
     }
 }
 
-fn of_found(facts: &Facts<'_>) -> Cause {
+fn cause_of_finding(facts: &Facts<'_>) -> Cause {
     match (&facts.found, facts.key_history) {
-        (Found::ForeignRelease(taken), _) => of_foreign_release(taken),
+        (Found::ForeignRelease(taken), _) => cause_of_foreign_release(taken),
         (Found::Starvation { starvation, .. }, _) if starvation.has_unexpiring_key => Cause::NoTtl,
         (
             Found::WrongStock {
@@ -56,13 +55,13 @@ fn of_found(facts: &Facts<'_>) -> Cause {
             },
             _,
         ) => Cause::Race,
-        (Found::Attempts { claim, holds, .. }, account) => {
-            let spans = account.map_or(&[][..], |account| &account.spans);
+        (Found::Attempts { claim, holds, .. }, key_history) => {
+            let spans = key_history.map_or(&[][..], |key_history| &key_history.spans);
             let is_off = |hold: &&Hold| {
                 let mut own = spans.iter().filter(|span| span.is_of(hold.worker, hold.op));
                 own.any(|span| is_off_by_its_clock(facts.faults, span, hold))
             };
-            match claim.map_or(Cause::Undetermined, of_false_claim) {
+            match claim.map_or(Cause::Undetermined, cause_of_false_claim) {
                 Cause::WrongExpiry if holds.iter().any(is_off) => Cause::ClockSkew,
                 cause => cause,
             }
@@ -74,19 +73,19 @@ fn of_found(facts: &Facts<'_>) -> Cause {
                 before: Some(before),
                 ..
             },
-            Some(account),
-        ) => why_lost(&account.spans, stale.highest, before, facts.at_ns),
+            Some(key_history),
+        ) => cause_of_lost_counter(&key_history.spans, stale.highest, before, facts.at_ns),
         (
             Found::Overlap(holds)
             | Found::WrongStock {
                 sellers: Some(holds),
                 ..
             },
-            Some(account),
-        ) => of_overlap(facts, account, holds),
-        (Found::Starvation { starvation, .. }, Some(account)) => {
+            Some(key_history),
+        ) => cause_of_overlap(facts, key_history, holds),
+        (Found::Starvation { starvation, .. }, Some(key_history)) => {
             let (history, faults) = (facts.history, facts.faults);
-            BlockedLock::new(history, faults, account, **starvation).cause()
+            BlockedLock::new(history, faults, key_history, **starvation).cause()
         }
         (
             Found::Nothing
@@ -97,16 +96,16 @@ fn of_found(facts: &Facts<'_>) -> Cause {
     }
 }
 
-/// Why two holds of one key overlap.
-fn of_overlap(facts: &Facts<'_>, account: &KeyHistory, holds: &Overlap<'_>) -> Cause {
+/// Returns why two holds of one key overlap.
+fn cause_of_overlap(facts: &Facts<'_>, key_history: &KeyHistory, holds: &Overlap<'_>) -> Cause {
     if holds.has_expired_grant {
         return Cause::ExpiredGrant;
     }
     if holds.ran_out_unrenewed {
         return Cause::SilentLoss;
     }
-    // If a lock does not say how long its lease runs, it may have been longer than is known. Then
-    // the servers decide.
+    // If a lock does not report how long its lease runs, the lease may have been longer than is known. Then the key
+    // history decides.
     if holds.is_outlived {
         return match (holds.late_loss_report, holds.late_extension_ns) {
             (true, _) => Cause::LateLossReport,
@@ -115,8 +114,8 @@ fn of_overlap(facts: &Facts<'_>, account: &KeyHistory, holds: &Overlap<'_>) -> C
         };
     }
     let lost = LostOwnership {
-        spans: &account.spans,
-        quorum: account.nodes.quorum(holds.first.key),
+        spans: &key_history.spans,
+        quorum: key_history.nodes.quorum(holds.first.key),
         faults: facts.faults,
         holds: facts.holds,
     };
@@ -127,26 +126,27 @@ fn of_overlap(facts: &Facts<'_>, account: &KeyHistory, holds: &Overlap<'_>) -> C
     }
 }
 
-/// True if a lease of the first hold that was over had been extended by then, after the other client had
-/// come and gone. One that was extended before the other came, and was over again, explains nothing.
+/// Returns `true` if an expired lease of the first hold was extended after the other client had come and gone, and no
+/// later than `by_ns`. A lease that was extended before the other client came, and expired again, explains nothing.
 fn was_resumed(holds: &Overlap<'_>, by_ns: u64) -> bool {
     let resumed = |lease: &Lease| (holds.second.end_ns..=by_ns).contains(&lease.from_ns);
     holds.first.leases.iter().any(resumed)
 }
 
-/// Why a command took another client's lock. If it was sent before the lock was the other client's,
+/// Returns why a command took another client's lock. If the release was sent before the other client owned the lock,
 /// the lock checked ownership and acted later; otherwise it did not check at all.
-fn of_foreign_release(taken: &Taken<'_>) -> Cause {
+fn cause_of_foreign_release(taken: &Taken<'_>) -> Cause {
     let release = taken.release;
-    // It looked and acted at once, but not at whose it was; or it is of no release that is under way.
-    let looked_once = |by: &KeyCommand| by.is_script() || by.phase != Phase::Release;
+    // Either a script checked and acted at once but did not compare the owner, or the command does not belong to an
+    // active release.
+    let is_no_race = |by: &KeyCommand| by.is_script() || by.phase != Phase::Release;
     if taken.is_same_token {
         Cause::SharedToken
     } else if release.how == Taking::Prolonged {
         Cause::ForeignRenewal
     } else if taken.is_extension {
         Cause::PhantomExtend
-    } else if !taken.by.is_some_and(|(by, _)| looked_once(by)) && release.sent_ns < release.owned_ns
+    } else if !taken.by.is_some_and(|(by, _)| is_no_race(by)) && release.sent_ns < release.owned_ns
     {
         Cause::Race
     } else {
@@ -154,8 +154,8 @@ fn of_foreign_release(taken: &Taken<'_>) -> Cause {
     }
 }
 
-/// Each kind of false claim is its own cause.
-fn of_false_claim(claim: Claim) -> Cause {
+/// Returns the cause for a kind of false claim.
+fn cause_of_false_claim(claim: Claim) -> Cause {
     match claim {
         Claim::Grant => Cause::UnbackedGrant,
         Claim::Validity | Claim::Expiry => Cause::WrongExpiry,
@@ -169,13 +169,13 @@ fn of_false_claim(claim: Claim) -> Cause {
     }
 }
 
-/// What took the counter away that gave this hold its token, until a time and without a client's command.
-fn why_lost(spans: &[ValueSpan], token: u64, before: &Hold, to_ns: u64) -> Cause {
-    let (token, from_ns) = (token.to_string(), before.acquire_ns);
-    // A value that expires, or that has the lock's name, is a lock.
+/// Returns why the counter that gave `before` its token was lost without a client's command, up to `to_ns`.
+fn cause_of_lost_counter(spans: &[ValueSpan], token: u64, before: &Hold, to_ns: u64) -> Cause {
+    let (token_text, from_ns) = (token.to_string(), before.acquire_ns);
+    // A value that expires, or whose key has a lock's name, is a lock value.
     let counters = || spans.iter().filter(|span| !span.may_be_lock_value());
     let places: HashSet<(usize, &KeyName)> = counters()
-        .filter(|span| *span.value == *token && span.is_of(before.worker, before.op))
+        .filter(|span| *span.value == *token_text && span.is_of(before.worker, before.op))
         .map(|span| (span.node, &span.key))
         .collect();
     let mut ends = counters().rev().filter(|span| {

@@ -1,27 +1,27 @@
-//! Causes of a history without key history: what releases and faults suggest.
+//! Causes in a history without key history, from releases and faults.
 //!
-//! They are looked for in this order: an extension of an expired lease, the clients' own leases,
-//! another client's release, a fault that makes a service lose the lock. A clock that was set back is
-//! no cause, and neither is the restart of a node of a quorum before the lock was acquired.
+//! They are looked for in this order: an extension of an expired lease, the clients' own leases, another client's
+//! release, a fault that makes a service lose the lock. A clock that was set back is not a cause, and neither is the
+//! restart of a quorum node before the lock was acquired.
 
 use crate::check::causes::facts::{Facts, Found, Overlap};
 use crate::check::verdict::Cause;
 use crate::timeline::{FaultSpan, Hold, loss_cause, ms};
 
-/// The cause of a violation in a history without key history.
+/// Returns the cause of a violation in a history without key history.
 pub(in crate::check) fn cause(facts: &Facts<'_>) -> Cause {
     match &facts.found {
         Found::Overlap(holds)
         | Found::WrongStock {
             sellers: Some(holds),
             ..
-        } => of_overlap(facts, holds),
-        // Why a counter of tokens started again after this hold.
+        } => cause_of_overlap(facts, holds),
+        // The token counter started again after this hold.
         Found::StaleToken {
             before: Some(before),
             ..
-        } => of_faults(facts, before, facts.at_ns, &[before.worker]),
-        // What that attempt left should have expired long ago, so something keeps renewing it.
+        } => cause_from_faults(facts, before, facts.at_ns, &[before.worker]),
+        // The value of that attempt should have expired long ago, so something keeps renewing it.
         Found::Starvation { starvation, .. } if starvation.doubt.is_some() => {
             Cause::AmbiguousAcquire
         }
@@ -29,8 +29,8 @@ pub(in crate::check) fn cause(facts: &Facts<'_>) -> Cause {
     }
 }
 
-/// Why two holds of one key overlap.
-fn of_overlap(facts: &Facts<'_>, holds: &Overlap<'_>) -> Cause {
+/// Returns why two holds of one key overlap.
+fn cause_of_overlap(facts: &Facts<'_>, holds: &Overlap<'_>) -> Cause {
     let (first, second) = (holds.first, holds.second);
     if holds.has_expired_grant {
         return Cause::ExpiredGrant;
@@ -44,7 +44,7 @@ fn of_overlap(facts: &Facts<'_>, holds: &Overlap<'_>) -> Cause {
     if !holds.taken.is_empty() {
         return Cause::StolenRelease;
     }
-    of_faults(
+    cause_from_faults(
         facts,
         first,
         second.begin_ns,
@@ -52,11 +52,11 @@ fn of_overlap(facts: &Facts<'_>, holds: &Overlap<'_>) -> Cause {
     )
 }
 
-/// The latest fault until this time that could have lost the lock of this hold, as far as it has to do with these
-/// workers.
-fn of_faults(facts: &Facts<'_>, hold: &Hold, to_ns: u64, workers: &[usize]) -> Cause {
+/// Returns the cause by the latest fault until `to_ns` that could have lost the lock of this hold. A fault of clients
+/// counts only if it affects one of `workers`.
+fn cause_from_faults(facts: &Facts<'_>, hold: &Hold, to_ns: u64, workers: &[usize]) -> Cause {
     let header = &facts.history.header;
-    // A lease never lasts longer than the TTL: a fault before that cannot have lost the lock.
+    // A lease never lasts longer than the TTL, so a fault before that cannot have lost the lock.
     let earliest_ns = hold.first_deadline_ns.saturating_sub(ms(header.ttl_ms));
     let from_ns = hold.acquire_ns.max(earliest_ns);
     let cause_of = |fault: &FaultSpan<'_>| match loss_cause(fault.fault)? {
@@ -76,7 +76,7 @@ fn of_faults(facts: &Facts<'_>, hold: &Hold, to_ns: u64, workers: &[usize]) -> C
         .unwrap_or(Cause::Undetermined)
 }
 
-/// True if the leases that the two were granted with overlap, without any extension of a lease that
+/// Returns `true` if the leases with which the two holds were granted overlap, without any extension of a lease that
 /// had certainly expired.
 fn share_first_leases(one: &Hold, other: &Hold) -> bool {
     let theirs = other.possible_leases.first();

@@ -1,14 +1,13 @@
-//! What causes and stories are drawn from: the history, read a second time.
+//! The evidence for causes and stories: the history, read a second time.
 //!
-//! Only a violation is explained, so each part is computed when it is first asked for, and once.
-//! Causes that need more than the history get it from here, too.
+//! Only violations are explained, so each part is computed on first use, and only once.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use picklock_scenarios::{Phase, Property};
 
-use crate::check::causes::facts::{Facts, Found, Outside, Overlap, Taken};
+use crate::check::causes::facts::{Facts, Found, OutsideFault, Overlap, Taken};
 use crate::check::causes::lost_ownership::{is_same_token, took_again};
 use crate::check::claims::promised_renewal::{late_extension_ns, ran_out_ns};
 use crate::check::finding::{
@@ -17,24 +16,23 @@ use crate::check::finding::{
 use crate::check::properties::exclusion::judge_holds;
 use crate::check::properties::lease::judge_leases;
 use crate::check::properties::ownership::foreign_releases;
-use crate::check::sales::{Overtaken, overtaken};
+use crate::check::sales::{OutdatedSale, outdated_sales};
 use crate::check::stalls::stall_correction::StallCorrection;
 use crate::history::{Event, EventKind, History, KeyCommand};
 use crate::key_history::{KeyHistory, ValueSpan};
 use crate::timeline::{Hold, Lease, Timeline, overlap};
 
-/// What a violation is explained from.
+/// The evidence for an explanation.
 #[derive(Debug)]
 pub(in crate::check) struct Evidence<'a> {
     pub history: &'a History,
-    /// Its holds and faults.
     pub timeline: Timeline<'a>,
-    /// The holds, had the harness been on time. `None`: it was.
+    /// The holds as they would have been without stalls, or `None` if nothing stalled.
     pub stall_correction: Option<StallCorrection>,
     foreign_releases: OnceCell<Vec<ForeignRelease>>,
-    /// Where the hold of each attempt is in the list.
-    places: OnceCell<HashMap<u64, usize>>,
-    account: OnceCell<KeyHistory>,
+    /// Index of each attempt's hold in the list of holds.
+    hold_indices: OnceCell<HashMap<u64, usize>>,
+    key_history: OnceCell<KeyHistory>,
 }
 
 impl<'a> Evidence<'a> {
@@ -44,78 +42,78 @@ impl<'a> Evidence<'a> {
             timeline: Timeline::new(history),
             stall_correction: StallCorrection::from_history(history),
             foreign_releases: OnceCell::new(),
-            places: OnceCell::new(),
-            account: OnceCell::new(),
+            hold_indices: OnceCell::new(),
+            key_history: OnceCell::new(),
         }
     }
 
-    /// A violation, unless it would not be there, had the harness been on time. If another one would, that is the
-    /// finding.
-    pub fn judged_on_time(&self, property: Property, judgement: Judgement) -> Judgement {
-        let (Judgement::Violated { first, .. }, Some(stall_correction)) =
+    /// Returns the judgement without violations that rest on a stall. If other violations remain, the first of them is
+    /// the finding; otherwise the property is `Unknown`.
+    pub fn correct_for_stalls(&self, property: Property, judgement: Judgement) -> Judgement {
+        let (Judgement::Violated { first, .. }, Some(correction)) =
             (&judgement, &self.stall_correction)
         else {
             return judgement;
         };
-        let late = match first.seen {
+        let stalled_ops = match first.seen {
             Seen::ForeignRelease(first) => {
-                return self.released_on_time(judgement, &first, stall_correction);
+                return self.correct_releases(judgement, &first, correction);
             }
-            // What was sold remains sold. Whether two sellers overlapped is the question.
+            // The correction does not undo sales. It only decides whether two sellers overlapped.
             Seen::WrongStock(stock) => {
                 let sellers = self.sellers(&stock, first.at_ns);
-                let late = sellers.filter(|sellers| !sellers.stall_correction);
-                late.map(|late| [late.pair.0.op, late.pair.1.op])
+                let stalled = sellers.filter(|sellers| !sellers.overlap_without_stalls);
+                stalled.map(|sellers| [sellers.pair.0.op, sellers.pair.1.op])
             }
             Seen::Overlap { earlier, later } => {
-                let holds = stall_correction.holds(self.timeline.holds());
-                // What would have come earlier may meet others then. Nobody saw that.
-                let met = |one: &Hold, other: &Hold| {
-                    let seen = self.hold(one.op).zip(self.hold(other.op));
-                    seen.is_some_and(|(one, other)| one.overlaps(other))
+                let holds = correction.holds(self.timeline.holds());
+                // A hold that is moved earlier may meet others then, but the history does not show that.
+                let overlapped = |one: &Hold, other: &Hold| {
+                    let recorded = self.hold(one.op).zip(self.hold(other.op));
+                    recorded.is_some_and(|(one, other)| one.overlaps(other))
                 };
-                let again = match property {
-                    Property::Lease => judge_leases(&holds, &met),
-                    _ => judge_holds(&holds, &met),
+                let corrected = match property {
+                    Property::Lease => judge_leases(&holds, &overlapped),
+                    _ => judge_holds(&holds, &overlapped),
                 };
-                match again {
-                    Judgement::Violated { .. } => return again,
+                match corrected {
+                    Judgement::Violated { .. } => return corrected,
                     _ => Some([earlier, later]),
                 }
             }
             _ => None,
         };
-        let excuse = late.and_then(|ops| stall_correction.reason(ops, self.history));
-        excuse.map_or(judgement, Judgement::Unknown)
+        let reason = stalled_ops.and_then(|ops| correction.reason(ops, self.history));
+        reason.map_or(judgement, Judgement::Unknown)
     }
 
-    /// A release of another client's lock, unless its client or a server stood still before it struck: without that it
-    /// might have come in time. If another one shows that nobody stood still before, that is the finding.
-    fn released_on_time(
+    /// Returns the judgement without releases of another client's lock that a stall may have delayed. Without the stall
+    /// of the client or a server, such a release might have come in time.
+    fn correct_releases(
         &self,
         judgement: Judgement,
         first: &ForeignRelease,
-        stall_correction: &StallCorrection,
+        correction: &StallCorrection,
     ) -> Judgement {
-        let late = |release: &ForeignRelease| {
+        let stall_reason = |release: &ForeignRelease| {
             let worker = self.worker_of(release.releaser)?;
             let hold = self.hold(release.releaser);
             let since_ns = hold.map_or(release.sent_ns, |hold| hold.acquire_ns);
-            stall_correction.stall(worker, (since_ns, release.fired_at_ns))
+            correction.stall(worker, (since_ns, release.fired_at_ns))
         };
-        let Some(reason) = late(first) else {
+        let Some(reason) = stall_reason(first) else {
             return judgement;
         };
-        let releases = self.foreign_releases().iter();
-        let in_time = releases.filter(|release| late(release).is_none());
-        let in_time = in_time.map(|release| (release.fired_at_ns, Seen::ForeignRelease(*release)));
-        match Judgement::of(in_time.collect()) {
+        let in_time = (self.foreign_releases().iter())
+            .filter(|release| stall_reason(release).is_none())
+            .map(|release| (release.fired_at_ns, Seen::ForeignRelease(*release)));
+        match Judgement::from_observations(in_time.collect()) {
             Judgement::Held => Judgement::Unknown(reason),
-            again => again,
+            corrected => corrected,
         }
     }
 
-    /// A finding with what it names.
+    /// Returns a finding with everything that it names.
     pub fn facts<'e>(&'e self, finding: &'e Finding) -> Facts<'e> {
         let at_ns = finding.at_ns;
         let holds_of = |ops: &[u64]| ops.iter().filter_map(|op| self.hold(*op)).collect();
@@ -127,14 +125,13 @@ impl<'a> Evidence<'a> {
             Seen::WrongStock(stock) => {
                 let sellers = self
                     .sellers(stock, at_ns)
-                    .filter(|sellers| sellers.stall_correction);
+                    .filter(|sellers| sellers.overlap_without_stalls);
+                let mut outdated = outdated_sales(self.history, stock.key, u64::MAX);
                 Found::WrongStock {
                     stock,
                     sellers: sellers.map(|sellers| self.overlap(sellers.pair)),
-                    outside: self.outside(stock, at_ns),
-                    is_interleaved: overtaken(self.history, stock.key, u64::MAX)
-                        .next()
-                        .is_some(),
+                    outside: self.outside_fault(stock, at_ns),
+                    is_interleaved: outdated.next().is_some(),
                 }
             }
             Seen::ForeignRelease(release) => Found::ForeignRelease(self.taken(release)),
@@ -185,7 +182,7 @@ impl<'a> Evidence<'a> {
     fn overlap<'e>(&'e self, (first, second): (&'e Hold, &'e Hold)) -> Overlap<'e> {
         let faults = self.timeline.faults();
         let shared = first.shares_lease_with(second);
-        let over = |leases: &[Lease]| {
+        let are_over = |leases: &[Lease]| {
             let meets = |lease: &Lease| overlap(lease.span(), second.span());
             !shared && !leases.iter().any(meets)
         };
@@ -198,7 +195,7 @@ impl<'a> Evidence<'a> {
             let between_ns = first.begin_ns + 1..second.begin_ns;
             release.key == first.key && between_ns.contains(&release.fired_at_ns)
         });
-        // The first client stays in, because it prolongs what is the second one's by then.
+        // The first client stays inside, because it prolongs a value that the second one owns by then.
         let prolonged = releases.filter(|release| {
             release.how == Taking::Prolonged
                 && release.fired_at_ns >= second.begin_ns
@@ -210,8 +207,8 @@ impl<'a> Evidence<'a> {
             second,
             has_expired_grant: !shared && (second_arrived_late || first.arrived_late(faults)),
             second_arrived_late,
-            is_outlived: over(&first.possible_leases),
-            is_perhaps_outlived: over(&first.leases),
+            is_outlived: are_over(&first.possible_leases),
+            is_perhaps_outlived: are_over(&first.leases),
             late_loss_report: self.late_loss_report(first, second),
             late_extension_ns: late_extension_ns(&self.timeline, self.spans(), first),
             ran_out_unrenewed: ran_out_ns.is_some_and(|at_ns| at_ns <= second.begin_ns),
@@ -220,8 +217,8 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// True if the lock told the first client of its loss only when the second one was inside. A frozen client can
-    /// be told nothing.
+    /// Returns `true` if the lock reported the loss to the first client only when the second one was inside. It does
+    /// not count if the first client was frozen, because a frozen client receives no report.
     fn late_loss_report(&self, first: &Hold, second: &Hold) -> bool {
         let is_lost =
             |event: &&Event| matches!(event.what, EventKind::Lost { op, .. } if op == first.op);
@@ -237,72 +234,71 @@ impl<'a> Evidence<'a> {
     }
 
     fn taken<'e>(&'e self, release: &'e ForeignRelease) -> Taken<'e> {
-        let taken = self.taken_by(release);
-        let same = |(by, span)| is_same_token(self.spans(), self.timeline.holds(), by, span);
+        let by = self.taken_by(release);
+        let is_same = |(by, span)| is_same_token(self.spans(), self.timeline.holds(), by, span);
         Taken {
             release,
             taker: self.worker_of(release.releaser),
             owner: self.worker_of(release.owner),
             taker_hold: self.hold(release.releaser),
             owner_hold: self.hold(release.owner),
-            by: taken,
+            by,
             is_extension: self.is_extension(release),
-            is_same_token: taken.is_some_and(same),
+            is_same_token: by.is_some_and(is_same),
         }
     }
 
-    /// The overlapping holds in which the stock was sold twice: one changed the stock between the other's reading
-    /// and its change. Below zero, the change that took it there did the damage; else the first such change did. A
-    /// pair that left each other's sales alone did none, even if the sum shows the damage only there. Holds that
-    /// would have overlapped on a machine that is on time come first.
+    /// Returns the overlapping holds in which the stock was sold twice, because one changed the stock between the
+    /// other's reading and change.
+    ///
+    /// If the stock is below zero, the change that took it there did the damage; otherwise the first such change did.
+    /// Holds that overlap even without stalls are preferred.
     pub fn sellers(&self, stock: &WrongStock, at_ns: u64) -> Option<Sellers<'_>> {
-        let damaged = self.damaged(stock, at_ns);
-        let pairs = damaged.filter_map(|sales| self.pair(sales.other.op, sales.by.op));
-        let overlapping = pairs.filter(|(first, second)| first.overlaps(second));
-        let mut sellers = overlapping.map(|pair| Sellers {
-            pair,
-            stall_correction: (self.stall_correction.as_ref())
-                .is_none_or(|it| it.overlap(pair.0, pair.1)),
-        });
+        let mut sellers = (self.damaging_sales(stock, at_ns))
+            .filter_map(|outdated| self.pair(outdated.missed.op, outdated.sale.op))
+            .filter(|(first, second)| first.overlaps(second))
+            .map(|pair| Sellers {
+                pair,
+                overlap_without_stalls: (self.stall_correction.as_ref())
+                    .is_none_or(|correction| correction.overlap(pair.0, pair.1)),
+            });
         let first = sellers.next()?;
-        if first.stall_correction {
+        if first.overlap_without_stalls {
             return Some(first);
         }
         sellers
-            .find(|sellers| sellers.stall_correction)
+            .find(|sellers| sellers.overlap_without_stalls)
             .or(Some(first))
     }
 
-    /// The sales that did the damage, each with one that overtook its reading.
-    fn damaged(&self, stock: &WrongStock, at_ns: u64) -> impl Iterator<Item = Overtaken> {
+    /// Returns the outdated sales that damaged the stock.
+    fn damaging_sales(&self, stock: &WrongStock, at_ns: u64) -> impl Iterator<Item = OutdatedSale> {
         let seller = stock.op.filter(|_| stock.left < 0);
-        let damaged = overtaken(self.history, stock.key, at_ns);
-        damaged.filter(move |sales| seller.is_none_or(|seller| seller == sales.by.op))
+        let outdated = outdated_sales(self.history, stock.key, at_ns);
+        outdated.filter(move |outdated| seller.is_none_or(|seller| seller == outdated.sale.op))
     }
 
-    /// What spoilt a stock, whatever the lock did.
-    fn outside(&self, stock: &WrongStock, at_ns: u64) -> Option<Outside<'_>> {
-        let damaged = self.damaged(stock, at_ns);
+    /// Returns the fault outside the lock that damaged a stock, if there was one.
+    fn outside_fault(&self, stock: &WrongStock, at_ns: u64) -> Option<OutsideFault<'_>> {
         let begin_ns = |op| self.hold(op).map(|hold| hold.begin_ns);
-        let mut acts = damaged.filter_map(|sales| sales.outside(begin_ns));
-        acts.find_map(|(fault, [op, other])| {
+        self.damaging_sales(stock, at_ns).find_map(|outdated| {
+            let (fault, [op, other]) = outdated.outside_fault(begin_ns)?;
             let holds = [self.hold(op)?, self.hold(other)?];
-            Some(Outside { fault, holds })
+            Some(OutsideFault { fault, holds })
         })
     }
 
-    /// The hold of an attempt.
+    /// Returns the hold of an attempt. If two holds have the same number, the first one counts.
     pub fn hold(&self, op: u64) -> Option<&Hold> {
         let holds = self.timeline.holds();
-        let places = self.places.get_or_init(|| {
-            // Of two with one number the first counts.
-            let places = holds.iter().enumerate().rev();
-            places.map(|(place, hold)| (hold.op, place)).collect()
+        let indices = self.hold_indices.get_or_init(|| {
+            let last_first = holds.iter().enumerate().rev();
+            last_first.map(|(index, hold)| (hold.op, index)).collect()
         });
-        holds.get(*places.get(&op)?)
+        holds.get(*indices.get(&op)?)
     }
 
-    /// Whose an attempt was, whether or not it was granted.
+    /// Returns the worker of an attempt, whether or not it was granted.
     pub fn worker_of(&self, attempt: u64) -> Option<usize> {
         let mut events = self.history.events.iter();
         events.find_map(|event| match event.what {
@@ -311,24 +307,27 @@ impl<'a> Evidence<'a> {
         })
     }
 
-    /// The holds of two attempts, in the order in which they began.
-    fn pair(&self, one: u64, other: u64) -> Option<(&Hold, &Hold)> {
-        let (one, other) = (self.hold(one)?, self.hold(other)?);
-        Some(match one.begin_ns <= other.begin_ns {
-            true => (one, other),
-            false => (other, one),
+    /// Returns the holds of two attempts, in the order in which they began.
+    fn pair(&self, op: u64, other_op: u64) -> Option<(&Hold, &Hold)> {
+        let (one, other) = (self.hold(op)?, self.hold(other_op)?);
+        let is_in_order = one.begin_ns <= other.begin_ns;
+        Some(if is_in_order {
+            (one, other)
+        } else {
+            (other, one)
         })
     }
 
-    /// All releases that succeeded on another client's lock.
+    /// Returns all releases that succeeded on another client's lock.
     pub fn foreign_releases(&self) -> &[ForeignRelease] {
         self.foreign_releases
             .get_or_init(|| foreign_releases(&self.timeline))
     }
 
-    /// True if it put another value in the place of the one that it took away, and that was a renewal.
-    /// A release may also write a mark that the lock is free; a renewal that comes as late as during the
-    /// release writes what the attempt had taken the lock with.
+    /// Returns `true` if the command replaced the value in order to renew the sender's own lease.
+    ///
+    /// A command of a release may also write a mark that the lock is free. A renewal that arrives during the release
+    /// writes the value with which the attempt had taken the lock.
     fn is_extension(&self, release: &ForeignRelease) -> bool {
         let spans = self.spans();
         let by = spans.iter().find_map(|span| {
@@ -339,22 +338,22 @@ impl<'a> Evidence<'a> {
             && by.is_none_or(|by| took_again(spans, by, release.fired_at_ns))
     }
 
-    /// The command that took a value away or kept it alive, and the value. `None`: the history has no account of it.
+    /// Returns the command that took or prolonged a value, and the value, or `None` if the key history does not show
+    /// it.
     fn taken_by(&self, release: &ForeignRelease) -> Option<(&KeyCommand, &ValueSpan)> {
-        let struck = (release.fired_at_ns, release.releaser);
+        let taker = (release.fired_at_ns, release.releaser);
         self.key_history()?.spans.iter().find_map(|span| {
             span.author.as_ref().filter(|by| by.op == release.owner)?;
-            let renewals = span.renewals.iter();
-            let renewals = renewals.map(|renewal| (renewal.at_ns, &renewal.by));
+            let renewals = (span.renewals.iter()).map(|renewal| (renewal.at_ns, &renewal.by));
             let ended = span.end.by().map(|by| (span.until_ns, by));
             let mut commands = ended.into_iter().chain(renewals);
-            let (_, by) = commands.find(|(at_ns, by)| (*at_ns, by.op) == struck)?;
+            let (_, by) = commands.find(|(at_ns, by)| (*at_ns, by.op) == taker)?;
             Some((by, span))
         })
     }
 
-    /// True if one of two holders has written nothing, while what its attempt before had written without a certain
-    /// answer was there: its grant was the reply to that.
+    /// Returns `true` if one of two holds wrote nothing, while the previous attempt of its client ended in doubt and
+    /// had written a value. The grant was then the late reply to that attempt.
     fn rests_on_earlier(&self, one: &Hold, other: &Hold) -> bool {
         let spans = self.spans();
         [one, other].into_iter().any(|hold| {
@@ -363,11 +362,10 @@ impl<'a> Evidence<'a> {
         })
     }
 
-    /// The attempt of the same client and lock before this one, if it ended without a certain answer.
+    /// Returns the client's previous attempt if it ended without a definite answer.
     fn doubt_before(&self, hold: &Hold) -> Option<u64> {
-        let before = self.history.events.iter().rev();
         let is_later = |event: &&Event| event.what.attempt() != Some((hold.worker, hold.op));
-        let mut before = before.skip_while(is_later);
+        let mut before = self.history.events.iter().rev().skip_while(is_later);
         let doubt = before.find_map(|event| match event.what {
             EventKind::AcquireFailed {
                 worker,
@@ -385,20 +383,20 @@ impl<'a> Evidence<'a> {
         doubt.flatten()
     }
 
-    /// The key history: all values of the servers' keys. `None`: the history has no account of them.
+    /// Returns the key history, or `None` if the history has none.
     pub(in crate::check) fn key_history(&self) -> Option<&KeyHistory> {
-        let kept = self.history.header.key_history;
-        kept.then(|| {
-            self.account
+        let has_key_history = self.history.header.key_history;
+        has_key_history.then(|| {
+            self.key_history
                 .get_or_init(|| KeyHistory::from_history(self.history))
         })
     }
 
     fn spans(&self) -> &[ValueSpan] {
-        self.key_history().map_or(&[][..], |account| &account.spans)
+        (self.key_history()).map_or(&[][..], |key_history| &key_history.spans)
     }
 
-    /// The hold with the higher token that a stale token followed.
+    /// Returns the earlier hold with the higher token that makes a token stale.
     fn hold_before(&self, stale: &StaleToken, at_ns: u64) -> Option<&Hold> {
         let key = self.hold(stale.op)?.key;
         self.timeline.holds().iter().rfind(|hold| {
@@ -414,6 +412,6 @@ impl<'a> Evidence<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(in crate::check) struct Sellers<'a> {
     pub pair: (&'a Hold, &'a Hold),
-    /// They would have overlapped, had the machine been on time.
-    pub stall_correction: bool,
+    /// Whether they would have overlapped without stalls.
+    pub overlap_without_stalls: bool,
 }

@@ -1,5 +1,4 @@
-//! What a finding is explained from: everything that it names, looked up once. Its cause and its story are
-//! functions of that.
+//! The facts behind a finding: everything that it names, looked up once. The cause and the story are functions of them.
 
 use picklock_scenarios::StockFault;
 
@@ -9,24 +8,24 @@ use crate::timeline::{FaultSpan, Hold};
 
 use crate::check::finding::{Claim, ForeignRelease, StaleToken, Starvation, WrongStock};
 
-/// A finding with what it names.
+/// A finding with everything that it names.
 pub(in crate::check) struct Facts<'a> {
     pub history: &'a History,
-    /// Its holds, in the order in which they began.
+    /// All holds, in the order in which they began.
     pub holds: &'a [Hold],
     pub faults: &'a [FaultSpan<'a>],
-    /// All values of the servers' keys. `None`: the history has no account of them.
+    /// The key history, if the history has one.
     pub key_history: Option<&'a KeyHistory>,
-    /// When the finding showed, in nanoseconds since the run began.
+    /// When the finding became apparent, in nanoseconds since the run began.
     pub at_ns: u64,
-    /// `the lock`, or with its name where there are several.
+    /// `the lock`, with its name if there are several.
     pub lock: String,
-    /// `the stock`, or with its lock's name where there are several.
+    /// `the stock`, with its lock's name if there are several.
     pub stock: String,
     pub found: Found<'a>,
 }
 
-/// What was found.
+/// An observation with everything that it names.
 pub(in crate::check) enum Found<'a> {
     /// Two holds of one key overlap.
     Overlap(Overlap<'a>),
@@ -35,9 +34,9 @@ pub(in crate::check) enum Found<'a> {
         stock: &'a WrongStock,
         /// The overlapping holds in which it was sold twice.
         sellers: Option<Overlap<'a>>,
-        /// What spoilt it, whatever the lock did.
-        outside: Option<Outside<'a>>,
-        /// One seller read the stock, and another changed it before the first one did.
+        /// The fault outside the lock that damaged it.
+        outside: Option<OutsideFault<'a>>,
+        /// Whether one seller changed the stock between another one's reading and change.
         is_interleaved: bool,
     },
     /// A command took or prolonged another client's value.
@@ -46,75 +45,74 @@ pub(in crate::check) enum Found<'a> {
     StaleToken {
         stale: &'a StaleToken,
         hold: Option<&'a Hold>,
-        /// The hold with the higher token that it followed.
+        /// The earlier hold with the higher token.
         before: Option<&'a Hold>,
     },
     /// A lock was free and wanted, and was not granted.
     Starvation {
         starvation: &'a Starvation,
-        /// The last hold of the lock before.
+        /// The last hold of the lock before the starvation.
         last: Option<&'a Hold>,
     },
-    /// Attempts that prove a false claim, or anything else.
+    /// Attempts that prove a false claim, or any other violation.
     Attempts {
         claim: Option<Claim>,
         ops: &'a [u64],
         holds: Vec<&'a Hold>,
         statement: &'a str,
     },
-    /// Holds that the history does not have.
+    /// The history does not have the holds that the finding names.
     Nothing,
 }
 
 /// Two holds of one key that overlap.
 pub(in crate::check) struct Overlap<'a> {
-    /// The one that began first.
+    /// The hold that began first.
     pub first: &'a Hold,
-    /// The other one.
+    /// The other hold.
     pub second: &'a Hold,
-    /// A grant arrived after its lease had expired, and no leases of the two ran together.
+    /// Whether a grant arrived after its lease had expired, and no leases of the two ran at the same time.
     pub has_expired_grant: bool,
-    /// The second grant arrived after its lease had expired.
+    /// Whether the second grant arrived after its lease had expired.
     pub second_arrived_late: bool,
-    /// Every lease that the first can have had was over when the second began.
+    /// Whether every lease that the first hold can have had was over when the second hold began.
     pub is_outlived: bool,
-    /// Every lease that it certainly had was over.
+    /// Whether every lease that the first hold certainly had was over when the second hold began.
     pub is_perhaps_outlived: bool,
-    /// The lock told the first client of its loss when the second one was inside already, and that client could run.
+    /// Whether the lock reported the loss to the first client only when the second one was inside already, although the
+    /// first client could run.
     pub late_loss_report: bool,
-    /// When the first asked in time for an extension, which reached no server before its lease was over.
+    /// When the first client requested an extension in time, if it reached no server before the end of the lease.
     pub late_extension_ns: Option<u64>,
-    /// The first ran out before the second was granted, although its lock promises to renew it.
+    /// Whether the first value ran out before the second grant, although the lock promises to renew it.
     pub ran_out_unrenewed: bool,
-    /// One of the two has written nothing, while what its attempt before had written without a certain answer was
-    /// there: its grant was the reply to that.
+    /// Whether one of the two holds wrote nothing, because its grant was the late reply to an earlier attempt in doubt,
+    /// whose value still existed.
     pub rests_on_earlier: bool,
-    /// What was taken from its owner between the two grants.
+    /// The values that were taken from their owner between the two grants.
     pub taken: Vec<Taken<'a>>,
 }
 
-/// What a right lock does not prevent, and spoilt a stock.
-pub(in crate::check) struct Outside<'a> {
+/// A fault outside the lock that damaged a stock. A correct lock does not prevent it.
+pub(in crate::check) struct OutsideFault<'a> {
     pub fault: StockFault,
-    /// Whose access it was, and whose sale came between.
+    /// The hold whose access the fault affected, and the hold whose sale came in between.
     pub holds: [&'a Hold; 2],
 }
 
-/// A command that took another client's value away, or kept it alive.
+/// A command that took or prolonged another client's value.
 pub(in crate::check) struct Taken<'a> {
     pub release: &'a ForeignRelease,
-    /// Whose command it was.
+    /// The worker that sent the command.
     pub taker: Option<usize>,
-    /// Whose value it was.
+    /// The worker that owned the value.
     pub owner: Option<usize>,
-    /// What the taker held.
     pub taker_hold: Option<&'a Hold>,
-    /// What the owner held.
     pub owner_hold: Option<&'a Hold>,
-    /// The command, and the value that it took or kept alive. `None`: the history has no account of it.
+    /// The command and the value, if the key history shows them.
     pub by: Option<(&'a KeyCommand, &'a ValueSpan)>,
-    /// It put another value in the place of the one that it took away, and that was a renewal.
+    /// Whether the command replaced the value in order to renew the sender's own lease.
     pub is_extension: bool,
-    /// Both clients wrote the same value.
+    /// Whether both clients wrote the same value.
     pub is_same_token: bool,
 }

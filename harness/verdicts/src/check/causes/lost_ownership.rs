@@ -1,11 +1,10 @@
-//! Why two clients had one lock at a time, from the key history of its key.
+//! Why two clients owned one lock at the same time, from the key history of its keys.
 //!
-//! Of two attempts, the one that took the lock first on the servers is the earlier claim. On each
-//! node that the later one took, the account says what had become of the earlier value there: how it
-//! ended, or that it was never written. A majority that the later one could not have had without one
-//! kind of end has that end as its cause. (On a single node, one node is the majority.)
+//! The earlier of two attempts is the one that took the lock first on the servers. For each node that the later attempt
+//! took, the key history shows how the earlier value went away, or that it was never written. The cause is the end
+//! without which the later attempt could not have reached a quorum. (On a single node, that node is the quorum.)
 //!
-//! What the account does not show is `undetermined`: no party is blamed because no other is left.
+//! If the key history does not show the cause, it is `undetermined`: no party is blamed by elimination.
 
 use std::collections::HashSet;
 
@@ -18,10 +17,10 @@ use crate::timeline::{FaultSpan, Hold, HoldEnd, Lease, is_instantaneous, overlap
 use crate::check::claims::taken_value::{adds_element, is_of_several, shares_element};
 use crate::check::verdict::Cause;
 
-/// Two attempts on the same key, and what the servers and the faults say.
+/// The evidence about the attempts on one key.
 pub(in crate::check) struct LostOwnership<'a> {
     pub spans: &'a [ValueSpan],
-    /// How many nodes a grant must rest on.
+    /// Number of nodes that a grant must rest on.
     pub quorum: usize,
     pub faults: &'a [FaultSpan<'a>],
     /// All holds, in the order in which they began.
@@ -29,27 +28,29 @@ pub(in crate::check) struct LostOwnership<'a> {
 }
 
 impl LostOwnership<'_> {
-    /// Why both attempts had the lock, though the lease of each was running.
+    /// Returns why both attempts owned the lock, although the lease of each was running.
     pub fn cause(&self, one: &Hold, other: &Hold) -> Cause {
-        let Some((one_ns, other_ns)) = self.taken_ns(one).zip(self.taken_ns(other)) else {
+        let (Some(one_ns), Some(other_ns)) = (self.taken_ns(one), self.taken_ns(other)) else {
             return Cause::UnbackedGrant;
         };
-        let (earlier, later) = match one_ns <= other_ns {
-            true => (one, other),
-            false => (other, one),
+        let (earlier, later) = if one_ns <= other_ns {
+            (one, other)
+        } else {
+            (other, one)
         };
         let mut ends = Vec::new();
-        let claims = self.claims(later);
-        let nodes: Vec<usize> = by_node(&claims).map(|span| span.node).collect();
+        let acquired = self.acquired_values(later);
+        let nodes: Vec<usize> = first_per_node(&acquired).map(|span| span.node).collect();
         for node in &nodes {
-            let here = || claims.iter().copied().filter(|span| span.node == *node);
-            let met = here().find_map(|taken| Some((taken, self.last_before(earlier, taken)?)));
-            match met {
+            let on_node = || acquired.iter().copied().filter(|span| span.node == *node);
+            let earlier_value =
+                on_node().find_map(|taken| Some((taken, self.last_before(earlier, taken)?)));
+            match earlier_value {
                 Some((taken, span)) => {
-                    let span = self.outlasting(span);
-                    ends.push(self.cause_of_end(span, taken, earlier, later));
+                    let lasting = self.outlasting(span);
+                    ends.push(self.cause_of_end(lasting, taken, earlier, later));
                 }
-                None if here().all(|taken| self.took_another_key(earlier, taken)) => {
+                None if on_node().all(|taken| self.took_another_key(earlier, taken)) => {
                     ends.push(Cause::SplitKey);
                 }
                 None => {}
@@ -58,34 +59,34 @@ impl LostOwnership<'_> {
         decisive(&ends, nodes.len(), self.quorum)
     }
 
-    /// True if an attempt took the lock on this node as well, and in keys of which the other one wrote none.
+    /// Returns `true` if an attempt took the lock on the node of `taken`, but in another key.
     fn took_another_key(&self, hold: &Hold, taken: &ValueSpan) -> bool {
-        let mut claims = self.claims(hold).into_iter();
-        claims.any(|span| span.node == taken.node && span.key != taken.key)
+        let mut acquired = self.acquired_values(hold).into_iter();
+        acquired.any(|span| span.node == taken.node && span.key != taken.key)
     }
 
-    /// The values that an attempt was granted the lock with, in the order in which they were written:
-    /// of each key the last, because an attempt may have tried more than once.
-    fn claims<'a>(&'a self, hold: &'a Hold) -> Vec<&'a ValueSpan> {
-        let mut claims: Vec<&ValueSpan> = Vec::new();
+    /// Returns the values with which an attempt was granted the lock, in the order in which they were written. For each
+    /// key only the last one counts, because an attempt may have tried more than once.
+    fn acquired_values<'a>(&'a self, hold: &'a Hold) -> Vec<&'a ValueSpan> {
+        let mut acquired: Vec<&ValueSpan> = Vec::new();
         for span in self.spans_of(hold) {
             let acquires = span.phase() == Some(Phase::Acquire) && span.from_ns <= hold.begin_ns;
             if acquires && !is_undone(span, hold) {
-                claims.retain(|one| (one.node, &one.key) != (span.node, &span.key));
-                claims.push(span);
+                acquired.retain(|one| (one.node, &one.key) != (span.node, &span.key));
+                acquired.push(span);
             }
         }
-        // A counter beside the lock is none of its nodes.
-        claims.retain(|span| span.may_be_lock_value());
-        claims
+        // Other keys, such as a counter, do not count.
+        acquired.retain(|span| span.may_be_lock_value());
+        acquired
     }
 
-    /// When the attempt had taken a quorum. `None`: it never had.
+    /// Returns when the attempt had taken a quorum, or `None` if it never had.
     fn taken_ns(&self, hold: &Hold) -> Option<u64> {
-        let claims = self.claims(hold);
-        // In the order of time, so the last of the quorum completes it.
-        let taken = by_node(&claims).nth(self.quorum.checked_sub(1)?);
-        taken.map(|span| span.from_ns)
+        let acquired = self.acquired_values(hold);
+        // The values are in the order of time, so the last one of the quorum completes it.
+        let last = first_per_node(&acquired).nth(self.quorum.checked_sub(1)?);
+        last.map(|span| span.from_ns)
     }
 
     fn spans_of<'a>(&'a self, hold: &'a Hold) -> impl Iterator<Item = &'a ValueSpan> {
@@ -93,7 +94,7 @@ impl LostOwnership<'_> {
         spans.filter(|span| span.is_of(hold.worker, hold.op))
     }
 
-    /// The last value of the earlier attempt on a node before the later one took it.
+    /// Returns the last value of the earlier attempt in the key of `taken`, before the later one took that key.
     fn last_before<'a>(&'a self, earlier: &'a Hold, taken: &ValueSpan) -> Option<&'a ValueSpan> {
         let spans = self.spans_of(earlier);
         spans
@@ -102,7 +103,8 @@ impl LostOwnership<'_> {
             .last()
     }
 
-    /// A value, or what attempts that got nothing wrote over it and put back, or was lost: their writing took no lock.
+    /// Returns the value itself, unless attempts without a grant overwrote it and then restored or lost it. In that
+    /// case their writing took no lock, and the last value of the chain is returned.
     fn outlasting<'a>(&'a self, span: &'a ValueSpan) -> &'a ValueSpan {
         let mut last = span;
         let before = |one: &&ValueSpan| !std::ptr::eq(*one, span);
@@ -116,13 +118,11 @@ impl LostOwnership<'_> {
                 last = next;
             }
         }
-        match last.value == span.value || last.end.is_loss() {
-            true => last,
-            false => span,
-        }
+        let is_restored_or_lost = last.value == span.value || last.end.is_loss();
+        if is_restored_or_lost { last } else { span }
     }
 
-    /// What the end of a value means for the lock that rested on it.
+    /// Returns what the end of the earlier value means for the lock that rested on it.
     fn cause_of_end(
         &self,
         span: &ValueSpan,
@@ -132,28 +132,31 @@ impl LostOwnership<'_> {
     ) -> Cause {
         let due_ns = self.due_ns(span).filter(|due_ns| *due_ns <= taken.from_ns);
         let cause = match (&span.end, due_ns) {
-            (SpanEnd::RanOut, _) => match of_running_out(span.until_ns, earlier, later) {
+            (SpanEnd::RanOut, _) => match cause_of_expiry(span.until_ns, earlier, later) {
                 Cause::WrongExpiry if is_off_by_its_clock(self.faults, span, earlier) => {
                     Cause::ClockSkew
                 }
                 cause => cause,
             },
-            // Lost or not, the later attempt would have found it gone.
+            // Even without the loss, the later attempt would have found the key empty.
             (end, Some(_)) if end.is_loss() && has_lapsed(earlier, later) => Cause::PhantomExtend,
-            (end, Some(due_ns)) if end.is_loss() => of_running_out(due_ns, earlier, later),
-            (SpanEnd::ClockLeapt, Some(due_ns)) => of_running_out(due_ns, earlier, later),
+            (end, Some(due_ns)) if end.is_loss() => cause_of_expiry(due_ns, earlier, later),
+            (SpanEnd::ClockLeapt, Some(due_ns)) => cause_of_expiry(due_ns, earlier, later),
             _ => self.cause_of_loss(span, taken, earlier, later),
         };
-        // What it extended was the other client's value.
-        let extended = |by: &KeyCommand| by.is_of(earlier.worker, earlier.op);
+        // The earlier attempt may have extended the other client's value.
         let mut renewals = taken.foreign_renewals();
-        match cause == Cause::PhantomExtend && renewals.any(|renewal| extended(&renewal.by)) {
-            true => Cause::ForeignRenewal,
-            false => cause,
+        let is_foreign = cause == Cause::PhantomExtend
+            && renewals.any(|renewal| renewal.by.is_of(earlier.worker, earlier.op));
+        if is_foreign {
+            Cause::ForeignRenewal
+        } else {
+            cause
         }
     }
 
-    /// The same of a value without whose end the later attempt would have found it.
+    /// Like [`Self::cause_of_end`], for a value that would otherwise still have existed when the later attempt took the
+    /// lock.
     fn cause_of_loss(
         &self,
         span: &ValueSpan,
@@ -163,17 +166,18 @@ impl LostOwnership<'_> {
     ) -> Cause {
         match &span.end {
             SpanEnd::ClockLeapt => Cause::ClockJump,
-            SpanEnd::Removed(by) => self.of_removal(by, span, earlier, later),
+            SpanEnd::Removed(by) => self.cause_of_removal(by, span, earlier, later),
             SpanEnd::Overwritten(_) if shares_element(&span.value, &taken.value) => {
-                match adds_element(&span.value, &taken.value) {
-                    // Both stand in it.
-                    true => Cause::NotExclusive,
-                    // The later client found its own name there.
-                    false => Cause::SharedToken,
+                if adds_element(&span.value, &taken.value) {
+                    // The value contains the elements of both clients.
+                    Cause::NotExclusive
+                } else {
+                    // The later client found its own element there.
+                    Cause::SharedToken
                 }
             }
-            SpanEnd::Overwritten(by) => match self.of_overwriting(by, span, earlier) {
-                // It was free for all to take, until an extension was granted.
+            SpanEnd::Overwritten(by) => match self.cause_of_overwriting(by, span, earlier) {
+                // The lock was free for everyone until an extension was granted.
                 Cause::Race if !share_granted_leases(earlier, later) => Cause::PhantomExtend,
                 cause => cause,
             },
@@ -185,26 +189,26 @@ impl LostOwnership<'_> {
         }
     }
 
-    /// When the value would have been over if nothing had befallen it. `None`: never; or the node's
-    /// clock was set, and it is not known when it would have been.
+    /// Returns when the value would have expired undisturbed, or `None` if it has no expiry, or if its node's clock was
+    /// set, so that the time is unknown.
     fn due_ns(&self, span: &ValueSpan) -> Option<u64> {
         let expiry = span.expiry?;
         let was_set = |fault: &FaultSpan<'_>| {
             fault.clock.is_some() && fault.took_effect() && fault.nodes.contains(&span.node)
         };
-        // A leap forward is what befell it.
-        let knows = span.end == SpanEnd::ClockLeapt || !self.faults.iter().any(was_set);
-        knows.then(|| expiry.ended_at_ns())
+        // If a leap of the clock ended the value, the undisturbed time is known.
+        let is_known = span.end == SpanEnd::ClockLeapt || !self.faults.iter().any(sets_clock);
+        is_known.then(|| expiry.ended_at_ns())
     }
 
-    /// A client wrote over a value that was still there. A renewal may come as late as during the release: it
-    /// writes once more what the attempt took the lock with.
-    fn of_overwriting(&self, by: &KeyCommand, span: &ValueSpan, earlier: &Hold) -> Cause {
+    /// Returns why a client overwrote a value that still existed. A renewal may arrive during the release; it writes
+    /// the value with which the attempt took the lock again.
+    fn cause_of_overwriting(&self, by: &KeyCommand, span: &ValueSpan, earlier: &Hold) -> Cause {
         match by.phase {
             Phase::Idle | Phase::Extend => Cause::PhantomExtend,
             Phase::Release if took_again(self.spans, by, span.until_ns) => Cause::PhantomExtend,
             Phase::Release => Cause::StolenRelease,
-            Phase::Acquire => (self.of_clocks(by, span, earlier)).unwrap_or_else(|| {
+            Phase::Acquire => (self.cause_of_clocks(by, span, earlier)).unwrap_or_else(|| {
                 if is_same_token(self.spans, self.holds, by, span) {
                     Cause::SharedToken
                 } else if by.is_script() {
@@ -216,9 +220,10 @@ impl LostOwnership<'_> {
         }
     }
 
-    /// Why a client took a value for over that was not, if it went by a clock: one of the two clients' was wrong by
-    /// then, or the server's leapt, and the value has no expiry of the server's own.
-    fn of_clocks(&self, by: &KeyCommand, span: &ValueSpan, earlier: &Hold) -> Option<Cause> {
+    /// Returns the wrong clock because of which a client took a running value for expired, or `None` if no clock
+    /// explains it. Either the clock of one of the two clients was wrong, or the server's clock leapt and the value has
+    /// no expiry on the server.
+    fn cause_of_clocks(&self, by: &KeyCommand, span: &ValueSpan, earlier: &Hold) -> Option<Cause> {
         let mut clocks = self.faults.iter().filter(|fault| {
             spoils_clocks(fault.fault) && fault.took_effect() && fault.began_ns <= span.until_ns
         });
@@ -226,50 +231,62 @@ impl LostOwnership<'_> {
             let is_lasting =
                 (fault.clock).map_or(is_instantaneous(fault.fault), |shift| shift.for_good);
             let is_over = !is_lasting && fault.ended_ns.is_some_and(|ns| ns < span.from_ns);
-            // Ahead, the later client's clock takes it for over too soon; behind, the earlier one's writes that it is.
-            let leads = |ahead: bool| fault.clock.is_none_or(|shift| (shift.by_ns > 0) == ahead);
-            let is_of = |worker: usize| fault.workers.contains(&worker);
-            let skewed = is_of(by.worker) && leads(true) || is_of(earlier.worker) && leads(false);
-            let leapt = fault.nodes.contains(&span.node)
+            // If the later client's clock is ahead, it sees the expiry too soon. If the earlier client's clock is
+            // behind, it writes an expiry that is too soon.
+            let is_shifted =
+                |ahead: bool| fault.clock.is_none_or(|shift| (shift.by_ns > 0) == ahead);
+            let affects = |worker: usize| fault.workers.contains(&worker);
+            let is_skewed = affects(by.worker) && is_shifted(true)
+                || affects(earlier.worker) && is_shifted(false);
+            let has_leapt = fault.nodes.contains(&span.node)
                 && fault.clock.is_some_and(|shift| shift.by_ns > 0)
                 && span.expiry.is_none();
-            match (skewed, leapt) {
-                _ if is_over => None,
-                (true, _) => Some(Cause::ClockSkew),
-                (_, true) => Some(Cause::ClockJump),
-                _ => None,
+            if is_over {
+                None
+            } else if is_skewed {
+                Some(Cause::ClockSkew)
+            } else {
+                has_leapt.then_some(Cause::ClockJump)
             }
         })
     }
 
-    /// A command removed the earlier value: by whose?
-    fn of_removal(&self, by: &KeyCommand, span: &ValueSpan, earlier: &Hold, later: &Hold) -> Cause {
-        let own = by.is_of(earlier.worker, earlier.op);
+    /// Returns why a command removed the earlier value, by the sender of the command.
+    fn cause_of_removal(
+        &self,
+        by: &KeyCommand,
+        span: &ValueSpan,
+        earlier: &Hold,
+        later: &Hold,
+    ) -> Cause {
+        let is_own = by.is_of(earlier.worker, earlier.op);
         match by.phase {
-            // It took the lock and gave it back before it was granted.
-            Phase::Acquire if own => Cause::UnbackedGrant,
-            Phase::Release if own => Cause::Undetermined,
-            _ if own && late_release(self.holds, by, earlier.key, span.until_ns).is_none() => {
+            // The attempt took the lock and gave it back before it was granted.
+            Phase::Acquire if is_own => Cause::UnbackedGrant,
+            Phase::Release if is_own => Cause::Undetermined,
+            _ if is_own && late_release(self.holds, by, earlier.key, span.until_ns).is_none() => {
                 Cause::OwnRemoval
             }
-            _ if own => Cause::StolenRelease,
+            _ if is_own => Cause::StolenRelease,
             _ if is_own_token(self.spans, by, span) => Cause::OwnRemoval,
             _ if is_same_token(self.spans, self.holds, by, span) => Cause::SharedToken,
-            Phase::Acquire if by.op == later.op => self.of_takeover(by, span, earlier),
+            Phase::Acquire if by.op == later.op => self.cause_of_takeover(by, span, earlier),
             _ => Cause::StolenRelease,
         }
     }
 
-    /// A client removed the earlier value, and took the lock itself. A lock that takes over by removal has looked
-    /// before, and removed what came meanwhile; with others the removal is not of this acquisition.
-    fn of_takeover(&self, by: &KeyCommand, span: &ValueSpan, earlier: &Hold) -> Cause {
+    /// Returns why a client removed the earlier value and took the lock itself.
+    ///
+    /// A lock that takes over by removal checked the value first, and then removed one that was written in between.
+    /// With any other lock, the removal does not belong to this acquisition.
+    fn cause_of_takeover(&self, by: &KeyCommand, span: &ValueSpan, earlier: &Hold) -> Cause {
         let takes_over = self.spans.iter().any(|other| {
             let in_acquisition =
                 matches!(&other.end, SpanEnd::Removed(by) if by.phase == Phase::Acquire);
             let is_old = other.until_ns.saturating_sub(other.from_ns) >= earlier.ttl_ns;
             in_acquisition && is_old && (other.node, &other.key) == (span.node, &span.key)
         });
-        let by_clocks = self.of_clocks(by, span, earlier);
+        let by_clocks = self.cause_of_clocks(by, span, earlier);
         by_clocks.unwrap_or(match (by.is_script(), takes_over) {
             (true, _) => Cause::NotExclusive,
             (false, true) => Cause::Race,
@@ -278,15 +295,15 @@ impl LostOwnership<'_> {
     }
 }
 
-/// The first of these values on each node.
-fn by_node<'a>(claims: &'a [&'a ValueSpan]) -> impl Iterator<Item = &'a ValueSpan> {
+/// Returns the first of these values on each node.
+fn first_per_node<'a>(values: &'a [&'a ValueSpan]) -> impl Iterator<Item = &'a ValueSpan> {
     let mut nodes = HashSet::new();
-    let claims = claims.iter().copied();
-    claims.filter(move |span| nodes.insert(span.node))
+    let values = values.iter().copied();
+    values.filter(move |span| nodes.insert(span.node))
 }
 
-/// The hold whose release is perhaps late with this command, which removed a value outside any release: the last one
-/// of the same client and lock that was given back at most a lease before.
+/// Returns the hold to whose release this command may belong although it arrived late, outside any release: the last
+/// hold of the same client and lock that was released at most one lease before.
 pub(in crate::check) fn late_release<'a>(
     holds: &'a [Hold],
     by: &KeyCommand,
@@ -301,7 +318,8 @@ pub(in crate::check) fn late_release<'a>(
     })
 }
 
-/// True if a script of a client's earlier attempt took what its later one had written: the two have one token.
+/// Returns `true` if a script of one attempt removed a value that another attempt of the same client had written,
+/// because the two have the same token.
 fn is_own_token(spans: &[ValueSpan], by: &KeyCommand, span: &ValueSpan) -> bool {
     let is_later = |author: &KeyCommand| author.worker == by.worker && author.op != by.op;
     let wrote = |own: &ValueSpan| {
@@ -310,10 +328,12 @@ fn is_own_token(spans: &[ValueSpan], by: &KeyCommand, span: &ValueSpan) -> bool 
     by.is_script() && span.author.as_ref().is_some_and(is_later) && spans.iter().any(wrote)
 }
 
-/// True if a script of a client took what another client had written for its own: in this run the two, or one of them
-/// and a third, wrote the same value to take the lock. A script that compares cannot tell them apart. The value at hand
-/// need not be the one: who draws the same tokens as another also tries, and gives back, those that it never wrote.
-/// Who was granted the lock with the other's value for its token may have written nothing at all.
+/// Returns `true` if a script of a client mistook another client's value for its own, because the run has a shared
+/// token: the two, or one of them and a third client, wrote the same value to take the lock.
+///
+/// A script that compares values cannot distinguish them. The removed value need not be the shared one: a client that
+/// draws the same tokens as another one also tries, and releases, tokens that it never wrote. A client that was granted
+/// the lock with the other's value as its token may have written nothing at all.
 pub(in crate::check) fn is_same_token(
     spans: &[ValueSpan],
     holds: &[Hold],
@@ -328,17 +348,19 @@ pub(in crate::check) fn is_same_token(
     if granted.is_some_and(|hold| *hold.token == *span.value) {
         return true;
     }
-    let taken = spans.iter().filter(|one| {
+    let acquired = spans.iter().filter(|one| {
         let acquires = one.phase() == Some(Phase::Acquire);
         acquires && one.key == span.key && !is_of_several(&one.value)
     });
     let is_own = |one: &&ValueSpan| one.author.as_ref().is_some_and(|it| it.worker == by.worker);
-    let (own, others): (Vec<&ValueSpan>, Vec<&ValueSpan>) = taken.partition(is_own);
-    let own: HashSet<&str> = own.iter().map(|one| &*one.value).collect();
-    others.iter().any(|other| own.contains(&*other.value))
+    let (own, others): (Vec<&ValueSpan>, Vec<&ValueSpan>) = acquired.partition(is_own);
+    let own_values: HashSet<&str> = own.iter().map(|one| &*one.value).collect();
+    others
+        .iter()
+        .any(|other| own_values.contains(&*other.value))
 }
 
-/// True if the attempt wrote at this time once more what it had taken the lock with.
+/// Returns `true` if the attempt wrote the value with which it had taken the lock again at `at_ns`.
 pub(in crate::check) fn took_again(spans: &[ValueSpan], by: &KeyCommand, at_ns: u64) -> bool {
     let mut own_spans = (spans.iter()).filter(|span| span.is_of(by.worker, by.op));
     let written = own_spans
@@ -349,8 +371,8 @@ pub(in crate::check) fn took_again(spans: &[ValueSpan], by: &KeyCommand, at_ns: 
     })
 }
 
-/// The attempt took the value back itself before it was granted the lock, so its grant does not rest
-/// on it.
+/// Returns `true` if the attempt itself removed the value before it was granted the lock. Then its grant does not rest
+/// on the value.
 fn is_undone(span: &ValueSpan, hold: &Hold) -> bool {
     matches!(&span.end, SpanEnd::Removed(by)
         if by.phase == Phase::Acquire
@@ -358,28 +380,30 @@ fn is_undone(span: &ValueSpan, hold: &Hold) -> bool {
             && span.until_ns <= hold.begin_ns)
 }
 
-/// No lease of the earlier client ran when the later one was let in.
+/// Returns `true` if no lease of the earlier client was running when the later one was let in.
 fn has_lapsed(earlier: &Hold, later: &Hold) -> bool {
     let runs = |lease: &Lease| (lease.from_ns..lease.until_ns).contains(&later.begin_ns);
     earlier.begin_ns <= later.begin_ns && !earlier.possible_leases.iter().any(runs)
 }
 
-/// The value was over at `ended_at_ns`, as it had been written.
-fn of_running_out(ended_at_ns: u64, earlier: &Hold, later: &Hold) -> Cause {
+/// Returns the cause if the earlier value expired at `ended_at_ns`, as it had been written.
+fn cause_of_expiry(ended_at_ns: u64, earlier: &Hold, later: &Hold) -> Cause {
     let meets = |lease: &&Lease| overlap(lease.span(), later.span());
-    let told = earlier.leases.iter().find(meets);
-    // An extension was granted when the value was gone already: only since then do the leases
-    // overlap. It wrote nothing of its own, and perhaps extended the other client's value. An
-    // extension that may as well have been granted before explains nothing.
-    let too_late = told.is_some_and(|lease| ended_at_ns <= lease.from_ns);
-    match too_late && !share_granted_leases(earlier, later) {
-        true => Cause::PhantomExtend,
+    let shared = earlier.leases.iter().find(meets);
+    // An extension was granted when the value was gone already, and the leases overlap only since then. It wrote no new
+    // value, and may have extended the other client's value. An extension that may have been granted before explains
+    // nothing.
+    let is_too_late = shared.is_some_and(|lease| ended_at_ns <= lease.from_ns);
+    if is_too_late && !share_granted_leases(earlier, later) {
+        Cause::PhantomExtend
+    } else {
         // The lock promised more than it had written.
-        false => Cause::WrongExpiry,
+        Cause::WrongExpiry
     }
 }
 
-/// True if the expiry of a value is off from the lease by as much as a fault has set its client's clock.
+/// Returns `true` if the expiry of a value differs from the lease by about as much as a fault shifted its client's
+/// clock.
 pub(in crate::check) fn is_off_by_its_clock(
     faults: &[FaultSpan<'_>],
     span: &ValueSpan,
@@ -391,33 +415,34 @@ pub(in crate::check) fn is_off_by_its_clock(
     let past_ns = expiry.set_ns.saturating_sub(hold.acquire_ns);
     let lease_ns = i128::from(hold.ttl_ns.saturating_sub(past_ns));
     let off_ns = i128::from(expiry.ttl_ms) * 1_000_000 - lease_ns;
-    let set = |fault: &FaultSpan<'_>| {
+    let explains = |fault: &FaultSpan<'_>| {
         let by_ns = fault.clock.map_or(0, |shift| i128::from(shift.by_ns));
-        let near_ns = (by_ns.abs() / 10).max(20_000_000);
+        // The shift need only match within a tenth of itself, or within 20 ms.
+        let tolerance_ns = (by_ns.abs() / 10).max(20_000_000);
         spoils_clocks(fault.fault)
             && fault.affects(hold.worker)
             && fault.workers.contains(&hold.worker)
-            && (off_ns - by_ns).abs() <= near_ns
+            && (off_ns - by_ns).abs() <= tolerance_ns
     };
-    faults.iter().any(set)
+    faults.iter().any(explains)
 }
 
-/// The end without which the later attempt would not have had its quorum.
+/// Returns the end without which the later attempt would not have reached a quorum, or else the most frequent end.
 fn decisive(ends: &[Cause], nodes: usize, quorum: usize) -> Cause {
-    // It needed none of the earlier one's nodes: two grants on different nodes.
+    // The later attempt needed none of the earlier one's nodes: the grants rest on different nodes.
     if nodes.saturating_sub(ends.len()) >= quorum {
         return Cause::UnbackedGrant;
     }
     let count = |cause: &Cause| ends.iter().filter(|end| *end == cause).count();
     let necessary = ends.iter().find(|cause| nodes - count(cause) < quorum);
-    let most = || ends.iter().rev().max_by_key(|cause| count(cause));
+    let most_frequent = || ends.iter().rev().max_by_key(|cause| count(cause));
     necessary
-        .or_else(most)
+        .or_else(most_frequent)
         .copied()
         .unwrap_or(Cause::Undetermined)
 }
 
-/// True if the leases that the two were granted with overlap, before any extension.
+/// Returns `true` if the leases with which the two holds were granted overlap, before any extension.
 fn share_granted_leases(one: &Hold, other: &Hold) -> bool {
     one.begin_ns < other.first_deadline_ns && other.begin_ns < one.first_deadline_ns
 }

@@ -1,4 +1,4 @@
-//! Decides the cause of a finding, from the key history or, in a bare history, from the answers alone.
+//! Decides the cause of a finding, from the key history or, without one, from the answers.
 
 pub(super) mod cause;
 pub(super) mod cause_from_answers;

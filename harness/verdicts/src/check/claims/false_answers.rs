@@ -1,19 +1,19 @@
-//! When workers may have been told by their servers what was not so.
+//! Faults that give false answers to commands.
 //!
-//! A fault can answer a command with an error although it was executed. A lock that believes that says something
-//! untrue in good faith, so it is not held to what it says of an attempt that the fault may have met.
+//! Such a fault answers a command with an error although the server executed it. A lock that relies on the answer
+//! reports something untrue in good faith, so its reports about attempts that the fault may have affected do not count.
 
 use crate::history::{Event, EventKind};
 use crate::timeline::{Attempt, lies};
 
-/// The faults that lie, in the order in which they began.
+/// The faults that give false answers, in the order in which they began.
 #[derive(Debug, Clone, Default)]
 pub(in crate::check) struct FalseAnswers(Vec<FalseAnswer>);
 
 #[derive(Debug, Clone)]
 struct FalseAnswer {
     id: u32,
-    /// None: it met all.
+    /// The affected workers; empty if it affects all of them.
     workers: Vec<usize>,
     ended_ns: Option<u64>,
 }
@@ -29,8 +29,7 @@ impl FalseAnswers {
                 ended_ns: None,
             }),
             EventKind::FaultEnded { id } => {
-                let mut all = self.0.iter_mut();
-                if let Some(fault) = all.find(|fault| fault.id == *id) {
+                if let Some(fault) = self.0.iter_mut().find(|fault| fault.id == *id) {
                     fault.ended_ns = Some(event.at_ns);
                 }
             }
@@ -38,13 +37,12 @@ impl FalseAnswers {
         }
     }
 
-    /// True if the worker may have been told something untrue since it was asked for this attempt.
+    /// Returns `true` if the worker may have received a false answer since this attempt was requested.
     pub(in crate::check) fn may_mislead(&self, attempt: &Attempt) -> bool {
         self.0.iter().any(|fault| {
-            let met = fault.workers.is_empty() || fault.workers.contains(&attempt.worker);
-            met && fault
-                .ended_ns
-                .is_none_or(|ended| ended >= attempt.acquire_ns)
+            let is_affected = fault.workers.is_empty() || fault.workers.contains(&attempt.worker);
+            let lasted = (fault.ended_ns).is_none_or(|ended_ns| ended_ns >= attempt.acquire_ns);
+            is_affected && lasted
         })
     }
 }

@@ -1,11 +1,11 @@
-//! Values that are still there when their lock says that it is free, or that it never was its client's.
+//! Values that still exist when their lock reports that it is free, or that its client never had it.
 //!
-//! A client may remove its value later than it says so: then it was on its way to be removed. So what was said
-//! is judged when the history is over.
+//! A client may remove its value after the report; the removal was then in flight. So reports are judged when the
+//! history is over.
 //!
-//! Some locks write another value to release: "free", or a number that is one less. If that is a value
-//! that the same client had written in an attempt in doubt, the lock is still taken: the hold of an attempt
-//! whose reply was lost is left.
+//! Some locks release by writing another value, such as "free" or a counter decremented by one. If the same client had
+//! written that value in an attempt in doubt, the lock is still taken: the hold of the attempt whose reply was lost
+//! remains.
 
 use std::sync::Arc;
 
@@ -16,42 +16,43 @@ use crate::key_history::{Expiry, KeyUpdate, NodeClocks, may_be_lock_value};
 use crate::timeline::{Attempt, Step, UnderWay};
 
 use crate::check::claims::false_answers::FalseAnswers;
-use crate::check::claims::left_value::{LeftValue, ReportedState, passing_until_ns};
+use crate::check::claims::left_value::{LeftValue, ReportedState, ending_anyway_until_ns};
 use crate::check::claims::taken_value::shares_element;
 
-/// Servers count expiries in whole milliseconds, by a clock that they read once for each turn.
+/// Tolerance for expiries, in nanoseconds. Servers count them in whole milliseconds, by a clock that they read once per
+/// event loop turn.
 pub(in crate::check) const SLACK_NS: u64 = 2_000_000;
 
-/// The values of attempts that are under way, and those that were left.
+/// The values of active attempts, and those that attempts left behind.
 #[derive(Debug, Clone, Default)]
 pub(in crate::check) struct KeptValues {
     clocks: NodeClocks,
     false_answers: FalseAnswers,
-    /// What is there of each attempt.
+    /// The values of each active attempt.
     attempts: UnderWay<Vec<Value>>,
-    claims: Claims,
-    /// In the order in which they were spoken of.
+    acquired: AcquiredValues,
+    /// In the order of the reports that they contradict.
     left: Vec<LeftValue>,
 }
 
-/// By place: the worker that took the lock there last, and the values that it has written to take it, as
-/// far as their attempts are under way or ended in doubt. What a certain answer was given to is settled.
+/// The values with which locks were taken, by place. An attempt with a definite answer is settled, and its values are
+/// not kept.
 #[derive(Debug, Clone, Default)]
-struct Claims {
-    places: Vec<LockValuesHere>,
-    /// The attempts that are under way or ended in doubt, in order.
+struct AcquiredValues {
+    places: Vec<AcquiredAtPlace>,
+    /// The attempts that are active or ended in doubt, in ascending order.
     unsettled: Vec<u64>,
 }
 
-/// The same of one place.
+/// The worker that last took the lock at one place, and the values with which its unsettled attempts took it.
 #[derive(Debug, Clone, Default)]
-struct LockValuesHere {
+struct AcquiredAtPlace {
     worker: usize,
-    /// The attempt, and what it wrote.
+    /// Each attempt with the value that it wrote.
     values: Vec<(u64, Arc<str>)>,
 }
 
-impl Claims {
+impl AcquiredValues {
     fn changed(&mut self, update: &KeyUpdate<'_>) {
         if self.places.len() <= update.place {
             self.places.resize_with(update.place + 1, Default::default);
@@ -67,25 +68,25 @@ impl Claims {
             here.values.clear();
         }
         here.worker = command.worker;
-        // So that it does not grow with every attempt where a key is never removed.
+        // Without this, the list would grow with every attempt if a key is never removed.
         here.values
             .retain(|(op, _)| self.unsettled.binary_search(op).is_ok());
         here.values.push((command.op, now.value.clone()));
     }
 
-    /// True if a command leaves a value with which its worker has taken the lock in another attempt, or before it took
-    /// it once more in the same one.
+    /// Returns `true` if a command leaves a value with which its worker had taken the lock in another unsettled
+    /// attempt, or earlier in the same attempt.
     fn is_left(&self, command: &KeyCommand, update: &KeyUpdate<'_>) -> bool {
-        let there = self.places.get(update.place);
-        there.zip(update.now).is_some_and(|(here, now)| {
-            let other = |op: &u64| *op != command.op && self.unsettled.binary_search(op).is_ok();
-            // One that asked once more within its attempt is in it twice, and leaves once.
-            let before = update.before.as_ref();
-            let counts = before.is_some_and(|before| shares_element(before.value, now.value));
-            let mut left = here.values.iter().filter(|(_, value)| value == now.value);
-            here.worker == command.worker
-                && left.any(|(op, _)| other(op) || counts && *op == command.op)
-        })
+        let (Some(here), Some(now)) = (self.places.get(update.place), update.now) else {
+            return false;
+        };
+        let is_other = |op: &u64| *op != command.op && self.unsettled.binary_search(op).is_ok();
+        // A reentrant hold counts the same attempt twice, and one of the two is released.
+        let before = update.before.as_ref();
+        let is_counted = before.is_some_and(|before| shares_element(before.value, now.value));
+        let mut same = here.values.iter().filter(|(_, value)| value == now.value);
+        here.worker == command.worker
+            && same.any(|(op, _)| is_other(op) || is_counted && *op == command.op)
     }
 }
 
@@ -95,11 +96,11 @@ struct Value {
     node: usize,
     key: KeyName,
     expiry: Option<Expiry>,
-    /// The attempt has removed it itself.
+    /// Whether the attempt itself has removed it.
     removed: bool,
-    /// It is a collection in a key of another name than the lock's: perhaps of those who wait.
+    /// Whether it is a collection in a key without the lock's name, such as a list of waiting clients.
     is_collection: bool,
-    /// The key was free when it was written. Who writes over what stands there may take no lock.
+    /// Whether the key did not exist when the value was written. Overwriting an existing value need not take the lock.
     on_free_key: bool,
 }
 
@@ -109,13 +110,13 @@ impl KeptValues {
         self.false_answers.event(event);
     }
 
-    /// The nodes' wall clocks so far.
+    /// Returns the changes of the nodes' wall clocks so far.
     pub(in crate::check) fn clocks(&self) -> &NodeClocks {
         &self.clocks
     }
 
     pub(in crate::check) fn changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
-        self.claims.changed(update);
+        self.acquired.changed(update);
         let removed_own = self.removed_own(update);
         if update.ends_value() || removed_own.is_some() {
             self.left.retain_mut(|left| {
@@ -127,7 +128,7 @@ impl KeptValues {
             self.ended(update, removed_own.is_some());
         }
         let Some(now) = update.now else { return };
-        // What a release wrote is no claim of its own: what is left of others, or a mark that the lock is free.
+        // A value that a release wrote takes no lock: it is the rest of a collection, or marks the lock as free.
         let author = now.author.filter(|by| by.phase != Phase::Release);
         let Some(values) = author.and_then(|author| self.attempts.get_mut(author.op)) else {
             return;
@@ -146,11 +147,12 @@ impl KeptValues {
         }
     }
 
-    /// A value has ended. That its own release removed it is remembered.
+    /// Handles the end of a value. If its own attempt removed it, it is marked as removed.
     fn ended(&mut self, update: &KeyUpdate<'_>, removed_own: bool) {
-        // The end of a mark that a release wrote leaves its attempt's own removal what it was.
-        let author = update.before.as_ref().and_then(|before| before.author);
-        let author = author.filter(|by| by.phase != Phase::Release);
+        // The end of a mark that a release wrote does not change whether its attempt removed its own value.
+        let before = update.before.as_ref();
+        let author =
+            (before.and_then(|before| before.author)).filter(|by| by.phase != Phase::Release);
         let Some(values) = author.and_then(|author| self.attempts.get_mut(author.op)) else {
             return;
         };
@@ -162,62 +164,61 @@ impl KeptValues {
         }
     }
 
-    /// The attempt that removed its own value, or wrote another in its place, in order to release it.
+    /// Returns the attempt if it removed or overwrote its own value in order to release it.
     fn removed_own(&self, update: &KeyUpdate<'_>) -> Option<u64> {
         let command = update.command()?;
         let before = update.before.as_ref()?;
-        let author = before.author?;
-        let own = author.shares_attempt(command);
+        let is_own = before.author?.shares_attempt(command);
         let releases = matches!(command.phase, Phase::Release | Phase::Idle);
-        let gone = update.now.is_none_or(|now| now.value != before.value)
-            && !self.claims.is_left(command, update);
-        (own && releases && gone).then_some(command.op)
+        let is_gone = update.now.is_none_or(|now| now.value != before.value)
+            && !self.acquired.is_left(command, update);
+        (is_own && releases && is_gone).then_some(command.op)
     }
 
     pub(in crate::check) fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         if step == Step::Requested {
             self.attempts.begin(attempt.op, Vec::new());
-            let unsettled = &mut self.claims.unsettled;
+            let unsettled = &mut self.acquired.unsettled;
             unsettled.insert(unsettled.partition_point(|op| *op < attempt.op), attempt.op);
         }
-        if let Some(said) = ReportedState::by(step)
+        if let Some(reported) = ReportedState::from_step(step)
             && !self.false_answers.may_mislead(attempt)
         {
-            let kept = match said {
-                ReportedState::Free => self.kept(at_ns, attempt.op),
-                _ => self.current_values(at_ns, attempt),
+            let kept = match reported {
+                ReportedState::Free => self.living_values(at_ns, attempt.op),
+                _ => self.lasting_values(at_ns, attempt),
             };
             if !kept.is_empty() {
                 let written_ns = self.written_ns(attempt.op);
-                let left = LeftValue::new(at_ns, attempt, said, kept, written_ns);
+                let left = LeftValue::new(at_ns, attempt, reported, kept, written_ns);
                 self.left.push(left);
             }
         }
-        let certain = match step {
+        let is_definite = match step {
             Step::Denied(denial) => denial.is_definite(),
             Step::Answered { failed, .. } => !failed,
             _ => false,
         };
-        if certain && let Ok(index) = self.claims.unsettled.binary_search(&attempt.op) {
-            self.claims.unsettled.remove(index);
+        if is_definite && let Ok(index) = self.acquired.unsettled.binary_search(&attempt.op) {
+            self.acquired.unsettled.remove(index);
         }
         if matches!(step, Step::Answered { .. } | Step::Denied(_) | Step::Gone) {
             self.attempts.end(attempt.op);
         }
     }
 
-    /// Where values of the attempt are.
-    fn kept(&self, at_ns: u64, op: u64) -> Vec<(usize, KeyName)> {
+    /// Returns where values of the attempt exist.
+    fn living_values(&self, at_ns: u64, op: u64) -> Vec<(usize, KeyName)> {
         self.places(op, |value| {
             let is_lock = may_be_lock_value(&value.key, value.expiry.is_some());
             is_lock && value.lives(&self.clocks, at_ns)
         })
     }
 
-    /// Where values of the attempt are, and go on standing. A lock may keep the end of its lease in the value:
-    /// without an expiry it stands as long as that.
-    fn current_values(&self, at_ns: u64, attempt: &Attempt) -> Vec<(usize, KeyName)> {
-        let until_ns = passing_until_ns(at_ns, attempt);
+    /// Returns where values of the attempt exist and are not about to end. A lock may store the end of its lease in the
+    /// value; a value without expiry counts until the end of the lease.
+    fn lasting_values(&self, at_ns: u64, attempt: &Attempt) -> Vec<(usize, KeyName)> {
+        let until_ns = ending_anyway_until_ns(at_ns, attempt);
         let lease_ns = match attempt.begin_ns {
             Some(_) => attempt.deadline_ns,
             None => attempt.acquire_ns.saturating_add(attempt.ttl_ns),
@@ -230,24 +231,24 @@ impl KeptValues {
         })
     }
 
-    /// Where values of the attempt are of which that is true. A lock may keep other keys than its own: if a
-    /// release has removed one on a node, that was it.
+    /// Returns the places of the attempt's values that satisfy a condition, except on nodes where the attempt removed
+    /// one of its values. A lock may have other keys besides its own, and the removed one was its own.
     fn places(&self, op: u64, is_there: impl Fn(&Value) -> bool) -> Vec<(usize, KeyName)> {
         let values = self.attempts.get(op).map_or(&[][..], Vec::as_slice);
-        let there = values.iter().filter(|value| {
-            let released = |other: &Value| other.node == value.node && other.removed;
-            is_there(value) && !values.iter().any(released)
+        let remaining = values.iter().filter(|value| {
+            let is_released = |other: &Value| other.node == value.node && other.removed;
+            is_there(value) && !values.iter().any(is_released)
         });
-        there.map(|value| (value.node, value.key.clone())).collect()
+        (remaining.map(|value| (value.node, value.key.clone()))).collect()
     }
 
-    /// When the attempt wrote what stands last, if that expires.
+    /// Returns when the attempt last set an expiry, or `None` if none of its values expires.
     fn written_ns(&self, op: u64) -> Option<u64> {
         let values = self.attempts.get(op)?.iter();
         values.filter_map(|value| Some(value.expiry?.set_ns)).max()
     }
 
-    /// What stayed, in the order in which it was spoken of.
+    /// Returns the values that stayed, in the order of the reports that they contradict.
     pub(in crate::check) fn into_left(self) -> Vec<LeftValue> {
         self.left
     }
@@ -258,7 +259,7 @@ impl Value {
         (self.node, &self.key) == (update.node, update.key)
     }
 
-    /// True if its expiry is certainly not over then.
+    /// Returns `true` if the value certainly has not expired at `at_ns`.
     fn lives(&self, clocks: &NodeClocks, at_ns: u64) -> bool {
         let ended_at_ns = |expiry| clocks.ended_at_ns(self.node, expiry);
         (self.expiry).is_none_or(|expiry| ended_at_ns(expiry) > at_ns.saturating_add(SLACK_NS))

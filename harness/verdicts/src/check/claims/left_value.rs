@@ -1,27 +1,31 @@
-//! Values that stay on the servers although their lock says, or should say, that they are gone.
+//! Values that stay on the servers although their lock reports that they are gone, or should report it.
+
+use std::collections::BTreeSet;
 
 use crate::history::KeyName;
 use crate::key_history::KeyUpdate;
 use crate::timeline::{AcquireFailure, Attempt, Step};
 
-/// What a lock said while its client's value was still there.
+use crate::check::stalls::thresholds::ENDING_ANYWAY;
+
+/// A report of a lock about its client's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::check) enum ReportedState {
     /// The lock is free.
     Free,
-    /// The lock was no longer its client's.
+    /// The client no longer owned the lock.
     NotItsOwn,
-    /// Nothing about its release.
+    /// The release returned without a result.
     Nothing,
     /// Another client has the lock.
     Refused,
-    /// An error, before which certainly nothing had happened.
+    /// The attempt failed with a definite error.
     NothingHappened,
 }
 
 impl ReportedState {
-    /// What is said by a step of an attempt about its value; `None`: nothing, or what is not certain.
-    pub(in crate::check) fn by(step: Step) -> Option<ReportedState> {
+    /// Returns the report that a step of an attempt makes, or `None` if it makes none or is ambiguous.
+    pub(in crate::check) fn from_step(step: Step) -> Option<ReportedState> {
         match step {
             Step::Answered { failed: true, .. } => None,
             Step::Answered { released, .. } => Some(match released {
@@ -37,7 +41,7 @@ impl ReportedState {
         }
     }
 
-    /// True if it was said of a release, and not of an attempt to take the lock.
+    /// Returns `true` if the report is about a release, and not about an attempt to take the lock.
     pub(in crate::check) fn is_of_release(self) -> bool {
         !matches!(
             self,
@@ -45,100 +49,99 @@ impl ReportedState {
         )
     }
 
-    /// What its client was told, as the rest of a sentence.
+    /// Returns the report as the predicate of a sentence about the worker.
     pub(in crate::check) fn describe(self) -> &'static str {
         match self {
-            ReportedState::Free => "was told that the lock is free",
-            ReportedState::NotItsOwn => "was told that the lock was no longer its own",
-            ReportedState::Nothing => "was told nothing of its release",
-            ReportedState::Refused => "was told that another client has the lock",
-            ReportedState::NothingHappened => "was told that certainly nothing had happened",
+            ReportedState::Free => "reported that it had released the lock",
+            ReportedState::NotItsOwn => "reported that the lock was no longer its own",
+            ReportedState::Nothing => "reported nothing about its release",
+            ReportedState::Refused => "reported that another client has the lock",
+            ReportedState::NothingHappened => "reported that its attempt had no effect",
         }
     }
 }
 
-/// A value that its lock did not speak of truly.
+/// The values of an attempt that a report contradicts.
 #[derive(Debug, Clone)]
 pub(in crate::check) struct LeftValue {
-    /// When that was said.
+    /// When the report was made.
     pub(in crate::check) at_ns: u64,
-    pub(in crate::check) said: ReportedState,
+    pub(in crate::check) reported: ReportedState,
     pub(in crate::check) worker: usize,
     pub(in crate::check) op: u64,
-    /// The lock.
     pub(in crate::check) lock: u32,
-    /// When its attempt wrote the last one, if that is known.
+    /// When its attempt last set an expiry, if that is known.
     pub(in crate::check) written_ns: Option<u64>,
-    /// What ends before this time was on its way to its end.
-    passing_until_ns: u64,
-    /// Where the values were.
+    /// A value that ends before this time was ending anyway.
+    ending_anyway_until_ns: u64,
+    /// The node and key of each value that stays.
     pub(in crate::check) kept: Vec<(usize, KeyName)>,
 }
 
 impl LeftValue {
-    /// What stays of an attempt, of which that was said.
+    /// Creates the record of the values that an attempt left behind despite its report.
     pub(in crate::check) fn new(
         at_ns: u64,
         attempt: &Attempt,
-        said: ReportedState,
+        reported: ReportedState,
         kept: Vec<(usize, KeyName)>,
         written_ns: Option<u64>,
     ) -> Self {
         LeftValue {
             at_ns,
-            said,
+            reported,
             worker: attempt.worker,
             op: attempt.op,
             lock: attempt.key,
             written_ns,
-            passing_until_ns: passing_until_ns(at_ns, attempt),
+            ending_anyway_until_ns: ending_anyway_until_ns(at_ns, attempt),
             kept,
         }
     }
 
-    /// A value has ended. One of these is forgotten if its own client took it away after all, or if it was about
-    /// to end anyway. `released`: the attempt that has released it, if one did.
+    /// Handles the end of a value. It no longer counts as left if its own client removed it in the end, or if it was
+    /// ending anyway. `released` is the attempt that released the value, if one did.
     pub(in crate::check) fn ended(
         &mut self,
         at_ns: u64,
         update: &KeyUpdate<'_>,
         released: Option<u64>,
     ) {
-        // One that was written since then is another value.
+        // A value that was written since the report is another value.
         let before = (update.before.as_ref()).filter(|before| before.written_ns <= self.at_ns);
         let author = before.and_then(|before| before.author);
         let is_own = author.is_some_and(|author| author.is_of(self.worker, self.op));
-        let is_passing = at_ns < self.passing_until_ns;
-        let by_itself = update.command().is_some_and(|by| by.worker == self.worker);
-        let is_it = match self.said {
-            // What others do to it takes nothing back of that. A removal that was on its way may come in its client's
-            // next attempt.
+        let is_ending = at_ns < self.ending_anyway_until_ns;
+        let by_own_client = update.command().is_some_and(|by| by.worker == self.worker);
+        let is_excused = match self.reported {
+            // Changes by other clients do not make the report true. The client's own removal may be in flight and
+            // arrive during its next attempt.
             ReportedState::Free => {
-                let is_late = is_own && is_passing && by_itself && update.now.is_none();
+                let is_late = is_own && is_ending && by_own_client && update.now.is_none();
                 released == Some(self.op) || is_late
             }
-            _ => is_own && (is_passing || by_itself),
+            _ => is_own && (is_ending || by_own_client),
         };
-        if is_it {
+        if is_excused {
             self.kept
                 .retain(|(node, key)| (*node, key) != (update.node, update.key));
         }
     }
 
-    /// On how many nodes values stayed, in the keys that are certainly the lock's. `None`: all of them are.
+    /// Returns the number of nodes on which values stayed in `lock_keys`, the keys that certainly belong to the lock,
+    /// or in any key if `lock_keys` is `None`.
     pub(in crate::check) fn nodes(&self, lock_keys: Option<&[KeyName]>) -> usize {
         let own = KeyName::Lock(self.lock);
-        let of_lock =
+        let is_of_lock =
             |key: &KeyName| *key == own || lock_keys.is_none_or(|keys| keys.contains(key));
-        let kept = self.kept.iter().filter(|(_, key)| of_lock(key));
-        let mut nodes: Vec<usize> = kept.map(|(node, _)| *node).collect();
-        nodes.sort_unstable();
-        nodes.dedup();
-        nodes.len()
+        let kept = self.kept.iter().filter(|(_, key)| is_of_lock(key));
+        kept.map(|(node, _)| *node)
+            .collect::<BTreeSet<usize>>()
+            .len()
     }
 }
 
-/// What ends within a tenth of a lease was about to end: on its way to be removed, or nearly over.
-pub(in crate::check) fn passing_until_ns(at_ns: u64, attempt: &Attempt) -> u64 {
-    at_ns.saturating_add(attempt.ttl_ns / 10)
+/// Returns the time before which a value of this attempt ends anyway, as seen at `at_ns`.
+pub(in crate::check) fn ending_anyway_until_ns(at_ns: u64, attempt: &Attempt) -> u64 {
+    at_ns.saturating_add(ENDING_ANYWAY.part_of(attempt.ttl_ns))
 }

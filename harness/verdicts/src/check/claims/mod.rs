@@ -1,4 +1,4 @@
-//! Evidence for the `claims` property: compares what a lock reported with what the key history shows.
+//! Evidence for the `claims` property: what a lock reported, compared with the key history.
 
 pub(super) mod false_answers;
 pub(super) mod kept_values;

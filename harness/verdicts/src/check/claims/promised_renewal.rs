@@ -1,14 +1,18 @@
-//! Holders whose lock promises to renew its lease, and did not.
+//! Holders whose lock promises to renew its lease, but did not.
 //!
-//! The key of such a holder ran out while it held the lock, and it was not told before. What a fault may have kept
-//! from the servers, or the client from running, is not counted, and neither is a harness that stood still.
+//! The key of such a holder ran out while it held the lock, and no loss was reported before. It does not count if a
+//! fault may have kept commands from the servers or the client from running, or if the harness was stalled.
 
 use crate::history::{Event, EventKind, History, KeyName};
 use crate::key_history::{SpanEnd, ValueSpan};
-use crate::timeline::{Hold, Timeline, ms};
+use crate::timeline::{Hold, Timeline};
 
-/// When the key of this holder ran out under it. `own`: the values of its attempt. `None`: it did not, or nothing was promised, or something else may
-/// be why.
+use crate::check::stalls::harness_stall::HarnessStall;
+use crate::check::stalls::stall::Stall;
+use crate::check::stalls::thresholds::NOTABLE_DELAY;
+
+/// Returns when the key of this holder ran out, with `own` as the values of its attempt. Returns `None` if it did not,
+/// if the lock promises no renewal, or if something else may be the reason.
 pub(in crate::check) fn ran_out_ns(
     timeline: &Timeline<'_>,
     own: &[&ValueSpan],
@@ -18,63 +22,58 @@ pub(in crate::check) fn ran_out_ns(
     if !history.header.renews || history.header.nodes != 1 {
         return None;
     }
-    let own = own.iter().filter(|span| span.may_be_lock_value());
-    let has_own_name = own.clone().any(|span| is_own_name(&span.key));
-    // What the lock does not rest on may run out beside it.
-    let own = own.filter(|span| is_own_name(&span.key) || !has_own_name);
+    let lock_values = own.iter().filter(|span| span.may_be_lock_value());
+    let has_own_name = lock_values.clone().any(|span| is_own_name(&span.key));
+    // Keys that the lock does not rest on may run out.
+    let own = lock_values.filter(|span| is_own_name(&span.key) || !has_own_name);
     let is_lost = |span: &&&ValueSpan| {
         span.end == SpanEnd::RanOut
             && (hold.begin_ns..hold.end_ns).contains(&span.until_ns)
             && !own.clone().any(|other| other.exists_at(span.until_ns))
     };
     let until_ns = own.clone().find(is_lost)?.until_ns;
-    let told = |event: &Event| {
+    let is_loss_report = |event: &Event| {
         matches!(event.what, EventKind::Lost { op, .. } if op == hold.op) && event.at_ns <= until_ns
     };
-    let is_told = history.events.iter().any(told);
+    let is_reported = history.events.iter().any(is_loss_report);
     let is_excused = is_disturbed(timeline, hold, until_ns)
         || is_delayed(history, hold.worker, (hold.acquire_ns, until_ns));
-    (!is_told && !is_excused).then_some(until_ns)
+    (!is_reported && !is_excused).then_some(until_ns)
 }
 
 fn is_own_name(key: &KeyName) -> bool {
     matches!(key, KeyName::Lock(_))
 }
 
-/// True if this worker waited for a processor between these times. It is told when it is over.
-fn is_delayed(history: &History, of: usize, (from_ns, until_ns): (u64, u64)) -> bool {
+/// Returns `true` if `waiter` waited for a CPU at some time in this span. The event is recorded at the end of the wait.
+fn is_delayed(history: &History, waiter: usize, (from_ns, until_ns): (u64, u64)) -> bool {
     history.events.iter().any(|event| match event.what {
         EventKind::WorkerDelayed {
             worker, since_ns, ..
-        } => worker == of && since_ns < until_ns && event.at_ns > from_ns,
+        } => worker == waiter && since_ns < until_ns && event.at_ns > from_ns,
         _ => false,
     })
 }
 
-/// True if a fault was on since this client asked for the lock, or the harness, the client or a server stood still. Any fault
-/// counts: one of another client's connection may be on the client's own, where they share it.
+/// Returns `true` if a fault was active, or the harness, the client or a server was stalled, at some time from the
+/// request for the lock to `until_ns`. Any fault counts, because clients may share a connection.
 pub(in crate::check) fn is_disturbed(timeline: &Timeline<'_>, hold: &Hold, until_ns: u64) -> bool {
-    // It is told when it is over.
-    let stood =
-        |from_ns: u64, ended_at_ns: u64| from_ns <= until_ns && ended_at_ns >= hold.acquire_ns;
-    let stood_still = |event: &Event| match event.what {
-        EventKind::HarnessStalled { late_ms } => {
-            stood(event.at_ns.saturating_sub(ms(late_ms)), event.at_ns)
-        }
-        EventKind::NodeStalled { since_ns, .. } => stood(since_ns, event.at_ns),
-        EventKind::WorkerStalled {
-            worker, since_ns, ..
-        } => worker == hold.worker && stood(since_ns, event.at_ns),
-        _ => false,
+    let is_stall = |event: &Event| {
+        let harness = HarnessStall::from_event(event)
+            .is_some_and(|it| it.from_ns <= until_ns && it.until_ns >= hold.acquire_ns);
+        harness
+            || Stall::from_event(event)
+                .is_some_and(|it| it.touches(hold.worker, (hold.acquire_ns, until_ns)))
     };
     let mut faults = timeline.faults().iter();
     faults.any(|fault| fault.touches(hold.acquire_ns, until_ns))
-        || timeline.history().events.iter().any(stood_still)
+        || timeline.history().events.iter().any(is_stall)
 }
 
-/// When this holder asked for an extension, if that was a tenth of a lease or more before its lease was over, was answered
-/// after that or never, and no command of it reached a server meanwhile. What a fault or the machine may have kept back
-/// is not counted.
+/// Returns when this holder requested an extension that came too late because of the lock, or `None` if there was none.
+///
+/// The request came early enough before the end of the lease, was not answered before the end, and no renewal reached a
+/// server in between. It does not count if a fault or the machine may have held it back.
 pub(in crate::check) fn late_extension_ns(
     timeline: &Timeline<'_>,
     spans: &[ValueSpan],
@@ -82,21 +81,22 @@ pub(in crate::check) fn late_extension_ns(
 ) -> Option<u64> {
     let ended_at_ns = hold.possible_leases.last()?.until_ns;
     let events = &timeline.history().events;
-    let asks = |event: &&Event| matches!(event.what, EventKind::Extend { op, .. } if op == hold.op);
-    let mut asked = events.iter().filter(asks).map(|event| event.at_ns);
-    let requested_at_ns = asked.rfind(|requested_at_ns| *requested_at_ns < ended_at_ns)?;
-    let meanwhile = |at_ns: u64| (requested_at_ns..ended_at_ns).contains(&at_ns);
-    let excuses = |event: &Event| match event.what {
+    let is_request =
+        |event: &&Event| matches!(event.what, EventKind::Extend { op, .. } if op == hold.op);
+    let mut requests = events.iter().filter(is_request).map(|event| event.at_ns);
+    let requested_at_ns = requests.rfind(|requested_at_ns| *requested_at_ns < ended_at_ns)?;
+    let is_in_time = |at_ns: u64| (requested_at_ns..ended_at_ns).contains(&at_ns);
+    let is_answer_in_time = |event: &Event| match event.what {
         EventKind::ExtendGranted { op, .. }
         | EventKind::ExtendRefused { op, .. }
-        | EventKind::ExtendFailed { op, .. } => op == hold.op && meanwhile(event.at_ns),
+        | EventKind::ExtendFailed { op, .. } => op == hold.op && is_in_time(event.at_ns),
         _ => false,
     };
     let own = spans.iter().filter(|span| span.is_of(hold.worker, hold.op));
     let mut renewals = own.flat_map(|span| &span.renewals);
-    let is_excused = ended_at_ns - requested_at_ns < hold.ttl_ns / 10
-        || renewals.any(|renewal| meanwhile(renewal.at_ns))
-        || events.iter().any(excuses)
+    let is_excused = ended_at_ns - requested_at_ns < NOTABLE_DELAY.part_of(hold.ttl_ns)
+        || renewals.any(|renewal| is_in_time(renewal.at_ns))
+        || events.iter().any(is_answer_in_time)
         || is_delayed(
             timeline.history(),
             hold.worker,

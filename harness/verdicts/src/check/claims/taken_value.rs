@@ -1,4 +1,4 @@
-//! Values that a command of another client took away, or kept alive.
+//! Values that a command of another client removed, replaced or prolonged.
 
 use picklock_scenarios::Phase;
 
@@ -7,32 +7,33 @@ use crate::key_history::{KeyUpdate, may_be_lock_value};
 
 use crate::check::finding::Taking;
 
-/// A value of a lock that an attempt had written, and that another client's command changed.
+/// A lock value that an attempt had written, and that another client's command changed.
 #[derive(Debug, Clone)]
 pub(in crate::check) struct TakenValue {
     pub(in crate::check) key: KeyName,
     /// The number of the key on its node.
     pub(in crate::check) place: usize,
-    /// Whose command it was.
+    /// The command that changed it.
     pub(in crate::check) by: KeyCommand,
-    /// Whose command had written the value: the worker, and its attempt.
+    /// The worker that had written the value, and its attempt.
     pub(in crate::check) owner: (usize, u64),
-    /// When it was written, and when that command came.
+    /// When the value was written.
     pub(in crate::check) written_ns: u64,
+    /// When the command changed it.
     pub(in crate::check) at_ns: u64,
-    /// What the command did to it.
+    /// The effect of the command.
     pub(in crate::check) how: Taking,
 }
 
 impl TakenValue {
-    /// What a change of a key took away, or kept alive. `None`: nothing, or something that no other client's
-    /// acquisition had written, or the lock was taken over by writing: that is a question of leases.
+    /// Returns the value that a change of a key took from another client's acquisition, or `None` if it took none. A
+    /// takeover of the lock by writing does not count, because it is a question of leases.
     pub(in crate::check) fn from_update(at_ns: u64, update: &KeyUpdate<'_>) -> Option<Self> {
         let command = update.command()?;
         let before = update.before.as_ref()?;
         let author = before.author?;
-        let foreign = author.worker != command.worker && author.phase == Phase::Acquire;
-        if !foreign || !may_be_lock_value(update.key, before.expiry.is_some()) {
+        let is_foreign = author.worker != command.worker && author.phase == Phase::Acquire;
+        if !is_foreign || !may_be_lock_value(update.key, before.expiry.is_some()) {
             return None;
         }
         let how = match update.now {
@@ -53,14 +54,14 @@ impl TakenValue {
         })
     }
 
-    /// True if the attempt that did that was still asking for the lock.
+    /// Returns `true` if the command belongs to an attempt that was still acquiring the lock.
     pub(in crate::check) fn is_of_acquisition(&self) -> bool {
         self.by.phase == Phase::Acquire
     }
 }
 
-/// True if both values are collections, and have an element in common: then they are of several
-/// clients (those who wait, those who read), and nobody knows whose element went away.
+/// Returns `true` if both values are collections with a common element. Such a collection belongs to several clients
+/// (waiters or readers), and it is unknown whose element went away.
 pub(in crate::check) fn shares_element(before: &str, now: &str) -> bool {
     let (Some(before), Some(now)) = (elements(before), elements(now)) else {
         return false;
@@ -69,7 +70,7 @@ pub(in crate::check) fn shares_element(before: &str, now: &str) -> bool {
     before.into_iter().any(|element| now.contains(&element))
 }
 
-/// True if the later collection has an element that the earlier one has not.
+/// Returns `true` if the later collection has an element that the earlier one does not have.
 pub(in crate::check) fn adds_element(before: &str, now: &str) -> bool {
     let (Some(before), Some(mut now)) = (elements(before), elements(now)) else {
         return false;
@@ -78,12 +79,13 @@ pub(in crate::check) fn adds_element(before: &str, now: &str) -> bool {
     now.any(|element| !before.contains(&element))
 }
 
-/// True for a collection of more than one element: perhaps of several clients, each of which may keep it alive.
+/// Returns `true` for a collection of more than one element, which may belong to several clients. Each of them may keep
+/// it alive.
 pub(in crate::check) fn is_of_several(value: &str) -> bool {
     elements(value).is_some_and(|elements| elements.count() > 1)
 }
 
-/// The names of a collection's elements. `None`: it is a string, perhaps one in JSON.
+/// Returns the names of a collection's elements, or `None` if the value is a string (possibly JSON).
 fn elements(value: &str) -> Option<impl Iterator<Item = &str>> {
     let inside = value.strip_prefix('{')?.strip_suffix('}')?;
     (!inside.starts_with('"')).then(|| {

@@ -1,4 +1,4 @@
-//! What the attempts to take a lock have written to the servers.
+//! The values that attempts to take a lock have written to the servers.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use crate::history::KeyName;
 use crate::key_history::{Expiry, Holding, KeyUpdate, NodeClocks, may_be_lock_value};
 use crate::timeline::UnderWay;
 
-/// What each attempt that is under way has written.
+/// The values that each active attempt has written.
 #[derive(Debug, Clone, Default)]
 pub(in crate::check) struct WrittenValues {
     attempts: UnderWay<Written>,
-    /// The values that are there, of whichever attempt, by place.
-    there: Vec<Option<CurrentValue>>,
+    /// The current values of all attempts, by place.
+    current: Vec<Option<CurrentValue>>,
 }
 
-/// A value of a worker.
+/// A value in a key, and the attempt that wrote it.
 #[derive(Debug, Clone)]
 struct CurrentValue {
     worker: usize,
@@ -24,33 +24,33 @@ struct CurrentValue {
     value: WrittenValue,
 }
 
-/// What one attempt has written.
+/// The values that one attempt has written.
 #[derive(Debug, Clone, Default)]
 pub(in crate::check) struct Written {
-    /// By node.
+    /// In the order of their nodes.
     values: Vec<WrittenValue>,
-    /// It took something away, too: perhaps that is how it takes the lock.
+    /// Whether it also removed a value of others, which may be the lock's way to take the lock.
     pub(in crate::check) took_away: bool,
-    /// The values are those of this earlier attempt of its client.
+    /// The earlier attempt of the same client that wrote the values, if it was not this one.
     pub(in crate::check) left_by: Option<u64>,
 }
 
-/// One value that an attempt has written.
+/// A value that an attempt has written.
 #[derive(Debug, Clone)]
 pub(in crate::check) struct WrittenValue {
     pub(in crate::check) node: usize,
     pub(in crate::check) key: KeyName,
-    /// The life that the attempt has given it last.
+    /// The last expiry that the attempt set.
     pub(in crate::check) expiry: Option<Expiry>,
-    /// That expiry was set in order to take the lock.
-    pub(in crate::check) at_first: bool,
-    /// It was set in order to extend it.
+    /// Whether the expiry was set in order to take the lock.
+    pub(in crate::check) at_acquisition: bool,
+    /// Whether the expiry was set in order to extend the lease.
     pub(in crate::check) at_extension: bool,
 }
 
 impl WrittenValues {
     pub(in crate::check) fn changed(&mut self, update: &KeyUpdate<'_>) {
-        self.note(update);
+        self.record_current(update);
         let Some(command) = update.command() else {
             return;
         };
@@ -61,34 +61,34 @@ impl WrittenValues {
         match update.now {
             None if update.before.is_some() => written.removed(update.node, update.key),
             Some(now) if is_own(now) => {
-                written.set(WrittenValue::of(update, now, Some(command.phase)));
+                written.set(WrittenValue::new(update, now, Some(command.phase)));
             }
             // The expiry of another client's value.
             _ => {}
         }
     }
 
-    fn note(&mut self, update: &KeyUpdate<'_>) {
-        if self.there.len() <= update.place {
-            self.there.resize(update.place + 1, None);
+    fn record_current(&mut self, update: &KeyUpdate<'_>) {
+        if self.current.len() <= update.place {
+            self.current.resize(update.place + 1, None);
         }
-        self.there[update.place] = update.now.and_then(|now| {
+        self.current[update.place] = update.now.and_then(|now| {
             let author = now.author?;
             Some(CurrentValue {
                 worker: author.worker,
                 op: author.op,
-                value: WrittenValue::of(update, now, None),
+                value: WrittenValue::new(update, now, None),
             })
         });
     }
 
-    /// An attempt begins.
-    pub(in crate::check) fn asked(&mut self, op: u64) {
+    /// Begins an attempt.
+    pub(in crate::check) fn begin(&mut self, op: u64) {
         self.attempts.begin(op, Written::default());
     }
 
-    /// The values of this worker that may be there, of whichever attempt: those that are not over, in
-    /// keys that are not another lock's own. `None`: there is none.
+    /// Returns the values of this worker, from any attempt, that have not expired and are not in another lock's own
+    /// key. Returns `None` if there are none.
     pub(in crate::check) fn kept(
         &self,
         worker: usize,
@@ -97,50 +97,50 @@ impl WrittenValues {
         clocks: &NodeClocks,
     ) -> Option<Written> {
         let mut kept = Written::default();
-        for current_values in self.there.iter().flatten() {
-            let value = &current_values.value;
+        for current in self.current.iter().flatten() {
+            let value = &current.value;
             let ended_at_ns = |expiry| clocks.ended_at_ns(value.node, expiry);
             let lives = (value.expiry).is_none_or(|expiry| ended_at_ns(expiry) > at_ns);
-            let of_another = matches!(value.key, KeyName::Lock(other) if other != lock);
-            if current_values.worker == worker && lives && !of_another {
-                kept.left_by = Some(current_values.op);
+            let is_of_another = matches!(value.key, KeyName::Lock(other) if other != lock);
+            if current.worker == worker && lives && !is_of_another {
+                kept.left_by = Some(current.op);
                 kept.set(value.clone());
             }
         }
         (!kept.is_empty()).then_some(kept)
     }
 
-    /// The expiries that the extensions of this attempt have given its lock since the last call, in milliseconds: on
-    /// each node the shortest, because a lock may write other keys beside its own.
+    /// Returns the shortest expiry on each node that extensions of this attempt have set since the last call, in
+    /// milliseconds. Longer ones may belong to other keys.
     pub(in crate::check) fn extended_ms(&mut self, op: u64) -> Vec<(usize, i64)> {
-        let mut given: Vec<(usize, i64)> = Vec::new();
+        let mut shortest: Vec<(usize, i64)> = Vec::new();
         let written = self.attempts.get_mut(op);
         for value in written.map_or(&mut [][..], |written| &mut written.values) {
-            let extended = std::mem::take(&mut value.at_extension);
-            let Some(expiry) = value.expiry.filter(|_| extended) else {
+            let is_extended = std::mem::take(&mut value.at_extension);
+            let Some(expiry) = value.expiry.filter(|_| is_extended) else {
                 continue;
             };
-            match given.last_mut().filter(|(node, _)| *node == value.node) {
-                Some((_, least_ms)) => *least_ms = expiry.ttl_ms.min(*least_ms),
-                None => given.push((value.node, expiry.ttl_ms)),
+            match shortest.last_mut().filter(|(node, _)| *node == value.node) {
+                Some((_, shortest_ms)) => *shortest_ms = expiry.ttl_ms.min(*shortest_ms),
+                None => shortest.push((value.node, expiry.ttl_ms)),
             }
         }
-        given
+        shortest
     }
 
-    /// What an attempt has written so far.
-    pub(in crate::check) fn of(&self, op: u64) -> Written {
+    /// Returns what an attempt has written so far.
+    pub(in crate::check) fn by_attempt(&self, op: u64) -> Written {
         self.attempts.get(op).cloned().unwrap_or_default()
     }
 
-    /// The attempt is over.
+    /// Ends an attempt.
     pub(in crate::check) fn forget(&mut self, op: u64) {
         self.attempts.end(op);
     }
 }
 
 impl Written {
-    /// True if it has changed nothing, or only the expiry of what others had written.
+    /// Returns `true` if the attempt has changed nothing except the expiry of other clients' values.
     pub(in crate::check) fn is_empty(&self) -> bool {
         self.values.is_empty() && !self.took_away
     }
@@ -167,33 +167,33 @@ impl Written {
         }
     }
 
-    /// On how many nodes it has written this key as a lock's.
-    pub(in crate::check) fn nodes_of(&self, key: &KeyName) -> usize {
+    /// Returns the number of nodes on which the attempt has written this key as a lock value.
+    pub(in crate::check) fn node_count(&self, key: &KeyName) -> usize {
         self.lock_values().filter(|value| value.key == *key).count()
     }
 
-    /// The values that are a lock's: they expire, or have its name.
+    /// Returns the lock values: those that expire, or have a lock's name.
     pub(in crate::check) fn lock_values(&self) -> impl Iterator<Item = &WrittenValue> {
-        self.values.iter().filter(|value| value.is_of_a_lock())
+        self.values.iter().filter(|value| value.is_lock_value())
     }
 
-    /// True if it has written something, and nothing that is certainly a lock.
-    pub(in crate::check) fn is_beside_the_lock(&self) -> bool {
+    /// Returns `true` if the attempt has written values, but no lock value.
+    pub(in crate::check) fn has_no_lock_value(&self) -> bool {
         !self.values.is_empty() && self.lock_values().next().is_none()
     }
 
-    /// The values of a lock, node by node.
+    /// Returns the values of each node that has a lock value.
     pub(in crate::check) fn by_node(&self) -> impl Iterator<Item = &[WrittenValue]> {
         let nodes = self.values.chunk_by(|one, other| one.node == other.node);
-        nodes.filter(|here| here.iter().any(WrittenValue::is_of_a_lock))
+        nodes.filter(|on_node| on_node.iter().any(WrittenValue::is_lock_value))
     }
 
-    /// When what was written on each node is over, the latest first. A lock may write other keys beside
-    /// its own: the one that lives longest counts.
+    /// Returns when the lock values on each node expire, the latest first. A lock may write other keys besides its own;
+    /// the value that lives longest counts.
     pub(in crate::check) fn ended_at_ns(&self) -> Vec<u64> {
-        let longest = |here: &[WrittenValue]| {
-            let of_lock = here.iter().filter(|value| value.is_of_a_lock());
-            of_lock.map(WrittenValue::ended_at_ns).max()
+        let longest = |on_node: &[WrittenValue]| {
+            let lock_values = on_node.iter().filter(|value| value.is_lock_value());
+            lock_values.map(WrittenValue::ended_at_ns).max()
         };
         let mut ended_at_ns: Vec<u64> = self.by_node().filter_map(longest).collect();
         ended_at_ns.sort_unstable_by(|one, other| other.cmp(one));
@@ -202,45 +202,45 @@ impl Written {
 }
 
 impl WrittenValue {
-    /// What stands in this key now, and for what its expiry was set.
-    fn of(update: &KeyUpdate<'_>, now: &Holding<'_>, phase: Option<Phase>) -> Self {
+    /// Creates the value that the key has now. `phase` is the phase of the command that set its expiry.
+    fn new(update: &KeyUpdate<'_>, now: &Holding<'_>, phase: Option<Phase>) -> Self {
         WrittenValue {
             node: update.node,
             key: update.key.clone(),
             expiry: now.expiry,
-            at_first: phase == Some(Phase::Acquire),
+            at_acquisition: phase == Some(Phase::Acquire),
             at_extension: phase == Some(Phase::Extend),
         }
     }
 
-    /// True if it expires, or has the lock's name.
-    pub(in crate::check) fn is_of_a_lock(&self) -> bool {
+    /// Returns `true` if the value expires, or its key has the name of a lock.
+    pub(in crate::check) fn is_lock_value(&self) -> bool {
         may_be_lock_value(&self.key, self.expiry.is_some())
     }
 
-    /// When it is over, by what was written.
+    /// Returns when the written expiry ends.
     fn ended_at_ns(&self) -> u64 {
         self.expiry.map_or(u64::MAX, Expiry::ended_at_ns)
     }
 }
 
-/// Which lock used each key of each node first, and in which attempt.
+/// The lock and the attempt that used each key of each node first.
 #[derive(Debug, Clone, Default)]
 pub(in crate::check) struct KeyUsers {
     users: BTreeMap<(usize, KeyName), (u32, u64)>,
 }
 
-/// One key that two locks use.
+/// A key that two locks use.
 #[derive(Debug, Clone)]
 pub(in crate::check) struct SharedKey {
     pub(in crate::check) key: KeyName,
-    /// The lock that used it first, and in which attempt.
+    /// The lock that used it first, and its attempt.
     pub(in crate::check) first: (u32, u64),
 }
 
 impl KeyUsers {
-    /// A lock was granted in an attempt that wrote this. A key that another lock uses, too, if there is
-    /// none on its node that tells the two locks apart: all locks may write the key of a heartbeat.
+    /// Records a grant of a lock and the values that its attempt wrote. Returns a key that another lock uses too,
+    /// unless the attempt also wrote a key that only this lock uses: all locks may share, for example, a heartbeat key.
     pub(in crate::check) fn granted(
         &mut self,
         lock: u32,
@@ -269,15 +269,15 @@ impl KeyUsers {
 mod tests {
     use super::*;
 
-    /// A key beside the lock, on two nodes, stays for ever on one of them: there it is no lock's.
+    /// Another key of the lock exists on two nodes. On the node where it never expires, it is not a lock value.
     #[test]
-    fn key_that_stays_for_ever_beside_the_lock_is_not_counted() {
-        let key = KeyName::Other("beside".into());
+    fn other_key_without_expiry_is_not_counted() {
+        let key = KeyName::Other("other".into());
         let value = |node, ttl_ms: Option<i64>| WrittenValue {
             node,
             key: key.clone(),
             expiry: ttl_ms.map(|ttl_ms| Expiry { set_ns: 0, ttl_ms }),
-            at_first: true,
+            at_acquisition: true,
             at_extension: false,
         };
         let on_nodes = |last| {
@@ -286,7 +286,7 @@ mod tests {
                 values,
                 ..Written::default()
             };
-            written.nodes_of(&key)
+            written.node_count(&key)
         };
         assert_eq!(on_nodes(None), 1);
         assert_eq!(on_nodes(Some(1_002)), 2);

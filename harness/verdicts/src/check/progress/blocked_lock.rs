@@ -1,10 +1,9 @@
-//! Why nobody got a lock that was free, from the key history of its keys.
+//! Why no client got a lock that should have been free, from the key history of its keys.
 //!
-//! When the wait had lasted for too long, values stood in the lock's keys. The cause is why those
-//! stood without which a client could have had as many nodes as it needs. If enough nodes were free
-//! then, those count that stood last during the wait. If they show no cause, what the attempts of that
-//! time did shows it: one had a quorum and was not granted, each had a part of one, or the client that
-//! waited slept while the lock was free.
+//! When the wait had become too long, values in the lock's keys blocked it. The cause is the reason for those values
+//! without which a client could have reached a quorum. If enough nodes were free at that time, the last values that
+//! blocked a quorum during the wait count. If they show no cause, the attempts during the wait may: one had a quorum
+//! and was not granted, each had a part of the nodes, or the waiting client slept while the lock was free.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,40 +16,39 @@ use crate::timeline::{FaultSpan, is_rounded_up, ms};
 use crate::check::finding::Starvation;
 use crate::check::verdict::Cause;
 
-/// At how many ends of values the wait is looked at, the last ones: many small values of no consequence
-/// must not make it long.
-const MAX_INJECTION_POINTS: usize = 200;
+/// Maximum number of ends of values, counted from the last one, at which the wait is examined. It bounds the cost of
+/// many irrelevant values.
+const MAX_EXAMINED_ENDS: usize = 200;
 
 /// An attempt to take a lock.
 #[derive(Debug, Clone, Copy, Default)]
-struct Asked {
+struct AttemptTimes {
     worker: usize,
     lock: u32,
     ttl_ns: u64,
-    /// It ended without a certain answer.
+    /// Whether it ended without a definite answer.
     in_doubt: bool,
-    /// When it was refused, or given up.
     refused_ns: Option<u64>,
-    /// When its grant arrived.
     granted_ns: Option<u64>,
-    /// When it was told to release.
+    /// When its release was requested.
     released_ns: Option<u64>,
-    /// When that was answered, whatever the answer says of its success.
+    /// When the release was answered, with whatever result.
     answered_ns: Option<u64>,
-    /// When its client ended, if it had not been told to release before.
+    /// When its client died, if no release had been requested before.
     ended_ns: Option<u64>,
 }
 
-/// What a starvation is explained from.
+/// A starvation and the evidence that explains it.
 pub(in crate::check) struct BlockedLock<'a> {
     history: &'a History,
     faults: &'a [FaultSpan<'a>],
     starvation: Starvation,
-    asked: HashMap<u64, Asked>,
+    attempts: HashMap<u64, AttemptTimes>,
     /// The values that the lock may rest on.
-    claims: Vec<&'a ValueSpan>,
-    /// How many nodes the lock uses, and how many of them a grant needs.
+    values: Vec<&'a ValueSpan>,
+    /// Number of nodes that the lock uses.
     nodes: usize,
+    /// Number of nodes that a grant needs.
     quorum: usize,
 }
 
@@ -61,10 +59,10 @@ impl<'a> BlockedLock<'a> {
         key_history: &'a KeyHistory,
         starvation: Starvation,
     ) -> Self {
-        let asked = asked(history);
-        let lock_of = |op| asked.get(&op).map(|attempt: &Asked| attempt.lock);
+        let attempts = attempt_times(history);
+        let lock_of = |op| attempts.get(&op).map(|attempt: &AttemptTimes| attempt.lock);
         let keys = key_history.keys_of(starvation.key, lock_of);
-        let claims = (key_history.spans.iter())
+        let values = (key_history.spans.iter())
             .filter(|span| keys.contains(&span.key) && span.may_be_lock_value())
             .collect();
         let header = &history.header;
@@ -76,49 +74,49 @@ impl<'a> BlockedLock<'a> {
             history,
             faults,
             starvation,
-            asked,
-            claims,
+            attempts,
+            values,
             nodes,
             quorum,
         }
     }
 
-    /// Why nobody got the lock.
+    /// Returns why no client got the lock.
     pub(in crate::check) fn cause(&self) -> Cause {
-        let blocked = self
-            .injection_points()
-            .find_map(|at_ns| self.blocking(at_ns));
+        let blocked = (self.examined_times()).find_map(|at_ns| self.cause_at(at_ns));
         match blocked {
             Some(cause) if cause != Cause::Undetermined => cause,
             _ if self.waited_for_all() => Cause::WaitsForEveryNode,
             _ if self.is_split() => Cause::SplitVote,
-            // What stood there first went, and it was free when the wait had lasted for too long.
-            _ if self.blocking(self.starvation.until_ns).is_none() && self.sleep().is_some() => {
+            // The values that blocked the lock first were gone when the wait had become too long.
+            _ if self.cause_at(self.starvation.until_ns).is_none() && self.sleep().is_some() => {
                 Cause::LostWakeUp
             }
             _ => Cause::Undetermined,
         }
     }
 
-    /// The values that kept the client out when it had waited for too long; if there were none then, those that did so
-    /// last. Where several have a part of the nodes each, or nothing else stood, they are those of attempts under way.
-    pub(in crate::check) fn current_values(&self) -> Vec<&'a ValueSpan> {
-        let is_left = |at_ns: &u64| self.blocking(*at_ns).is_some();
-        let left_ns = self.injection_points().find(is_left);
-        let left_ns = left_ns.filter(|_| self.cause() != Cause::SplitVote);
-        let is_left = |span: &&ValueSpan| left_ns.is_none_or(|at_ns| !self.is_try(span, at_ns));
-        let at_ns = left_ns.or_else(|| self.taken_last_ns());
-        let current_values = at_ns
-            .into_iter()
-            .flat_map(|at_ns| self.current_values_at(at_ns));
-        current_values.filter(is_left).collect()
+    /// Returns the values that blocked the lock when the wait had become too long or, if there were none then, the last
+    /// ones that did. If several attempts had a part of the nodes each, or no other value blocked the lock, they are
+    /// the values of active attempts.
+    pub(in crate::check) fn blocking_values(&self) -> Vec<&'a ValueSpan> {
+        let blocked_ns = (self.examined_times())
+            .find(|at_ns| self.cause_at(*at_ns).is_some())
+            .filter(|_| self.cause() != Cause::SplitVote);
+        let is_blocking = |span: &&ValueSpan| {
+            blocked_ns.is_none_or(|at_ns| !self.is_of_active_attempt(span, at_ns))
+        };
+        match blocked_ns.or_else(|| self.last_taken_ns()) {
+            Some(at_ns) => self.values_at(at_ns).filter(is_blocking).collect(),
+            None => Vec::new(),
+        }
     }
 
-    /// True if it was written by an attempt that was under way at this time, and runs out. That keeps others out as well;
-    /// but who waits like them gives way, or gets the lock, once what was left there is gone.
-    fn is_try(&self, span: &ValueSpan, at_ns: u64) -> bool {
+    /// Returns `true` if the value expires, and the attempt that wrote it was active at this time. Such a value blocks
+    /// others too, but its client gives way, or gets the lock, once the values left behind are gone.
+    fn is_of_active_attempt(&self, span: &ValueSpan, at_ns: u64) -> bool {
         let author = span.author.as_ref();
-        let attempt = author.and_then(|author| self.asked.get(&author.op));
+        let attempt = author.and_then(|author| self.attempts.get(&author.op));
         attempt.is_some_and(|attempt| {
             let ended_at_ns = [attempt.granted_ns, attempt.refused_ns, attempt.ended_ns];
             let is_over = ended_at_ns.into_iter().flatten().any(|ns| ns < at_ns);
@@ -126,20 +124,17 @@ impl<'a> BlockedLock<'a> {
         })
     }
 
-    /// When the values that stood, those of attempts under way among them, last left nobody else a quorum.
-    fn taken_last_ns(&self) -> Option<u64> {
-        self.injection_points().find(|at_ns| {
-            let nodes: HashSet<usize> = self
-                .current_values_at(*at_ns)
-                .map(|span| span.node)
-                .collect();
+    /// Returns the last time at which the values, including those of active attempts, left no other client a quorum.
+    fn last_taken_ns(&self) -> Option<u64> {
+        self.examined_times().find(|at_ns| {
+            let nodes: HashSet<usize> = self.values_at(*at_ns).map(|span| span.node).collect();
             self.nodes.saturating_sub(nodes.len()) < self.quorum
         })
     }
 
-    /// Why a value keeps others out.
-    pub(in crate::check) fn why(&self, span: &ValueSpan) -> Cause {
-        self.of_value(span, self.starvation.until_ns)
+    /// Returns why a value blocks the lock.
+    pub(in crate::check) fn cause_of_value(&self, span: &ValueSpan) -> Cause {
+        self.cause_of_value_at(span, self.starvation.until_ns)
     }
 
     /// When the wait had lasted for too long, and before that the last moments of the values that went. What
@@ -164,69 +159,86 @@ impl<'a> BlockedLock<'a> {
             .filter(|span| !self.is_try(span, at_ns))
             .map(|span| (span.node, self.of_value(span, at_ns)))
             .collect();
-        let without = |cause: Option<Cause>| {
-            let left = blocks.iter().filter(|(_, why)| Some(*why) != cause);
-            let blocked: HashSet<usize> = left.map(|(node, _)| *node).collect();
-            self.nodes.saturating_sub(blocked.len()) >= self.quorum
-        };
-        if without(None) {
-            return None;
-        }
-        let mut causes = blocks.iter().map(|(_, why)| *why);
-        let why = causes.find(|why| without(Some(*why)));
-        Some(why.unwrap_or(Cause::Undetermined))
+        ends.sort_unstable_by(|one, other| other.cmp(one));
+        std::iter::once(self.starvation.until_ns).chain(ends.into_iter().take(MAX_EXAMINED_ENDS))
     }
 
-    /// Why a value that stands in a key of this lock keeps others out.
-    fn of_value(&self, span: &ValueSpan, at_ns: u64) -> Cause {
+    fn values_at(&self, at_ns: u64) -> impl Iterator<Item = &'a ValueSpan> {
+        let values = self.values.iter().copied();
+        values.filter(move |span| span.stands_at(at_ns))
+    }
+
+    /// Returns why the free nodes were not a quorum at this time, or `None` if they were.
+    fn cause_at(&self, at_ns: u64) -> Option<Cause> {
+        let blocking: Vec<(usize, Cause)> = (self.values_at(at_ns))
+            .filter(|span| !self.is_of_active_attempt(span, at_ns))
+            .map(|span| (span.node, self.cause_of_value_at(span, at_ns)))
+            .collect();
+        let is_free_without = |removed: Option<Cause>| {
+            let remaining = blocking.iter().filter(|(_, cause)| Some(*cause) != removed);
+            let blocked: HashSet<usize> = remaining.map(|(node, _)| *node).collect();
+            self.nodes.saturating_sub(blocked.len()) >= self.quorum
+        };
+        if is_free_without(None) {
+            return None;
+        }
+        let mut causes = blocking.iter().map(|(_, cause)| *cause);
+        let decisive = causes.find(|cause| is_free_without(Some(*cause)));
+        Some(decisive.unwrap_or(Cause::Undetermined))
+    }
+
+    /// Returns why a value that exists at this time blocks the lock.
+    fn cause_of_value_at(&self, span: &ValueSpan, at_ns: u64) -> Cause {
         let Some(expiry) = span.expiry else {
             return Cause::NoTtl;
         };
         let author = span.author.as_ref();
-        let Some(owner) = author.and_then(|author| self.asked.get(&author.op)) else {
+        let Some(owner) = author.and_then(|author| self.attempts.get(&author.op)) else {
             return Cause::Undetermined;
         };
-        let stands_at_last = at_ns >= self.starvation.until_ns;
-        let renewed = stands_at_last || span.is_renewed();
-        // One that went has left the lock free, however long it was written for.
-        let is_longer = || {
+        let exists_at_end = at_ns >= self.starvation.until_ns;
+        let is_renewed = exists_at_end || span.is_renewed();
+        // A value that is gone has left the lock free, however long its written expiry was.
+        let is_too_long = || {
             let written_ns = expiry.ttl_ns().max(owner.ttl_ns);
-            stands_at_last && !is_rounded_up(written_ns, owner.ttl_ns)
+            exists_at_end && !is_rounded_up(written_ns, owner.ttl_ns)
         };
         match owner {
             owner if owner.lock != self.starvation.key => Cause::SharedKey,
             _ if is_kept_by_others(span, at_ns) => Cause::ForeignRenewal,
-            // What that attempt left should have expired long ago, so something keeps renewing it.
-            owner if owner.in_doubt && renewed && !took_back(span) => Cause::AmbiguousAcquire,
+            // The value of that attempt should have expired long ago, so something keeps renewing it.
+            owner if owner.in_doubt && is_renewed && !took_back(span) => Cause::AmbiguousAcquire,
             owner if self.renewed_after(span, owner.refused_ns) => Cause::AmbiguousAcquire,
             owner if self.renewed_after(span, owner.released_ns) => Cause::RenewedAfterRelease,
             owner if self.renewed_after(span, owner.ended_ns) => Cause::RenewedAfterEnd,
             owner if outlasted(span, owner.answered_ns) => Cause::FalseRelease,
-            _ if span.renewals.is_empty() && is_longer() => Cause::WrongExpiry,
+            _ if span.renewals.is_empty() && is_too_long() => Cause::WrongExpiry,
             _ => Cause::Undetermined,
         }
     }
 
-    /// True if the worker that wrote the value prolonged it after it had been told to release it, or was refused. What a
-    /// later grant of its own rests on as well is prolonged by no renewal, nor by a release that counts.
+    /// Returns `true` if the worker that wrote the value prolonged it after `ended_at_ns`. Commands of a later grant
+    /// that rests on the same value do not count, and neither do commands of a release.
     fn renewed_after(&self, span: &ValueSpan, ended_at_ns: Option<u64>) -> bool {
-        let Some(author) = &span.author else {
+        let (Some(author), Some(ended_at_ns)) = (&span.author, ended_at_ns) else {
             return false;
         };
-        let granted = |op| {
-            let attempt: Option<&Asked> = self.asked.get(op);
+        let is_granted = |op: &u64| {
+            let attempt = self.attempts.get(op);
             attempt.is_some_and(|attempt| attempt.granted_ns.is_some())
         };
-        let mut own = (span.renewals.iter()).filter(|renewal| {
-            let is_taken_up = renewal.by.op != author.op && granted(&renewal.by.op);
-            let is_release = renewal.by.phase == Phase::Release;
-            let is_renewal = renewal.prolongs() && !is_taken_up && !is_release;
-            renewal.by.worker == author.worker && is_renewal
-        });
-        ended_at_ns.is_some_and(|ended_at_ns| own.any(|renewal| renewal.at_ns > ended_at_ns))
+        span.renewals.iter().any(|renewal| {
+            let is_of_later_grant = renewal.by.op != author.op && is_granted(&renewal.by.op);
+            renewal.by.worker == author.worker
+                && renewal.at_ns > ended_at_ns
+                && renewal.prolongs()
+                && !is_of_later_grant
+                && renewal.by.phase != Phase::Release
+        })
     }
 
-    /// The client that waited slept meanwhile, from when to when: it sent nothing that could take a lock.
+    /// Returns the span in which the waiting client slept, if it sent no command that could take a lock during the
+    /// whole starvation.
     pub(in crate::check) fn sleep(&self) -> Option<(u64, u64)> {
         let wait = &self.starvation;
         let client = wait.worker.unwrap_or(self.history.header.workers);
@@ -244,13 +256,14 @@ impl<'a> BlockedLock<'a> {
         })
     }
 
-    /// True if an attempt of that time had a quorum, was not granted, and a fault kept other nodes away.
+    /// Returns `true` if an attempt during the wait had a quorum but was not granted, while a fault kept other nodes
+    /// away.
     fn waited_for_all(&self) -> bool {
         if self.nodes < 2 {
             return false;
         }
         let (from_ns, until_ns) = (self.starvation.from_ns, self.starvation.until_ns);
-        let stood = |span: &&ValueSpan| {
+        let is_acquired = |span: &&ValueSpan| {
             let acquires = span.phase() == Some(Phase::Acquire);
             acquires && span.from_ns < until_ns && span.until_ns > from_ns
         };
@@ -268,23 +281,25 @@ impl<'a> BlockedLock<'a> {
         })
     }
 
-    /// True if several attempts had a part of the nodes when the wait had lasted for too long, or less than a lease
-    /// before, and none had enough. Who lost its part earlier had the time to try again.
+    /// Returns `true` if several attempts had a part of the nodes when the wait had become too long, or less than a
+    /// lease before, and none had a quorum. A client that lost its part earlier had the time to try again.
     fn is_split(&self) -> bool {
-        let mut attempts = self.asked.values();
-        let mut is_late = |at_ns: u64| {
-            attempts.any(|attempt| at_ns.saturating_add(attempt.ttl_ns) >= self.starvation.until_ns)
+        let is_late = |at_ns: &u64| {
+            let mut ttls = self.attempts.values().map(|attempt| attempt.ttl_ns);
+            ttls.any(|ttl_ns| at_ns.saturating_add(ttl_ns) >= self.starvation.until_ns)
         };
-        let Some(at_ns) = self.taken_last_ns().filter(|at_ns| is_late(*at_ns)) else {
+        let Some(at_ns) = self.last_taken_ns().filter(is_late) else {
             return false;
         };
-        let taken = nodes_of_each(self.current_values_at(at_ns));
+        let taken = nodes_by_attempt(self.values_at(at_ns));
         taken.len() > 1 && taken.values().all(|nodes| nodes.len() < self.quorum)
     }
 }
 
-/// The nodes on which each attempt has written some of these values.
-fn nodes_of_each<'a>(spans: impl Iterator<Item = &'a ValueSpan>) -> HashMap<u64, HashSet<usize>> {
+/// Returns the nodes on which each attempt has written some of these values.
+fn nodes_by_attempt<'a>(
+    spans: impl Iterator<Item = &'a ValueSpan>,
+) -> HashMap<u64, HashSet<usize>> {
     let mut nodes: HashMap<u64, HashSet<usize>> = HashMap::new();
     for span in spans {
         if let Some(author) = &span.author {
@@ -294,39 +309,42 @@ fn nodes_of_each<'a>(spans: impl Iterator<Item = &'a ValueSpan>) -> HashMap<u64,
     nodes
 }
 
-/// True if the value would have been over by then, had not other workers than the one that wrote it
-/// prolonged it: their renewals alone have kept it alive, or it would not have lasted without them.
+/// Returns `true` if the value would have expired by `at_ns` without the renewals of workers that did not write it, or
+/// if those renewals alone have kept it alive.
 fn is_kept_by_others(span: &ValueSpan, at_ns: u64) -> bool {
-    // What gives a value its first expiry prolongs nothing.
-    let given = span.renewals.iter().take_while(|it| it.due_ns == u64::MAX);
-    let renewals = &span.renewals[given.count()..];
+    // A command that gives a value its first expiry prolongs nothing.
+    let first_expiries = span.renewals.iter().take_while(|it| it.due_ns == u64::MAX);
+    let renewals = &span.renewals[first_expiries.count()..];
     let (Some(first), Some(author)) = (renewals.first(), &span.author) else {
         return false;
     };
-    // How long it would have lived with these renewals only.
-    let lived = |foreign: bool| {
-        let some = renewals.iter();
-        let some = some.filter(|renewal| (renewal.by.worker != author.worker) == foreign);
-        some.fold(first.due_ns, |due_ns, renewal| {
-            match renewal.at_ns <= due_ns {
-                true => due_ns.max(renewal.until_ns()),
-                false => due_ns,
-            }
-        })
+    // Returns when the value would have expired with only the foreign renewals, or with only the others.
+    let expires_with = |is_foreign: bool| {
+        (renewals.iter())
+            .filter(|renewal| (renewal.by.worker != author.worker) == is_foreign)
+            .fold(first.due_ns, |due_ns, renewal| {
+                if renewal.at_ns <= due_ns {
+                    due_ns.max(renewal.until_ns())
+                } else {
+                    due_ns
+                }
+            })
     };
-    let any = span.foreign_renewals().any(Renewal::prolongs);
-    any && first.due_ns <= at_ns && (lived(false) <= at_ns || lived(true) > at_ns)
+    span.foreign_renewals().any(Renewal::prolongs)
+        && first.due_ns <= at_ns
+        && (expires_with(false) <= at_ns || expires_with(true) > at_ns)
 }
 
-/// True if the value still stood when the release had been answered, and no command of its own client removed it.
+/// Returns `true` if the value still existed when the release was answered, and no command of its own client removed it
+/// later.
 fn outlasted(span: &ValueSpan, answered_ns: Option<u64>) -> bool {
     let author = span.author.as_ref().map(|author| author.worker);
     let was_under_way = matches!(&span.end, SpanEnd::Removed(by) if Some(by.worker) == author);
     answered_ns.is_some_and(|answered_ns| span.exists_at(answered_ns)) && !was_under_way
 }
 
-fn asked(history: &History) -> HashMap<u64, Asked> {
-    let mut asked: HashMap<u64, Asked> = HashMap::new();
+fn attempt_times(history: &History) -> HashMap<u64, AttemptTimes> {
+    let mut attempts: HashMap<u64, AttemptTimes> = HashMap::new();
     for event in &history.events {
         match event.what {
             EventKind::Acquire {
@@ -336,23 +354,23 @@ fn asked(history: &History) -> HashMap<u64, Asked> {
                 ttl_ms,
                 ..
             } => {
-                let attempt = Asked {
+                let attempt = AttemptTimes {
                     worker,
                     lock: key,
                     ttl_ns: ms(ttl_ms),
-                    ..Asked::default()
+                    ..AttemptTimes::default()
                 };
-                asked.insert(op, attempt);
+                attempts.insert(op, attempt);
             }
             EventKind::WorkerDown { worker, .. } => {
-                let own = asked.values_mut().filter(|it| it.worker == worker);
+                let own = attempts.values_mut().filter(|it| it.worker == worker);
                 for attempt in own.filter(|attempt| attempt.released_ns.is_none()) {
                     attempt.ended_ns.get_or_insert(event.at_ns);
                 }
             }
             _ => {
-                let attempt = event.what.attempt();
-                let Some(attempt) = attempt.and_then(|(_, op)| asked.get_mut(&op)) else {
+                let id = event.what.attempt();
+                let Some(attempt) = id.and_then(|(_, op)| attempts.get_mut(&op)) else {
                     continue;
                 };
                 let at_ns = Some(event.at_ns);
@@ -369,10 +387,10 @@ fn asked(history: &History) -> HashMap<u64, Asked> {
             }
         }
     }
-    asked
+    attempts
 }
 
-/// True if the attempt that wrote the value removed it while it was still under way: it left nothing.
+/// Returns `true` if the attempt that wrote the value removed it while it was still active, and so left nothing.
 fn took_back(span: &ValueSpan) -> bool {
     matches!(&span.end, SpanEnd::Removed(by) if by.phase == Phase::Acquire && span.is_of(by.worker, by.op))
 }

@@ -1,37 +1,35 @@
-//! Locks that a dead client's value keeps from everybody, because other clients' commands prolong it.
+//! Locks that are blocked by a dead client's value, because other clients' commands prolong it.
 //!
-//! What a dead client has left runs out when its life is over that it had when the client died. If it
-//! stands longer, because another worker's command has given it a new life, it is nobody's: its owner is
-//! dead, and those who prolong it did not write it. That a client holds the lock by its own account, whose
-//! value is long gone, does not change this.
+//! A dead client's value should expire when it was due at the time of the death. If another worker's command prolongs
+//! it beyond that, no client owns it: its owner is dead, and the others did not write it. It does not matter if one of
+//! them believes that it holds the lock although its own value is long gone.
 
 use picklock_scenarios::Phase;
 
 use crate::key_history::{Expiry, KeyUpdate, may_be_lock_value};
 use crate::timeline::{Attempt, Step, UnderWay};
 
-/// A value that stands in a key and was written to take a lock.
+/// A value in a key that was written to take a lock.
 #[derive(Debug, Clone, Copy)]
 struct CurrentValue {
     lock: u32,
     node: usize,
-    /// Which value it is.
     serial: u64,
-    /// Who wrote it.
+    /// The worker that wrote it.
     author: usize,
     author_died: bool,
-    /// Others have prolonged it since its author died: when it would have been over.
+    /// When it would have expired, if others have prolonged it since its author died.
     due_ns: Option<u64>,
 }
 
-/// The values that stand.
+/// The current values of the locks.
 #[derive(Debug, Default)]
 pub(in crate::check) struct KeptAlive {
     /// By the number of the key.
     current_values: Vec<Option<CurrentValue>>,
-    /// The lock of each attempt that is under way.
-    under_way: UnderWay<u32>,
-    /// Some value is kept alive: else nothing need be searched.
+    /// The lock of each active attempt.
+    locks: UnderWay<u32>,
+    /// Whether any value is kept alive. If not, no search is needed.
     any: bool,
 }
 
@@ -40,15 +38,15 @@ impl KeptAlive {
         match step {
             Step::Requested => self.under_way.begin(attempt.op, attempt.key),
             Step::Begun | Step::Denied(_) | Step::Gone => {
-                self.under_way.end(attempt.op);
+                self.locks.end(attempt.op);
             }
             _ => {}
         }
     }
 
     pub(in crate::check) fn died(&mut self, worker: usize) {
-        for current_values in self.current_values.iter_mut().flatten() {
-            current_values.author_died |= current_values.author == worker;
+        for value in self.current_values.iter_mut().flatten() {
+            value.author_died |= value.author == worker;
         }
     }
 
@@ -65,11 +63,11 @@ impl KeptAlive {
         self.any |= self.current_values[update.place].is_some_and(|it| it.due_ns.is_some());
     }
 
-    /// A value that was written to take a lock.
+    /// Returns the new value of a key, or `None` if it was not written to take a lock.
     fn written(&self, update: &KeyUpdate<'_>) -> Option<CurrentValue> {
         let now = update.now?;
         let author = now.author.filter(|by| by.phase == Phase::Acquire)?;
-        let lock = *self.under_way.get(author.op)?;
+        let lock = *self.locks.get(author.op)?;
         may_be_lock_value(update.key, now.expiry.is_some()).then_some(CurrentValue {
             lock,
             node: update.node,
@@ -80,29 +78,28 @@ impl KeptAlive {
         })
     }
 
-    /// The nodes on which a dead client's value of this lock is kept alive, and when the last of them would
-    /// have been over.
-    pub(in crate::check) fn of_lock(&self, lock: u32) -> Option<(Vec<usize>, u64)> {
+    /// Returns the nodes on which a dead client's value of this lock is kept alive, and when the last of these values
+    /// would have expired. Returns `None` if there are no such values.
+    pub(in crate::check) fn values_of_lock(&self, lock: u32) -> Option<(Vec<usize>, u64)> {
         if !self.any {
             return None;
         }
-        let current_values = self.current_values.iter().flatten();
-        let of_lock = current_values.filter(|current_values| current_values.lock == lock);
-        let kept = of_lock
-            .filter_map(|current_values| Some((current_values.node, current_values.due_ns?)));
-        let (nodes, due_ns): (Vec<usize>, Vec<u64>) = kept.unzip();
+        let (nodes, due_ns): (Vec<usize>, Vec<u64>) = (self.current_values.iter().flatten())
+            .filter(|value| value.lock == lock)
+            .filter_map(|value| Some((value.node, value.due_ns?)))
+            .unzip();
         Some((nodes, due_ns.into_iter().max()?))
     }
 }
 
 impl CurrentValue {
-    /// The value is still there, and may have another life from now on.
+    /// Returns the value after a command that may have changed its expiry.
     fn renewed(self, update: &KeyUpdate<'_>) -> CurrentValue {
         let command = update.command();
-        let foreign = command.is_some_and(|command| command.worker != self.author);
-        let kept = self.author_died && foreign && update.prolongs();
+        let is_foreign = command.is_some_and(|command| command.worker != self.author);
+        let is_kept_alive = self.author_died && is_foreign && update.prolongs();
         let before = update.before.as_ref().and_then(|before| before.expiry);
-        let due_ns = before.filter(|_| kept).map(Expiry::ended_at_ns);
+        let due_ns = before.filter(|_| is_kept_alive).map(Expiry::ended_at_ns);
         CurrentValue {
             due_ns: self.due_ns.or(due_ns),
             ..self

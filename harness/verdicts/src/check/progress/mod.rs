@@ -1,4 +1,4 @@
-//! Evidence for the `progress` property: who waited, which nodes were reachable, and what excuses the wait.
+//! Evidence for the `progress` property: which clients waited, which nodes were reachable, and what excuses the wait.
 
 pub(super) mod blocked_lock;
 pub(super) mod kept_alive;

@@ -1,26 +1,25 @@
-//! Until when a lease of a lock may be outstanding.
+//! The time until which a lease of a lock may be outstanding.
 //!
-//! While a client holds the lock it may renew its lease. Afterwards the lock is free
+//! While a client holds the lock, it may renew its lease. Afterwards the lock is free
 //!
-//! - when its release has been answered: the lock says so, and it is judged by that. An answer that
-//!   comes later than the lease was over prolongs nothing;
-//! - when the longest lease that its holder can have left has run out: the holder was killed, its
-//!   release failed or is not answered. No command of that attempt can have set or renewed the key
-//!   later than that, as long as none is on its way: a fault that holds commands back lets them pass
-//!   when it ends, and then the lock is judged anew. Only a fault that delays each of them does not, so
-//!   a release of a worker that it keeps from its nodes is waited for;
-//! - when the same time has passed after an attempt without a certain answer: it may have taken the
-//!   lock. If nothing kept that worker from its nodes, the doubt is of the lock's own making. It
-//!   counts once: a lock whose every attempt ends in doubt must not excuse itself for ever.
+//! - when its release has been answered: the lock is judged by its own report. An answer that arrives after the end of
+//!   the lease prolongs nothing;
+//! - when the longest lease that its holder can have left has expired, if the holder was killed, or its release failed
+//!   or is not answered. No command of that attempt can have set or renewed the key later than that, unless one is in
+//!   flight. A fault that holds commands back lets them pass when it ends, and then the observation restarts. Only a
+//!   fault that delays each command does not, so the release of a worker that it keeps from its nodes is awaited;
+//! - when the same time has passed after an attempt without a definite answer, which may have taken the lock. If
+//!   nothing kept that worker from its nodes, the lock itself caused the doubt. Then it counts only once, so that a
+//!   lock with only ambiguous attempts is not excused forever.
 //!
-//! An attempt that was refused left nothing. When the run is over, all workers are ended: a client that
-//! still holds the lock then is dead, and what it has left runs out like that of any other.
+//! A refused attempt leaves nothing. When the run is over, all workers are ended: a client that still holds the lock
+//! then is dead, and its value expires like that of any other dead client.
 
 use crate::check::finding::Starvation;
 use crate::check::progress::reach::Reach;
 use crate::timeline::{AcquireFailure, Attempt, HoldEnd, Step};
 
-/// A release that is not answered.
+/// A release without an answer so far.
 #[derive(Debug, Clone, Copy)]
 struct Release {
     worker: usize,
@@ -29,40 +28,41 @@ struct Release {
     clear_ns: u64,
 }
 
-/// An attempt without a certain answer.
+/// An attempt without a definite answer.
 #[derive(Debug, Clone, Copy)]
 struct Doubt {
     worker: usize,
     at_ns: u64,
-    /// What it may have taken has run out then.
+    /// When the lease that it may have taken has expired.
     clear_ns: u64,
 }
 
-/// What may be outstanding of one lock.
+/// The leases of one lock that may be outstanding.
 #[derive(Debug, Clone, Default)]
 pub(in crate::check) struct Outstanding {
+    /// Number of clients that hold the lock.
     holding: u32,
     /// The longest lease that a holder may have had.
     held_lease_ns: u64,
-    /// It was held when all workers were ended.
+    /// Whether it was held when all workers were ended.
     cut_off: bool,
     releases: Vec<Release>,
-    /// All other leases have certainly expired by then.
+    /// When all other leases have certainly expired.
     clear_ns: u64,
-    /// What workers may have taken that a fault kept from their nodes has expired by then.
+    /// When leases have expired that workers may have taken while a fault kept them from their nodes.
     kept_away_clear_ns: u64,
     /// When the lock was last held.
     held_ns: u64,
-    /// The last attempt without a certain answer since the last grant.
+    /// The last attempt without a definite answer since the last grant.
     doubt: Option<Doubt>,
-    /// The lock has been excused for a doubt of its own making.
+    /// Whether the lock has been excused for a doubt that it caused itself.
     excused: bool,
-    /// How long a key lives at least, by what was written: the lease may be rounded up.
+    /// Minimum life of a key according to the written expiries: the lease may be rounded up.
     lease_ns: u64,
 }
 
 impl Outstanding {
-    /// A step of an attempt to get this lock.
+    /// Handles a step of an attempt to get this lock.
     pub(in crate::check) fn step(
         &mut self,
         at_ns: u64,
@@ -128,8 +128,8 @@ impl Outstanding {
         }
     }
 
-    /// Since when a lock is free whose release is answered now: not later than its lease was over, unless
-    /// commands of the releasing worker came late.
+    /// Returns when a lock whose release is answered now became free: no later than the end of its lease, unless
+    /// commands of the releasing worker may be late.
     fn free_ns(&self, at_ns: u64, attempt: &Attempt, reach: &Reach) -> u64 {
         let mut releases = self.releases.iter();
         let release = releases.find(|release| release.op == attempt.op);
@@ -142,7 +142,7 @@ impl Outstanding {
         self.clear_ns = self.clear_ns.max(at_ns);
     }
 
-    /// All workers are ended by then, and their last command was executed no later.
+    /// Records that all workers have ended by `at_ns`, and that their last command was executed no later.
     pub(in crate::check) fn workers_ended(&mut self, at_ns: u64) {
         if std::mem::take(&mut self.holding) > 0 {
             self.cut_off = true;
@@ -151,7 +151,7 @@ impl Outstanding {
         }
     }
 
-    /// A worker's command was executed after all were ended: one of them may not be.
+    /// Records that a worker's command was executed after all workers were ended, so one of them may still be running.
     pub(in crate::check) fn still_working(&mut self, at_ns: u64) {
         if self.cut_off {
             let lease_ns = self.held_lease_ns.max(self.lease_ns);
@@ -159,30 +159,30 @@ impl Outstanding {
         }
     }
 
-    /// The lock rounds its leases up: its keys live so long.
+    /// Records that the lock rounds its leases up to `lease_ns`.
     pub(in crate::check) fn rounded_up(&mut self, lease_ns: u64) {
         self.lease_ns = lease_ns;
     }
 
-    /// How long after its end an attempt's values may live.
+    /// Returns how long an attempt's values may live after its end.
     fn longest_ns(&self, attempt: &Attempt) -> u64 {
         attempt.longest_lease_ns().max(self.lease_ns)
     }
 
-    /// A fault began or ended: from now on the lock is judged anew.
+    /// Lets the lock be excused once more, because the observation restarts.
     pub(in crate::check) fn forgive(&mut self) {
         self.excused = false;
     }
 
-    /// Since when no client can hold the lock any more. `None`: a client holds it, or is releasing it
-    /// while its commands may be late.
+    /// Returns when it became impossible that a client holds the lock, or `None` if a client holds it, or is releasing
+    /// it while its commands may be late.
     pub(in crate::check) fn clear_since_ns(&self, reach: &Reach) -> Option<u64> {
         let clear_ns = self.clear_but_for_kept_away_ns(reach)?;
         Some(clear_ns.max(self.kept_away_clear_ns))
     }
 
-    /// The same, if what workers may have taken that a fault keeps from their nodes does not count: each
-    /// of their attempts leaves a doubt.
+    /// Like [`Self::clear_since_ns`], but ignores leases that workers may have taken while a fault kept them from their
+    /// nodes: each of their attempts leaves a doubt.
     pub(in crate::check) fn clear_but_for_kept_away_ns(&self, reach: &Reach) -> Option<u64> {
         let mut clear_ns = self.clear_ns;
         for release in &self.releases {
@@ -194,52 +194,52 @@ impl Outstanding {
         (self.holding == 0).then_some(clear_ns)
     }
 
-    /// Since when no client has held the lock. `None`: a client holds it.
+    /// Returns when the lock was last held, or `None` if a client holds it.
     pub(in crate::check) fn idle_since_ns(&self) -> Option<u64> {
         (self.holding == 0).then_some(self.held_ns)
     }
 
-    /// When a client was last seen to hold the lock.
-    pub(in crate::check) fn held_since_ns(&self) -> u64 {
+    /// Returns when the last hold that is over ended.
+    pub(in crate::check) fn held_until_ns(&self) -> u64 {
         self.held_ns
     }
 
-    /// It is no earlier than this that no client can hold the lock any more.
+    /// Returns a lower bound of the time when no client can hold the lock any more.
     pub(in crate::check) fn clear_ns(&self) -> u64 {
         self.clear_ns.max(self.kept_away_clear_ns)
     }
 
-    /// True if an attempt has ended without a certain answer since the last grant.
+    /// Returns `true` if an attempt has ended without a definite answer since the last grant.
     pub(in crate::check) fn is_in_doubt(&self) -> bool {
         self.doubt.is_some()
     }
 
-    /// The last attempt without a certain answer since the last grant, its worker and when it ended, if what it may
-    /// have taken had run out by then. If it blocks the lock later than that, something keeps it alive.
+    /// Returns the worker and the end of the last attempt without a definite answer since the last grant, if the lease
+    /// that it may have taken had expired by `at_ns`. If its value blocks the lock later, something keeps it alive.
     pub(in crate::check) fn doubt_before(&self, at_ns: u64) -> Option<(usize, u64)> {
         let doubt = self.doubt.filter(|doubt| doubt.clear_ns <= at_ns)?;
         Some((doubt.worker, doubt.at_ns))
     }
 }
 
-/// The state of one lock, for progress.
+/// The state of one lock, for the property `progress`.
 #[derive(Debug, Clone, Default)]
 pub(in crate::check) struct WantedKey {
     pub outstanding: Outstanding,
-    /// The current starvation has been reported.
+    /// Whether the current starvation has been reported.
     pub starved: bool,
-    /// A client waited for longer than the bound, and a fault that is still on kept it away.
+    /// Whether a client waited for longer than the bound while a fault that is still active kept it away.
     pub kept_away: bool,
     /// When a key without expiry was found.
     pub unexpiring_ns: Option<u64>,
-    /// A key was found after the run.
+    /// Whether a key was found after the run.
     pub left: bool,
     /// Whether the probe after the run got the lock.
     pub probe_granted: Option<bool>,
 }
 
 impl WantedKey {
-    /// A key without expiry that nobody got past, if that was not reported.
+    /// Returns the starvation by a key without expiry, unless it was reported already or the probe got the lock.
     pub fn unexpiring(&self, key: u32) -> Option<Starvation> {
         let at_ns = self.unexpiring_ns?;
         if self.probe_granted == Some(true) || self.starved {

@@ -1,31 +1,32 @@
-//! Which workers can reach what their lock needs.
+//! Tracks which workers can reach the nodes that their lock needs.
 //!
-//! A lock on one node needs that node. A lock on several nodes needs a majority of them, unless the
-//! header says otherwise. Which nodes it uses the key history says: a program that knows one of several
-//! needs that one. As long as no grant has shown that, it needs a majority of all nodes and of those that
-//! it has used, and all of them if it has used none. While a fault is on, it takes its nodes away from
-//! its workers: all nodes if it names none, and all workers, the client that probes after the run
-//! included, if it names none.
-//! A worker that has no fault of its own, and reaches enough nodes, has all that its lock needs,
-//! however long the faults of others last.
+//! A lock on one node needs that node. A lock on several nodes needs a majority of them, unless the header specifies a
+//! quorum. The key history shows which nodes it uses: a program that knows only one of several nodes needs that one. As
+//! long as no grant has shown this, it needs a majority of all nodes and of those that it has used, and all of them if
+//! it has used none.
 //!
-//! Faults that strike once take nothing away for longer than that moment. A node whose replicas are cut
-//! off is in reach; but a lock may need the replicas. One that is granted to somebody who asked
-//! meanwhile shows that it does not.
+//! An active fault takes its nodes away from its workers. A fault without nodes takes away all of them, and one without
+//! workers affects all of them, including the client that probes after the run. A worker that no fault affects, and
+//! that reaches enough nodes, has all that its lock needs, however long faults of other workers last.
+//!
+//! Instantaneous faults keep nothing away. A node whose replicas are cut off is in reach, but a lock may need the
+//! replicas. If a request that was sent during the cut is granted, the lock does not need them.
 
 use crate::history::{EventKind, Header};
 use crate::key_history::{KeyUpdate, NodesUsed};
 use crate::timeline::{Attempt, Step, is_instantaneous};
 
-/// A fault that is on.
+use crate::check::stalls::thresholds::NOTABLE_DELAY;
+
+/// An active fault that takes nodes away.
 #[derive(Debug, Clone)]
 struct Obstacle {
     id: u32,
     workers: Vec<usize>,
     nodes: Vec<usize>,
-    /// It lets commands pass, later.
+    /// Whether it only delays commands.
     delays: bool,
-    /// Since when only replicas are cut off; `None`: the nodes are, too.
+    /// When the replicas were cut off, if the fault affects only replicas.
     replicas_cut_ns: Option<u64>,
 }
 
@@ -35,14 +36,14 @@ impl Obstacle {
     }
 }
 
-/// The faults that are on, and what they leave.
+/// The active faults, and the nodes that they leave in reach.
 #[derive(Debug, Clone, Default)]
 pub(in crate::check) struct Reach {
     nodes: usize,
     quorum: usize,
-    /// A delay that takes nothing away, milliseconds.
-    short_delay_ms: u64,
-    /// Which nodes the locks use, if there is key history.
+    /// The longest delay that keeps no node away, in milliseconds.
+    max_short_delay_ms: u64,
+    /// The nodes that the locks use, if there is a key history.
     used: Option<NodesUsed>,
     obstacles: Vec<Obstacle>,
     /// When a fault last began or ended.
@@ -55,7 +56,7 @@ impl Reach {
         Reach {
             nodes: header.nodes,
             quorum: header.quorum.unwrap_or(majority),
-            short_delay_ms: header.ttl_ms / 10,
+            max_short_delay_ms: NOTABLE_DELAY.part_of(header.ttl_ms),
             used: header.key_history.then(|| NodesUsed::new(header.nodes)),
             obstacles: Vec::new(),
             changed_ns: None,
@@ -73,13 +74,13 @@ impl Reach {
             used.step(attempt, step);
         }
         if step == Step::Begun {
-            let needless = |cut_ns: u64| cut_ns <= attempt.acquire_ns;
+            let is_harmless = |cut_ns: u64| cut_ns <= attempt.acquire_ns;
             self.obstacles
-                .retain(|fault| !fault.replicas_cut_ns.is_some_and(needless));
+                .retain(|fault| !fault.replicas_cut_ns.is_some_and(is_harmless));
         }
     }
 
-    /// A fault began or ended.
+    /// Handles the beginning or the end of a fault.
     pub(in crate::check) fn event(&mut self, at_ns: u64, what: &EventKind) {
         match what {
             EventKind::FaultBegan {
@@ -90,8 +91,7 @@ impl Reach {
                 delay_ms,
                 ..
             } => {
-                // What arrives a little later arrives.
-                let is_short = delay_ms.is_some_and(|delay_ms| delay_ms <= self.short_delay_ms);
+                let is_short = delay_ms.is_some_and(|delay_ms| delay_ms <= self.max_short_delay_ms);
                 if !is_instantaneous(fault) && !is_short {
                     self.obstacles.push(Obstacle {
                         id: *id,
@@ -108,12 +108,12 @@ impl Reach {
         self.changed_ns = Some(at_ns);
     }
 
-    /// True while a fault is on that takes something away.
+    /// Returns `true` while an active fault takes nodes away.
     pub(in crate::check) fn is_obstructed(&self) -> bool {
         !self.obstacles.is_empty()
     }
 
-    /// True if the worker reaches enough nodes for this lock.
+    /// Returns `true` if the worker reaches enough nodes for this lock.
     pub(in crate::check) fn has_quorum(&self, worker: usize, lock: u32) -> bool {
         if self.obstacles.is_empty() {
             return true;
@@ -132,13 +132,13 @@ impl Reach {
         self.suffices(&free, lock)
     }
 
-    /// True if nobody can have this lock while these nodes are taken.
+    /// Returns `true` if no client can get this lock while these nodes are blocked.
     pub(in crate::check) fn is_taken_away_by(&self, nodes: &[usize], lock: u32) -> bool {
         let free = (0..self.nodes).map(|node| !nodes.contains(&node));
         !self.suffices(&free.collect::<Vec<bool>>(), lock)
     }
 
-    /// True if somebody who reaches the nodes that are free can have this lock.
+    /// Returns `true` if the nodes that are `true` in `free` suffice to get this lock.
     fn suffices(&self, free: &[bool], lock: u32) -> bool {
         let is_free = |node: &usize| free.get(*node) == Some(&true);
         let count = free.iter().filter(|free| **free).count();
@@ -152,26 +152,28 @@ impl Reach {
         if touched.is_empty() {
             return count >= self.nodes;
         }
-        let some = touched.iter().filter(|node| is_free(node)).count();
-        count >= self.quorum && some > touched.len() / 2
+        let free_and_touched = touched.iter().filter(|node| is_free(node)).count();
+        count >= self.quorum && free_and_touched > touched.len() / 2
     }
 
-    /// True if commands that the worker has sent may still reach nodes while a fault is on that keeps it
-    /// from what this lock needs.
+    /// Returns `true` if commands of the worker may still reach nodes although a fault keeps it from what this lock
+    /// needs.
     pub(in crate::check) fn may_be_late(&self, worker: usize, lock: u32) -> bool {
         let mut faults = self.obstacles.iter();
-        let delayed = faults.any(|fault| fault.delays && fault.affects(worker));
-        delayed && !self.has_quorum(worker, lock)
+        let is_delayed = faults.any(|fault| fault.delays && fault.affects(worker));
+        is_delayed && !self.has_quorum(worker, lock)
     }
 
-    /// True if the worker has reached enough nodes ever since then.
+    /// Returns `true` if the worker has reached enough nodes at all times since `since_ns`.
     pub(in crate::check) fn had_quorum_since(
         &self,
         worker: usize,
         lock: u32,
         since_ns: u64,
     ) -> bool {
-        let unchanged = self.changed_ns.is_none_or(|changed| changed < since_ns);
-        unchanged && self.has_quorum(worker, lock)
+        let is_unchanged = self
+            .changed_ns
+            .is_none_or(|changed_ns| changed_ns < since_ns);
+        is_unchanged && self.has_quorum(worker, lock)
     }
 }

@@ -1,33 +1,30 @@
-//! Why it is the machine's doing, and not the lock's, that nobody got it for a time.
+//! Excuses for a starvation: what the machine did that can have kept all clients from a lock.
 
 use std::collections::BTreeMap;
 
 use crate::check::finding::Starvation;
+use crate::check::incident::reason_for;
 use crate::check::inconclusive::{InconclusiveReason, StarvationReason};
-use crate::check::run_validity::reason_for;
+use crate::check::stalls::harness_stall::HarnessStall;
 use crate::check::stalls::stall::Stall;
+use crate::check::stalls::thresholds::CPU_WAIT_DIVISOR;
 use crate::history::{Event, EventKind};
 use crate::timeline::{Operation, OperationKind, ms};
 
-/// A client that waited for a processor for this part of the time within which somebody must get the lock has been kept
-/// from its first command.
-const DELAYED_PART: u64 = 10;
-
-/// What the machine did in a run that can keep everybody from a lock.
+/// The events of a run that can excuse a starvation.
 #[derive(Debug, Default)]
 pub(in crate::check) struct StarvationExcuses {
     workers: usize,
-    /// A node that failed by itself, and how.
+    /// The first node that failed on its own.
     lost_node: Option<InconclusiveReason>,
-    /// The workers whose clients the proxy refused, and the first time that it did.
+    /// The workers whose clients the proxy refused, each with the first refusal.
     refused: BTreeMap<usize, InconclusiveReason>,
-    /// Servers and workers that stood still for a short time.
+    /// Short stalls of servers and workers.
     stalls: Vec<Stall>,
-    /// When the harness stood still: from, until.
-    harness_stalls: Vec<(u64, u64)>,
-    /// How long each worker waited for a processor: from, until, for how long of that.
-    delays: BTreeMap<usize, Vec<(u64, u64, u64)>>,
-    /// When a worker was asked for a lock for the first time, and when it sent its first command, if that was late.
+    harness_stalls: Vec<HarnessStall>,
+    /// The spans in which each worker waited for a CPU (from, until), and for how long of each.
+    cpu_waits: BTreeMap<usize, Vec<(u64, u64, u64)>>,
+    /// When each slow worker got its first request, and when it sent its first command.
     slow_starts: BTreeMap<usize, (u64, u64)>,
 }
 
@@ -40,6 +37,7 @@ impl StarvationExcuses {
     }
 
     pub(in crate::check) fn event(&mut self, event: &Event) {
+        self.harness_stalls.extend(HarnessStall::from_event(event));
         match &event.what {
             EventKind::NodeLost { .. } if self.lost_node.is_none() => {
                 self.lost_node = reason_for(&event.what);
@@ -49,17 +47,13 @@ impl StarvationExcuses {
                     self.refused.entry(*worker).or_insert(why);
                 }
             }
-            EventKind::HarnessStalled { late_ms } => {
-                let from_ns = event.at_ns.saturating_sub(ms(*late_ms));
-                self.harness_stalls.push((from_ns, event.at_ns));
-            }
             EventKind::WorkerDelayed {
                 worker,
                 since_ns,
                 waited_ms,
             } => {
-                let delay = (*since_ns, event.at_ns, ms(*waited_ms));
-                self.delays.entry(*worker).or_default().push(delay);
+                let wait = (*since_ns, event.at_ns, ms(*waited_ms));
+                self.cpu_waits.entry(*worker).or_default().push(wait);
             }
             EventKind::SlowStart {
                 worker,
@@ -72,64 +66,69 @@ impl StarvationExcuses {
         }
     }
 
-    /// For how long, at most, a worker waited for a processor between two times. Nobody knows who of them would have
-    /// got the lock, so it is the one that waited longest.
+    /// Returns the longest time for which a worker waited for a CPU between two times. It is unknown which of the
+    /// workers would have got the lock, so the one that waited longest counts.
     pub(in crate::check) fn delayed_ns(&self, from_ns: u64, until_ns: u64) -> u64 {
-        let workers = self.delays.keys();
-        let each = workers.map(|worker| self.delayed_of_ns(*worker, from_ns, until_ns));
+        let workers = self.cpu_waits.keys();
+        let each = workers.map(|worker| self.cpu_wait_ns(*worker, from_ns, until_ns));
         each.max().unwrap_or(0)
     }
 
-    fn delayed_of_ns(&self, worker: usize, from_ns: u64, until_ns: u64) -> u64 {
-        let delays = self.delays.get(&worker).into_iter().flatten();
-        let within = delays.map(|(began_ns, ended_ns, waited_ns)| {
+    fn cpu_wait_ns(&self, worker: usize, from_ns: u64, until_ns: u64) -> u64 {
+        let waits = self.cpu_waits.get(&worker).into_iter().flatten();
+        let within = waits.map(|(began_ns, ended_ns, waited_ns)| {
             let (began_ns, ended_ns) = (*began_ns.max(&from_ns), *ended_ns.min(&until_ns));
             ended_ns.saturating_sub(began_ns).min(*waited_ns)
         });
         within.fold(0, u64::saturating_add)
     }
 
-    /// For how long clients waited for a processor, if none of those that wanted the lock for `bound_ns` without success
-    /// has asked for it that long: each had sent no command yet, and was kept from it.
+    /// Returns how long clients waited for a CPU, if no client that wanted the lock during the starvation was able to
+    /// request it for as long as `bound_ns`: each was kept from sending its first command. Otherwise returns `None`.
     fn not_begun_ns(
         &self,
         first: &Starvation,
         bound_ns: u64,
         operations: &[Operation],
     ) -> Option<u64> {
-        let wanting = operations.iter().filter(|asked| {
-            asked.kind == OperationKind::Acquire
-                && asked.key == first.key
-                && asked.requested_at_ns < first.until_ns
-                && asked.ended_at_ns > first.from_ns
+        let waiting = operations.iter().filter(|operation| {
+            operation.kind == OperationKind::Acquire
+                && operation.key == first.key
+                && operation.requested_at_ns < first.until_ns
+                && operation.ended_at_ns > first.from_ns
         });
-        let waited = wanting.map(|asked| {
-            let (from_ns, first_command_at_ns) = *self.slow_starts.get(&asked.worker)?;
+        let mut longest_ns = None;
+        for operation in waiting {
+            let (from_ns, first_command_at_ns) = *self.slow_starts.get(&operation.worker)?;
             let first_command_at_ns = first_command_at_ns.min(first.until_ns);
-            let delayed_ns = self.delayed_of_ns(asked.worker, from_ns, first_command_at_ns);
-            let asked_long = first.until_ns - first_command_at_ns.max(first.from_ns) >= bound_ns;
-            (!asked_long && delayed_ns >= bound_ns / DELAYED_PART).then_some(delayed_ns)
-        });
-        waited.reduce(|one, other| Some(one?.max(other?))).flatten()
+            let waited_ns = self.cpu_wait_ns(operation.worker, from_ns, first_command_at_ns);
+            let requested_ns = first.until_ns - first_command_at_ns.max(first.from_ns);
+            if requested_ns >= bound_ns || waited_ns < bound_ns / CPU_WAIT_DIVISOR {
+                return None;
+            }
+            longest_ns = longest_ns.max(Some(waited_ns));
+        }
+        longest_ns
     }
 
-    /// Somebody stood still for so short a time that the lock is not judged anew after it.
-    pub(in crate::check) fn stood_still(&mut self, stall: Stall) {
+    /// Records a stall that is too short to restart the observation.
+    pub(in crate::check) fn record_short_stall(&mut self, stall: Stall) {
         self.stalls.push(stall);
     }
 
-    /// Why this may be due to the machine and not to the lock. `bound_ns`: within which time somebody must get it.
+    /// Returns why the machine, and not the lock, may be responsible for a starvation, or `None` if nothing excuses it.
+    /// `bound_ns` is the time within which a client must get the lock.
     pub(in crate::check) fn excuse_for(
         &self,
         first: &Starvation,
         bound_ns: u64,
         operations: &[Operation],
     ) -> Option<InconclusiveReason> {
-        // It is not known since when the node was gone, so no waiting can be held against the lock.
+        // It is unknown when the node failed, so no wait can be held against the lock.
         if self.lost_node.is_some() {
             return self.lost_node.clone();
         }
-        // One that was served shows by itself whether it gets the lock.
+        // A single worker that was served would show whether it gets the lock.
         if self.refused.len() >= self.workers {
             return self.refused.values().next().cloned();
         }
@@ -144,21 +143,20 @@ impl StarvationExcuses {
         stall.map(Stall::reason).or_else(not_begun)
     }
 
-    /// For how long the harness stood still between two times, and so may have kept clients waiting. After a
-    /// pause of `long_ns` and more, leases may have gone wrong: it counts for `after_ns` longer.
-    pub(in crate::check) fn paused_ns(
+    /// Returns how long the harness was stalled between two times, and so may have kept clients waiting. A stall of at
+    /// least `long_ns` may have upset leases, so it counts `after_ns` longer.
+    pub(in crate::check) fn harness_stalled_ns(
         &self,
         from_ns: u64,
         until_ns: u64,
         long_ns: u64,
         after_ns: u64,
     ) -> u64 {
-        let pauses = self.harness_stalls.iter();
-        let counted = pauses.map(|(paused_ns, ended_at_ns)| {
-            let is_long = ended_at_ns - paused_ns >= long_ns;
+        let counted = self.harness_stalls.iter().map(|stall| {
+            let is_long = stall.until_ns - stall.from_ns >= long_ns;
             let after_ns = if is_long { after_ns } else { 0 };
-            let ended_at_ns = ended_at_ns.saturating_add(after_ns).min(until_ns);
-            ended_at_ns.saturating_sub(*paused_ns.max(&from_ns))
+            let ended_at_ns = stall.until_ns.saturating_add(after_ns).min(until_ns);
+            ended_at_ns.saturating_sub(stall.from_ns.max(from_ns))
         });
         counted.fold(0, u64::saturating_add)
     }
@@ -169,29 +167,26 @@ mod tests {
     use super::*;
     use crate::timeline::OperationOutcome;
 
-    fn told(excuses: &mut StarvationExcuses, at_ns: u64, what: EventKind) {
-        excuses.event(&Event { at_ns, what });
-    }
-
-    /// For how long clients waited that wanted the lock from 1 to 5 s, and had to get it within 3 s: when each sent its
-    /// first command, and for how much of the first second it waited for a processor, milliseconds.
-    fn not_begun(clients: &[(u64, u64)]) -> Option<u64> {
+    /// Returns how long clients waited for a CPU, in milliseconds. They wanted the lock from 1 to 5 s, and had to get
+    /// it within 3 s. `clients` has the time of each one's first command, and its CPU wait in the first second, both in
+    /// milliseconds.
+    fn not_begun_ms(clients: &[(u64, u64)]) -> Option<u64> {
         let mut excuses = StarvationExcuses::new(clients.len());
         let mut operations = Vec::new();
-        for (worker, (spoke_ms, waited_ms)) in clients.iter().copied().enumerate() {
-            let (from_ns, until_ns) = (0, ms(spoke_ms));
+        let mut record = |at_ns, what| excuses.event(&Event { at_ns, what });
+        for (worker, (first_command_ms, waited_ms)) in clients.iter().copied().enumerate() {
             let delayed = EventKind::WorkerDelayed {
                 worker,
                 since_ns: 0,
                 waited_ms,
             };
-            told(&mut excuses, ms(1000), delayed);
+            record(ms(1000), delayed);
             let slow = EventKind::SlowStart {
                 worker,
-                from_ns,
-                until_ns,
+                from_ns: 0,
+                until_ns: ms(first_command_ms),
             };
-            told(&mut excuses, ms(5000), slow);
+            record(ms(5000), slow);
             operations.push(Operation {
                 worker,
                 op: worker as u64,
@@ -217,31 +212,32 @@ mod tests {
     }
 
     #[test]
-    fn clients_that_the_machine_kept_from_their_first_command_starve_for_no_fault_of_the_lock() {
-        assert_eq!(not_begun(&[(4000, 700), (9000, 900)]), Some(900));
-        assert_eq!(not_begun(&[(2500, 700)]), Some(700));
+    fn cpu_wait_before_the_first_commands_excuses_the_lock() {
+        assert_eq!(not_begun_ms(&[(4000, 700), (9000, 900)]), Some(900));
+        assert_eq!(not_begun_ms(&[(2500, 700)]), Some(700));
     }
 
     #[test]
-    fn one_client_that_asked_for_long_enough_shows_that_nobody_gets_the_lock() {
-        assert_eq!(not_begun(&[(4000, 700), (1900, 900)]), None);
-        assert_eq!(not_begun(&[(4000, 700), (4000, 200)]), None);
-        assert_eq!(not_begun(&[]), None);
+    fn one_client_that_requested_for_long_enough_is_not_excused() {
+        assert_eq!(not_begun_ms(&[(4000, 700), (1900, 900)]), None);
+        assert_eq!(not_begun_ms(&[(4000, 700), (4000, 200)]), None);
+        assert_eq!(not_begun_ms(&[]), None);
     }
 
     #[test]
-    fn pause_counts_as_far_as_it_lies_in_the_wait_and_a_long_one_for_longer() {
+    fn stall_counts_within_the_wait_and_a_long_one_for_longer() {
         let mut excuses = StarvationExcuses::new(2);
         for (at_ns, late_ms) in [(ms(100), 10), (ms(500), 100)] {
             let what = EventKind::HarnessStalled { late_ms };
             excuses.event(&Event { at_ns, what });
         }
-        let paused = |from, until, after| excuses.paused_ns(ms(from), ms(until), ms(50), ms(after));
-        assert_eq!(paused(0, 1000, 0), ms(110));
-        assert_eq!(paused(95, 1000, 0), ms(105));
-        assert_eq!(paused(0, 1000, 200), ms(310));
-        assert_eq!(paused(0, 600, 200), ms(210));
-        assert_eq!(paused(600, 1000, 200), ms(100));
-        assert_eq!(paused(800, 1000, 200), 0);
+        let stalled =
+            |from, until, after| excuses.harness_stalled_ns(ms(from), ms(until), ms(50), ms(after));
+        assert_eq!(stalled(0, 1000, 0), ms(110));
+        assert_eq!(stalled(95, 1000, 0), ms(105));
+        assert_eq!(stalled(0, 1000, 200), ms(310));
+        assert_eq!(stalled(0, 600, 200), ms(210));
+        assert_eq!(stalled(600, 1000, 200), ms(100));
+        assert_eq!(stalled(800, 1000, 200), 0);
     }
 }

@@ -1,50 +1,48 @@
-//! Which locks are wanted, and since when.
+//! Tracks which locks are wanted, and since when.
 //!
-//! A lock is wanted while some worker that reaches what it needs asks for it. Such a worker that was
-//! denied may ask again soon: within a quarter of the bound on progress, so that there are several
-//! requests in any period of that length. It does not matter whether the same worker asks again or
-//! another one, or for which buyer of an open loop. If nobody asks again for longer than that, the lock
-//! had no chance in between, and the next request begins a new want. A client that pauses between two
-//! requests is not being kept waiting.
+//! A lock is wanted while a worker that reaches what it needs requests it. A denied request does not end the want if a
+//! worker requests the lock again within a quarter of the progress bound, so that any period as long as the bound has
+//! several requests. It does not matter whether the same worker requests it again, or for which buyer of an open loop.
+//! If no worker does so within that time, the lock had no chance in between, and the next request begins a new want. A
+//! client that pauses between two requests is not kept waiting.
 //!
-//! The last one that asked may also get the lock: then nobody wants it any more. A fault that begins or
-//! ends changes who reaches what, so all wants begin anew.
+//! When the last worker that requested the lock gets it, no client wants it any more. A fault that begins or ends
+//! changes which workers reach what they need, so all wants restart.
 //!
-//! Where a fault keeps a worker from what the lock needs, pauses between its attempts are no chances
-//! for the lock. All its requests for one lock, until it gets that lock, are then one want.
+//! If a fault keeps a worker from what the lock needs, pauses between its attempts were no chances for the lock. Then
+//! all its requests for one lock, until it gets that lock, are one want.
 
 use crate::timeline::Attempt;
 
-/// A continuous want as long as the bound contains at least this many attempts.
-const ATTEMPTS_WITHIN_BOUND: u64 = 4;
+/// Minimum number of attempts in a continuous want as long as the bound.
+const MIN_ATTEMPTS_WITHIN_BOUND: u64 = 4;
 
-/// A request that has not been answered.
+/// A request without an answer so far.
 #[derive(Debug, Clone, Copy)]
 struct Request {
     key: u32,
     op: u64,
     requested_at_ns: u64,
-    /// Its worker reaches what the lock needs, by what was known when that was last counted.
+    /// Whether its worker reached what the lock needs when the requests were last counted.
     reaches: bool,
 }
 
-/// How much a lock is wanted.
+/// The demand for a lock.
 #[derive(Debug, Clone, Copy, Default)]
 struct Want {
     since_ns: u64,
-    /// How many ask for it and reach what it needs.
-    asking: u32,
-    /// When the last one of them was denied; `None`: nobody wants it any more.
+    /// Number of requests from workers that reach what the lock needs.
+    requests: u32,
+    /// When the last of them was denied, or `None` if no client wants the lock any more.
     denied_ns: Option<u64>,
 }
 
-/// The locks that are wanted, and the workers that want them.
+/// The wanted locks, and the workers that want them.
 #[derive(Debug, Default)]
 pub(in crate::check) struct Waiters {
     requests: Vec<Option<Request>>,
-    /// For each worker, the locks that it has asked for and not had since: the key, and when it first
-    /// asked.
-    first_asked: Vec<Vec<(u32, u64)>>,
+    /// For each worker, the keys that it has requested and not got since, with the times of its first requests.
+    first_requested: Vec<Vec<(u32, u64)>>,
     wants: Vec<Want>,
     patience_ns: u64,
 }
@@ -53,19 +51,19 @@ impl Waiters {
     pub(in crate::check) fn new(workers: usize, keys: usize, bound_ns: u64) -> Self {
         Waiters {
             requests: vec![None; workers],
-            first_asked: vec![Vec::new(); workers],
+            first_requested: vec![Vec::new(); workers],
             wants: vec![Want::default(); keys],
-            patience_ns: bound_ns / ATTEMPTS_WITHIN_BOUND,
+            patience_ns: bound_ns / MIN_ATTEMPTS_WITHIN_BOUND,
         }
     }
 
-    pub(in crate::check) fn asked(&mut self, at_ns: u64, attempt: &Attempt, reaches: bool) {
+    pub(in crate::check) fn requested(&mut self, at_ns: u64, attempt: &Attempt, reaches: bool) {
         let (worker, key) = (attempt.worker, attempt.key);
-        let Some(first_asked) = self.first_asked.get_mut(worker) else {
+        let Some(first_requested) = self.first_requested.get_mut(worker) else {
             return;
         };
-        if first_asked.iter().all(|(asked, _)| *asked != key) {
-            first_asked.push((key, at_ns));
+        if first_requested.iter().all(|(known, _)| *known != key) {
+            first_requested.push((key, at_ns));
         }
         self.withdraw(worker);
         self.requests[worker] = Some(Request {
@@ -76,35 +74,35 @@ impl Waiters {
         });
         if reaches {
             let want = &mut self.wants[key as usize];
-            let soon = |denied_ns: u64| at_ns.saturating_sub(denied_ns) <= self.patience_ns;
-            if want.asking == 0 && !want.denied_ns.is_some_and(soon) {
+            let is_recent = |denied_ns: u64| at_ns.saturating_sub(denied_ns) <= self.patience_ns;
+            if want.requests == 0 && !want.denied_ns.is_some_and(is_recent) {
                 want.since_ns = at_ns;
             }
-            want.asking += 1;
+            want.requests += 1;
         }
     }
 
     pub(in crate::check) fn denied(&mut self, at_ns: u64, attempt: &Attempt) {
-        if self.is_asking(attempt)
+        if self.is_requesting(attempt)
             && let Some(want) = self.withdraw(attempt.worker)
         {
             want.denied_ns = Some(at_ns);
         }
     }
 
-    /// The attempt ended with the lock, or because its worker died.
+    /// Ends a request that got the lock, or whose worker died.
     pub(in crate::check) fn satisfied(&mut self, attempt: &Attempt) {
-        if self.is_asking(attempt) {
+        if self.is_requesting(attempt) {
             self.withdraw(attempt.worker);
-            self.first_asked[attempt.worker].retain(|(key, _)| *key != attempt.key);
+            self.first_requested[attempt.worker].retain(|(key, _)| *key != attempt.key);
         }
     }
 
-    /// The worker wants nothing any more.
+    /// Forgets all requests of a worker.
     pub(in crate::check) fn forget(&mut self, worker: usize) {
         self.withdraw(worker);
-        if let Some(first_asked) = self.first_asked.get_mut(worker) {
-            first_asked.clear();
+        if let Some(first_requested) = self.first_requested.get_mut(worker) {
+            first_requested.clear();
         }
     }
 
@@ -114,12 +112,8 @@ impl Waiters {
         }
     }
 
-    /// A fault began or ended.
-    pub(in crate::check) fn begin_anew(
-        &mut self,
-        at_ns: u64,
-        reaches: impl Fn(usize, u32) -> bool,
-    ) {
+    /// Restarts all wants.
+    pub(in crate::check) fn restart(&mut self, at_ns: u64, reaches: impl Fn(usize, u32) -> bool) {
         self.wants.fill(Want {
             since_ns: at_ns,
             ..Want::default()
@@ -127,16 +121,16 @@ impl Waiters {
         for (worker, request) in self.requests.iter_mut().enumerate() {
             if let Some(request) = request {
                 request.reaches = reaches(worker, request.key);
-                self.wants[request.key as usize].asking += u32::from(request.reaches);
+                self.wants[request.key as usize].requests += u32::from(request.reaches);
             }
         }
     }
 
-    /// Counts the requests for this lock anew: which nodes it needs may have shown itself since they came.
+    /// Recounts the requests for this lock, because more may be known about the nodes that it needs.
     pub(in crate::check) fn recount(&mut self, key: u32, reaches: impl Fn(usize) -> bool) {
         let want = &mut self.wants[key as usize];
-        let (before, mut is_lost, mut first_ns) = (want.asking, false, u64::MAX);
-        want.asking = 0;
+        let (before, mut is_lost, mut first_ns) = (want.requests, false, u64::MAX);
+        want.requests = 0;
         for (worker, request) in self.requests.iter_mut().enumerate() {
             let Some(request) = request.as_mut().filter(|request| request.key == key) else {
                 continue;
@@ -144,54 +138,55 @@ impl Waiters {
             let reached = std::mem::replace(&mut request.reaches, reaches(worker));
             is_lost |= reached && !request.reaches;
             if request.reaches {
-                want.asking += 1;
+                want.requests += 1;
                 first_ns = first_ns.min(request.requested_at_ns);
             }
         }
-        if want.asking == 0 && before > 0 {
+        if want.requests == 0 && before > 0 {
             want.denied_ns = None;
-        } else if want.asking > 0 && (is_lost || before == 0) {
-            // A want that others began who do not count is none of those that are left.
+        } else if want.requests > 0 && (is_lost || before == 0) {
+            // The worker that began the want may no longer count, so the want begins with the first remaining request.
             want.since_ns = first_ns;
         }
     }
 
-    /// Since when the lock has been wanted, if somebody asks for it now and reaches what it needs.
+    /// Returns since when the lock has been wanted, or `None` if no worker that reaches what it needs requests it now.
     pub(in crate::check) fn wanted_since_ns(&self, key: u32) -> Option<u64> {
         let want = &self.wants[key as usize];
-        (want.asking > 0).then_some(want.since_ns)
+        (want.requests > 0).then_some(want.since_ns)
     }
 
-    /// Of the workers that ask for this lock, and reach what it needs or do not, the one that first asked, and when.
+    /// Returns the worker that has been waiting longest for this lock, and since when, among those that reach what it
+    /// needs, or among the others.
     pub(in crate::check) fn longest(&self, key: u32, reaches: bool) -> Option<(usize, u64)> {
         let requests = self.requests.iter().enumerate();
-        let asking = requests.filter_map(|(worker, request)| {
-            let request = request.filter(|it| it.key == key && it.reaches == reaches);
-            request.and_then(|_| Some((worker, self.first_requested_at_ns(worker, key)?)))
+        let waiting = requests.filter_map(|(worker, request)| {
+            request.filter(|it| it.key == key && it.reaches == reaches)?;
+            Some((worker, self.first_requested_at_ns(worker, key)?))
         });
-        asking.min_by_key(|(_, since_ns)| *since_ns)
+        waiting.min_by_key(|(_, since_ns)| *since_ns)
     }
 
-    /// When this worker first asked for the lock, since it last had it.
+    /// Returns when this worker first requested the lock since it last had it.
     pub(in crate::check) fn first_requested_at_ns(&self, worker: usize, key: u32) -> Option<u64> {
-        let mut asked = self.first_asked.get(worker)?.iter();
-        let (_, at_ns) = asked.find(|(asked, _)| *asked == key)?;
+        let mut requests = self.first_requested.get(worker)?.iter();
+        let (_, at_ns) = requests.find(|(requested, _)| *requested == key)?;
         Some(*at_ns)
     }
 
-    fn is_asking(&self, attempt: &Attempt) -> bool {
+    fn is_requesting(&self, attempt: &Attempt) -> bool {
         let request = self.requests.get(attempt.worker).copied().flatten();
         request.is_some_and(|request| request.op == attempt.op)
     }
 
-    /// The worker does not ask any more. Returns how much the lock is wanted without it, if it counted.
+    /// Withdraws the request of a worker. Returns the remaining want for its lock, if the request counted for it.
     fn withdraw(&mut self, worker: usize) -> Option<&mut Want> {
         let request = self.requests.get_mut(worker)?.take()?;
         let want = self.wants.get_mut(request.key as usize)?;
         if !request.reaches {
             return None;
         }
-        want.asking -= 1;
+        want.requests -= 1;
         want.denied_ns = None;
         Some(want)
     }
@@ -201,9 +196,9 @@ impl Waiters {
 mod tests {
     use super::*;
 
-    /// A client that turns out not to reach the lock's nodes leaves its time to nobody.
+    /// The waiting time of a client that turns out not to reach the lock's nodes does not count for others.
     #[test]
-    fn a_recount_forgets_since_when_others_wanted_the_lock() {
+    fn recount_ignores_the_wait_of_workers_out_of_reach() {
         let mut waiters = Waiters::new(2, 1, 1000);
         for (worker, requested_at_ns) in [(0, 10), (1, 500)] {
             waiters.requests[worker] = Some(Request {
@@ -215,7 +210,7 @@ mod tests {
         }
         waiters.wants[0] = Want {
             since_ns: 10,
-            asking: 2,
+            requests: 2,
             denied_ns: None,
         };
         waiters.recount(0, |_| true);

@@ -1,29 +1,28 @@
-//! Claims: what the lock says agrees with what it did to the servers' keys.
+//! Claims: what the lock reports agrees with what it did to the servers' keys.
 //!
-//! A lock says these things, and the key history shows whether they are true:
+//! The key history shows whether these claims of a lock are true:
 //!
-//! - "You have it, for so long." Its value was written to a quorum of the nodes, and the expiry on them
-//!   is over no sooner than the client was told. An expiry is counted from the last moment at which it
-//!   can have been set, so the bound is never too low. How long a value really stayed does not matter
-//!   here: if it was lost, that is another property. A lock that writes nothing, because a value of its
-//!   client is still there from an earlier attempt, has what that one is worth.
-//! - "As long as you asked for." The expiry is the lease, or that rounded up to a whole second. A lock
-//!   may count the lease from the request, and write the rest (`PXAT`, or what is left of it). A key
-//!   without expiry is not judged: some locks measure the lease in another way.
-//! - "It is free." After a release, whatever it says of its success, the value is gone from so many nodes that
-//!   another client can get a quorum. A value that the client's own command removes later was on its
-//!   way to be removed.
-//! - "You had it until now." After a release that claims success, the value had not gone before.
-//! - "You have not got it." After a refusal, and after an error before which certainly nothing had happened, the
-//!   client's own value does not go on standing on a quorum of the nodes.
-//! - "You have it no longer." An extension is not refused while the client's own value stands on a quorum of the
-//!   nodes, with time left, and no fault is on.
-//! - "I shall renew it." The key of a lock that promises renewal does not run out while its client works, unless a
-//!   fault may be why.
-//! - "It took so long." No answer took longer than the driver has waited for it.
-//! - "It is this lock." No other lock uses the same key.
+//! - *The client has the lock for the reported time.* Its value was written to a quorum of the nodes, and the expiry
+//!   there ends no sooner than reported. An expiry counts from the latest time at which it can have been set, so the
+//!   bound is never too low. How long a value really stayed does not matter here: its loss is a matter of other
+//!   properties. If a lock writes nothing, because its client's value from an earlier attempt is still there, that
+//!   value counts.
+//! - *The lease is the requested one.* The expiry is the lease, or the lease rounded up to a whole second. A lock may
+//!   count the lease from the request, and write the rest (`PXAT`, or the remaining time). A key without expiry is not
+//!   judged, because some locks measure the lease in another way.
+//! - *The lock is free.* After a release, whatever it reports, the value is gone from enough nodes that another client
+//!   can get a quorum. If the client's own command removes the value later, the removal was in flight.
+//! - *The client held the lock until now.* After a release that reports success, the value had not gone before.
+//! - *The client did not get the lock.* After a refusal, and after an error that is definite, the client's own value
+//!   does not stay on a quorum of the nodes.
+//! - *The client lost the lock.* An extension is not refused while the client's own value exists on a quorum of the
+//!   nodes, with time left, and no fault is active.
+//! - *The lease is renewed.* The key of a lock that promises renewal does not run out while its client works, unless a
+//!   fault may be the reason.
+//! - *The request took the reported time.* No answer took longer than the driver has waited for it.
+//! - *It is a separate lock.* No other lock uses the same key.
 //!
-//! Without key history nothing of this can be shown, and the property does not apply.
+//! Without key history none of this can be shown, and the property does not apply.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -36,24 +35,14 @@ use crate::check::claims::written_values::{KeyUsers, Written, WrittenValue, Writ
 use crate::check::description::Description;
 use crate::check::finding::{Claim, FalseClaim, Judgement, Seen};
 use crate::check::inconclusive::{InconclusiveReason, StallContext};
+use crate::check::stalls::harness_stall::HarnessStall;
+use crate::check::stalls::thresholds::{ANSWER_DELAY, AROUND_WRITE, REPORT_SLACK};
 use crate::history::{Event, EventKind, Header, KeyName};
 use crate::key_history::{Expiry, KeyHistory, KeyUpdate, NodesUsed, ValueSpan};
 use crate::timeline::{Attempt, Step, Timeline, ms};
 
-/// How far an expiry as it was written may be off.
+/// Tolerance for a written expiry, in milliseconds.
 const SLACK_MS: i64 = 1;
-
-/// A worker measures how long it took and what is left of the lease one after the other, and can lose the processor in
-/// between. So a lease proves nothing that is longer than the key that it wrote by no more than this part of the lease
-/// asked for.
-const TELLING_PART_OF_LEASE: u64 = 100;
-
-/// A client that waits for a node for a tenth of its lease gives up an answer that comes somewhat later. So a value that
-/// stands after a refusal proves nothing where the harness stood still for this part of the lease in all...
-const LATE_PART_OF_LEASE: u64 = 50;
-
-/// ... within this part of the lease before and after the value was written.
-const AROUND_PART_OF_LEASE: u64 = 5;
 
 /// The checker.
 pub(in crate::check) struct Claims {
@@ -63,26 +52,25 @@ pub(in crate::check) struct Claims {
     nodes_used: NodesUsed,
     written: WrittenValues,
     users: KeyUsers,
-    /// By lock: the keys that all its grants have written.
+    /// The keys that all grants of a lock have written, by lock.
     lock_keys: BTreeMap<u32, Vec<KeyName>>,
-    /// The attempts that ended without a certain answer.
+    /// The attempts that ended without a definite answer.
     in_doubt: HashSet<u64>,
     kept: KeptValues,
-    /// The attempts whose release claimed success when the lease that was asked for was over, counted from the grant.
+    /// The attempts whose release reported success after the end of the requested lease, counted from the grant.
     released_late: HashSet<u64>,
     ttl_ns: u64,
-    /// When the harness stood still: from, until.
-    pauses: Vec<(u64, u64)>,
-    /// The first refusal that may be due to that.
-    late: Option<InconclusiveReason>,
+    harness_stalls: Vec<HarnessStall>,
+    /// The first refusal that a harness stall may have caused.
+    delayed_answer: Option<InconclusiveReason>,
     found: Vec<Found>,
 }
 
-/// An untrue claim, and when it was made.
+/// A false claim, and when it was made.
 struct Found {
     at_ns: u64,
-    /// It is none if this lock uses one node only.
-    unless_alone: Option<u32>,
+    /// The claim is not false if this lock uses only one node.
+    unless_on_one_node: Option<u32>,
     claim: FalseClaim,
 }
 
@@ -95,16 +83,16 @@ impl Claims {
         };
         self.found.push(Found {
             at_ns,
-            unless_alone: None,
+            unless_on_one_node: None,
             claim,
         });
     }
 
     fn granted(&mut self, at_ns: u64, attempt: &Attempt) {
-        let written = self.written.of(attempt.op);
+        let written = self.written.by_attempt(attempt.op);
         self.judge_elapsed(at_ns, attempt);
-        // A lock that keeps its value from one attempt to the next has nothing to write. But the value
-        // lives no longer for it.
+        // A lock that keeps its value from one attempt to the next has nothing to write. But that does not prolong the
+        // value.
         if written.is_empty()
             && let Some(kept) = self.kept_value(at_ns, attempt)
         {
@@ -117,19 +105,19 @@ impl Claims {
         self.judge_key(at_ns, attempt, &written);
     }
 
-    /// "It took so long."
+    /// Judges the claim how long the request took.
     fn judge_elapsed(&mut self, at_ns: u64, attempt: &Attempt) {
         let Some((elapsed_ms, waited_ms)) = attempt.void_elapsed else {
             return;
         };
         let statement = format!(
-            "worker {} said that it took {elapsed_ms} ms, {waited_ms} ms after it was asked",
+            "worker {} reported that its request took {elapsed_ms} ms, {waited_ms} ms after it was sent",
             attempt.worker
         );
         self.found(at_ns, Claim::Elapsed, vec![attempt.op], statement);
     }
 
-    /// The keys that all grants of a lock have written are certainly the lock's.
+    /// Records the keys of a grant. The keys that all grants of a lock have written certainly belong to the lock.
     fn record_keys(&mut self, lock: u32, written: &Written) {
         let keys = || written.lock_values().map(|value| &value.key);
         match self.lock_keys.get_mut(&lock) {
@@ -141,38 +129,39 @@ impl Claims {
         }
     }
 
-    /// What is there of an earlier attempt of this worker. `None`: nothing.
+    /// Returns the values of an earlier attempt of this worker that still exist, or `None` if there are none.
     fn kept_value(&self, at_ns: u64, attempt: &Attempt) -> Option<Written> {
         let (worker, lock) = (attempt.worker, attempt.key);
         self.written.kept(worker, lock, at_ns, self.kept.clocks())
     }
 
-    /// "As long as you asked for."
+    /// Judges the claim that a grant has the requested lease.
     fn judge_expiry(&mut self, at_ns: u64, attempt: &Attempt, written: &Written) {
-        let asked_ms = i64::try_from(attempt.ttl_ns / 1_000_000).unwrap_or(i64::MAX);
-        let most_ms = most_ms(asked_ms);
-        // A key that is on fewer nodes than the lock needs stands beside it.
+        let requested_ms = i64::try_from(attempt.ttl_ns / 1_000_000).unwrap_or(i64::MAX);
+        let max_ms = max_expiry_ms(requested_ms);
+        // A key on fewer nodes than the lock needs is not the lock's key.
         let quorum = self.nodes_used.quorum(attempt.key);
-        let is_lock = |value: &&WrittenValue| written.nodes_of(&value.key) >= quorum;
-        let any_is = written.lock_values().any(|value| is_lock(&value));
-        for here in written.by_node() {
-            let first = here.iter().filter(|value| value.at_first);
-            let first = first.filter(|value| !any_is || is_lock(value));
-            let given_ms = || first.clone().filter_map(|value| Some(value.expiry?.ttl_ms));
-            let fits = |expiry: Expiry| {
-                let past_ns = expiry.set_ns.saturating_sub(attempt.acquire_ns);
-                let past_ms = i64::try_from(past_ns.div_ceil(1_000_000)).unwrap_or(i64::MAX / 2);
-                (asked_ms - SLACK_MS - past_ms..=most_ms).contains(&expiry.ttl_ms)
-            };
-            let is_right = |value: &WrittenValue| value.expiry.is_some_and(fits);
-            // A lock may write other keys beside its own: one that is right is its own.
-            let Some(ttl_ms) = given_ms().min() else {
+        let is_lock = |value: &&WrittenValue| written.node_count(&value.key) >= quorum;
+        let any_is_lock = written.lock_values().any(|value| is_lock(&value));
+        let fits = |expiry: Expiry| {
+            let past_ns = expiry.set_ns.saturating_sub(attempt.acquire_ns);
+            let past_ms = i64::try_from(past_ns.div_ceil(1_000_000)).unwrap_or(i64::MAX / 2);
+            (requested_ms - SLACK_MS - past_ms..=max_ms).contains(&expiry.ttl_ms)
+        };
+        for on_node in written.by_node() {
+            let acquired = (on_node.iter())
+                .filter(|value| value.at_acquisition)
+                .filter(|value| !any_is_lock || is_lock(value));
+            let expiries = acquired.filter_map(|value| value.expiry);
+            let Some(ttl_ms) = expiries.clone().map(|expiry| expiry.ttl_ms).min() else {
                 continue;
             };
-            if !first.clone().any(is_right) {
-                let node = here[0].node;
+            // A lock may write other keys besides its own. A key with the right expiry is its own.
+            if !expiries.clone().any(fits) {
+                let node = on_node[0].node;
                 let statement = format!(
-                    "worker {} asked for a lease of {asked_ms} ms, and its key on node {node} was given {ttl_ms} ms",
+                    "worker {} requested a lease of {requested_ms} ms, but its key on node {node} was set to expire \
+                     after {ttl_ms} ms",
                     attempt.worker
                 );
                 return self.found(at_ns, Claim::Expiry, vec![attempt.op], statement);
@@ -180,21 +169,23 @@ impl Claims {
         }
     }
 
-    /// The same of an extension. A shorter expiry than was told is no more worth than it is.
+    /// Judges the claim that an extension has the requested lease. Only a longer expiry is false: a shorter one is
+    /// judged by the reported validity.
     fn judge_extended_expiry(&mut self, at_ns: u64, attempt: &Attempt) {
-        let asked_ms = i64::try_from(attempt.ttl_ns / 1_000_000).unwrap_or(i64::MAX);
-        let most_ms = most_ms(asked_ms);
-        let mut given = self.written.extended_ms(attempt.op).into_iter();
-        if let Some((node, ttl_ms)) = given.find(|(_, ttl_ms)| *ttl_ms > most_ms) {
+        let requested_ms = i64::try_from(attempt.ttl_ns / 1_000_000).unwrap_or(i64::MAX);
+        let max_ms = max_expiry_ms(requested_ms);
+        let mut expiries = self.written.extended_ms(attempt.op).into_iter();
+        if let Some((node, ttl_ms)) = expiries.find(|(_, ttl_ms)| *ttl_ms > max_ms) {
             let statement = format!(
-                "worker {} asked to extend its lease to {asked_ms} ms, and its key on node {node} was given {ttl_ms} ms",
+                "worker {} requested an extension to {requested_ms} ms, but its key on node {node} was set to expire \
+                 after {ttl_ms} ms",
                 attempt.worker
             );
             self.found(at_ns, Claim::Expiry, vec![attempt.op], statement);
         }
     }
 
-    /// "You have it."
+    /// Judges the claim that the client has the lock.
     fn judge_grant(&mut self, at_ns: u64, attempt: &Attempt, written: &Written) {
         let nodes = written.by_node().count();
         let beside = written.took_away || written.is_beside_the_lock();
@@ -204,26 +195,25 @@ impl Claims {
             return;
         }
         let statement = format!(
-            "worker {} was told that it has the lock, and its value was written to {nodes} of {} nodes",
+            "worker {} was granted the lock, but its value was written to {nodes} of {} nodes",
             attempt.worker, self.nodes
         );
         self.found(at_ns, Claim::Grant, vec![attempt.op], statement);
         if let Some(found) = self.found.last_mut() {
-            found.unless_alone = (nodes > 0).then_some(attempt.key);
+            found.unless_on_one_node = (nodes > 0).then_some(attempt.key);
         }
     }
 
-    /// "For so long."
+    /// Judges the claim how long the client has the lock.
     fn judge_validity(&mut self, at_ns: u64, attempt: &Attempt, written: &Written) {
         let quorum = self.nodes_used.quorum(attempt.key);
         let ended_at_ns = written.ended_at_ns();
         let reported_at_ns = attempt.deadline_ns;
-        let telling_ns = attempt.ttl_ns / TELLING_PART_OF_LEASE;
         let slack_ns = match written.left_by {
-            None => SLACK_NS + telling_ns,
+            None => SLACK_NS + REPORT_SLACK.part_of(attempt.ttl_ns),
             Some(_) => SLACK_NS,
         };
-        // A lease that is over when it is told promises nothing.
+        // A lease that is over when it is reported promises nothing.
         if let Some(worth_ns) = ended_at_ns.get(quorum - 1)
             && attempt.lease_reported
             && reported_at_ns > at_ns
@@ -231,18 +221,20 @@ impl Claims {
         {
             let more_ms = (reported_at_ns - worth_ns) / 1_000_000;
             let statement = format!(
-                "worker {} was told a lease that ends {more_ms} ms after the expiry that was written",
+                "worker {} was granted a lease that ends {more_ms} ms after the expiry that was written",
                 attempt.worker
             );
-            let about = match written.left_by.filter(|op| self.in_doubt.contains(op)) {
-                Some(_) => Claim::EarlierReply,
-                None => Claim::Validity,
+            let rests_on_doubt = (written.left_by).is_some_and(|op| self.in_doubt.contains(&op));
+            let about = if rests_on_doubt {
+                Claim::EarlierReply
+            } else {
+                Claim::Validity
             };
             self.found(at_ns, about, vec![attempt.op], statement);
         }
     }
 
-    /// "It is this lock."
+    /// Judges the claim that it is a separate lock.
     fn judge_key(&mut self, at_ns: u64, attempt: &Attempt, written: &Written) {
         let (lock, op) = (attempt.key, attempt.op);
         let Some(shared) = self.users.granted(lock, op, written) else {
@@ -251,7 +243,7 @@ impl Claims {
         let name = |lock: u32| self.locks.get(lock as usize).map_or("?", String::as_str);
         let (other, first) = shared.first;
         let statement = format!(
-            "the locks `{}` and `{}` use one key, `{}`",
+            "the locks `{}` and `{}` share the key `{}`",
             name(other),
             name(lock),
             shared.key.text(&self.locks)
@@ -259,88 +251,91 @@ impl Claims {
         self.found(at_ns, Claim::Key, vec![first, op], statement);
     }
 
-    /// "It is free", or "You have not got it."
+    /// Judges the claims that the lock is free, or that the client did not get it.
     fn judge_left(&mut self) {
         for left in std::mem::take(&mut self.kept).into_left() {
             let stayed = self.stayed_on(&left);
-            let alone = self.nodes_used.only_node(left.lock).is_some();
+            let is_on_one_node = self.nodes_used.only_node(left.lock).is_some();
             let quorum = self.nodes / 2 + 1;
-            let too_many = match (alone, left.said.is_of_release()) {
+            let too_many = match (is_on_one_node, left.reported.is_of_release()) {
                 (true, _) => 1,
-                // So many that the rest is no quorum.
+                // The remaining nodes are fewer than a quorum.
                 (false, true) => self.nodes - quorum + 1,
                 (false, false) => quorum,
             };
-            if stayed >= too_many
-                && left.said == ReportedState::Refused
-                && let Some(late) = self.held_back(&left)
+            if stayed < too_many {
+                continue;
+            }
+            if left.reported == ReportedState::Refused
+                && let Some(reason) = self.reason_for_delayed_answer(&left)
             {
-                self.late.get_or_insert(late);
-            } else if stayed >= too_many {
+                self.delayed_answer.get_or_insert(reason);
+            } else {
                 let statement = format!(
-                    "worker {} {}, and its value stayed on {stayed} of {} nodes",
+                    "worker {} {}, but its value stayed on {stayed} of {} nodes",
                     left.worker,
-                    left.said.describe(),
+                    left.reported.describe(),
                     self.nodes
                 );
-                let about = match left.said.is_of_release() {
-                    true => Claim::Release,
-                    false => Claim::Refusal,
+                let is_release = left.reported.is_of_release();
+                let about = if is_release {
+                    Claim::Release
+                } else {
+                    Claim::Refusal
                 };
                 self.found(left.at_ns, about, vec![left.op], statement);
             }
         }
     }
 
-    /// Why a client may have given up an answer that the harness held back: it stood still about the time at which the
-    /// value was written.
-    fn held_back(&self, left: &LeftValue) -> Option<InconclusiveReason> {
+    /// Returns the reason if the client may have given up an answer that the harness delayed, because the harness was
+    /// stalled around the time at which the value was written.
+    fn reason_for_delayed_answer(&self, left: &LeftValue) -> Option<InconclusiveReason> {
         let written_ns = left.written_ns?;
-        let around_ns = self.ttl_ns / AROUND_PART_OF_LEASE;
+        let around_ns = AROUND_WRITE.part_of(self.ttl_ns);
         let from_ns = written_ns.saturating_sub(around_ns);
         let until_ns = written_ns.saturating_add(around_ns).min(left.at_ns);
-        let pauses = self.pauses.iter();
-        let near =
-            pauses.filter(|(began_ns, ended_ns)| *began_ns < until_ns && *ended_ns > from_ns);
-        let (mut paused_ns, mut last_ns) = (0, 0);
-        for (began_ns, ended_ns) in near {
-            paused_ns = ended_ns.saturating_sub(*began_ns).saturating_add(paused_ns);
-            last_ns = *ended_ns;
+        let (mut stalled_ns, mut last_ns) = (0_u64, 0);
+        for stall in &self.harness_stalls {
+            if stall.from_ns < until_ns && stall.until_ns > from_ns {
+                stalled_ns = stalled_ns.saturating_add(stall.until_ns - stall.from_ns);
+                last_ns = stall.until_ns;
+            }
         }
-        let suffices = paused_ns >= (self.ttl_ns / LATE_PART_OF_LEASE).max(1);
-        suffices.then_some(InconclusiveReason::HarnessStall {
-            late_ms: paused_ns / 1_000_000,
+        let is_long = stalled_ns >= ANSWER_DELAY.part_of(self.ttl_ns).max(1);
+        is_long.then_some(InconclusiveReason::HarnessStall {
+            late_ms: stalled_ns / 1_000_000,
             until_ns: last_ns,
             during: StallContext::Attempt,
             count: 1,
         })
     }
 
-    /// "I shall renew it", "you have it no longer", and "you had it until now".
+    /// Judges the claims that the lease is renewed, that the client lost the lock, and that it held the lock until now.
     fn judge_holds(&mut self, timeline: &Timeline<'_>) {
         let history = timeline.history();
-        let refused = |event: &Event| match event.what {
-            EventKind::ExtendRefused { op, .. } => Some(op),
-            _ => None,
-        };
-        let refused: HashSet<u64> = history.events.iter().filter_map(refused).collect();
+        let refused: HashSet<u64> = (history.events.iter())
+            .filter_map(|event| match event.what {
+                EventKind::ExtendRefused { op, .. } => Some(op),
+                _ => None,
+            })
+            .collect();
         let renews = history.header.renews;
         if !renews && refused.is_empty() && self.released_late.is_empty() {
             return;
         }
-        let account = KeyHistory::from_history(history);
+        let key_history = KeyHistory::from_history(history);
         let mut values: HashMap<(usize, u64), Vec<&ValueSpan>> = HashMap::new();
-        for span in &account.spans {
+        for span in &key_history.spans {
             if let Some(by) = &span.author {
                 values.entry((by.worker, by.op)).or_default().push(span);
             }
         }
         for hold in timeline.holds() {
-            let own = values.get(&(hold.worker, hold.op));
-            let own = own.map_or(&[][..], Vec::as_slice);
+            let own = (values.get(&(hold.worker, hold.op))).map_or(&[][..], Vec::as_slice);
             if renews && let Some(at_ns) = ran_out_ns(timeline, own, hold) {
                 let statement = format!(
-                    "worker {}'s key ran out while it held the lock, which promises to renew it",
+                    "worker {}'s key expired while it held the lock, although the lock promises to renew it",
                     hold.worker
                 );
                 self.found(at_ns, Claim::Renewal, vec![hold.op], statement);
@@ -350,7 +345,7 @@ impl Claims {
                 && let Some(at_ns) = refused_ns(timeline, own, hold, quorum)
             {
                 let statement = format!(
-                    "worker {} was told that the lock was no longer its own, and its value stood with time left",
+                    "worker {} was refused an extension, although its value still existed with time left",
                     hold.worker
                 );
                 self.found(at_ns, Claim::Extension, vec![hold.op], statement);
@@ -359,7 +354,7 @@ impl Claims {
                 && let Some((at_ns, before_ns)) = gone_ns(timeline, own, hold, quorum)
             {
                 let statement = format!(
-                    "worker {} was told that it had the lock until now, and its value had gone {} ms before its release",
+                    "worker {} reported a successful release, but its value had disappeared {} ms before the release",
                     hold.worker,
                     before_ns / 1_000_000
                 );
@@ -368,27 +363,28 @@ impl Claims {
         }
     }
 
-    /// On how many nodes it stayed. Only who says that it is free speaks of whatever it has written.
+    /// Returns the number of nodes on which a value stayed. A report that the lock is free concerns every value that
+    /// the attempt has written; other reports concern only the keys that certainly belong to the lock.
     fn stayed_on(&self, left: &LeftValue) -> usize {
-        let keys = self.lock_keys.get(&left.lock);
-        let keys = keys.map_or(&[][..], Vec::as_slice);
-        left.nodes((left.said != ReportedState::Free).then_some(keys))
+        let keys = (self.lock_keys.get(&left.lock)).map_or(&[][..], Vec::as_slice);
+        left.nodes((left.reported != ReportedState::Free).then_some(keys))
     }
 }
 
-/// The longest expiry that a lease of so many milliseconds may be given: rounded up to whole seconds.
-fn most_ms(asked_ms: i64) -> i64 {
-    let whole_ms = asked_ms.saturating_add(999) / 1000 * 1000;
-    whole_ms.saturating_add(SLACK_MS)
+/// Returns the longest allowed expiry for a requested lease, in milliseconds: the lease rounded up to a whole second,
+/// plus the tolerance.
+fn max_expiry_ms(requested_ms: i64) -> i64 {
+    let rounded_up_ms = requested_ms.saturating_add(999) / 1000 * 1000;
+    rounded_up_ms.saturating_add(SLACK_MS)
 }
 
 impl Checker for Claims {
     const DESCRIPTION: Description = Description {
         letter: 'C',
         severity: 1,
-        held: "what the lock said agrees with what it did",
-        violated: "the lock said something untrue",
-        not_applicable: "the history has no account of the servers' keys",
+        held: "what the lock reported agrees with what it did",
+        violated: "the lock reported something untrue",
+        not_applicable: "the run has no key history",
         page: include_str!("../../../explain/claims.md"),
     };
 
@@ -405,8 +401,8 @@ impl Checker for Claims {
             kept: KeptValues::default(),
             released_late: HashSet::new(),
             ttl_ns: ms(header.ttl_ms),
-            pauses: Vec::new(),
-            late: None,
+            harness_stalls: Vec::new(),
+            delayed_answer: None,
             found: Vec::new(),
         }
     }
@@ -421,9 +417,8 @@ impl Checker for Claims {
             Step::Requested => self.written.asked(attempt.op),
             Step::Begun => self.granted(at_ns, attempt),
             Step::LeaseMoved { .. } => {
-                let written = self.written.of(attempt.op);
-                let kept = self.kept_value(at_ns, attempt);
-                let kept = kept.filter(|_| written.is_empty());
+                let written = self.written.by_attempt(attempt.op);
+                let kept = (self.kept_value(at_ns, attempt)).filter(|_| written.is_empty());
                 self.judge_elapsed(at_ns, attempt);
                 self.judge_extended_expiry(at_ns, attempt);
                 self.judge_validity(at_ns, attempt, &kept.unwrap_or(written));
@@ -448,10 +443,7 @@ impl Checker for Claims {
 
     fn event(&mut self, event: &Event) {
         self.kept.event(event);
-        if let EventKind::HarnessStalled { late_ms } = event.what {
-            let from_ns = event.at_ns.saturating_sub(ms(late_ms));
-            self.pauses.push((from_ns, event.at_ns));
-        }
+        self.harness_stalls.extend(HarnessStall::from_event(event));
     }
 
     fn key_changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
@@ -466,16 +458,18 @@ impl Checker for Claims {
         }
         self.judge_left();
         self.judge_holds(timeline);
-        // A lock that only ever used one of several nodes asks for no majority.
+        // A lock that only ever used one of several nodes needs no majority.
         let nodes_used = &self.nodes_used;
-        let is_alone = |lock: u32| nodes_used.only_node(lock).is_some();
+        let is_on_one_node = |lock: u32| nodes_used.only_node(lock).is_some();
         self.found
-            .retain(|found| !found.unless_alone.is_some_and(is_alone));
-        if let (true, Some(late)) = (self.found.is_empty(), self.late) {
-            return Judgement::Unknown(late);
+            .retain(|found| !found.unless_on_one_node.is_some_and(is_on_one_node));
+        if self.found.is_empty()
+            && let Some(reason) = self.delayed_answer
+        {
+            return Judgement::Unknown(reason);
         }
         let found = self.found.into_iter();
-        let found = found.map(|found| (found.at_ns, Seen::FalseClaim(found.claim)));
-        Judgement::of(found.collect())
+        let observations = found.map(|found| (found.at_ns, Seen::FalseClaim(found.claim)));
+        Judgement::from_observations(observations.collect())
     }
 }

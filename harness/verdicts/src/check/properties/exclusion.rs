@@ -1,27 +1,27 @@
 //! Exclusion: no two holds of one key overlap.
 //!
-//! A hold is judged from the grant's arrival at the driver until the release is sent, the worker
-//! dies, or the history ends. The true hold is no shorter: the client had the grant before it
-//! arrived here, and had not yet been asked to release. So two overlapping intervals prove that
-//! two clients were inside at once. Leases do not matter here. A worker that dies by itself holds
-//! until the driver sees its output close, which is when the process ends.
+//! A hold is judged from the arrival of the grant at the driver until the release is sent, the worker dies, or the
+//! history ends. The true hold is no shorter: the client had the grant before it arrived at the driver, and had not yet
+//! been asked to release. So two overlapping intervals prove that two clients were inside at once. Leases do not matter
+//! here. A worker that dies on its own holds the lock until the driver sees its output close, which is when the process
+//! exits.
 //!
-//! Holds that only touch do not overlap. A hold without length strictly inside another one does: a
-//! client that takes the lock, finds nothing to do and releases it needs no time in the simulation.
+//! Holds that only touch do not overlap. A hold of zero length strictly inside another one does: in the simulation, a
+//! client that takes the lock, finds nothing to do and releases it needs no time.
 
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::Judgement;
-use crate::check::overlap::{self, Pairs};
+use crate::check::overlap::{self, PairFilter};
 use crate::history::Header;
 use crate::timeline::{Hold, Timeline};
 
-/// The checker. It looks at nothing but the holds.
+/// The checker. It uses only the holds.
 pub(in crate::check) struct Exclusion;
 
-/// What these holds show, which are in the order in which they began.
-pub(in crate::check) fn judge_holds(holds: &[Hold], pairs: Pairs<'_>) -> Judgement {
-    overlap::judge_pairs(holds, pairs, |one, other| {
+/// Judges holds, which must be in the order in which they began.
+pub(in crate::check) fn judge_holds(holds: &[Hold], is_judged: PairFilter<'_>) -> Judgement {
+    overlap::judge_pairs(holds, is_judged, |one, other| {
         let onset_ns = one.overlaps(other).then_some(other.begin_ns);
         (u64::from(onset_ns.is_some()), onset_ns)
     })
@@ -42,6 +42,6 @@ impl Checker for Exclusion {
     }
 
     fn finish(self, timeline: &Timeline<'_>) -> Judgement {
-        judge_holds(timeline.holds(), overlap::ALL)
+        judge_holds(timeline.holds(), overlap::ALL_PAIRS)
     }
 }

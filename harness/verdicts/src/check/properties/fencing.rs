@@ -1,12 +1,11 @@
 //! Fencing: tokens strictly increase in the order of holds, and no two grants have the same one.
 //!
-//! Tokens are made at the grant, and grants may arrive out of order. So a token is compared only
-//! with tokens of holds that were provably granted before it: those whose grant had arrived when
-//! this attempt was sent; and, if the lease of this grant had not expired when it arrived
-//! ([`Hold::follows_ns`] is then the arrival itself), those whose hold had ended by then. The
-//! highest token of each group is enough. Of holds that overlap it is not known which was granted
-//! first. But whatever their order, two grants must not have the same token: the resource could not
-//! tell one holder from the other.
+//! Tokens are created at the grant, and grants may arrive out of order. So a token is compared only with tokens of
+//! holds that were provably granted before it. Those are the holds whose grant had arrived when this attempt was sent
+//! and, if the lease of this grant had not expired when it arrived ([`Hold::follows_ns`] is then the arrival itself),
+//! the holds that had ended by then. The highest token of each group suffices. For overlapping holds it is unknown
+//! which was granted first. But whatever their order, two grants must not have the same token, because the resource
+//! could not distinguish the two holders.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,12 +15,12 @@ use crate::check::finding::{Judgement, Seen, StaleToken};
 use crate::history::Header;
 use crate::timeline::{Hold, Timeline};
 
-/// Times, each with the highest token until then.
+/// Times in ascending order, each with the highest token until then.
 #[derive(Debug, Default)]
-struct Highest(Vec<(u64, u64)>);
+struct HighestTokens(Vec<(u64, u64)>);
 
-impl Highest {
-    /// Of these tokens, each with its time.
+impl HighestTokens {
+    /// Creates the list from tokens, each with its time.
     fn new(mut tokens: Vec<(u64, u64)>) -> Self {
         tokens.sort_unstable();
         let mut highest = 0;
@@ -29,10 +28,10 @@ impl Highest {
             highest = highest.max(*token);
             *token = highest;
         }
-        Highest(tokens)
+        HighestTokens(tokens)
     }
 
-    /// The highest token strictly before this moment: equal times prove no order.
+    /// Returns the highest token strictly before `at_ns`. Equal times prove no order.
     fn before(&self, at_ns: u64) -> Option<u64> {
         let known = self.0.partition_point(|(token_ns, _)| *token_ns < at_ns);
         let (_, highest) = self.0.get(known.checked_sub(1)?)?;
@@ -40,12 +39,12 @@ impl Highest {
     }
 }
 
-/// The checker. It looks at nothing but the holds.
+/// The checker. It uses only the holds.
 pub(in crate::check) struct Fencing;
 
-/// All tokens that were not higher than one before them, in the order in which they arrived.
+/// Returns all tokens that were not higher than an earlier one, in the order in which they arrived.
 ///
-/// The checker reports only the first; a picture shows them all.
+/// The checker reports only the first; charts show all of them.
 pub fn stale_tokens(timeline: &Timeline<'_>) -> Vec<StaleToken> {
     let holds = timeline.holds();
     let by_key = |time: fn(&Hold) -> u64| {
@@ -54,19 +53,19 @@ pub fn stale_tokens(timeline: &Timeline<'_>) -> Vec<StaleToken> {
             let token = hold.fence.map(|fence| (time(hold), fence));
             keys.entry(hold.key).or_default().extend(token);
         }
-        let keys = keys.into_iter();
-        keys.map(|(key, tokens)| (key, Highest::new(tokens)))
-            .collect::<HashMap<u32, Highest>>()
+        (keys.into_iter())
+            .map(|(key, tokens)| (key, HighestTokens::new(tokens)))
+            .collect::<HashMap<u32, HighestTokens>>()
     };
     let arrived = by_key(|hold| hold.begin_ns);
     let ended = by_key(|hold| hold.end_ns);
     let mut granted = HashSet::new();
     let stale = holds.iter().filter_map(|hold| {
         let (key, fence) = (hold.key, hold.fence?);
-        let arrived = arrived[&key].before(hold.acquire_ns);
-        let ended = ended[&key].before(hold.begin_ns);
-        let ended = ended.filter(|_| hold.follows_ns == hold.begin_ns);
-        let higher = arrived.max(ended).filter(|highest| fence <= *highest);
+        let highest_arrived = arrived[&key].before(hold.acquire_ns);
+        let highest_ended =
+            (ended[&key].before(hold.begin_ns)).filter(|_| hold.follows_ns == hold.begin_ns);
+        let higher = (highest_arrived.max(highest_ended)).filter(|highest| fence <= *highest);
         let repeated = (!granted.insert((key, fence))).then_some(fence);
         let highest = higher.max(repeated)?;
         Some(StaleToken {
@@ -97,8 +96,8 @@ impl Checker for Fencing {
         if timeline.holds().iter().all(|hold| hold.fence.is_none()) {
             return Judgement::NotApplicable;
         }
-        let found = stale_tokens(timeline).into_iter();
-        let found = found.map(|stale| (stale.at_ns, Seen::StaleToken(stale)));
-        Judgement::of(found.collect())
+        let stale = stale_tokens(timeline).into_iter();
+        let found = stale.map(|token| (token.at_ns, Seen::StaleToken(token)));
+        Judgement::from_observations(found.collect())
     }
 }

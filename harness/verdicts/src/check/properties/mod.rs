@@ -1,9 +1,16 @@
 //! The table of checkers: one file for each property.
 //!
-//! The rows are those of [`picklock_scenarios::properties!`]. Each declares the file
-//! `properties/NAME.rs`, in which a type with the name of the [`Property`]'s variant implements
-//! [`Checker`]. So a new property is one file here and one line in that table. `cargo fmt` does
-//! not find files that a macro declares; `rustfmt --edition 2024` formats them.
+//! The rows are those of [`picklock_scenarios::properties!`]. For each row, the module with its name has a type with
+//! the name of the [`Property`]'s variant, which implements [`Checker`]. So a new property needs one file and one `mod`
+//! line here, and one line in that table.
+
+pub(super) mod claims;
+pub(super) mod exclusion;
+pub(super) mod fencing;
+pub(super) mod lease;
+pub(super) mod ownership;
+pub(super) mod progress;
+pub(super) mod resource;
 
 use picklock_scenarios::Property;
 
@@ -16,10 +23,8 @@ use crate::timeline::{Attempt, Step, Timeline};
 
 macro_rules! checkers {
     ($($name:ident: $variant:ident, $demand:literal;)*) => {
-        $(pub(super) mod $name;)*
-
-        /// One checker for each property. They are fields, not trait objects: most of them ignore
-        /// most events, and ignoring an event must not cost a call.
+        /// One checker for each property. They are fields and not trait objects, because most checkers ignore most
+        /// events, and ignoring an event must not cost a call.
         pub(super) struct Checkers {
             $($name: $name::$variant,)*
         }
@@ -48,7 +53,7 @@ macro_rules! checkers {
             }
         }
 
-        /// What reports say about a property.
+        /// Returns the description of a property for reports.
         pub fn describe(property: Property) -> &'static Description {
             match property {
                 $(Property::$variant => &<$name::$variant as Checker>::DESCRIPTION,)*
@@ -66,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_property_has_a_letter_of_its_own() {
+    fn letters_of_properties_are_unique() {
         let letters: BTreeSet<char> = Property::ALL.map(|one| describe(one).letter).into();
         assert_eq!(letters.len(), Property::ALL.len());
     }

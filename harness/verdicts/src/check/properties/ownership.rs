@@ -1,24 +1,23 @@
-//! Ownership: no client's release or renewal takes away another client's lock, or takes part in it.
+//! Ownership: no client's release or renewal takes away or prolongs another client's lock.
 //!
-//! With key history it is seen on the servers: a command that a client sent to release or to extend its
-//! lock removed, replaced or prolonged a value that another client's acquisition had written. A renewal that
-//! keeps another client's value alive takes part in a lock that is not its own. A value that
-//! never expires and has not the name of a lock is none (a counter, a list of those who wait).
+//! With key history, the servers show it: a command that a client sent to release or to extend its lock removed,
+//! replaced or prolonged a value that another client's acquisition had written. A value that never expires and does not
+//! have the name of a lock is not a lock (for example a counter or a list of waiting clients).
 //!
-//! An attempt that had taken a key and prolongs what stands there now renews it, too.
+//! An attempt that had taken a key and later prolongs the value there counts as a renewal, too.
 //!
-//! A removal in an acquisition takes the lock over if the owner's lease had run out by then, or if the attempt is
-//! the next to write there: that is a question of leases. One that removes a running lease and writes nothing
-//! (it undoes what was not its own, or came late, from an earlier release) counts as a release.
+//! A removal during an acquisition takes the lock over if the owner's lease had run out by then, or if the attempt is
+//! the next to write the key. Those are questions of leases. A removal of a running lease without a following write
+//! counts as a release: the attempt undoes what was not its own, or the command is late, from an earlier release.
 //!
-//! A value that was written on a free key is its writer's, whether or not its writer learns that it has
-//! the lock. One that was written over another may be none: GETSET writes also where it finds that
-//! another client has the lock. So a finding waits until the attempt that wrote it is granted, and if
-//! that attempt writes the value once more, the first one was not what it was granted the lock with.
+//! A value that was written to a free key belongs to its writer, whether or not the writer learns that it has the lock.
+//! A value that was written over another one may not be a lock: GETSET writes even if it finds that another client has
+//! the lock. So a finding stays pending until the attempt that wrote the value is granted. If that attempt writes the
+//! value again, the grant does not rest on the first one.
 //!
-//! Without key history it is judged from what clients said (`ownership_from_answers.rs`), and only as long as the
-//! lock's own word held: once two leases overlapped, the two clients had the lock together anyway, and
-//! the answer to a release does not show whose it was.
+//! Without key history, ownership is judged from the clients' answers (`ownership_from_answers.rs`), and only until the
+//! first overlap of two leases. After that, the two clients shared the lock anyway, and the answer to a release does
+//! not show whose lock it released.
 
 use std::collections::HashMap;
 
@@ -30,7 +29,7 @@ use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{ForeignRelease, Judgement, Seen, Taking};
 use crate::check::inconclusive::InconclusiveReason;
 use crate::check::overlap;
-use crate::check::ownership_from_answers::{self, Claim};
+use crate::check::ownership_from_answers::{self, ReleaseClaim};
 use crate::check::properties::lease;
 use crate::history::{Header, KeyName};
 use crate::key_history::{KeyTable, KeyUpdate};
@@ -40,95 +39,93 @@ use crate::timeline::{Attempt, AttemptTracker, HoldEnd, Step, Timeline};
 #[derive(Default)]
 pub(in crate::check) struct Ownership {
     key_history: bool,
-    /// Without key history: the releases that claimed success.
-    claims: Vec<Claim>,
+    /// Without key history, the releases that reported success.
+    claims: Vec<ReleaseClaim>,
     /// The latest attempt of each worker.
-    attempts: Vec<Asked>,
-    /// The places that the latest attempt of each worker has written.
+    attempts: Vec<AttemptState>,
+    /// The latest attempt of each worker, with the places that it has written.
     written: Vec<(u64, Vec<usize>)>,
-    /// The places of keys whose value was written over another, by an attempt that is not granted: which
-    /// one.
+    /// The attempts that wrote over another value and are not granted, by the place of the key.
     unproven: HashMap<usize, u64>,
-    /// What was taken away, and is a finding only if something does not come, or comes.
-    open: Vec<PendingFinding>,
+    pending: Vec<PendingFinding>,
     found: Vec<ForeignRelease>,
 }
 
-/// A command that took a value, of which it is not known yet whether that was another client's lock.
+/// A command that took a value which may turn out not to be another client's lock.
 #[derive(Debug)]
 struct PendingFinding {
     release: ForeignRelease,
     place: usize,
-    /// Whose value it was, while that attempt is not granted.
+    /// The attempt that owned the value, while it is not granted.
     ungranted: Option<(usize, u64)>,
-    /// The attempt that removed it in order to acquire, while nobody has written there since: it may take the lock
-    /// over.
+    /// The attempt that removed the value in order to acquire, while no client has written the key since. It may take
+    /// the lock over.
     takeover: Option<u64>,
 }
 
-/// What is known of an attempt.
+/// The state of an attempt.
 #[derive(Debug, Clone, Copy, Default)]
-struct Asked {
+struct AttemptState {
     op: u64,
     key: u32,
     answer: Answer,
-    /// Until when its lease runs at least.
+    /// The earliest possible end of its lease.
     deadline_ns: u64,
     released_ns: Option<u64>,
 }
 
-/// What an attempt was answered.
+/// The answer to an attempt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Answer {
     #[default]
     Awaited,
     Granted,
-    /// It was denied, or will never be answered.
+    /// The attempt was denied, or will never be answered.
     Denied,
 }
 
 impl Ownership {
-    /// All foreign releases, and whether another one may have been of another master.
+    /// Returns all foreign releases, and whether another release is in doubt because a node had two masters.
     fn releases(mut self, timeline: &Timeline<'_>) -> (Vec<ForeignRelease>, bool) {
-        match self.key_history {
-            true => {
-                let open = self.open.into_iter();
-                let granted = open.filter(|open| open.ungranted.is_none());
-                self.found.extend(granted.map(|open| open.release));
-                (self.found, false)
-            }
-            false => ownership_from_answers::foreign_releases(&self.claims, timeline),
+        if !self.key_history {
+            return ownership_from_answers::foreign_releases(&self.claims, timeline);
         }
+        let granted = (self.pending.into_iter()).filter(|pending| pending.ungranted.is_none());
+        self.found.extend(granted.map(|pending| pending.release));
+        (self.found, false)
     }
 
-    /// An attempt is granted the lock: what was taken away from it before was its own.
+    /// Records that an attempt is granted the lock, so values that were taken from it before were its own.
     fn confirm(&mut self, owner: &Attempt) {
         self.unproven.retain(|_, op| *op != owner.op);
         let owner = (owner.worker, owner.op);
-        for open in &mut self.open {
-            open.ungranted = open.ungranted.filter(|of| *of != owner);
+        for pending in &mut self.pending {
+            pending.ungranted = pending.ungranted.filter(|attempt| *attempt != owner);
         }
-        self.close();
+        self.settle();
     }
 
-    /// What nothing can change any more is a finding.
-    fn close(&mut self) {
-        let is_open =
-            |open: &mut PendingFinding| open.ungranted.is_none() && open.takeover.is_none();
-        let closed = self.open.extract_if(.., is_open);
-        self.found.extend(closed.map(|open| open.release));
+    /// Moves findings that no later event can change from `pending` to `found`.
+    fn settle(&mut self) {
+        let is_settled = |pending: &mut PendingFinding| {
+            pending.ungranted.is_none() && pending.takeover.is_none()
+        };
+        let settled = self.pending.extract_if(.., is_settled);
+        self.found.extend(settled.map(|pending| pending.release));
     }
 
-    /// An attempt, if it is the last of its worker.
-    fn asked(&self, (worker, op): (usize, u64)) -> Option<&Asked> {
-        self.attempts.get(worker).filter(|asked| asked.op == op)
+    /// Returns the state of an attempt if it is the latest of its worker.
+    fn attempt(&self, (worker, op): (usize, u64)) -> Option<&AttemptState> {
+        self.attempts.get(worker).filter(|attempt| attempt.op == op)
     }
 
-    /// A command took this value. `is_unproven`: it is its writer's lock only if that attempt is granted.
-    fn took(&mut self, taken: &TakenValue, is_unproven: bool) {
+    /// Records that a command took this value. If `is_unproven`, the value is its writer's lock only if that attempt is
+    /// granted.
+    fn record_taken(&mut self, taken: &TakenValue, is_unproven: bool) {
         let acquires = taken.is_of_acquisition();
         let is_finding = match (taken.how, acquires) {
-            // Who waits may keep what it finds alive. An attempt that had taken the key renews what is not its own.
+            // A waiting client may keep the value that it finds alive. An attempt that had taken the key renews a value
+            // that is not its own.
             (Taking::Prolonged, true) => {
                 let written = self.written.get(taken.by.worker);
                 written
@@ -139,32 +136,33 @@ impl Ownership {
         };
         if is_finding {
             let may_take_over = acquires && taken.how != Taking::Prolonged;
-            self.open.push(PendingFinding {
-                release: self.foreign(taken),
+            self.pending.push(PendingFinding {
+                release: self.foreign_release(taken),
                 place: taken.place,
                 ungranted: is_unproven.then_some(taken.owner),
                 takeover: may_take_over.then_some(taken.by.op),
             });
-            self.close();
+            self.settle();
         }
     }
 
-    /// The key that an attempt has freed is written again: by itself, or it took nothing over.
+    /// Settles the takeovers of a key that is written again. If the attempt that freed the key writes it, it has taken
+    /// the lock over; otherwise it has taken another client's lock away.
     fn settle_takeovers(&mut self, update: &KeyUpdate<'_>) {
         let by = update.command();
-        let takes = |op: u64| by.is_some_and(|by| (by.op, by.phase) == (op, Phase::Acquire));
-        let is_here = |open: &PendingFinding| open.place == update.place;
-        self.open
-            .retain(|open| !(is_here(open) && open.takeover.is_some_and(takes)));
-        for open in self.open.iter_mut().filter(|open| is_here(open)) {
-            open.takeover = None;
+        let takes_over = |op: u64| by.is_some_and(|by| (by.op, by.phase) == (op, Phase::Acquire));
+        let is_here = |pending: &PendingFinding| pending.place == update.place;
+        self.pending
+            .retain(|pending| !(is_here(pending) && pending.takeover.is_some_and(takes_over)));
+        for pending in self.pending.iter_mut().filter(|pending| is_here(pending)) {
+            pending.takeover = None;
         }
-        self.close();
+        self.settle();
     }
 
-    /// True if the owner's lease was certainly running when its value was removed.
+    /// Returns `true` if the owner's lease was certainly running when its value was removed.
     fn lease_runs(&self, taken: &TakenValue) -> bool {
-        let owner = self.asked(taken.owner);
+        let owner = self.attempt(taken.owner);
         owner.is_some_and(|owner| {
             owner.answer != Answer::Denied
                 && owner.released_ns.is_none()
@@ -172,57 +170,60 @@ impl Ownership {
         })
     }
 
-    fn foreign(&self, taken: &TakenValue) -> ForeignRelease {
-        let releaser = self.asked((taken.by.worker, taken.by.op));
-        let named = match taken.key {
+    fn foreign_release(&self, taken: &TakenValue) -> ForeignRelease {
+        let releaser = self.attempt((taken.by.worker, taken.by.op));
+        let lock_by_name = match taken.key {
             KeyName::Lock(lock) => lock,
             KeyName::Other(_) => 0,
         };
-        let key = releaser.or(self.asked(taken.owner));
+        let known = releaser.or(self.attempt(taken.owner));
         ForeignRelease {
-            key: key.map_or(named, |asked| asked.key),
+            key: known.map_or(lock_by_name, |attempt| attempt.key),
             releaser: taken.by.op,
             owner: taken.owner.1,
             owned_ns: taken.written_ns,
-            sent_ns: (releaser.and_then(|asked| asked.released_ns)).unwrap_or(taken.at_ns),
+            sent_ns: (releaser.and_then(|attempt| attempt.released_ns)).unwrap_or(taken.at_ns),
             fired_at_ns: taken.at_ns,
             how: taken.how,
         }
     }
 
-    /// The last attempt of a worker is kept until its next: its commands may come late.
-    fn note(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
+    /// Records a step of an attempt. The latest attempt of a worker is remembered until its next one, because its
+    /// commands may arrive late.
+    fn record_step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         if self.attempts.len() <= attempt.worker {
-            self.attempts.resize(attempt.worker + 1, Asked::default());
+            self.attempts
+                .resize(attempt.worker + 1, AttemptState::default());
         }
-        let asked = &mut self.attempts[attempt.worker];
+        let state = &mut self.attempts[attempt.worker];
         match step {
             Step::Requested => {
                 *asked = Asked {
                     op: attempt.op,
                     key: attempt.key,
                     deadline_ns: attempt.acquire_ns.saturating_add(attempt.ttl_ns),
-                    ..Asked::default()
+                    ..AttemptState::default()
                 };
             }
-            Step::LeaseMoved { .. } if asked.op == attempt.op => {
-                asked.deadline_ns = attempt.deadline_ns;
+            Step::LeaseMoved { .. } if state.op == attempt.op => {
+                state.deadline_ns = attempt.deadline_ns;
             }
             Step::Begun => {
-                asked.answer = Answer::Granted;
-                asked.deadline_ns = attempt.deadline_ns;
+                state.answer = Answer::Granted;
+                state.deadline_ns = attempt.deadline_ns;
                 self.confirm(attempt);
             }
             Step::Denied(_) | Step::Gone => {
-                if asked.answer == Answer::Awaited {
-                    asked.answer = Answer::Denied;
+                if state.answer == Answer::Awaited {
+                    state.answer = Answer::Denied;
                 }
                 let owner = (attempt.worker, attempt.op);
-                self.open.retain(|open| open.ungranted != Some(owner));
+                self.pending
+                    .retain(|pending| pending.ungranted != Some(owner));
             }
-            // A client that was killed has given nothing back.
-            Step::Ended(HoldEnd::Released) if asked.op == attempt.op => {
-                asked.released_ns = Some(at_ns);
+            // A client that was killed has released nothing.
+            Step::Ended(HoldEnd::Released) if state.op == attempt.op => {
+                state.released_ns = Some(at_ns);
             }
             _ => {}
         }
@@ -241,20 +242,20 @@ impl Ownership {
         }
     }
 
-    /// An attempt has written a value, or written it once more.
-    fn wrote(&mut self, update: &KeyUpdate<'_>, writer: (usize, u64)) {
+    /// Handles a value that an attempt has written, possibly again.
+    fn handle_written(&mut self, update: &KeyUpdate<'_>, writer: (usize, u64)) {
         let op = writer.1;
         let author = update.now.and_then(|now| now.author);
         if author.is_some_and(|author| author.is_of(writer.0, op)) {
             self.record_written(writer, update.place);
         }
-        self.open
-            .retain(|open| (open.place, open.ungranted) != (update.place, Some(writer)));
+        self.pending
+            .retain(|pending| (pending.place, pending.ungranted) != (update.place, Some(writer)));
         let is_new =
             update.before.as_ref().map(|before| before.serial) != update.now.map(|now| now.serial);
         let on_free_key = update.now.is_some_and(|now| now.on_free_key);
-        let asked = self.asked(writer);
-        let is_granted = asked.is_some_and(|asked| asked.answer == Answer::Granted);
+        let is_granted =
+            (self.attempt(writer)).is_some_and(|attempt| attempt.answer == Answer::Granted);
         if is_new && !on_free_key && !is_granted {
             self.unproven.insert(update.place, op);
         }
@@ -280,34 +281,33 @@ impl Checker for Ownership {
 
     fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         if self.key_history {
-            return self.note(at_ns, attempt, step);
+            return self.record_step(at_ns, attempt, step);
         }
-        self.claims.extend(Claim::from_step(attempt, step));
+        self.claims.extend(ReleaseClaim::from_step(attempt, step));
     }
 
     fn key_changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
-        if update.now.is_some() && !self.open.is_empty() {
+        if update.now.is_some() && !self.pending.is_empty() {
             self.settle_takeovers(update);
         }
-        // Who prolongs a value leaves it as unproven as it was.
-        let unproven = match update.ends_value() {
-            true => self.unproven.remove(&update.place),
-            false => self.unproven.get(&update.place).copied(),
+        // A command that only prolongs a value leaves it unproven.
+        let is_unproven = if update.ends_value() {
+            self.unproven.remove(&update.place).is_some()
+        } else {
+            self.unproven.contains_key(&update.place)
         };
         if let Some(taken) = TakenValue::from_update(at_ns, update) {
-            let owner = self.asked(taken.owner);
-            let is_asking = owner.is_some_and(|owner| owner.answer == Answer::Awaited);
-            match unproven {
-                None => self.took(&taken, false),
-                Some(_) if is_asking => self.took(&taken, true),
-                Some(_) => {}
+            let owner = self.attempt(taken.owner);
+            let is_unanswered = owner.is_some_and(|owner| owner.answer == Answer::Awaited);
+            if !is_unproven || is_unanswered {
+                self.record_taken(&taken, is_unproven);
             }
         }
         if let Some(command) = update.command()
             && command.phase == Phase::Acquire
             && update.now.is_some()
         {
-            self.wrote(update, (command.worker, command.op));
+            self.handle_written(update, (command.worker, command.op));
         }
     }
 
@@ -317,14 +317,15 @@ impl Checker for Ownership {
         if in_doubt && found.is_empty() {
             return Judgement::Unknown(InconclusiveReason::TwoMasters);
         }
-        let found = found.into_iter();
-        let found = found.map(|release| (release.fired_at_ns, Seen::ForeignRelease(release)));
-        let judgement = Judgement::of(found.collect());
+        let observations = found
+            .into_iter()
+            .map(|it| (it.fired_at_ns, Seen::ForeignRelease(it)));
+        let judgement = Judgement::from_observations(observations.collect());
         let Judgement::Violated { first, .. } = &judgement else {
             return judgement;
         };
-        match lease::judge_leases(timeline.holds(), overlap::ALL) {
-            // It may have been of the client's own lock: both had been let in.
+        match lease::judge_leases(timeline.holds(), overlap::ALL_PAIRS) {
+            // The client may have released its own lock, because both clients had been let in.
             Judgement::Violated { first: shared, .. }
                 if !key_history && shared.at_ns <= first.at_ns =>
             {
@@ -335,7 +336,7 @@ impl Checker for Ownership {
     }
 }
 
-/// All foreign releases of a history, in the order in which they showed.
+/// Returns all foreign releases of a history, in the order in which they became certain.
 pub(in crate::check) fn foreign_releases(timeline: &Timeline<'_>) -> Vec<ForeignRelease> {
     let history = timeline.history();
     let mut tracker = AttemptTracker::new(history.header.workers);

@@ -1,35 +1,34 @@
 //! Progress: a client that wants the lock gets it, as long as it reaches what the lock needs.
 //!
-//! A violation is a period, longer than the bound, in which a lock was wanted that no client could hold
-//! any more, by workers that reached the nodes that the lock needs. The period begins at the latest of
+//! A violation is a period, longer than the bound, in which no client could hold the lock any more, while workers that
+//! reached the nodes that the lock needs wanted it. The period begins at the latest of
 //!
 //! - the time since which the lock is wanted (see [`crate::check::progress::waiters`]);
 //! - the end of every lease that could be outstanding (see [`crate::check::progress::outstanding`]);
-//! - one TTL after any fault began or ended: until then a command that the fault delayed may have
-//!   set a key. A lock that rounds its expiry up to a whole second is given that long.
+//! - one TTL after any fault began or ended: until then a command that the fault delayed may have set a key. For a lock
+//!   that rounds its expiry up, the TTL is a whole second.
 //!
-//! The period ends with the next grant, when no client wants the lock any more, with the next
-//! fault, or with the run, at the first event that tells what was found afterwards. Waiting
-//! exactly as long as the bound is allowed. How the attempts end does not matter: a lock that
-//! refuses, fails or hangs although it has all that it needs is not available.
+//! The period ends with the next grant, when no client wants the lock any more, with the next fault, or with the run,
+//! at the first event that reports what was found afterwards. Waiting exactly as long as the bound is allowed. How the
+//! attempts end does not matter: a lock that refuses, fails or hangs although it has all that it needs is not
+//! available.
 //!
-//! A fault that is on excuses only the workers that it keeps from a quorum of the nodes (see
-//! [`crate::check::progress::reach`]). If one of these waits for longer than the bound, and the fault never ends,
-//! the property is `unknown`.
+//! An active fault excuses only the workers that it keeps from a quorum of the nodes (see
+//! [`crate::check::progress::reach`]). If one of these waits for longer than the bound, and the fault never ends, the
+//! property is `unknown`.
 //!
-//! After the run, a probe that waited for the bound and was not granted counts like one more
-//! client. A key without expiry that was left behind is a violation if the probe did not get past
-//! it, or if there was no probe: a lock may keep its expiry in the value.
+//! After the run, a probe that waited for the bound and was not granted counts like one more client. A key without
+//! expiry that was left behind is a violation if the probe did not get the lock in spite of it, or if there was no
+//! probe. A lock may store its expiry in the value.
 //!
-//! A dead client's value that other clients keep alive counts as no lease, whoever believes that he holds the
-//! lock (see [`crate::check::progress::kept_alive`]).
+//! A dead client's value that other clients keep alive does not count as a lease, even if another client believes that
+//! it holds the lock (see [`crate::check::progress::kept_alive`]).
 //!
-//! A wrong clock may keep a key alive for longer than its TTL, by as much as the clock jumps back.
-//! If a clock was wrong, waiting too long is `unknown`. The time in which the machine stood still, or kept a
-//! worker that could run from its processors, does not count, and waiting that was too long only with it is
-//! `unknown`. The same holds if attempts of workers
-//! that a fault struck left the lock in doubt for so long, and if a server or a worker stood still without a
-//! fault. A fault that escaped leaves a client at work that counts as frozen or dead: `unknown`, too.
+//! A clock that is set back may keep a key alive for longer than its TTL, so with a wrong clock, waiting too long is
+//! `unknown`. The time for which the machine was stalled, or kept a runnable worker from its CPUs, does not count, and
+//! a wait that exceeds the bound only with it is `unknown`. The same applies if attempts of workers that a fault
+//! affected left the lock in doubt for the whole wait, if a server or a worker stalled without a fault, and if a client
+//! that was supposed to be frozen or dead was running.
 
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
@@ -41,6 +40,7 @@ use crate::check::progress::reach::Reach;
 use crate::check::progress::starvation_excuse::StarvationExcuses;
 use crate::check::progress::waiters::Waiters;
 use crate::check::stalls::stall::Stall;
+use crate::check::stalls::thresholds::NOTABLE_DELAY;
 use crate::history::{Event, EventKind, Header, Misbehaviour};
 use crate::key_history::KeyUpdate;
 use crate::timeline::{AcquireFailure, Attempt, Step, Timeline, is_rounded_up, ms, spoils_clocks};
@@ -50,7 +50,7 @@ use crate::timeline::{AcquireFailure, Attempt, Step, Timeline, is_rounded_up, ms
 pub(in crate::check) struct Progress {
     bound_ns: u64,
     ttl_ns: u64,
-    /// How long a key lives by what was written: the TTL, or that rounded up to a whole second.
+    /// Life of a key according to the written expiry: the TTL, or the TTL rounded up to a whole second.
     lease_ns: u64,
     workers: usize,
     keys: Vec<WantedKey>,
@@ -59,33 +59,35 @@ pub(in crate::check) struct Progress {
     kept_alive: KeptAlive,
     /// When a command of a worker last changed a key.
     last_change_ns: u64,
-    /// How many attempts were refused, and how many failed.
+    /// Number of refused attempts, and of failed ones.
     denied: (u64, u64),
+    /// From this time on no command that a fault delayed can set a key.
     faults_clear_ns: u64,
-    /// A clock was set wrong, or set right again.
+    /// Whether a clock was set wrong, or set right again.
     clocks_spoilt: bool,
     run_over: bool,
     latest_ns: u64,
     found: Vec<Starvation>,
     undecided: Option<StarvationReason>,
-    /// A fault escaped.
-    escaped: bool,
+    /// Whether a client that was supposed to be frozen or dead was running.
+    freeze_breached: bool,
     excuses: StarvationExcuses,
-    /// A long stall in which nobody got the lock.
-    stood_still: Option<InconclusiveReason>,
+    /// A long stall during which a client waited too long.
+    stall: Option<InconclusiveReason>,
 }
 
 impl Progress {
-    /// For how long the machine has kept clients waiting between two times.
-    fn paused_ns(&self, from_ns: u64, until_ns: u64, after_ns: u64) -> u64 {
-        let long_ns = self.ttl_ns / 10;
-        let paused_ns = self.excuses.paused_ns(from_ns, until_ns, long_ns, after_ns);
-        paused_ns.saturating_add(self.excuses.delayed_ns(from_ns, until_ns))
+    /// Returns how long the machine kept clients waiting between two times. After a long harness stall it counts
+    /// `after_ns` more.
+    fn stalled_ns(&self, from_ns: u64, until_ns: u64, after_ns: u64) -> u64 {
+        let long_ns = NOTABLE_DELAY.part_of(self.ttl_ns);
+        let stalled_ns = (self.excuses).harness_stalled_ns(from_ns, until_ns, long_ns, after_ns);
+        stalled_ns.saturating_add(self.excuses.delayed_ns(from_ns, until_ns))
     }
 
-    /// The key was wanted since then, by this worker (the number after the last one is the probe) or by others
-    /// before it, until now: was that too long?
-    fn look(&mut self, at_ns: u64, key: u32, worker: usize, since_ns: u64) {
+    /// Judges a wait for a key that has lasted from `since_ns` until now. `worker` wants the key; others may have
+    /// wanted it before. The number after the last worker is the probe.
+    fn judge_wait(&mut self, at_ns: u64, key: u32, worker: usize, since_ns: u64) {
         let state = &self.keys[key as usize];
         if state.starved {
             return;
@@ -93,21 +95,21 @@ impl Progress {
         if !self.reach.has_quorum(worker, key) {
             // A fault keeps it away, and may still end. Then the period starts again.
             let clear_ns = state.outstanding.clear_but_for_kept_away_ns(&self.reach);
-            return self.look_at_kept_away(at_ns, key, since_ns, clear_ns);
+            return self.judge_kept_away(at_ns, key, since_ns, clear_ns);
         }
         let clear_ns = state.outstanding.clear_since_ns(&self.reach);
         let Some(clear_ns) = clear_ns.or_else(|| self.kept_alive_since_ns(key)) else {
-            // Commands of the last holder may still come.
+            // Commands of the last holder may still arrive.
             let idle_ns = state.outstanding.idle_since_ns();
-            return self.look_at_kept_away(at_ns, key, since_ns, idle_ns);
+            return self.judge_kept_away(at_ns, key, since_ns, idle_ns);
         };
         let from_ns = since_ns.max(clear_ns).max(self.faults_clear_ns);
         let limit_ns = from_ns.saturating_add(self.bound_ns);
-        let paused_ns = self.paused_ns(from_ns, at_ns, self.lease_ns);
-        if at_ns <= limit_ns.saturating_add(paused_ns) {
+        let excused_ns = self.stalled_ns(from_ns, at_ns, self.lease_ns);
+        if at_ns <= limit_ns.saturating_add(excused_ns) {
             if at_ns > limit_ns {
-                let stood_ns = self.paused_ns(from_ns, at_ns, 0);
-                let by = StarvationReason::HarnessStall(stood_ns / 1_000_000);
+                let stalled_ns = self.stalled_ns(from_ns, at_ns, 0);
+                let by = StarvationReason::HarnessStall(stalled_ns / 1_000_000);
                 self.undecided.get_or_insert(by);
             }
             if self.run_over && self.was_in_doubt(at_ns, key, since_ns) {
@@ -126,7 +128,7 @@ impl Progress {
         self.found.push(Starvation {
             key,
             from_ns,
-            until_ns: limit_ns.saturating_add(paused_ns),
+            until_ns: limit_ns.saturating_add(excused_ns),
             worker: (worker < self.workers).then_some(worker),
             in_turn: first_requested_at_ns.is_some_and(|requested_at_ns| requested_at_ns > from_ns),
             doubt,
@@ -134,22 +136,24 @@ impl Progress {
         });
     }
 
-    /// Since when the lock would be free, if others did not keep a dead client's value alive.
+    /// Returns when the lock would have become free if others did not keep a dead client's value alive, or `None` if no
+    /// such value blocks it.
     fn kept_alive_since_ns(&self, key: u32) -> Option<u64> {
-        let (nodes, due_ns) = self.kept_alive.of_lock(key)?;
-        let suffices = self.reach.is_taken_away_by(&nodes, key);
-        suffices.then_some(due_ns)
+        let (nodes, due_ns) = self.kept_alive.values_of_lock(key)?;
+        let is_blocked = self.reach.is_taken_away_by(&nodes, key);
+        is_blocked.then_some(due_ns)
     }
 
-    /// A client has wanted the key until now, and a fault keeps it away or delays what may free the lock, which
-    /// has been free since `free_ns` otherwise. If that fault never ends, it is not decided.
-    fn look_at_kept_away(&mut self, at_ns: u64, key: u32, since_ns: u64, free_ns: Option<u64>) {
+    /// Judges a wait for a key while a fault keeps the client away, or delays commands that may free the lock. Without
+    /// the fault, the lock has been free since `free_ns`. If the fault never ends, the wait is not decided.
+    fn judge_kept_away(&mut self, at_ns: u64, key: u32, since_ns: u64, free_ns: Option<u64>) {
         let since_ns = since_ns.max(self.faults_clear_ns);
         let limit_ns = free_ns.map(|free_ns| since_ns.max(free_ns).saturating_add(self.bound_ns));
         self.keys[key as usize].kept_away |= limit_ns.is_some_and(|limit_ns| at_ns > limit_ns);
     }
 
-    /// Only attempts without a certain answer, more than one, kept the client from being judged.
+    /// Returns `true` if a wait was too long apart from attempts without a definite answer, which may have taken the
+    /// lock one after the other.
     fn was_in_doubt(&self, at_ns: u64, key: u32, since_ns: u64) -> bool {
         let outstanding = &self.keys[key as usize].outstanding;
         outstanding.idle_since_ns().is_some_and(|idle_ns| {
@@ -159,9 +163,9 @@ impl Progress {
         })
     }
 
-    /// Looks at the clients that are asking for this key: at those that reach what the lock needs, and at
-    /// the one that has waited longest of the others. Cheap unless the key was idle for long.
-    fn look_at_key(&mut self, at_ns: u64, key: u32) {
+    /// Judges the waits of the clients that are requesting this key: of those that reach what the lock needs together,
+    /// and of the one that has waited longest among the others. Cheap unless the key was idle for long.
+    fn judge_key(&mut self, at_ns: u64, key: u32) {
         let outstanding = &self.keys[key as usize].outstanding;
         let idle_since_ns = outstanding.clear_ns().max(self.faults_clear_ns);
         if !self.run_over && at_ns <= idle_since_ns.saturating_add(self.bound_ns) {
@@ -172,11 +176,11 @@ impl Progress {
         let reaching = longest.zip(self.waiters.wanted_since_ns(key));
         let kept_away = self.waiters.longest(key, false);
         for (worker, since_ns) in reaching.into_iter().chain(kept_away) {
-            self.look(at_ns, key, worker, since_ns);
+            self.judge_wait(at_ns, key, worker, since_ns);
         }
     }
 
-    /// Without a fault that is on, every worker reaches what it needs.
+    /// Recounts the waiters that reach what they need. Without an active fault, every worker does.
     fn recount(&mut self, key: u32) {
         let reach = &self.reach;
         if reach.is_obstructed() {
@@ -185,37 +189,38 @@ impl Progress {
         }
     }
 
-    /// Looks at the client whose attempt is being denied, also if it leaves a doubt each time.
-    fn look_at_denied(&mut self, at_ns: u64, attempt: &Attempt) {
+    /// Judges the wait of the client whose attempt is being denied, even if each of its attempts leaves a doubt.
+    fn judge_denied(&mut self, at_ns: u64, attempt: &Attempt) {
         let (worker, key) = (attempt.worker, attempt.key);
         // Cheap unless the key was idle for long.
-        let idle_since_ns = self.keys[key as usize].outstanding.held_since_ns();
-        let idle_since_ns = idle_since_ns.max(self.faults_clear_ns);
+        let held_until_ns = self.keys[key as usize].outstanding.held_until_ns();
+        let idle_since_ns = held_until_ns.max(self.faults_clear_ns);
         if at_ns <= idle_since_ns.saturating_add(self.bound_ns) {
             return;
         }
         self.recount(key);
-        let since_ns = match self.reach.has_quorum(worker, key) {
-            true => self.waiters.wanted_since_ns(key),
-            false => self.waiters.first_requested_at_ns(worker, key),
+        let since_ns = if self.reach.has_quorum(worker, key) {
+            self.waiters.wanted_since_ns(key)
+        } else {
+            self.waiters.first_requested_at_ns(worker, key)
         };
         if let Some(since_ns) = since_ns {
-            self.look(at_ns, key, worker, since_ns);
+            self.judge_wait(at_ns, key, worker, since_ns);
         }
     }
 
-    fn look_at_all(&mut self, at_ns: u64) {
+    fn judge_all_keys(&mut self, at_ns: u64) {
         for key in 0..self.keys.len() {
-            self.look_at_key(at_ns, key as u32);
+            self.judge_key(at_ns, key as u32);
         }
     }
 
     fn run_over(&mut self, at_ns: u64) {
         if !self.run_over {
             self.run_over = true;
-            self.look_at_all(at_ns);
+            self.judge_all_keys(at_ns);
             self.waiters.forget_all();
-            // What a worker sent that could not be ended counts as its own.
+            // Commands of a worker that could not be ended still count.
             let ended_ns = at_ns.max(self.last_change_ns);
             for state in &mut self.keys {
                 state.outstanding.workers_ended(ended_ns);
@@ -232,41 +237,42 @@ impl Progress {
         let before = self.found.len();
         let starved = self.keys[key as usize].starved;
         if ms(waited_ms) >= self.bound_ns {
-            // The probe's bound is met when it is reached, hence one nanosecond more.
+            // For the probe, a wait exactly as long as the bound is too long, hence one nanosecond more.
             let since_ns = at_ns.saturating_sub(ms(waited_ms));
-            self.look(at_ns.saturating_add(1), key, self.workers, since_ns);
+            self.judge_wait(at_ns.saturating_add(1), key, self.workers, since_ns);
         }
         if self.found.len() == before && !starved {
             self.undecided.get_or_insert(StarvationReason::ProbeBlocked);
         }
     }
 
-    /// A fault or a long stall began or ended: from now on the locks are judged anew.
-    fn begin_anew(&mut self, at_ns: u64) {
+    /// Restarts the observation of all locks, because a fault or a long stall began or ended.
+    fn restart(&mut self, at_ns: u64) {
         self.faults_clear_ns = at_ns.saturating_add(self.lease_ns);
         for state in &mut self.keys {
             state.outstanding.forgive();
             state.kept_away = false;
         }
         let reaches = |worker, key| self.reach.has_quorum(worker, key);
-        self.waiters.begin_anew(at_ns, reaches);
+        self.waiters.restart(at_ns, reaches);
     }
 
-    /// A server or a worker stood still until now. What nobody got meanwhile proves nothing. Long ones begin
-    /// anew what is judged: a lock that nobody gets afterwards either is violated all the same.
-    fn stood_still(&mut self, stall: Stall) {
+    /// Handles a stall of a server or a worker that ends now. Waiting during the stall proves nothing. A long stall
+    /// restarts the observation: if still no client gets the lock afterwards, that is a violation.
+    fn stalled(&mut self, stall: Stall) {
         if !stall.is_long(self.ttl_ns) {
-            return self.excuses.stood_still(stall);
+            return self.excuses.record_short_stall(stall);
         }
-        self.look_at_all(stall.until_ns);
+        self.judge_all_keys(stall.until_ns);
         let withdrawn = self.withdraw(stall.from_ns, stall.until_ns);
         if withdrawn.is_some() {
-            self.stood_still.get_or_insert(stall.reason());
+            self.stall.get_or_insert(stall.reason());
         }
-        self.begin_anew(stall.until_ns);
+        self.restart(stall.until_ns);
     }
 
-    /// Takes back what was found of waits that lasted into this time: since when they lasted. `None`: there was nothing.
+    /// Withdraws the findings about waits that overlap a span. Returns when the first of these waits began, or `None`
+    /// if there were none.
     fn withdraw(&mut self, from_ns: u64, until_ns: u64) -> Option<u64> {
         let (keys, mut since_ns) = (&mut self.keys, None);
         self.found.retain(|found| {
@@ -280,13 +286,14 @@ impl Progress {
         since_ns
     }
 
-    /// A worker waited for the processor since then, and nobody knew until now: who still waits is looked at again.
-    fn delayed(&mut self, since_ns: u64, at_ns: u64) {
+    /// Handles the report that a worker has waited for a CPU since `since_ns`, which was unknown until now. Clients
+    /// that still wait are judged again.
+    fn cpu_wait_reported(&mut self, since_ns: u64, at_ns: u64) {
         if let Some(wanted_ns) = self.withdraw(since_ns, at_ns) {
             let waited_ms = self.excuses.delayed_ns(wanted_ns, at_ns) / 1_000_000;
             let by = StarvationReason::HarnessStall(waited_ms);
             self.undecided.get_or_insert(by);
-            self.look_at_all(at_ns);
+            self.judge_all_keys(at_ns);
         }
     }
 }
@@ -329,28 +336,28 @@ impl Checker for Progress {
         match step {
             Step::Requested => {
                 let reaches = self.reach.has_quorum(attempt.worker, key);
-                self.waiters.asked(at_ns, attempt, reaches);
+                self.waiters.requested(at_ns, attempt, reaches);
             }
             Step::Denied(denial) => {
                 match denial {
                     AcquireFailure::Refused => self.denied.0 += 1,
                     AcquireFailure::Failed { .. } => self.denied.1 += 1,
                 }
-                self.look_at_denied(at_ns, attempt);
+                self.judge_denied(at_ns, attempt);
                 self.waiters.denied(at_ns, attempt);
                 if !denial.is_definite() {
-                    self.look_at_key(at_ns, key);
+                    self.judge_key(at_ns, key);
                 }
             }
             Step::Begun | Step::Gone => {
-                self.look_at_key(at_ns, key);
+                self.judge_key(at_ns, key);
                 self.waiters.satisfied(attempt);
                 if step == Step::Begun {
                     self.keys[key as usize].starved = false;
                 }
             }
             // The lock may have been free before its release was answered.
-            Step::Answered { .. } => self.look_at_key(at_ns, key),
+            Step::Answered { .. } => self.judge_key(at_ns, key),
             Step::LeaseMoved { .. } | Step::Ended(_) => {}
         }
         let outstanding = &mut self.keys[key as usize].outstanding;
@@ -362,12 +369,12 @@ impl Checker for Progress {
         self.latest_ns = at_ns;
         self.excuses.event(event);
         if let EventKind::FaultBegan { .. } | EventKind::FaultEnded { .. } = event.what {
-            self.look_at_all(at_ns);
+            self.judge_all_keys(at_ns);
             self.reach.event(at_ns, &event.what);
-            self.begin_anew(at_ns);
+            self.restart(at_ns);
         }
         if let Some(stall) = Stall::from_event(event) {
-            self.stood_still(stall);
+            self.stalled(stall);
         }
         match &event.what {
             EventKind::WorkerDown { worker, .. } => {
@@ -395,9 +402,9 @@ impl Checker for Progress {
                     }
                 }
             }
-            EventKind::FreezeBreach { .. } => self.escaped = true,
-            EventKind::WorkerDelayed { since_ns, .. } => self.delayed(*since_ns, at_ns),
-            // What the workers have sent is counted when they are about to be ended.
+            EventKind::FreezeBreach { .. } => self.freeze_breached = true,
+            EventKind::WorkerDelayed { since_ns, .. } => self.cpu_wait_reported(*since_ns, at_ns),
+            // The commands of the workers are counted when the workers are about to be ended.
             EventKind::End { .. } | EventKind::CommandsSent { .. } => self.run_over(at_ns),
             _ => {}
         }
@@ -435,8 +442,8 @@ impl Checker for Progress {
         self.found.extend(left);
         let first = self.found.iter().min_by_key(|found| found.until_ns);
         let Some(mut first) = first.copied() else {
-            if let Some(stood_still) = self.stood_still {
-                return Judgement::Unknown(stood_still);
+            if let Some(reason) = self.stall {
+                return Judgement::Unknown(reason);
             }
             let (refused, failed) = self.denied;
             return match self.undecided {
@@ -445,19 +452,20 @@ impl Checker for Progress {
                 None => Judgement::HeldThough { refused, failed },
             };
         };
-        if self.escaped {
+        if self.freeze_breached {
             let by = StarvationReason::FreezeBreach;
             return Judgement::Unknown(InconclusiveReason::Starved { by });
         }
         let state = &self.keys[first.key as usize];
         first.has_unexpiring_key = state.unexpiring_ns.is_some();
-        // If the probe found no key and was not granted either, an attempt in doubt explains
-        // nothing.
-        let kept = state.left || state.probe_granted == Some(true);
-        first.doubt = first.doubt.filter(|_| kept);
+        // If the probe found no key and was not granted either, an attempt in doubt explains nothing.
+        let is_key_explained = state.left || state.probe_granted == Some(true);
+        first.doubt = first.doubt.filter(|_| is_key_explained);
         let operations = timeline.operations();
         let excuse = self.excuses.excuse_for(&first, self.bound_ns, operations);
-        if let (false, Some(reason)) = (first.has_unexpiring_key, excuse) {
+        if !first.has_unexpiring_key
+            && let Some(reason) = excuse
+        {
             return Judgement::Unknown(reason);
         }
         Judgement::Violated {

@@ -1,17 +1,16 @@
-//! Resource: the stock is never below zero, and what was sold and what is left add up.
+//! Resource: the stock is never below zero, and the units sold and left add up.
 //!
-//! Each key is judged by itself, from the accesses as they happen and from the count at the end:
+//! Each key is judged separately, from the accesses as they happen and from the final count:
 //!
-//! - a change that leaves the stock below zero, or sells more units than there were, is a violation at
-//!   that moment (one violation if it does both); so is an access that finds the stock lower than
-//!   anyone has seen it, and below zero;
-//! - at the end, `sold + left` must equal the stock at the start, and `sold` must not exceed it.
-//!   An absolute update (`write`) that overwrites another one shows only here.
+//! - A change that leaves the stock below zero, or sells more units than there were, is a violation at that time (one
+//!   violation if it does both). So is an access that finds the stock below zero and lower than any access before.
+//! - At the end, `sold + left` must equal the initial stock, and `sold` must not exceed it. Only this check finds an
+//!   absolute update (`write`) that overwrites another one.
 //!
-//! A history without a count of each key at its end does not decide the property, unless it shows a
-//! violation. The lowest stock that was seen shows how many units are gone at least; more sales than
-//! that mean a lost update. The last change is not enough, because changes at the same time may be
-//! recorded in either order. An access that the resource refused (`fenced-off`) changed nothing.
+//! A history without a final count of every key does not decide the property, unless it shows a violation. The lowest
+//! observed stock shows how many units are gone at least; more sales than that mean a lost update. The last change is
+//! not enough, because simultaneous changes may be recorded in either order. An access that the resource refused
+//! (`fenced-off`) changed nothing.
 
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
@@ -37,21 +36,21 @@ pub(in crate::check) struct Resource {
 }
 
 impl Resource {
-    /// An access showed this stock. A stock below zero is a violation once, not at every access.
-    fn seen(&mut self, at_ns: u64, op: u64, key: u32, left: i64) {
+    /// Records the stock that an access found. A stock below zero is one violation, not one per access.
+    fn record_stock(&mut self, at_ns: u64, op: u64, key: u32, left: i64) {
         let Some(stock) = self.keys.get_mut(key as usize) else {
             return;
         };
-        let news = left < stock.lowest;
+        let is_new_low = left < stock.lowest;
         stock.lowest = stock.lowest.min(left);
-        if left < 0 && news {
+        if left < 0 && is_new_low {
             let sold = stock.sold;
             self.violated(at_ns, key, Some(op), (sold, left));
         }
     }
 
     fn changed(&mut self, at_ns: u64, op: u64, key: u32, from: i64, to: i64) {
-        self.seen(at_ns, op, key, from);
+        self.record_stock(at_ns, op, key, from);
         let start = self.start;
         let Some(stock) = self.keys.get_mut(key as usize) else {
             return;
@@ -64,14 +63,14 @@ impl Resource {
         }
     }
 
-    /// The count of one key at the end.
-    fn count(&mut self, at_ns: u64, key: u32, sold: i64, left: i64) {
-        let wrong = left < 0 || sold > self.start || sold.saturating_add(left) != self.start;
-        let known = self.keys.get_mut(key as usize).is_none_or(|key| {
+    /// Judges the final count of one key.
+    fn judge_count(&mut self, at_ns: u64, key: u32, sold: i64, left: i64) {
+        let is_wrong = left < 0 || sold > self.start || sold.saturating_add(left) != self.start;
+        let is_known = self.keys.get_mut(key as usize).is_none_or(|key| {
             key.counted = true;
             key.violated
         });
-        if wrong && !known {
+        if is_wrong && !is_known {
             self.violated(at_ns, key, None, (sold, left));
         }
     }
@@ -87,8 +86,8 @@ impl Resource {
         self.found.push((at_ns, Seen::WrongStock(stock)));
     }
 
-    /// The keys without a count at the end. Returns how many are left undecided.
-    fn count_the_uncounted(&mut self) -> usize {
+    /// Judges the keys without a final count by their lowest stock. Returns how many such keys there are.
+    fn judge_uncounted(&mut self) -> usize {
         let mut undecided = 0;
         for key in 0..self.keys.len() {
             let stock = self.keys[key];
@@ -97,7 +96,7 @@ impl Resource {
             }
             undecided += 1;
             if stock.sold.saturating_add(stock.lowest) > self.start {
-                self.count(self.latest_ns, key as u32, stock.sold, stock.lowest);
+                self.judge_count(self.latest_ns, key as u32, stock.sold, stock.lowest);
             }
         }
         undecided
@@ -132,7 +131,7 @@ impl Checker for Resource {
         self.latest_ns = event.at_ns;
         match &event.what {
             EventKind::StockRead { op, key, stock, .. } => {
-                self.seen(event.at_ns, *op, *key, *stock);
+                self.record_stock(event.at_ns, *op, *key, *stock);
             }
             EventKind::StockChanged {
                 op, key, from, to, ..
@@ -141,7 +140,7 @@ impl Checker for Resource {
                 stock_left, sold, ..
             } => {
                 for (key, (sold, left)) in sold.iter().zip(stock_left).enumerate() {
-                    self.count(event.at_ns, key as u32, *sold, *left);
+                    self.judge_count(event.at_ns, key as u32, *sold, *left);
                 }
             }
             _ => {}
@@ -149,10 +148,10 @@ impl Checker for Resource {
     }
 
     fn finish(mut self, _: &Timeline<'_>) -> Judgement {
-        let undecided = self.count_the_uncounted();
-        if self.found.is_empty() && undecided > 0 {
+        let uncounted = self.judge_uncounted();
+        if self.found.is_empty() && uncounted > 0 {
             return Judgement::Unknown(InconclusiveReason::StockUncounted);
         }
-        Judgement::of(self.found)
+        Judgement::from_observations(self.found)
     }
 }

@@ -1,4 +1,4 @@
-//! What is going on: the holds and the faults that are on, and when the last of each ended.
+//! The holds and faults that are in progress, and when the last of each ended.
 
 use std::collections::BTreeMap;
 
@@ -7,49 +7,49 @@ use crate::timeline::{Attempt, Step, ms};
 
 use crate::check::inconclusive::{self, InconclusiveReason};
 
-/// So many faults are watched for the holds that they find: more than any scenario has, and few enough that a file
-/// that claims more costs nothing.
-const WATCHED: usize = 64;
+/// Maximum number of active faults whose holds are tracked. No scenario has that many; the limit keeps an untrusted
+/// history from costing more.
+const MAX_TRACKED_FAULTS: usize = 64;
 
-/// The holds and the faults that are on.
+/// The holds and faults in progress.
 #[derive(Debug, Default)]
 pub(in crate::check) struct ActiveSpans {
-    /// Counts holds and faults: which of two began first.
+    /// Number of holds and faults so far: orders their beginnings.
     serial: u64,
-    /// The holds that are on, by worker and number of the attempt.
+    /// Serial numbers of the holds in progress, by worker and attempt.
     holds: BTreeMap<(usize, u64), u64>,
     faults: BTreeMap<u32, Fault>,
-    /// When the last hold ended that has ended.
+    /// End of the last hold that is over.
     held_until_ns: Option<u64>,
-    /// When the last fault ended that has ended.
+    /// End of the last fault that is over.
     faulty_until_ns: Option<u64>,
 }
 
 #[derive(Debug)]
 struct Fault {
     detail: String,
-    /// It struck nodes.
-    of_nodes: bool,
+    /// Whether it affects nodes.
+    affects_nodes: bool,
     began_ns: u64,
     serial: u64,
-    /// When the last hold that it found ended, if one has.
+    /// End of the last hold that was in progress when the fault began, or `None` if none of them is over.
     left_ns: Option<u64>,
 }
 
 impl ActiveSpans {
     pub(in crate::check) fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
-        let name = (attempt.worker, attempt.op);
+        let id = (attempt.worker, attempt.op);
         match step {
             Step::Begun => {
                 self.serial += 1;
-                self.holds.insert(name, self.serial);
+                self.holds.insert(id, self.serial);
             }
             Step::Ended(_) => {
-                let Some(begun) = self.holds.remove(&name) else {
+                let Some(begun) = self.holds.remove(&id) else {
                     return;
                 };
                 self.held_until_ns = Some(at_ns);
-                for fault in self.faults.values_mut().take(WATCHED) {
+                for fault in self.faults.values_mut().take(MAX_TRACKED_FAULTS) {
                     if begun < fault.serial {
                         fault.left_ns = Some(at_ns);
                     }
@@ -67,7 +67,7 @@ impl ActiveSpans {
                 self.serial += 1;
                 let fault = Fault {
                     detail: detail.clone(),
-                    of_nodes: !nodes.is_empty(),
+                    affects_nodes: !nodes.is_empty(),
                     began_ns: event.at_ns,
                     serial: self.serial,
                     left_ns: None,
@@ -82,7 +82,7 @@ impl ActiveSpans {
         }
     }
 
-    /// What was going on at some time since then, until now.
+    /// Returns what was in progress at some time from `from_ns` until now: a fault, else a hold, else `None`.
     pub(in crate::check) fn since(&self, from_ns: u64) -> Option<inconclusive::StallContext> {
         let reaches = |until_ns: Option<u64>| until_ns.is_some_and(|until_ns| until_ns >= from_ns);
         if !self.faults.is_empty() || reaches(self.faulty_until_ns) {
@@ -94,17 +94,18 @@ impl ActiveSpans {
         }
     }
 
-    /// A fault is about to end so much later than its scenario says. That spoils the run if the last client that
-    /// held the lock when it began left while the fault should have been over already: a scenario that restarts a
-    /// server wants it back while the client still holds the lock, because whether the lock was forgotten shows
-    /// only then.
+    /// Returns why a fault that ends `late_ms` milliseconds too late invalidates the run, or `None` if it does not.
+    ///
+    /// It does if the last client that held the lock when the fault began left after the fault should have been over.
+    /// For example, a scenario that restarts a server needs it back while that client still holds the lock: only then
+    /// does it show whether the server has forgotten the lock.
     pub(in crate::check) fn overran(
         &self,
         id: u32,
         at_ns: u64,
         late_ms: u64,
     ) -> Option<InconclusiveReason> {
-        let fault = self.faults.get(&id).filter(|fault| fault.of_nodes)?;
+        let fault = self.faults.get(&id).filter(|fault| fault.affects_nodes)?;
         let due_ns = at_ns.saturating_sub(ms(late_ms));
         let left_too_early = fault.left_ns.is_some_and(|left_ns| left_ns >= due_ns);
         let is_held = || self.holds.values().any(|begun| *begun < fault.serial);

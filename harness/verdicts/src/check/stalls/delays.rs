@@ -1,9 +1,11 @@
-//! The time that the harness lost: it stood still, or a fault of nodes took long to strike.
+//! The time that the harness lost: it was stalled, or a fault took long to inject.
 
 use crate::history::{EventKind, History};
 use crate::timeline::ms;
 
-/// Stretches of time, disjoint and in order, with the sum of those before each.
+use crate::check::stalls::harness_stall::HarnessStall;
+
+/// Disjoint spans of time in order, each with the total length of those before it.
 #[derive(Debug, Default)]
 struct Spans(Vec<Span>);
 
@@ -36,7 +38,7 @@ impl Spans {
         Spans(disjoint)
     }
 
-    /// How much of them lies before this time.
+    /// Returns the total length of the parts before `at_ns`.
     fn before(&self, at_ns: u64) -> u64 {
         let begun = self.0.partition_point(|span| span.from_ns < at_ns);
         match begun.checked_sub(1).and_then(|last| self.0.get(last)) {
@@ -45,76 +47,68 @@ impl Spans {
         }
     }
 
-    /// How much of them lies between two times.
+    /// Returns the total length of the parts between two times.
     fn within(&self, from_ns: u64, until_ns: u64) -> u64 {
         self.before(until_ns).saturating_sub(self.before(from_ns))
     }
 }
 
-/// What the harness does at most between two events of a hold: it ends a section or a freeze, writes a request
-/// and reads its answer, and the same for the stock.
-const ACTS: usize = 6;
+/// Maximum number of actions of the harness between two events of a hold: it ends a section or a freeze, writes a
+/// request and reads the answer, and does the same for the stock.
+const MAX_ACTIONS: usize = 6;
 
 /// The time that the harness lost in a run.
 #[derive(Debug, Default)]
 pub(in crate::check) struct Delays {
-    /// When it stood still.
-    pauses: Spans,
-    /// When it stood still, or a fault was about to strike.
+    /// The stalls of the harness.
+    stalls: Spans,
+    /// The stalls, and the times in which a fault was being injected.
     all: Spans,
 }
 
 impl Delays {
-    /// Those of this history. `None`: it lost no time.
+    /// Returns the delays of a history, or `None` if the harness lost no time.
     pub(in crate::check) fn from_history(history: &History) -> Option<Self> {
-        let (mut pauses, mut waits) = (Vec::new(), Vec::new());
-        for event in &history.events {
-            let at_ns = event.at_ns;
-            match event.what {
-                EventKind::HarnessStalled { late_ms } => {
-                    pauses.push((at_ns.saturating_sub(ms(late_ms)), at_ns));
-                }
-                EventKind::FaultFired { took_ms, .. } => {
-                    waits.push((at_ns.saturating_sub(ms(took_ms)), at_ns));
-                }
-                _ => {}
+        let stalls: Vec<(u64, u64)> = (history.events.iter())
+            .filter_map(|event| HarnessStall::from_event(event).map(HarnessStall::span))
+            .collect();
+        let injections = history.events.iter().filter_map(|event| match event.what {
+            EventKind::FaultFired { took_ms, .. } => {
+                Some((event.at_ns.saturating_sub(ms(took_ms)), event.at_ns))
             }
-        }
-        if pauses.is_empty() && waits.is_empty() {
-            return None;
-        }
-        waits.extend_from_slice(&pauses);
-        Some(Delays {
-            pauses: Spans::new(pauses),
-            all: Spans::new(waits),
+            _ => None,
+        });
+        let all: Vec<(u64, u64)> = injections.chain(stalls.iter().copied()).collect();
+        (!all.is_empty()).then(|| Delays {
+            stalls: Spans::new(stalls),
+            all: Spans::new(all),
         })
     }
 
-    /// How long the harness stood still between these times.
-    pub(in crate::check) fn paused_ns(&self, from_ns: u64, until_ns: u64) -> u64 {
-        self.pauses.within(from_ns, until_ns)
+    /// Returns how long the harness was stalled between two times.
+    pub(in crate::check) fn stalled_ns(&self, from_ns: u64, until_ns: u64) -> u64 {
+        self.stalls.within(from_ns, until_ns)
     }
 
-    /// How late the harness can have made an event, counted from the one before it of the same hold. Between the
-    /// two it acts a few times ([`ACTS`]), and each act can fall into one pause. All other pauses fell into
-    /// the client's work, or into a sleep that ended in time all the same.
+    /// Returns by how much the harness can have delayed an event, measured from the previous event of the same hold.
+    ///
+    /// Between the two it acts at most [`MAX_ACTIONS`] times, and each action can fall into one stall. All other
+    /// stalls fell into the client's work, or into a sleep that still ended on time.
     pub(in crate::check) fn late_ns(&self, before_ns: u64, event_ns: u64) -> u64 {
-        let spans = &self.pauses.0;
-        let from = spans.partition_point(|span| span.until_ns <= before_ns);
-        let pauses = spans[from..]
-            .iter()
-            .take_while(|span| span.from_ns < event_ns);
-        let mut lengths: Vec<u64> = pauses
+        let spans = &self.stalls.0;
+        let first = spans.partition_point(|span| span.until_ns <= before_ns);
+        let mut lengths: Vec<u64> = (spans[first..].iter())
+            .take_while(|span| span.from_ns < event_ns)
             .map(|span| span.until_ns.min(event_ns) - span.from_ns.max(before_ns))
             .collect();
         lengths.sort_unstable_by(|one, other| other.cmp(one));
-        lengths.iter().take(ACTS).sum()
+        lengths.iter().take(MAX_ACTIONS).sum()
     }
 
-    /// How long faults were about to strike between these times, pauses apart.
-    pub(in crate::check) fn waited_ns(&self, from_ns: u64, until_ns: u64) -> u64 {
+    /// Returns how long faults were being injected between two times, without the stalls.
+    pub(in crate::check) fn injecting_ns(&self, from_ns: u64, until_ns: u64) -> u64 {
         let all_ns = self.all.within(from_ns, until_ns);
-        all_ns.saturating_sub(self.paused_ns(from_ns, until_ns))
+        all_ns.saturating_sub(self.stalled_ns(from_ns, until_ns))
     }
 }
 
@@ -134,13 +128,13 @@ mod tests {
     }
 
     #[test]
-    fn many_short_pauses_make_an_event_no_later_than_the_longest_few() {
-        let pauses = (0..100).map(|at| (10 * at, 10 * at + 1 + at % 2)).collect();
+    fn many_short_stalls_delay_an_event_by_the_longest_few() {
+        let stalls = (0..100).map(|at| (10 * at, 10 * at + 1 + at % 2)).collect();
         let delays = Delays {
-            pauses: Spans::new(pauses),
+            stalls: Spans::new(stalls),
             all: Spans::default(),
         };
-        assert_eq!(delays.late_ns(0, 1000), 2 * ACTS as u64);
+        assert_eq!(delays.late_ns(0, 1000), 2 * MAX_ACTIONS as u64);
         assert_eq!(delays.late_ns(0, 12), 3);
         assert_eq!(delays.late_ns(2, 10), 0);
     }

@@ -1,52 +1,78 @@
-//! Pauses of the harness that touch a fault or a hold.
+//! Stalls of the harness, and which of them coincide with a fault or a hold.
 //!
-//! While the harness stands still, faults do not end at their time, requests do not reach the workers, and nothing
-//! passes on the wire. A run in which that happened during a fault or a hold did not do to the lock what its scenario
-//! says. `stall_correction.rs` decides which violations rest on it.
+//! While the harness is stalled, faults do not end on time, requests do not reach the workers, and the proxy forwards
+//! nothing. A run in which that happened during a fault or a hold did not do to the lock what its scenario says.
+//! `stall_correction.rs` decides which violations rest on it.
 
-use crate::history::Header;
+use crate::history::{Event, EventKind, Header};
 use crate::timeline::ms;
 
 use crate::check::inconclusive::InconclusiveReason;
 use crate::check::stalls::active_spans::ActiveSpans;
+use crate::check::stalls::thresholds::NOTABLE_DELAY;
 
-/// Shortest pause that matters to a lock that is not violated, as a fraction of the lease: as long as Redlock waits for
-/// a node.
-const PART_OF_LEASE: u64 = 10;
-
-/// The shortest pause, in milliseconds, that is worth a word by itself. Shorter ones matter only where a violation
-/// rests on them.
-pub fn shortest_pause_ms(header: &Header) -> u64 {
-    header.ttl_ms / PART_OF_LEASE
+/// Returns the length of the shortest harness stall that makes a run inconclusive, in milliseconds. Shorter stalls
+/// matter only if a violation rests on them.
+pub fn min_harness_stall_ms(header: &Header) -> u64 {
+    NOTABLE_DELAY.part_of(header.ttl_ms)
 }
 
-/// The pauses that touched a fault or a hold.
+/// A stall of the harness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::check) struct HarnessStall {
+    pub from_ns: u64,
+    pub until_ns: u64,
+    /// Length in milliseconds, as recorded.
+    pub length_ms: u64,
+}
+
+impl HarnessStall {
+    /// Returns the harness stall that `event` reports, or `None` if it reports none. The event is recorded at the end
+    /// of the stall.
+    pub(in crate::check) fn from_event(event: &Event) -> Option<Self> {
+        match event.what {
+            EventKind::HarnessStalled { late_ms } => Some(HarnessStall {
+                from_ns: event.at_ns.saturating_sub(ms(late_ms)),
+                until_ns: event.at_ns,
+                length_ms: late_ms,
+            }),
+            _ => None,
+        }
+    }
+
+    /// Returns when the stall began and ended.
+    pub(in crate::check) fn span(self) -> (u64, u64) {
+        (self.from_ns, self.until_ns)
+    }
+}
+
+/// The harness stalls that coincided with a fault or a hold.
 #[derive(Debug, Default)]
 pub(in crate::check) struct HarnessStalls {
-    shortest_ms: u64,
-    /// Why the run cannot be judged: the first one, and how many there were. `None`: no pause touched a fault or a hold.
+    min_ms: u64,
+    /// Why the run is inconclusive: the first such stall, and how many there were. `None` if there was none.
     pub reason: Option<InconclusiveReason>,
 }
 
 impl HarnessStalls {
     pub(in crate::check) fn new(header: &Header) -> Self {
         HarnessStalls {
-            shortest_ms: shortest_pause_ms(header),
+            min_ms: min_harness_stall_ms(header),
             reason: None,
         }
     }
 
-    /// The harness stood still until now.
-    pub(in crate::check) fn paused(&mut self, at_ns: u64, late_ms: u64, ongoing: &ActiveSpans) {
-        if late_ms < self.shortest_ms {
+    /// Records a stall that ends now.
+    pub(in crate::check) fn record(&mut self, stall: HarnessStall, active: &ActiveSpans) {
+        if stall.length_ms < self.min_ms {
             return;
         }
-        let Some(during) = ongoing.since(at_ns.saturating_sub(ms(late_ms))) else {
+        let Some(during) = active.since(stall.from_ns) else {
             return;
         };
         let reason = self.reason.get_or_insert(InconclusiveReason::HarnessStall {
-            late_ms,
-            until_ns: at_ns,
+            late_ms: stall.length_ms,
+            until_ns: stall.until_ns,
             during,
             count: 0,
         });
@@ -84,27 +110,27 @@ mod tests {
         Event { at_ns, what }
     }
 
-    fn paused(at_ns: u64, late_ms: u64) -> Event {
+    fn stalled(at_ns: u64, late_ms: u64) -> Event {
         let what = EventKind::HarnessStalled { late_ms };
         Event { at_ns, what }
     }
 
-    fn after(events: &[Event]) -> Option<InconclusiveReason> {
+    fn reason_after(events: &[Event]) -> Option<InconclusiveReason> {
         let text = include_bytes!("../../../tests/histories/calm.jsonl");
         let header = read_history(&text[..]).unwrap().header;
-        let mut pauses = HarnessStalls::new(&header);
-        let mut ongoing = ActiveSpans::default();
+        let mut stalls = HarnessStalls::new(&header);
+        let mut active = ActiveSpans::default();
         for event in events {
-            ongoing.event(event);
-            if let EventKind::HarnessStalled { late_ms } = event.what {
-                pauses.paused(event.at_ns, late_ms, &ongoing);
+            active.event(event);
+            if let Some(stall) = HarnessStall::from_event(event) {
+                stalls.record(stall, &active);
             }
         }
-        pauses.reason
+        stalls.reason
     }
 
     #[test]
-    fn pause_that_touches_a_fault_counts_and_another_does_not() {
+    fn stall_counts_only_if_it_touches_a_fault() {
         let during = inconclusive::StallContext::Fault;
         let expected = InconclusiveReason::HarnessStall {
             late_ms: 500,
@@ -112,20 +138,23 @@ mod tests {
             during,
             count: 1,
         };
-        let on = [began(S, 1), paused(2 * S, 500), ended(3 * S, 1)];
-        assert_eq!(after(&on), Some(expected));
-        assert!(after(&[began(S, 1), ended(S, 1), paused(S + S / 4, 500)]).is_some());
-        assert_eq!(after(&[paused(S, 500)]), None);
-        assert_eq!(after(&[began(S, 1), paused(2 * S, 99)]), None);
-        assert_eq!(after(&[began(S, 1), ended(S, 1), paused(2 * S, 500)]), None);
+        let during_fault = [began(S, 1), stalled(2 * S, 500), ended(3 * S, 1)];
+        assert_eq!(reason_after(&during_fault), Some(expected));
+        assert!(reason_after(&[began(S, 1), ended(S, 1), stalled(S + S / 4, 500)]).is_some());
+        assert_eq!(reason_after(&[stalled(S, 500)]), None);
+        assert_eq!(reason_after(&[began(S, 1), stalled(2 * S, 99)]), None);
+        assert_eq!(
+            reason_after(&[began(S, 1), ended(S, 1), stalled(2 * S, 500)]),
+            None
+        );
     }
 
     #[test]
-    fn pauses_are_counted() {
-        let pauses = (1..4).map(|s| paused(s * S, 100 * s));
-        let events: Vec<Event> = std::iter::once(began(0, 1)).chain(pauses).collect();
-        let reason = after(&events).unwrap().to_string();
-        assert!(reason.contains("for 100 ms until 1.000 s"), "{reason}");
+    fn stalls_are_counted() {
+        let stalls = (1..4).map(|s| stalled(s * S, 100 * s));
+        let events: Vec<Event> = std::iter::once(began(0, 1)).chain(stalls).collect();
+        let reason = reason_after(&events).unwrap().to_string();
+        assert!(reason.contains("for 100 ms (until 1.000 s)"), "{reason}");
         assert!(reason.contains("the first of 3 such stalls"), "{reason}");
     }
 }

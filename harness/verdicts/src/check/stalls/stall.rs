@@ -1,18 +1,15 @@
-//! Servers and workers that stood still although no fault asked for it.
+//! Stalls of servers and workers that no fault caused.
 //!
-//! Somebody stopped them, or the machine kept them from the processor. What a stall touches is not the lock's
-//! doing, so no violation may rest on it, and nothing is held beside a long one.
+//! Another process stopped them, or they were starved of CPU time. The lock is not responsible for what a stall
+//! affects, so no violation may rest on it, and no property is held during a long one.
 
 use crate::history::{Event, EventKind, Header};
 use crate::timeline::ms;
 
 use crate::check::inconclusive::{Component, InconclusiveReason};
+use crate::check::stalls::thresholds::LONG_STALL;
 
-/// Shortest stall beside which nothing is held, as a fraction of the lease. A shorter one is a test of
-/// the lock that a busy machine adds; but no violation may rest on it either.
-const PART_OF_LEASE: u64 = 4;
-
-/// A time in which somebody stood still.
+/// A stall of a server or a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::check) struct Stall {
     who: Component,
@@ -21,7 +18,8 @@ pub(in crate::check) struct Stall {
 }
 
 impl Stall {
-    /// The one that this event tells.
+    /// Returns the stall that `event` reports, or `None` if it reports none. The event is recorded at the end of the
+    /// stall.
     pub(in crate::check) fn from_event(event: &Event) -> Option<Self> {
         let (who, from_ns) = match event.what {
             EventKind::NodeStalled { node, since_ns, .. } => (Component::Node(node), since_ns),
@@ -37,7 +35,8 @@ impl Stall {
         })
     }
 
-    /// True if what this worker did then can rest on it: any worker can have waited for a server.
+    /// Returns `true` if what this worker did between two times can rest on the stall. Any worker can have waited for a
+    /// stalled server.
     pub(in crate::check) fn touches(&self, worker: usize, (from_ns, until_ns): (u64, u64)) -> bool {
         let concerns = match self.who {
             Component::Node(_) => true,
@@ -46,17 +45,17 @@ impl Stall {
         concerns && self.meets((from_ns, until_ns))
     }
 
-    /// True if it was on at some time between these two.
+    /// Returns `true` if the stall overlaps this span.
     pub(in crate::check) fn meets(&self, (from_ns, until_ns): (u64, u64)) -> bool {
         self.from_ns <= until_ns && from_ns <= self.until_ns
     }
 
-    /// True if nothing is held beside it, where leases are so long.
+    /// Returns `true` if no property is held during the stall, with leases of `ttl_ns`.
     pub(in crate::check) fn is_long(&self, ttl_ns: u64) -> bool {
-        self.until_ns - self.from_ns >= ttl_ns / PART_OF_LEASE
+        self.until_ns - self.from_ns >= LONG_STALL.part_of(ttl_ns)
     }
 
-    /// Why something is not judged.
+    /// Returns the reason for what the stall makes inconclusive.
     pub(in crate::check) fn reason(&self) -> InconclusiveReason {
         InconclusiveReason::UnexpectedStall {
             who: self.who,
@@ -67,14 +66,14 @@ impl Stall {
     }
 }
 
-/// The stalls beside which nothing is held.
+/// The long stalls of a run, during which no property is held.
 #[derive(Debug, Default)]
 pub(in crate::check) struct LongStalls {
     ttl_ns: u64,
     first: Option<Stall>,
-    number: u64,
-    /// The first one of any length.
-    any: Option<Stall>,
+    count: u64,
+    /// The first stall of any length.
+    first_of_any_length: Option<Stall>,
 }
 
 impl LongStalls {
@@ -85,21 +84,22 @@ impl LongStalls {
         }
     }
 
-    /// Somebody stood still until now.
-    pub(in crate::check) fn ended(&mut self, stall: Stall) {
-        self.any.get_or_insert(stall);
+    /// Records a stall that ends now.
+    pub(in crate::check) fn record(&mut self, stall: Stall) {
+        self.first_of_any_length.get_or_insert(stall);
         if stall.is_long(self.ttl_ns) {
             self.first.get_or_insert(stall);
-            self.number += 1;
+            self.count += 1;
         }
     }
 
-    /// Why nothing is held. `missed`: a fault did not strike, as its moment never came. A short stall may be why.
-    pub(in crate::check) fn reason(self, missed: bool) -> Option<InconclusiveReason> {
-        let first = self.first.or(self.any.filter(|_| missed))?;
-        let mut reason = first.reason();
+    /// Returns why no property is held, or `None` if no stall matters. If a fault missed its trigger
+    /// (`is_fault_missed`), even a short stall may be the reason for that.
+    pub(in crate::check) fn reason(self, is_fault_missed: bool) -> Option<InconclusiveReason> {
+        let short = self.first_of_any_length.filter(|_| is_fault_missed);
+        let mut reason = self.first.or(short)?.reason();
         if let InconclusiveReason::UnexpectedStall { count, .. } = &mut reason {
-            *count = self.number.max(1);
+            *count = self.count.max(1);
         }
         Some(reason)
     }

@@ -1,58 +1,57 @@
-//! A story in the making: everything that could be told, of which the most important is chosen.
+//! A draft of a story: all candidate sentences, from which the most important ones are selected.
 
 use std::collections::HashSet;
 
-use super::key_history::{command_in_words, lost_values, ran_out_ns, shown, taken_with};
+use super::key_history::{abbreviate, describe_command, lost_values, ran_out_ns, taken_with};
 use super::sentence::{Weight, clock, length, sentence};
 use crate::check::causes::facts::{Facts, Taken};
 use crate::check::finding::Taking;
-use crate::check::verdict::STORY_LINES;
+use crate::check::verdict::MAX_STORY_LINES;
 use crate::history::EventKind;
 use crate::timeline::{Hold, HoldEnd};
 
-/// All sentences that a story could have. Times are in nanoseconds since the run began.
+/// The candidate sentences of a story. Times are in nanoseconds since the run began.
 pub(super) struct Draft<'a> {
     pub facts: &'a Facts<'a>,
     lines: Vec<(u64, Weight, String)>,
 }
 
 impl<'a> Draft<'a> {
-    /// Nothing is told yet of these facts.
+    /// Creates an empty draft.
     pub fn new(facts: &'a Facts<'a>) -> Self {
         let lines = Vec::new();
         Draft { facts, lines }
     }
 
-    /// The most important sentences, in order of time.
-    pub fn told(mut self) -> Vec<String> {
-        // Lines with the same time stay in the order in which they were told.
-        let mut told = HashSet::new();
-        (self.lines).retain(|(at_ns, _, text)| told.insert((*at_ns, text.clone())));
+    /// Returns the most important sentences, in order of time.
+    pub fn finish(mut self) -> Vec<String> {
+        let mut known = HashSet::new();
+        (self.lines).retain(|(at_ns, _, text)| known.insert((*at_ns, text.clone())));
         let mut lines: Vec<_> = self.lines.into_iter().enumerate().collect();
         lines.sort_by_key(|(_, (at_ns, weight, _))| (*weight, *at_ns));
-        lines.truncate(STORY_LINES);
+        lines.truncate(MAX_STORY_LINES);
+        // Lines with the same time stay in the order in which they were added.
         lines.sort_by_key(|(order, (at_ns, _, _))| (*at_ns, *order));
-        let lines = lines.into_iter();
-        lines
+        (lines.into_iter())
             .map(|(_, (at_ns, _, text))| format!("{}  {text}", clock(at_ns)))
             .collect()
     }
 
-    /// A sentence of its own.
-    pub fn tell(&mut self, at_ns: u64, weight: Weight, text: String) {
+    /// Adds a sentence.
+    pub fn add(&mut self, at_ns: u64, weight: Weight, text: String) {
         self.lines.push((at_ns, weight, text));
     }
 
-    /// A grant, with its lease.
+    /// Adds a grant, with its lease.
     pub fn describe_grant(&mut self, hold: &Hold) {
         let lock = self.facts.history.header.named(hold.key, "the lock");
-        let lease = own_lease(self.facts, hold);
+        let lease = describe_lease(self.facts, hold);
         let command = taken_with(self.facts, hold);
         let text = format!("worker {} got {lock}{command}{lease}", hold.worker);
-        self.tell(hold.begin_ns, Weight::Plot, text);
+        self.add(hold.begin_ns, Weight::Plot, text);
     }
 
-    /// What happened to these attempts, without their grants, and the faults of that time.
+    /// Adds the events of these attempts, without their grants, and the faults of that time.
     pub fn describe_attempts(&mut self, ops: &[u64], from_ns: u64, to_ns: u64) {
         let history = self.facts.history;
         let begin = (history.events).partition_point(|event| event.at_ns < from_ns);
@@ -67,46 +66,46 @@ impl<'a> Draft<'a> {
                 {
                     (weight, text) = (Weight::Plot, text + &after);
                 }
-                self.tell(event.at_ns, weight, text);
+                self.add(event.at_ns, weight, text);
             }
-            let ends = matches!(&event.what, EventKind::WorkerDown { .. });
-            if event.at_ns > to_ns && !ends {
+            let is_death = matches!(&event.what, EventKind::WorkerDown { .. });
+            if event.at_ns > to_ns && !is_death {
                 break;
             }
         }
         self.describe_faults(from_ns, to_ns);
     }
 
-    /// The faults of a time.
+    /// Adds the faults of a span.
     pub fn describe_faults(&mut self, from_ns: u64, to_ns: u64) {
         let faults = self.facts.faults.iter();
         for fault in faults.filter(|fault| !fault.missed && fault.touches(from_ns, to_ns)) {
             if let Some(worker) = fault.breached_by.first() {
                 let text = format!("{} began, but did not reach worker {worker}", fault.detail);
-                self.tell(fault.began_ns, Weight::Background, text);
+                self.add(fault.began_ns, Weight::Background, text);
                 continue;
             }
             let began = format!("{} began", fault.detail);
-            self.tell(fault.began_ns, Weight::Reason, began);
+            self.add(fault.began_ns, Weight::Reason, began);
             if let Some(ended_ns) = fault.ended_ns.filter(|ended_ns| *ended_ns <= to_ns) {
-                let over = format!("{} ended", fault.detail);
-                self.tell(ended_ns, Weight::Background, over);
+                let ended = format!("{} ended", fault.detail);
+                self.add(ended_ns, Weight::Background, ended);
             }
         }
     }
 
-    /// How the values of a holder went away until then.
+    /// Adds how the values of a holder went away, up to `to_ns`.
     pub fn describe_lost_values(&mut self, hold: &Hold, to_ns: u64) {
         for (at_ns, text) in lost_values(self.facts, hold, to_ns) {
-            self.tell(at_ns, Weight::Plot, text);
+            self.add(at_ns, Weight::Plot, text);
         }
     }
 
-    /// The last extension of a hold before this time: without it, the end of its lease would not be understood.
+    /// Adds the last extension of a hold before `by_ns`, which explains the end of its lease.
     pub fn describe_last_extension(&mut self, hold: &Hold, by_ns: u64) {
         let history = self.facts.history;
-        let mut events = history.events.iter().rev();
-        let extended = events.find(|event| match event.what {
+        let mut latest_first = history.events.iter().rev();
+        let extended = latest_first.find(|event| match event.what {
             EventKind::Extended { op, .. } | EventKind::ExtendGranted { op, .. } => {
                 op == hold.op && event.at_ns < by_ns
             }
@@ -115,19 +114,19 @@ impl<'a> Draft<'a> {
         if let Some(extended) = extended
             && let Some((_, text)) = sentence(&history.header, &extended.what)
         {
-            self.tell(extended.at_ns, Weight::Plot, text);
+            self.add(extended.at_ns, Weight::Plot, text);
         }
     }
 
-    /// The death of the worker, if it ended the hold.
+    /// Adds the death of the worker, if it ended the hold.
     pub fn describe_death(&mut self, hold: &Hold) {
         if hold.ended == HoldEnd::Killed {
             let text = format!("worker {} died", hold.worker);
-            self.tell(hold.end_ns, Weight::Reason, text);
+            self.add(hold.end_ns, Weight::Reason, text);
         }
     }
 
-    /// An extension after the lease had certainly expired, if there was one.
+    /// Adds an extension after the lease had certainly expired, if there was one.
     pub fn describe_resumed_lease(&mut self, hold: &Hold) {
         let mut leases = hold.possible_leases.iter();
         if let Some(lease) = leases.find(|lease| lease.from_ns > hold.begin_ns) {
@@ -135,11 +134,11 @@ impl<'a> Draft<'a> {
                 "worker {} extended an expired lease, as if the lock were still its own",
                 hold.worker
             );
-            self.tell(lease.from_ns, Weight::Plot, text);
+            self.add(lease.from_ns, Weight::Plot, text);
         }
     }
 
-    /// A command that took another client's lock.
+    /// Adds a command that took or prolonged another client's lock.
     pub fn describe_taken(&mut self, taken: &Taken<'_>) {
         let release = taken.release;
         let name = |worker: Option<usize>| match worker {
@@ -157,8 +156,13 @@ impl<'a> Draft<'a> {
         let taker = name(taken.taker);
         let what = match taken.by {
             Some((by, _)) => {
-                let struck = (release.fired_at_ns, release.how == Taking::Removed);
-                command_in_words(self.facts, by, release.key, struck)
+                let is_removal = release.how == Taking::Removed;
+                describe_command(
+                    self.facts,
+                    by,
+                    release.key,
+                    (release.fired_at_ns, is_removal),
+                )
             }
             None if taken.is_extension || release.how == Taking::Prolonged => {
                 format!("the renewal of {taker}")
@@ -166,7 +170,7 @@ impl<'a> Draft<'a> {
             None => format!("the release of {taker}"),
         };
         let value = taken.by.map_or_else(String::new, |(_, span)| {
-            format!(" (value {})", shown(&span.value))
+            format!(" (value {})", abbreviate(&span.value))
         });
         let did = match release.how {
             Taking::Prolonged => "prolonged",
@@ -174,16 +178,18 @@ impl<'a> Draft<'a> {
         };
         let owner = name(taken.owner);
         let text = format!("{what} {did} the lock of {owner}{value}, {since}");
-        self.tell(release.fired_at_ns, Weight::Plot, text);
+        self.add(release.fired_at_ns, Weight::Plot, text);
     }
 }
 
-/// `, 1.2 s after its lease had ended`, of a holder that sold. Nothing while its lease ran or may have run.
+/// Returns `, 1.2 s after its lease had ended` for a holder that changed the stock at `at_ns`, or `None` if its lease
+/// was or may have been running.
 fn after_its_lease(facts: &Facts<'_>, op: u64, at_ns: u64) -> Option<String> {
     let hold = facts.holds.iter().find(|hold| hold.op == op)?;
-    let until_ns = match hold.is_lease_a_bound() {
-        true => ran_out_ns(facts, hold, at_ns),
-        false => (hold.possible_leases.iter().map(|lease| lease.until_ns)).max(),
+    let until_ns = if hold.is_lease_a_bound() {
+        ran_out_ns(facts, hold, at_ns)
+    } else {
+        (hold.possible_leases.iter().map(|lease| lease.until_ns)).max()
     }?;
     let ago_ns = at_ns
         .checked_sub(until_ns)
@@ -191,14 +197,16 @@ fn after_its_lease(facts: &Facts<'_>, op: u64, at_ns: u64) -> Option<String> {
     (at_ns <= hold.end_ns).then(|| format!(", {} after its lease had ended", length(ago_ns)))
 }
 
-/// ` (lease until 1.810 s)`, or that the lease had already expired.
-fn own_lease(facts: &Facts<'_>, hold: &Hold) -> String {
+/// Returns ` (lease until 1.810 s)`, or the words for a lease that had already expired.
+fn describe_lease(facts: &Facts<'_>, hold: &Hold) -> String {
     let until = clock(hold.first_deadline_ns);
     if hold.first_deadline_ns > hold.begin_ns {
-        match hold.is_lease_a_bound() {
-            true => format!(" (lease until {until} at least)"),
-            false => format!(" (lease until {until})"),
-        }
+        let bound = if hold.is_lease_a_bound() {
+            " at least"
+        } else {
+            ""
+        };
+        format!(" (lease until {until}{bound})")
     } else if hold.arrived_late(facts.faults) {
         format!(", but its lease had expired at {until}")
     } else {

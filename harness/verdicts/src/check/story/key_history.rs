@@ -1,4 +1,4 @@
-//! What became of a lock's values on the servers, as sentences with the commands that did it.
+//! Sentences about a lock's values on the servers, and about the commands that changed them.
 
 use std::collections::BTreeSet;
 
@@ -11,16 +11,16 @@ use crate::history::KeyCommand;
 use crate::key_history::{SpanEnd, ValueSpan};
 use crate::timeline::{Hold, ms};
 
-/// So many letters of a value are shown.
+/// Maximum number of characters of a value to show.
 const MAX_VALUE_LENGTH: usize = 12;
 
-/// So many values of an attempt are told.
+/// Maximum number of values of an attempt to describe.
 const MAX_VALUES: usize = 3;
 
-/// How the values of a holder went away before another client was granted the lock, each with its time. Values
-/// that ran out when they were to, and those that the holder removed itself, need no word.
+/// Describes how the values of a holder went away before `to_ns`, each with its time. Omits values that expired on time
+/// and values that the holder itself removed.
 pub(super) fn lost_values(facts: &Facts<'_>, hold: &Hold, to_ns: u64) -> Vec<(u64, String)> {
-    // One value that was lost in this way, how, and on which nodes.
+    // A value that was lost in this way, the way, and the nodes.
     let mut all: Vec<(&ValueSpan, String, Vec<usize>)> = Vec::new();
     for span in spans_of(facts, hold) {
         if !(hold.acquire_ns..=to_ns).contains(&span.until_ns) {
@@ -30,42 +30,43 @@ pub(super) fn lost_values(facts: &Facts<'_>, hold: &Hold, to_ns: u64) -> Vec<(u6
             continue;
         };
         let mut known = all.iter_mut();
-        match known.find(|(one, describe, _)| one.value == span.value && *describe == how) {
+        match known.find(|(one, way, _)| one.value == span.value && *way == how) {
             Some((_, _, nodes)) => nodes.push(span.node),
             None => all.push((span, how, vec![span.node])),
         }
     }
-    let told = all.into_iter().map(|(span, how, nodes)| {
-        let (value, nodes) = (shown(&span.value), nodes_in_words(nodes));
+    let sentences = all.into_iter().map(|(span, how, nodes)| {
+        let (value, nodes) = (abbreviate(&span.value), node_list(nodes));
         let text = format!("worker {}'s value {value} on {nodes} {how}", hold.worker);
         (span.until_ns, text)
     });
-    told.collect()
+    sentences.collect()
 }
 
-/// When the last of a holder's values ran out before a time. `None`: none did.
+/// Returns when the last of a holder's values ran out before `by_ns`, or `None` if none did.
 pub(super) fn ran_out_ns(facts: &Facts<'_>, hold: &Hold, by_ns: u64) -> Option<u64> {
     let spans = spans_of(facts, hold);
     let ran_out = spans.filter(|span| span.end == SpanEnd::RanOut && span.until_ns <= by_ns);
     ran_out.map(|span| span.until_ns).max()
 }
 
-/// The values of locks that a holder's attempt has written.
+/// Returns the lock values that a holder's attempt has written.
 fn spans_of<'a>(facts: &Facts<'a>, hold: &Hold) -> impl Iterator<Item = &'a ValueSpan> {
-    let spans = facts.key_history.map_or(&[][..], |account| &account.spans);
+    let spans = (facts.key_history).map_or(&[][..], |key_history| &key_history.spans);
     let (worker, op) = (hold.worker, hold.op);
     let own = spans.iter().filter(move |span| span.is_of(worker, op));
     own.filter(|span| span.may_be_lock_value())
 }
 
-/// ` with SET`, ` with SET on nodes 0, 2, 3`: the command that took the lock. Nothing if nobody saw it.
+/// Returns the command that took the lock: ` with SET`, or ` with SET on nodes 0, 2, 3`. Empty if the key history does
+/// not show it.
 pub(super) fn taken_with(facts: &Facts<'_>, hold: &Hold) -> String {
-    let claims = spans_of(facts, hold).filter(|span| {
+    let acquired = spans_of(facts, hold).filter(|span| {
         let in_time = (hold.acquire_ns..=hold.begin_ns).contains(&span.from_ns);
         in_time && span.phase() == Some(Phase::Acquire)
     });
     let (mut nodes, mut by) = (BTreeSet::new(), None);
-    for span in claims {
+    for span in acquired {
         nodes.insert(span.node);
         by = by.or(span.author.as_ref());
     }
@@ -75,65 +76,66 @@ pub(super) fn taken_with(facts: &Facts<'_>, hold: &Hold) -> String {
     match facts.history.header.nodes {
         1 => format!(" with {command}"),
         all if all == nodes.len() => format!(" with {command} on all {all} nodes"),
-        _ => format!(" with {command} on {}", nodes_in_words(nodes)),
+        _ => format!(" with {command} on {}", node_list(nodes)),
     }
 }
 
-/// The values that an attempt has written, and how long they were to live, each with its time.
+/// Describes the values that an attempt has written, with their expiries, each with its time.
 pub(super) fn written_values(
     facts: &Facts<'_>,
     hold: &Hold,
 ) -> impl Iterator<Item = (u64, String)> {
     let spans = spans_of(facts, hold).take(MAX_VALUES);
     spans.filter_map(|span| {
-        let (by, value) = (span.author.as_ref()?, shown(&span.value));
-        let lasts = match (span.renewals.last(), span.expiry) {
-            // Only the life that it was given last is known.
+        let (by, value) = (span.author.as_ref()?, abbreviate(&span.value));
+        let expiry = match (span.renewals.last(), span.expiry) {
+            // Only the last expiry is known.
             (Some(last), _) => {
-                let life = last.ttl_ms.map_or("no end".to_owned(), life);
-                format!(
-                    "and {} at {} gave it {life}",
-                    last.by.command,
-                    clock(last.at_ns)
-                )
+                let (command, at) = (&last.by.command, clock(last.at_ns));
+                match last.ttl_ms {
+                    Some(ttl_ms) => {
+                        format!("and {command} at {at} set its expiry to {}", ttl(ttl_ms))
+                    }
+                    None => format!("and {command} at {at} removed its expiry"),
+                }
             }
-            (None, Some(expiry)) => format!("to live for {}", life(expiry.ttl_ms)),
+            (None, Some(expiry)) => format!("to expire after {}", ttl(expiry.ttl_ms)),
             (None, None) => "without expiry".to_owned(),
         };
         let (command, worker, node) = (&by.command, by.worker, span.node);
-        let text = format!("{command} of worker {worker} wrote {value} on node {node}, {lasts}");
+        let text = format!("{command} of worker {worker} wrote {value} on node {node}, {expiry}");
         Some((span.from_ns, text))
     })
 }
 
-/// A life in milliseconds, in words. One that was over when it was given is none.
-fn life(ttl_ms: i64) -> String {
+/// Formats a TTL. A negative one counts as 0.
+fn ttl(ttl_ms: i64) -> String {
     length(ms(u64::try_from(ttl_ms).unwrap_or(0)))
 }
 
-/// A value as a story shows it.
-pub(super) fn shown(value: &str) -> String {
-    let mut shown: String = value.chars().take(MAX_VALUE_LENGTH).collect();
-    if shown.len() < value.len() {
-        shown.push('…');
+/// Shortens a value for a story.
+pub(super) fn abbreviate(value: &str) -> String {
+    let mut short: String = value.chars().take(MAX_VALUE_LENGTH).collect();
+    if short.len() < value.len() {
+        short.push('…');
     }
-    shown
+    short
 }
 
-fn nodes_in_words(nodes: impl IntoIterator<Item = usize>) -> String {
+fn node_list(nodes: impl IntoIterator<Item = usize>) -> String {
     let numbers: Vec<String> = nodes.into_iter().map(|node| node.to_string()).collect();
     let plural = if numbers.len() == 1 { "" } else { "s" };
     format!("node{plural} {}", numbers.join(", "))
 }
 
-/// How a value of a holder went away, as the rest of a sentence.
+/// Returns how a value of a holder went away, as the predicate of a sentence, or `None` if it is not worth describing.
 fn how_lost(facts: &Facts<'_>, span: &ValueSpan, hold: &Hold) -> Option<String> {
     let is_part_of_hold = |by: &KeyCommand| {
         by.is_of(hold.worker, hold.op) && matches!(by.phase, Phase::Acquire | Phase::Release)
     };
     let by = |by: &KeyCommand| {
-        let removed = matches!(span.end, SpanEnd::Removed(_));
-        command_in_words(facts, by, hold.key, (span.until_ns, removed))
+        let is_removal = matches!(span.end, SpanEnd::Removed(_));
+        describe_command(facts, by, hold.key, (span.until_ns, is_removal))
     };
     Some(match &span.end {
         SpanEnd::Stays | SpanEnd::RanOut | SpanEnd::Unseen => return None,
@@ -149,43 +151,45 @@ fn how_lost(facts: &Facts<'_>, span: &ValueSpan, hold: &Hold) -> Option<String> 
     })
 }
 
-/// A command that struck a lock at this time, with its sender, what it belonged to, and what held it back: `the DEL
-/// that worker 1 sent at 2.406 s to release what it had got at 1.205 s (held back by hold)`. Only one that removed its
-/// value may be a late release.
-pub(super) fn command_in_words(
+/// Describes a command that affected a lock at `at_ns`, with its sender, its purpose, and the fault that held it back:
+/// `the DEL that worker 1 sent at 2.406 s to release its hold from 1.205 s (held back by hold)`. Only a command that
+/// removed a value may be a late release.
+pub(super) fn describe_command(
     facts: &Facts<'_>,
     by: &KeyCommand,
     lock: u32,
-    (at_ns, removed): (u64, bool),
+    (at_ns, is_removal): (u64, bool),
 ) -> String {
     let (command, worker) = (&by.command, by.worker);
-    let got = |hold: &Hold| format!("to release what it had got at {}", clock(hold.begin_ns));
-    let its_own = || facts.holds.iter().find(|hold| hold.op == by.op);
-    let late = || late_release(facts.holds, by, lock, at_ns).filter(|_| removed);
-    let asked = match by.phase {
+    let releasing = |hold: &Hold| format!("to release its hold from {}", clock(hold.begin_ns));
+    let own_hold = || facts.holds.iter().find(|hold| hold.op == by.op);
+    let late = || late_release(facts.holds, by, lock, at_ns).filter(|_| is_removal);
+    let purpose = match by.phase {
         Phase::Extend => "to extend".to_owned(),
-        Phase::Release => its_own().map_or_else(|| "to release".to_owned(), got),
+        Phase::Release => own_hold().map_or_else(|| "to release".to_owned(), releasing),
         phase => match (late(), phase) {
             (Some(hold), _) => format!(
                 "{} after it had begun {}",
                 length(at_ns - hold.end_ns),
-                got(hold)
+                releasing(hold)
             ),
             (None, Phase::Acquire) => "to acquire".to_owned(),
             (None, _) => "unrequested".to_owned(),
         },
     };
     match by.sent_ns {
-        None => format!("the {command} that worker {worker} then sent {asked}"),
+        None => format!("the {command} that worker {worker} then sent {purpose}"),
         Some(sent_ns) => {
-            let held = held_back_by(facts, worker, (sent_ns, at_ns));
+            let fault = held_back_by(facts, worker, (sent_ns, at_ns));
             let sent = clock(sent_ns);
-            format!("the {command} that worker {worker} sent at {sent} {asked} (held back{held})")
+            format!(
+                "the {command} that worker {worker} sent at {sent} {purpose} (held back{fault})"
+            )
         }
     }
 }
 
-/// ` by delay`: the fault that held a worker's command back between these times, if the history has it.
+/// Returns the fault that held a worker's command back between two times: ` by delay`. Empty if the history shows none.
 fn held_back_by(facts: &Facts<'_>, worker: usize, (from_ns, to_ns): (u64, u64)) -> String {
     let mut faults = facts.faults.iter().rev();
     let fault = faults.find(|fault| {

@@ -1,7 +1,7 @@
-//! Stories: a violation told in at most ten plain sentences, with times and worker numbers.
+//! Stories: a violation in at most ten plain sentences, with times and worker numbers.
 //!
-//! What there is to tell of a finding is chosen here. The draft makes sentences of it, chooses the most important
-//! ones, and tells those in order of time.
+//! This module decides which facts of a finding belong to its story. The draft turns them into sentences, and returns
+//! the most important ones in order of time.
 
 mod draft;
 mod kept_out;
@@ -12,46 +12,49 @@ mod unserved;
 use crate::history::EventKind;
 
 use super::finding::{StaleToken, Starvation, Taking, WrongStock};
-use crate::check::causes::facts::{Facts, Found, Outside, Overlap, Taken};
+use crate::check::causes::facts::{Facts, Found, OutsideFault, Overlap, Taken};
+use crate::check::stalls::thresholds::USED_AT_GRANT;
 use crate::timeline::{Hold, Lease, ms};
 use draft::Draft;
-use kept_out::kept_out;
+use kept_out::describe_blocked_lock;
 use key_history::{ran_out_ns, taken_with, written_values};
 use sentence::{Weight, clock, length};
 
 pub(super) use unserved::unserved;
 
-/// The story of a violation.
+/// Returns the story of a violation.
 pub(super) fn story(facts: &Facts<'_>) -> Vec<String> {
     let mut draft = Draft::new(facts);
     match &facts.found {
         Found::Nothing => {}
-        Found::ForeignRelease(taken) => of_foreign_release(&mut draft, taken),
+        Found::ForeignRelease(taken) => describe_foreign_release(&mut draft, taken),
         Found::StaleToken {
             stale,
             hold,
             before,
-        } => of_stale_token(&mut draft, stale, *hold, *before),
-        Found::Overlap(holds) => of_overlap(&mut draft, holds),
+        } => describe_stale_token(&mut draft, stale, *hold, *before),
+        Found::Overlap(holds) => describe_overlap(&mut draft, holds),
         Found::WrongStock {
             stock,
             sellers,
             outside,
             ..
-        } => of_wrong_stock(&mut draft, stock, sellers.as_ref(), outside.as_ref()),
+        } => describe_wrong_stock(&mut draft, stock, sellers.as_ref(), outside.as_ref()),
         Found::Attempts {
             ops,
             holds,
             statement,
             ..
-        } => of_attempts(&mut draft, ops, holds, statement),
-        Found::Starvation { starvation, last } => of_starvation(&mut draft, starvation, *last),
+        } => describe_false_claim(&mut draft, ops, holds, statement),
+        Found::Starvation { starvation, last } => {
+            describe_starvation(&mut draft, starvation, *last);
+        }
     }
-    draft.told()
+    draft.finish()
 }
 
-/// Two holds of one key that overlap.
-fn of_overlap(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
+/// Adds two holds of one key that overlap.
+fn describe_overlap(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
     let (facts, first, second) = (draft.facts, holds.first, holds.second);
     let lock = &facts.lock;
     let lease = if holds.second_arrived_late {
@@ -67,22 +70,22 @@ fn of_overlap(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
         first.worker,
     );
     draft.describe_grant(first);
-    draft.tell(second.begin_ns, Weight::Plot, text);
+    draft.add(second.begin_ns, Weight::Plot, text);
     draft.describe_last_extension(first, second.begin_ns);
     describe_long_section(draft, holds);
     if let Some(requested_at_ns) = holds.late_extension_ns {
         let text = format!(
-            "worker {} asked to extend its lease, and no server heard of it before that was over",
+            "worker {} requested an extension, but no command reached a server before the lease ended",
             first.worker
         );
-        draft.tell(requested_at_ns, Weight::Plot, text);
+        draft.add(requested_at_ns, Weight::Plot, text);
     }
-    // What was taken from the first holder is told with its values.
-    let is_told = |taken: &&Taken<'_>| {
-        let of_first = taken.owner_hold.is_some_and(|owner| owner.op == first.op);
-        of_first && taken.by.is_some() && taken.release.how != Taking::Prolonged
+    // The values that were taken from the first holder are described with its lost values.
+    let is_described = |taken: &&Taken<'_>| {
+        let is_of_first = taken.owner_hold.is_some_and(|owner| owner.op == first.op);
+        is_of_first && taken.by.is_some() && taken.release.how != Taking::Prolonged
     };
-    for taken in holds.taken.iter().filter(|taken| !is_told(taken)) {
+    for taken in holds.taken.iter().filter(|taken| !is_described(taken)) {
         draft.describe_taken(taken);
     }
     draft.describe_lost_values(first, second.begin_ns);
@@ -95,7 +98,7 @@ fn of_overlap(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
     }
 }
 
-/// That a client was told at its grant how little of its lease was left, and began a section that took longer.
+/// Adds that a client began a section that took longer than the part of the lease that its grant still had.
 fn describe_long_section(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
     let hold = holds.first;
     let left_ns = hold.first_deadline_ns.saturating_sub(hold.begin_ns);
@@ -107,24 +110,24 @@ fn describe_long_section(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
     let is_short = hold.lease_reported && left_ns < hold.ttl_ns / 10 * 9 && left_ns < took_ns;
     if holds.is_outlived && is_short && !was_frozen {
         let text = format!(
-            "worker {} was told that {} of its lease were left, and its section took {}",
+            "worker {} got the lock with {} of its lease left, but its section took {}",
             hold.worker,
             length(left_ns),
             length(took_ns)
         );
-        draft.tell(hold.begin_ns, Weight::Plot, text);
+        draft.add(hold.begin_ns, Weight::Plot, text);
     }
 }
 
-/// The state of a holder's lease when another client got the lock.
+/// Returns the state of a holder's lease when another client got the lock at `at_ns`.
 fn lease_at(facts: &Facts<'_>, hold: &Hold, at_ns: u64) -> String {
     let worker = hold.worker;
-    let begun = |lease: &&Lease| lease.from_ns <= at_ns;
-    match hold.leases.iter().rev().find(begun) {
+    let has_begun = |lease: &&Lease| lease.from_ns <= at_ns;
+    match hold.leases.iter().rev().find(has_begun) {
         Some(lease) if lease.until_ns > at_ns => {
-            // Leases are cut at the hold's end, which was still to come then.
-            let cut = lease.until_ns == hold.end_ns;
-            let until_ns = if cut {
+            // Leases are cut at the end of the hold, which was in the future then.
+            let is_cut = lease.until_ns == hold.end_ns;
+            let until_ns = if is_cut {
                 hold.deadline_ns
             } else {
                 lease.until_ns
@@ -134,35 +137,35 @@ fn lease_at(facts: &Facts<'_>, hold: &Hold, at_ns: u64) -> String {
         Some(lease)
             if !(hold.possible_leases.iter()).any(|l| l.from_ns <= at_ns && l.until_ns > at_ns) =>
         {
-            // What the lock said may be no more than a bound. Then its value shows the end.
+            // The reported lease may be only a bound. Then the value shows when the lease ended.
             let ran_out = ran_out_ns(facts, hold, at_ns).filter(|_| hold.is_lease_a_bound());
             let ago = length(at_ns - ran_out.unwrap_or(lease.until_ns));
             format!("worker {worker}'s lease had expired {ago} earlier")
         }
-        _ => format!("how long worker {worker}'s lease ran is not known"),
+        _ => format!("the length of worker {worker}'s lease is unknown"),
     }
 }
 
-/// A stock that is wrong.
-fn of_wrong_stock(
+/// Adds a stock that is wrong.
+fn describe_wrong_stock(
     draft: &mut Draft<'_>,
     wrong: &WrongStock,
     sellers: Option<&Overlap<'_>>,
-    outside: Option<&Outside<'_>>,
+    outside: Option<&OutsideFault<'_>>,
 ) {
     let (facts, at_ns) = (draft.facts, draft.facts.at_ns);
     if let Some(sellers) = sellers {
-        of_overlap(draft, sellers);
+        describe_overlap(draft, sellers);
     }
-    if let Some(&Outside { holds, .. }) = outside {
-        // The other story has told of their grants.
+    if let Some(&OutsideFault { holds, .. }) = outside {
+        // The story of the overlap has the grants already.
         if sellers.is_none() {
             holds.iter().for_each(|hold| draft.describe_grant(hold));
         }
         let from_ns = holds.map(|hold| hold.acquire_ns).into_iter().min();
         draft.describe_attempts(&holds.map(|hold| hold.op), from_ns.unwrap_or(0), at_ns);
     } else {
-        // A change that came late is no part of the other story.
+        // A late change is not part of the story of the overlap.
         let from_ns = sellers.map_or(0, |_| at_ns);
         draft.describe_attempts(wrong.op.as_slice(), from_ns, at_ns);
     }
@@ -172,25 +175,25 @@ fn of_wrong_stock(
             "{} sold and {} left do not add up to the {start} that {stock} started with",
             wrong.sold, wrong.left
         );
-        draft.tell(at_ns, Weight::Plot, text);
+        draft.add(at_ns, Weight::Plot, text);
     }
 }
 
-/// A command that took another client's lock.
-fn of_foreign_release(draft: &mut Draft<'_>, taken: &Taken<'_>) {
+/// Adds a command that took another client's lock.
+fn describe_foreign_release(draft: &mut Draft<'_>, taken: &Taken<'_>) {
     let release = taken.release;
     let holds = || taken.taker_hold.into_iter().chain(taken.owner_hold);
     draft.describe_taken(taken);
     holds().for_each(|hold| draft.describe_grant(hold));
-    let from_ns = holds().map(|hold| hold.acquire_ns).min();
-    let from_ns = from_ns.unwrap_or(release.owned_ns);
+    let acquired_ns = holds().map(|hold| hold.acquire_ns).min();
+    let from_ns = acquired_ns.unwrap_or(release.owned_ns);
     let until_ns = taken.owner_hold.map_or(0, |owner| owner.end_ns);
     let to_ns = until_ns.max(release.fired_at_ns);
     draft.describe_attempts(&[release.releaser, release.owner], from_ns, to_ns);
 }
 
-/// A token that was not higher than an earlier one.
-fn of_stale_token(
+/// Adds a token that was not higher than an earlier one.
+fn describe_stale_token(
     draft: &mut Draft<'_>,
     stale: &StaleToken,
     hold: Option<&Hold>,
@@ -202,7 +205,7 @@ fn of_stale_token(
             "worker {} got the lock with token {}",
             earlier.worker, stale.highest
         );
-        draft.tell(earlier.begin_ns, Weight::Plot, text);
+        draft.add(earlier.begin_ns, Weight::Plot, text);
         draft.describe_faults(earlier.acquire_ns, at_ns);
     }
     if let Some(hold) = hold {
@@ -210,24 +213,24 @@ fn of_stale_token(
             "worker {} got the lock with token {}, which is not higher than {}",
             hold.worker, stale.fence, stale.highest
         );
-        draft.tell(at_ns, Weight::Plot, text);
+        draft.add(at_ns, Weight::Plot, text);
     }
 }
 
-/// What was seen, and what happened to the attempts that prove it.
-fn of_attempts(draft: &mut Draft<'_>, ops: &[u64], holds: &[&Hold], statement: &str) {
+/// Adds the statement of a finding, and the events of the attempts that prove it.
+fn describe_false_claim(draft: &mut Draft<'_>, ops: &[u64], holds: &[&Hold], statement: &str) {
     let (facts, at_ns) = (draft.facts, draft.facts.at_ns);
     holds.iter().for_each(|hold| draft.describe_grant(hold));
     for (wrote_ns, text) in holds.iter().flat_map(|hold| written_values(facts, hold)) {
-        draft.tell(wrote_ns, Weight::Reason, text);
+        draft.add(wrote_ns, Weight::Reason, text);
     }
     let from_ns = holds.iter().map(|hold| hold.acquire_ns).min();
     draft.describe_attempts(ops, from_ns.unwrap_or(0), at_ns);
-    draft.tell(at_ns, Weight::Plot, statement.to_owned());
+    draft.add(at_ns, Weight::Plot, statement.to_owned());
 }
 
-/// A period in which a free lock was not granted.
-fn of_starvation(draft: &mut Draft<'_>, starvation: &Starvation, last: Option<&Hold>) {
+/// Adds a period in which a free lock was not granted.
+fn describe_starvation(draft: &mut Draft<'_>, starvation: &Starvation, last: Option<&Hold>) {
     let lock = &draft.facts.lock;
     let (from_ns, until_ns) = (starvation.from_ns, starvation.until_ns);
     draft.describe_faults(0, from_ns);
@@ -242,26 +245,26 @@ fn of_starvation(draft: &mut Draft<'_>, starvation: &Starvation, last: Option<&H
         let text = format!(
             "the outcome of worker {worker}'s attempt to get {lock} is unknown: it may hold it"
         );
-        draft.tell(at_ns, Weight::Plot, text);
+        draft.add(at_ns, Weight::Plot, text);
     }
     if until_ns > from_ns {
         let text = match starvation.worker {
             Some(worker) if starvation.in_turn => format!(
-                "{lock} should have been free, and workers asked for it in turn, the last one worker {worker}"
+                "{lock} should have been free, and workers requested it in turn, most recently worker {worker}"
             ),
             Some(worker) => format!("{lock} should have been free, and worker {worker} wanted it"),
             None => format!("{lock} should have been free, and the probe after the run wanted it"),
         };
-        draft.tell(from_ns, Weight::Plot, text);
+        draft.add(from_ns, Weight::Plot, text);
         let waited = length(until_ns - from_ns);
         let text = format!("no client had got it for {waited}");
-        draft.tell(until_ns, Weight::Plot, text);
+        draft.add(until_ns, Weight::Plot, text);
     }
-    kept_out(draft, starvation);
+    describe_blocked_lock(draft, starvation);
     describe_aftermath(draft, starvation.key);
 }
 
-/// What was found after the run.
+/// Adds what was found after the run.
 fn describe_aftermath(draft: &mut Draft<'_>, of_key: u32) {
     for event in &draft.facts.history.events {
         let (weight, text) = match event.what {
@@ -285,6 +288,6 @@ fn describe_aftermath(draft: &mut Draft<'_>, of_key: u32) {
             }
             _ => continue,
         };
-        draft.tell(event.at_ns, weight, text);
+        draft.add(event.at_ns, weight, text);
     }
 }

@@ -4,25 +4,24 @@ use picklock_scenarios::StockFault;
 
 use crate::history::{Belated, EventKind, Header};
 
-/// How important a sentence is. If there are too many, the least important ones are left out.
+/// The importance of a sentence. If there are too many sentences, the least important ones are omitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Weight {
-    /// What happened.
+    /// An event of the violation.
     Plot,
-    /// Why it happened.
+    /// A reason for such an event.
     Reason,
-    /// How it happened.
     Detail,
     Background,
 }
 
-/// A time, given in nanoseconds since the run began: `0.812 s`.
+/// Formats a time in nanoseconds since the run began: `0.812 s`.
 pub(super) fn clock(at_ns: u64) -> String {
     let milliseconds = at_ns / 1_000_000;
     format!("{}.{:03} s", milliseconds / 1000, milliseconds % 1000)
 }
 
-/// A duration: `20 ms`, `1.5 s`.
+/// Formats a duration in nanoseconds: `20 ms`, `1.5 s`.
 pub(super) fn length(ns: u64) -> String {
     match ns {
         0..1000 => format!("{ns} ns"),
@@ -36,8 +35,8 @@ pub(super) fn length(ns: u64) -> String {
     }
 }
 
-/// What an event says about an attempt. Grants are left out: how they are told depends on the other
-/// holders.
+/// Returns an event of an attempt as a sentence, or `None` if it is not worth describing. Grants are described
+/// elsewhere, because their sentences depend on the other holders.
 pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, String)> {
     let (worker, _) = what.attempt()?;
     let failed =
@@ -90,22 +89,22 @@ pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, Str
         EventKind::AcquireFailed { message, .. } => (Weight::Reason, failed("attempt", message)),
         EventKind::Extended { valid_ms, .. } => (
             Weight::Background,
-            format!("worker {worker} said that its lease was extended by {valid_ms} ms"),
+            format!("worker {worker} reported that its lease was extended by {valid_ms} ms"),
         ),
         EventKind::ExtendGranted {
             valid_ms: Some(ms), ..
         } => (
             Weight::Background,
-            format!("worker {worker} extended its lease, by its own account by {ms} ms"),
+            format!("worker {worker} reported an extension of its lease by {ms} ms"),
         ),
         _ => {
-            let (weight, text) = said(what)?;
+            let (weight, text) = predicate(what)?;
             (weight, format!("worker {worker} {text}"))
         }
     })
 }
 
-/// What changed the stock, where it was not done when its writer asked for it.
+/// Returns the subject of a sentence about a change of the stock that was not made when its writer requested it.
 fn belated_write(
     worker: usize,
     Belated {
@@ -113,42 +112,42 @@ fn belated_write(
         requested_at_ns,
     }: Belated,
 ) -> String {
-    let asked = clock(requested_at_ns);
+    let requested = clock(requested_at_ns);
     match by {
-        StockFault::LateWrite => format!("the write that worker {worker} had sent at {asked}"),
+        StockFault::LateWrite => format!("the write that worker {worker} had sent at {requested}"),
         StockFault::LateCommit => {
-            format!("the commit of what worker {worker} had written at {asked}")
+            format!("the commit of the write that worker {worker} had sent at {requested}")
         }
         StockFault::UncheckedWrite => {
-            format!("worker {worker}, whose section had failed at {asked},")
+            format!("worker {worker}, whose section had failed at {requested},")
         }
-        StockFault::StaleRead => format!("worker {worker}, on a reading of {asked},"),
+        StockFault::StaleRead => format!("worker {worker}, with a reading from {requested},"),
     }
 }
 
-/// What a worker said of its lease or of the end of its hold, or was told: the rest of a sentence.
-fn said(what: &EventKind) -> Option<(Weight, &'static str)> {
+/// Returns the predicate of a sentence about a worker and its lease or its hold.
+fn predicate(what: &EventKind) -> Option<(Weight, &'static str)> {
     Some(match what {
         EventKind::ExtendGranted { .. } => (Weight::Background, "extended its lease"),
         EventKind::ExtendRefused { .. } => (
             Weight::Reason,
             "was refused an extension: the lock was no longer its own",
         ),
-        EventKind::Lost { .. } => (Weight::Reason, "said that its lease was lost"),
-        EventKind::Reentered { granted: true, .. } => (Weight::Reason, "took its lock once more"),
-        EventKind::Reentered { .. } => (Weight::Reason, "was not given its lock once more"),
+        EventKind::Lost { .. } => (Weight::Reason, "reported that its lease was lost"),
+        EventKind::Reentered { granted: true, .. } => (Weight::Reason, "took its lock again"),
+        EventKind::Reentered { .. } => (Weight::Reason, "could not take its lock again"),
         EventKind::InnerReleased { .. } => (
             Weight::Reason,
-            "gave back what it had taken once more, and worked on",
+            "released its inner hold, and continued its section",
         ),
         EventKind::SectionFailed { .. } => (Weight::Detail, "failed in its section"),
-        EventKind::Release { .. } => (Weight::Detail, "was told to release"),
+        EventKind::Release { .. } => (Weight::Detail, "was asked to release"),
         EventKind::Released { released, .. } => (
             Weight::Detail,
             match released {
-                Some(true) => "said that it had released the lock",
-                Some(false) => "said that the lock was no longer its own",
-                None => "did not say whether it had released the lock",
+                Some(true) => "reported that it had released the lock",
+                Some(false) => "reported that the lock was no longer its own",
+                None => "did not report whether it had released the lock",
             },
         ),
         _ => return None,
