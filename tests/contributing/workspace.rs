@@ -72,9 +72,7 @@ impl Workspace {
             .args([command, "--offline", "--quiet", "--workspace"])
             .current_dir(self.root.path())
             .env("CARGO_TARGET_DIR", self.path("target"))
-            .env("CARGO_INCREMENTAL", "0")
-            // Its lints are not what is tried here.
-            .env_remove("RUSTC_WORKSPACE_WRAPPER");
+            .env("CARGO_INCREMENTAL", "0");
         // The example runs a few simulations; optimising them takes longer than they do.
         for name in ["harness", "redis-model", "verdicts", "impls"] {
             let plain = format!("profile.dev.package.picklock-{name}.opt-level=0");

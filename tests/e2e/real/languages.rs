@@ -78,8 +78,6 @@ impl Adapter {
             let output = Command::new(&words[0])
                 .args(&words[1..])
                 .current_dir(self.folder())
-                // `scripts/test` may compile this project with clippy; the new one is not its business.
-                .env_remove("RUSTC_WORKSPACE_WRAPPER")
                 .output()
                 .unwrap_or_else(|error| panic!("{language}: {command}: {error}"));
             let errors = String::from_utf8_lossy(&output.stderr);
