@@ -152,11 +152,6 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
     ("README.md", "scripts/test", "it is what runs this test"),
     (
         "CONTRIBUTING.md",
-        "scripts/test",
-        "it is what runs this test",
-    ),
-    (
-        "CONTRIBUTING.md",
         "cargo publish",
         "it makes a release; tests/architecture/packages.rs looks at what it would publish",
     ),
