@@ -4,7 +4,6 @@
 //! command line; the first line of each other file says what it is for.
 
 mod adapter_check;
-mod allocator;
 mod backend_choice;
 mod check;
 mod cli;
@@ -56,7 +55,7 @@ use exit::Failure;
 use picklock_reports::escape::visible_lines;
 
 #[global_allocator]
-static ALLOCATOR: allocator::BySize = allocator::BySize;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let args = cli::with_command(std::env::args_os());

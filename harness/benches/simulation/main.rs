@@ -33,8 +33,6 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark's output is its purpose")]
 
-#[path = "../../../src/allocator.rs"]
-mod allocator;
 mod counted;
 mod growth;
 mod ours;
@@ -46,7 +44,7 @@ use shape::Shape;
 
 /// The allocator of the `picklock` binary, for both sides.
 #[global_allocator]
-static ALLOCATOR: allocator::BySize = allocator::BySize;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const ROUNDS: usize = 5;
 /// Seeds per round. They are the same on both sides, so that both have the same retry delays.
