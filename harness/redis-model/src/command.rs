@@ -2,6 +2,7 @@
 //!
 //! The rows stand in `commands/mod.rs`.
 
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::commands::TABLE;
@@ -243,49 +244,17 @@ fn is_named(word: &[u8], name: &str) -> bool {
     word.eq_ignore_ascii_case(name.as_bytes())
 }
 
-/// No command has a longer name.
-const LONGEST: usize = 31;
-
-/// All commands, by the shape of their names. One that is looked up lies close together.
-struct Index {
-    /// Each with its name in capitals.
-    rows: Vec<([u8; LONGEST], &'static Spec)>,
-    /// Where the names of each shape begin among them, and where the last ones end.
-    begins: Vec<u16>,
-}
-
-static INDEX: LazyLock<Index> = LazyLock::new(|| {
-    let mut specs: Vec<&Spec> = TABLE.iter().collect();
-    specs.sort_by_key(|spec| (shape(spec.name.as_bytes()), spec.name));
-    let begins = |at| specs.partition_point(|spec| shape(spec.name.as_bytes()) < Some(at)) as u16;
-    let begins = (0..=256 * (LONGEST + 1)).map(begins).collect();
-    let row = |spec: &'static Spec| {
-        let mut capitals = [0; LONGEST];
-        let name = spec.name.to_ascii_uppercase();
-        capitals[..name.len()].copy_from_slice(name.as_bytes());
-        (capitals, spec)
-    };
-    Index {
-        rows: specs.into_iter().map(row).collect(),
-        begins,
-    }
+/// All commands by their names, in lower case.
+static BY_NAME: LazyLock<HashMap<&[u8], &Spec>> = LazyLock::new(|| {
+    TABLE
+        .iter()
+        .map(|spec| (spec.name.as_bytes(), spec))
+        .collect()
 });
-
-/// A key that names with the same first letter and the same length share.
-fn shape(name: &[u8]) -> Option<usize> {
-    let first = usize::from(name.first()?.to_ascii_lowercase());
-    (name.len() <= LONGEST).then_some(first * (LONGEST + 1) + name.len())
-}
 
 /// Finds a command by its name, in upper or lower case, whichever version has it.
 pub(super) fn find(name: &[u8]) -> Option<&'static Spec> {
-    let (shape, index) = (shape(name)?, &*INDEX);
-    let (from, until) = (index.begins[shape], index.begins[shape + 1]);
-    let mut rows = index.rows[usize::from(from)..usize::from(until)].iter();
-    // Nearly all names are written in capitals.
-    let found =
-        rows.find(|(capitals, spec)| *name == capitals[..name.len()] || is_named(name, spec.name));
-    found.map(|(_, spec)| *spec)
+    BY_NAME.get(name.to_ascii_lowercase().as_slice()).copied()
 }
 
 #[cfg(test)]
@@ -296,12 +265,9 @@ mod tests {
 
     #[test]
     fn names_are_lower_case_and_unique() {
-        for pair in INDEX.rows.windows(2) {
-            assert_ne!(pair[0].0, pair[1].0);
-        }
+        assert_eq!(BY_NAME.len(), TABLE.len());
         for spec in TABLE {
             assert_eq!(spec.name, spec.name.to_ascii_lowercase());
-            assert!(spec.name.len() <= LONGEST, "{}", spec.name);
         }
     }
 
