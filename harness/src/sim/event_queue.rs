@@ -1,7 +1,6 @@
 //! The network's events, ordered by time.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 
 use super::connection_state::ConnectionDirection;
 use super::frame::Frame;
@@ -47,10 +46,8 @@ impl Key {
 
 #[derive(Default)]
 pub(super) struct EventQueue {
-    heap: BinaryHeap<Reverse<Key>>,
-    slots: Vec<Option<NetworkEvent>>,
-    free: Vec<usize>,
-    serial: u8,
+    events: BTreeMap<Position, NetworkEvent>,
+    last_serial: u64,
 }
 
 impl EventQueue {
@@ -69,19 +66,15 @@ impl EventQueue {
     }
 
     pub(super) fn next_ns(&self) -> Option<u64> {
-        self.heap.peek().map(|Reverse(key)| key.at_ns())
+        let (position, _) = self.events.first_key_value()?;
+        Some(position.at_ns)
     }
 
     /// Removes and returns the next event and its time, if it is due.
     pub(super) fn pop(&mut self, now_ns: u64) -> Option<(u64, NetworkEvent)> {
-        if self.next_ns()? > now_ns {
-            return None;
-        }
-        let Reverse(key) = self.heap.pop()?;
-        let slot = key.slot();
-        let event = self.slots[slot].take()?;
-        self.free.push(slot);
-        Some((key.at_ns(), event))
+        let next = self.events.first_entry()?;
+        let at_ns = next.key().at_ns;
+        (at_ns <= now_ns).then(|| (at_ns, next.remove()))
     }
 }
 
