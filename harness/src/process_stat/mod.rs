@@ -13,6 +13,7 @@ mod process_table;
 #[cfg(feature = "servers")]
 mod stall;
 mod stat;
+mod tcp_sockets;
 
 pub(crate) use lineage::{Lineage, Member, is_held, is_stopped};
 #[cfg(feature = "servers")]
@@ -25,3 +26,6 @@ pub(crate) use stall::{Motion, families};
 pub(crate) use stat::{ProcessStat, tracer_of_this_process};
 #[cfg(feature = "servers")]
 pub(crate) use stat::{all_processes, ran_ns, waited_ns};
+#[cfg(test)]
+pub(crate) use tcp_sockets::parse_sockets;
+pub(crate) use tcp_sockets::{ip_v4_sockets, ip_v6_sockets};

@@ -2,18 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 
 /// Socket states with a peer: established, and connecting.
 const CONNECTED: [&str; 2] = ["01", "02"];
 
-/// One connected socket of this machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Socket {
-    local: SocketAddr,
-    remote: SocketAddr,
-    inode: u64,
-}
+use super::tcp_sockets::{ip_v4_sockets, ip_v6_sockets};
 
 /// Returns the addresses to which these processes are connected or connecting, except connections among themselves.
 /// Processes that have exited are skipped.
@@ -25,15 +19,24 @@ pub(crate) fn peers_of(pids: &[u32]) -> io::Result<BTreeSet<SocketAddr>> {
     for pid in pids {
         inodes.extend(socket_inodes(*pid));
     }
-    let mut sockets = parse(&std::fs::read_to_string("/proc/net/tcp")?);
-    // A kernel without IPv6 has no such file.
-    if let Ok(text) = std::fs::read_to_string("/proc/net/tcp6") {
-        sockets.extend(parse(&text));
-    }
-    sockets.retain(|socket| inodes.contains(&socket.inode));
-    let own: BTreeSet<SocketAddr> = sockets.iter().map(|socket| socket.local).collect();
-    let remotes = sockets.iter().map(|socket| socket.remote);
+    let mut sockets = ip_v4_sockets()?;
+    sockets.extend(ip_v6_sockets().unwrap_or_default());
+    // A socket in any other state has no peer, and is not on the way to one.
+    sockets.retain(|socket| {
+        matches!(socket.state, TcpState::Established | TcpState::SynSent)
+            && inodes.contains(&socket.inode)
+    });
+    let locals = sockets.iter().map(|socket| canonical(socket.local_address));
+    let own: BTreeSet<SocketAddr> = locals.collect();
+    let remotes = sockets
+        .iter()
+        .map(|socket| canonical(socket.remote_address));
     Ok(remotes.filter(|remote| !own.contains(remote)).collect())
+}
+
+/// An address of IPv4 as such, also if it belongs to a socket of IPv6.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
 fn socket_inodes(pid: u32) -> Vec<u64> {

@@ -64,19 +64,17 @@ impl ProcessStat {
     /// Parses the file. The program's name is in parentheses and may itself contain parentheses, so only the last one
     /// ends it.
     fn parse(text: &str) -> Option<ProcessStat> {
-        let (_, rest) = text.rsplit_once(')')?;
-        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-        let ticks = |at: usize| fields.get(at)?.parse::<u64>().ok();
+        let stat = Stat::from_read(text.as_bytes()).ok()?;
         Some(ProcessStat {
-            state: fields.first()?.chars().next()?,
-            parent: fields.get(1)?.parse().ok()?,
+            state: stat.state,
+            parent: u32::try_from(stat.ppid).ok()?,
             // A process that is just being reaped has no group any more, and the kernel writes -1.
-            group: match *fields.get(2)? {
-                "-1" => 0,
-                group => group.parse().ok()?,
+            group: match stat.pgrp {
+                -1 => 0,
+                group => u32::try_from(group).ok()?,
             },
-            started_ticks: ticks(19)?,
-            cpu_ticks: ticks(11)? + ticks(12)?,
+            started_ticks: stat.starttime,
+            cpu_ticks: stat.utime + stat.stime,
         })
     }
 
@@ -102,7 +100,7 @@ impl ProcessStat {
 #[cfg(feature = "servers")]
 pub(crate) fn ran_ns(pid: u32) -> Option<u64> {
     let text = text_of(format!("/proc/{pid}/schedstat")).ok()?;
-    text.split_ascii_whitespace().next()?.parse().ok()
+    Some(Schedstat::from_read(text.as_bytes()).ok()?.sum_exec_runtime)
 }
 
 /// Returns how long the threads of a process, taken together, were ready to run but had no CPU, in nanoseconds. Returns
@@ -112,7 +110,7 @@ pub(crate) fn waited_ns(pid: u32) -> Option<u64> {
     let threads = numbered_entries(Path::new(&format!("/proc/{pid}/task"))).ok()?;
     let wait_of_thread = |thread: u32| {
         let text = text_of(format!("/proc/{pid}/task/{thread}/schedstat")).ok()?;
-        text.split_ascii_whitespace().nth(1)?.parse::<u64>().ok()
+        Some(Schedstat::from_read(text.as_bytes()).ok()?.run_delay)
     };
     let waits = threads.into_iter().filter_map(wait_of_thread);
     waits.reduce(|sum, wait| sum + wait)
@@ -123,13 +121,11 @@ pub(crate) fn tracer_of_this_process() -> Option<u32> {
     let traces = |thread| number_in_status(thread, "TracerPid:").filter(|tracer| *tracer > 0);
     // The kernel reports the ID of a thread of the tracing process.
     let thread = traces("self").or_else(|| traces("thread-self"))?;
-    number_in_status(&thread.to_string(), "Tgid:")
+    u32::try_from(status_of(&thread.to_string())?.tgid).ok()
 }
 
-fn number_in_status(process: &str, field: &str) -> Option<u32> {
-    let text = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let value = text.lines().find_map(|line| line.strip_prefix(field))?;
-    value.trim().parse().ok()
+fn status_of(process: &str) -> Option<Status> {
+    Status::from_file(format!("/proc/{process}/status")).ok()
 }
 
 /// Returns the PIDs of all visible processes.

@@ -6,6 +6,8 @@
 use std::io;
 use std::net::SocketAddr;
 
+#[cfg(target_os = "linux")]
+use procfs_core::net::TcpNetEntry;
 use rustix::net::{RecvFlags, recv};
 use tokio::net::TcpStream;
 
@@ -249,6 +251,7 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     use super::*;
+    use crate::process_stat::parse_sockets;
 
     /// Returns the client's end and our end of an accepted connection, and both addresses.
     fn connection() -> (TcpStream, TcpStream, [SocketAddr; 2]) {

@@ -6,6 +6,10 @@
 use std::collections::{HashMap, HashSet};
 use std::io;
 
+use procfs_core::net::TcpNetEntry;
+
+use crate::process_stat::{ip_v4_sockets, ip_v6_sockets};
+
 /// A connection: the port on which we listen, and the client's port.
 pub(super) type Ports = (u16, u16);
 
@@ -39,18 +43,24 @@ impl TcpQueues {
         self.0.get(&connection).copied()
     }
 
-    fn parse(ports: &HashSet<u16>, clients: &str, ours: &str) -> TcpQueues {
+    fn of_sockets(
+        ports: &HashSet<u16>,
+        clients: &[TcpNetEntry],
+        ours: &[TcpNetEntry],
+    ) -> TcpQueues {
         let mut queues: HashMap<Ports, u64> = HashMap::new();
-        for socket in clients.lines().filter_map(Socket::parse) {
-            if ports.contains(&socket.remote) {
-                let unread = queues.entry((socket.remote, socket.local)).or_default();
-                *unread = (*unread).max(socket.unacknowledged);
+        for socket in clients {
+            let (client, server) = (socket.local_address.port(), socket.remote_address.port());
+            if ports.contains(&server) {
+                let unacknowledged = queues.entry((server, client)).or_default();
+                *unacknowledged = (*unacknowledged).max(socket.tx_queue.into());
             }
         }
-        for socket in ours.lines().filter_map(Socket::parse) {
+        for socket in ours {
+            let (server, client) = (socket.local_address.port(), socket.remote_address.port());
             // A listening socket has no remote port.
-            if ports.contains(&socket.local) && socket.remote != 0 {
-                *queues.entry((socket.local, socket.remote)).or_default() += socket.unread;
+            if ports.contains(&server) && client != 0 {
+                *queues.entry((server, client)).or_default() += u64::from(socket.rx_queue);
             }
         }
         TcpQueues(queues)
@@ -90,6 +100,7 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     use super::*;
+    use crate::process_stat::parse_sockets;
 
     #[test]
     fn both_ends_of_a_connection_count() {
@@ -99,9 +110,10 @@ mod tests {
    1: 0100007F:1F90 0100007F:C350 01 00000000:00000010 00:00000000 00000000     0        0 2 1
    2: 0100007F:C350 0100007F:1F90 01 00000003:00000000 00:00000000 00000000     0        0 3 1
    3: 0100007F:C351 0100007F:1F91 01 00000009:00000000 00:00000000 00000000     0        0 4 1
-   4: 0000000000000000FFFF00000100007F:C352 0000000000000000FFFF00000100007F:1F90 02 00000001:00000000 x
+   4: 0000000000000000FFFF00000100007F:C352 0000000000000000FFFF00000100007F:1F90 02 00000001:00000000 00:00000000 00000000     0        0 5 1
 ";
-        let queues = TcpQueues::parse(&HashSet::from([0x1f90]), text, text);
+        let sockets = parse_sockets(text).unwrap();
+        let queues = TcpQueues::of_sockets(&HashSet::from([0x1f90]), &sockets, &sockets);
         assert_eq!(queues.unread((0x1f90, 0xc350)), Some(0x13));
         assert_eq!(queues.unread((0x1f90, 0xc352)), Some(1));
         assert_eq!(queues.0.len(), 2, "{queues:?}");
