@@ -327,7 +327,7 @@ pub(super) async fn happened<B>(
 /// Records the idle time of a worker that is acquiring: it has sent no command that could take the
 /// lock for longer than a lease.
 pub(super) fn record_idle_wait<B: Backend>(context: &RunContext<B>, worker: usize) {
-    let silence = context.backend.idle_wait(worker);
+    let idle_wait = context.backend.idle_wait(worker);
     let ttl_ns = context.spec.ttl_ms().saturating_mul(1_000_000);
     if let Some(idle_wait) = idle_wait
         && idle_wait.until_ns.saturating_sub(idle_wait.from_ns) > ttl_ns

@@ -175,7 +175,7 @@ fn record_traffic<B: Backend>(context: &RunContext<B>) {
 /// Records when a worker sent its first command, if that was late.
 fn record_slow_start<B: Backend>(context: &RunContext<B>, worker: usize) {
     let shortest_ns = context.spec.ttl_ms().saturating_mul(1_000_000) / 10;
-    let silence = context.backend.first_idle_wait(worker);
+    let first_wait = context.backend.first_idle_wait(worker);
     let late =
         first_wait.filter(|(from_ns, until_ns)| until_ns.saturating_sub(*from_ns) > shortest_ns);
     if let Some((from_ns, until_ns)) = late {

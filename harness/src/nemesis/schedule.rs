@@ -133,9 +133,8 @@ impl<B: Backend> Nemesis<B> {
     /// Records the planned faults that never started, and the endless ones that affected nothing. Must be called before
     /// the other faults end: a fault that is recorded as missed right after its end could not be applied.
     pub fn settle(&self) {
-        for (id, (index, imposed)) in self.counted.borrow().iter() {
-            if self.active_faults.steps(*id).is_none()
-                && self.context.backend.frames_affected(*imposed) == 0
+        for (id, (index, imposed)) in self.frame_limited.borrow().iter() {
+            if self.active_faults.steps(*id).is_none() && self.context.backend.frames_affected(*imposed) == 0
             {
                 self.missed(*index, NOTHING_PASSED.into(), None);
             }
@@ -259,7 +258,7 @@ impl<B: Backend> Nemesis<B> {
             return;
         };
         while self.context.backend.frames_affected(imposed) < u64::from(frames) {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(CHECK_INTERVAL).await;
         }
     }
 
@@ -272,9 +271,9 @@ impl<B: Backend> Nemesis<B> {
         })
     }
 
-    /// The place in the plan of a fault that strikes so many frames and ends now, if it has struck none.
-    fn unfired(&self, id: u32) -> Option<usize> {
-        let (index, imposed) = self.counted.borrow_mut().remove(&id)?;
+    /// Removes an ended fault with a frame limit. Returns its index in the plan if it has affected no frame.
+    fn take_unfired(&self, id: u32) -> Option<usize> {
+        let (index, imposed) = self.frame_limited.borrow_mut().remove(&id)?;
         (self.context.backend.frames_affected(imposed) == 0).then_some(index)
     }
 

@@ -2,9 +2,10 @@
 //!
 //! - [`stat`]: one process or thread
 //! - [`process_table`]: all processes at one time, with the marks that they inherited
-//! - [`peers`]: the addresses that processes are connected to
-//! - [`stall`]: detects a process that does not run although it could
-//! - [`lineage`]: the descendants of one process
+//! - [`tcp_sockets`]: the TCP sockets of this machine
+//! - [`peers`]: whom processes are connected to
+//! - [`standstill`]: whether a process stands still
+//! - [`lineage`]: which of them descend from one process that was started here
 
 mod lineage;
 #[cfg(feature = "servers")]

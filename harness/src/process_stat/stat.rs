@@ -4,7 +4,12 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Maximum length of a text that is read here. A `stat` file has about fifty numbers.
+use procfs_core::FromRead;
+#[cfg(feature = "servers")]
+use procfs_core::process::Schedstat;
+use procfs_core::process::{Stat, Status};
+
+/// Longer than any text that is read here: a `stat` has about fifty numbers.
 const MAX_LENGTH: usize = 4096;
 
 /// Reads a file of `/proc` with a single call. `std::fs::read_to_string` would need six, because the length is unknown.
@@ -61,8 +66,6 @@ impl ProcessStat {
         })
     }
 
-    /// Parses the file. The program's name is in parentheses and may itself contain parentheses, so only the last one
-    /// ends it.
     fn parse(text: &str) -> Option<ProcessStat> {
         let stat = Stat::from_read(text.as_bytes()).ok()?;
         Some(ProcessStat {
@@ -118,8 +121,9 @@ pub(crate) fn waited_ns(pid: u32) -> Option<u64> {
 
 /// Returns the process that traces this one, as a debugger does.
 pub(crate) fn tracer_of_this_process() -> Option<u32> {
-    let traces = |thread| number_in_status(thread, "TracerPid:").filter(|tracer| *tracer > 0);
-    // The kernel reports the ID of a thread of the tracing process.
+    let tracer_of = |thread| u32::try_from(status_of(thread)?.tracerpid).ok();
+    let traces = |thread| tracer_of(thread).filter(|tracer| *tracer > 0);
+    // It is one thread of that process.
     let thread = traces("self").or_else(|| traces("thread-self"))?;
     u32::try_from(status_of(&thread.to_string())?.tgid).ok()
 }
@@ -154,8 +158,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn program_name_may_contain_parentheses_and_spaces() {
-        let line = "17 (a) b (c) T 1 42 42 0 -1 4 0 0 0 0 30 12 0 0 20 0 1 0 98765 0 0";
+    fn a_name_may_contain_parentheses_and_spaces() {
+        let line = "17 (a) b (c) T 1 42 42 0 -1 4 0 0 0 0 30 12 0 0 20 0 1 0 98765 0 0 18446744073709551615 0 0 0 0 0 0 0 0 0 0 0 0 17 0";
         let expected = ProcessStat {
             state: 'T',
             parent: 1,

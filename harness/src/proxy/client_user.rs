@@ -13,6 +13,8 @@ use tokio::net::TcpStream;
 
 use super::connection_setup::first_command_beyond_setup;
 use super::resource_exhaustion::{ProxyIncident, ProxyIncidents};
+#[cfg(target_os = "linux")]
+use crate::process_stat::{ip_v4_sockets, ip_v6_sockets};
 
 /// Returns `true` if the client, on a link of `worker`, belongs to our own user. Otherwise resets the connection
 /// and records an incident, because the client may still belong to the worker, for example if the adapter runs as
@@ -200,49 +202,21 @@ mod sock_diag {
 
 #[cfg(target_os = "linux")]
 fn read_proc(client: SocketAddr, ours: SocketAddr) -> io::Result<ClientUser> {
-    let mut table = std::fs::read_to_string("/proc/net/tcp")?;
-    // A client may use a dual-stack socket. A kernel without IPv6 does not have this file.
-    table.push_str(&std::fs::read_to_string("/proc/net/tcp6").unwrap_or_default());
-    Ok(find_in_table(&table, client, ours))
+    let mut sockets = ip_v4_sockets()?;
+    // A client may use a socket for both versions of the protocol.
+    sockets.extend(ip_v6_sockets().unwrap_or_default());
+    Ok(found(&sockets, client, ours))
 }
 
-/// Finds the user in lines such as
-/// `0: 0100007F:C350 0100007F:1F90 01 00000000:00000000 00:00000000 00000000 UID 0 INODE ...`
 #[cfg(target_os = "linux")]
-fn find_in_table(table: &str, client: SocketAddr, ours: SocketAddr) -> ClientUser {
-    let (client, ours) = (kernel_spellings(client), kernel_spellings(ours));
-    let user = table.lines().find_map(|line| {
-        let words: Vec<&str> = line.split_ascii_whitespace().collect();
-        let is_it = |at: usize, names: &[String]| {
-            let word = words.get(at);
-            word.is_some_and(|word| names.iter().any(|name| name == word))
-        };
-        if !is_it(1, &client) || !is_it(2, &ours) {
-            return None;
-        }
-        let inode = words.get(9)?.parse().ok()?;
-        Some(owner_of_socket(words.get(7)?.parse().ok()?, inode))
-    });
-    user.unwrap_or(ClientUser::Gone)
-}
-
-/// Returns an address as the kernel prints it: for an IPv4 socket, and for a dual-stack socket.
-#[cfg(target_os = "linux")]
-fn kernel_spellings(address: SocketAddr) -> Vec<String> {
-    use std::net::IpAddr;
-
-    let port = address.port();
-    match address.ip() {
-        IpAddr::V4(ip) => {
-            let word = u32::from_ne_bytes(ip.octets());
-            let mark = u32::from_ne_bytes([0, 0, 0xff, 0xff]);
-            vec![
-                format!("{word:08X}:{port:04X}"),
-                format!("{:016X}{mark:08X}{word:08X}:{port:04X}", 0),
-            ]
-        }
-        IpAddr::V6(_) => Vec::new(),
-    }
+fn found(sockets: &[TcpNetEntry], client: SocketAddr, ours: SocketAddr) -> ClientUser {
+    let is = |one: SocketAddr, other: SocketAddr| {
+        one.ip().to_canonical() == other.ip() && one.port() == other.port()
+    };
+    let socket = sockets
+        .iter()
+        .find(|socket| is(socket.local_address, client) && is(socket.remote_address, ours));
+    socket.map_or(ClientUser::Gone, |socket| owner_of_socket(socket.uid, socket.inode))
 }
 
 #[cfg(target_os = "linux")]
@@ -292,7 +266,8 @@ mod tests {
    4: 0100007F:C352 0100007F:1F90 04 00000000:00000000 00:00000000 00000000     0        0 0 1
 ";
         let ours = "127.0.0.1:8080".parse().unwrap();
-        let user = |client: &str| find_in_table(table, client.parse().unwrap(), ours);
+        let sockets = parse_sockets(table).unwrap();
+        let user = |client: &str| found(&sockets, client.parse().unwrap(), ours);
         assert_eq!(user("127.0.0.1:50000"), ClientUser::User(65534));
         assert_eq!(user("127.0.0.2:50000"), ClientUser::User(1000));
         assert_eq!(user("127.0.0.1:50001"), ClientUser::User(7));

@@ -19,23 +19,17 @@ pub(super) type Ports = (u16, u16);
 pub(super) struct TcpQueues(HashMap<Ports, u64>);
 
 impl TcpQueues {
-    /// Reads the queues of the connections to `ports`. The result is an upper bound only if the clients do not
-    /// write in the meantime.
-    ///
-    /// # Errors
-    /// Returns an error if `/proc` cannot be read.
+    /// Those of connections to these ports, at present. The client must not write meanwhile for
+    /// the bound to be one.
+    /// `Err`: `/proc` cannot be read.
     pub(super) fn read(ports: &HashSet<u16>) -> io::Result<TcpQueues> {
-        // Read the clients' send queues first and our receive queues second: in the other order, bytes that arrive
-        // in between would be missing from both.
-        let mut clients = std::fs::read_to_string("/proc/net/tcp")?;
-        match std::fs::read_to_string("/proc/net/tcp6") {
-            // A client may use a dual-stack socket.
-            Ok(text) => clients.push_str(&text),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-        let ours = std::fs::read_to_string("/proc/net/tcp")?;
-        Ok(Self::parse(ports, &clients, &ours))
+        // First what the clients' kernels keep, and then what waits at our end. In the other order
+        // bytes that arrive in between would be missing from both.
+        let mut clients = ip_v4_sockets()?;
+        // A client may use a socket for both versions of the protocol.
+        clients.extend(ip_v6_sockets()?);
+        let ours = ip_v4_sockets()?;
+        Ok(Self::of_sockets(ports, &clients, &ours))
     }
 
     /// Returns the bytes of this connection, or `None` if the connection did not exist.
@@ -64,33 +58,6 @@ impl TcpQueues {
             }
         }
         TcpQueues(queues)
-    }
-}
-
-/// A line of `/proc/net/tcp`.
-struct Socket {
-    local: u16,
-    remote: u16,
-    /// Bytes that its process has written and the other end has not acknowledged.
-    unacknowledged: u64,
-    /// Bytes that were received and that its process has not read.
-    unread: u64,
-}
-
-impl Socket {
-    /// Parses a line such as `0: 0100007F:1F90 0100007F:C350 01 00000000:00000010 ...`. Returns `None` for the
-    /// heading.
-    fn parse(line: &str) -> Option<Socket> {
-        let mut words = line.split_ascii_whitespace().skip(1);
-        let mut port = || u16::from_str_radix(words.next()?.rsplit_once(':')?.1, 16).ok();
-        let (local, remote) = (port()?, port()?);
-        let (unacknowledged, unread) = words.nth(1)?.split_once(':')?;
-        Some(Socket {
-            local,
-            remote,
-            unacknowledged: u64::from_str_radix(unacknowledged, 16).ok()?,
-            unread: u64::from_str_radix(unread, 16).ok()?,
-        })
     }
 }
 

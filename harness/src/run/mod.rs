@@ -92,7 +92,7 @@ async fn simulated(
 ) -> Result<RunResult, RunFailure> {
     let run = tokio::task::spawn_blocking(move || simulate(simulation));
     tokio::select! {
-        result = run => Ok(result.unwrap_or_else(|error| Err(SimError::RequestAborted(error.to_string())))?),
+        result = run => Ok(result.unwrap_or_else(|error| Err(SimError::Internal(error.to_string())))?),
         () = interrupt => Err(RunFailure::Interrupted),
     }
 }

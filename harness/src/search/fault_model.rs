@@ -90,7 +90,7 @@ const fn by(factor: f64, back: bool) -> Option<SignedDuration> {
 /// Returns the fault model, weakest faults first.
 fn rows() -> Vec<Row> {
     use FaultKind as Kind;
-    let of = FaultPlan::new;
+    let plain = FaultPlan::new;
     let row = |group, place, fault| Row {
         group,
         place,

@@ -150,9 +150,10 @@ impl Draw<'_> {
         let workload = &plan.scenario.workload;
         let kind = one_of(rng, &self.kinds(&plan.scenario.faults));
         let mut fault = FaultPlan::new(kind);
-        match rng.random_bool(if !self.uniform { 0.85 } else { 0.5 }) {
-            true => fault.when = Some(self.trigger(rng, workload, kind, memory)),
-            false => fault.at = Some(self.time(rng)),
+        if rng.random_bool(if !self.uniform { 0.85 } else { 0.5 }) {
+            fault.when = Some(self.trigger(rng, workload, kind, memory));
+        } else {
+            fault.at = Some(self.time(rng));
         }
         let nodes = plan.scenario.topology.nodes.unwrap_or(self.lock.nodes);
         self.choose_targets(rng, &mut fault, workload.workers, nodes);

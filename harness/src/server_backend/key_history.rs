@@ -1,4 +1,4 @@
-//! The key history on real servers, with one observer for each node. It also answers the proxy's questions about the
+//! The key history on real servers, with one observer for each node. It also answers the proxy's queries about the
 //! effect of commands on the locks' keys.
 
 use std::rc::Rc;
@@ -118,8 +118,8 @@ impl ServerBackend {
                 }
             }
         }
-        let questions = self.parts.proxy.acquire_questions();
-        tokio::task::spawn_local(answer(questions, observers.clone()));
+        let queries = self.parts.proxy.effect_queries();
+        tokio::task::spawn_local(answer(queries, observers.clone()));
         *self.observers.borrow_mut() = observers;
         Ok(())
     }
@@ -167,19 +167,19 @@ impl ServerBackend {
     }
 }
 
-/// Answers questions until the proxy is closed. Questions of different connections do not wait for each other.
+/// Answers queries until the proxy is closed. Questions of different connections do not wait for each other.
 async fn answer(
-    mut questions: mpsc::UnboundedReceiver<AcquireQuestion>,
+    mut queries: mpsc::UnboundedReceiver<EffectQuery>,
     observers: Vec<Rc<ObservedNode>>,
 ) {
-    while let Some(question) = questions.recv().await {
-        let Some(node) = observers.get(question.node).cloned() else {
+    while let Some(query) = queries.recv().await {
+        let Some(node) = observers.get(query.node).cloned() else {
             continue;
         };
         tokio::task::spawn_local(async move {
             // The proxy may have stopped waiting.
-            if let Some(effect) = node.effect_of(question.conn, question.number).await {
-                question.answer.send(effect).unwrap_or_default();
+            if let Some(effect) = node.effect_of(query.conn, query.number).await {
+                query.reply.send(effect).unwrap_or_default();
             }
         });
     }

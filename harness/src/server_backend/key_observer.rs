@@ -335,7 +335,7 @@ impl ObservedNode {
     /// ones are missing.
     fn check_report_is_complete(&self, server: usize) {
         let sent = self.proxy.sent_requests();
-        let is_incomplete = sent.is_some_and(|sent| sent.has_untold(self.node));
+        let is_incomplete = sent.is_some_and(|sent| sent.has_unreported(self.node));
         if server == self.replay.borrow().master() && is_incomplete {
             let reason = "a server died before it had reported all commands that it had executed";
             self.record_gap(server, reason);
@@ -464,7 +464,7 @@ async fn open_report(
             let mut byte = [0];
             reader.read_exact(&mut byte).await?;
             stream.feed(&byte);
-            while let Some(answer) = stream.next_told().map_err(io::Error::other)? {
+            while let Some(answer) = stream.next_message().map_err(io::Error::other)? {
                 answers.push(answer);
             }
         }
@@ -473,7 +473,7 @@ async fn open_report(
     timeout(ANSWER, set_up)
         .await
         .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
-    let ok = Told::Answer("OK".into());
+    let ok = ServerMessage::Answer("OK".into());
     if answers.iter().any(|answer| *answer != ok) {
         return Err(io::Error::other(format!(
             "the server at {address} does not report what it executes: {answers:?}"

@@ -60,7 +60,7 @@ impl Links for ServerBackend {
     }
 
     fn frames_affected(&self, id: ImposedId) -> u64 {
-        self.parts.proxy.struck(id)
+        self.parts.proxy.affected_frames(id)
     }
 
     fn cut(&self, workers: Option<&[usize]>, nodes: Option<&[usize]>) -> usize {
@@ -97,14 +97,14 @@ impl Links for ServerBackend {
         if self.shares_link(self.process_of(worker)) {
             return None;
         }
-        self.parts.proxy.silence(worker)
+        self.parts.proxy.idle_wait(worker)
     }
 
     fn first_idle_wait(&self, worker: usize) -> Option<(u64, u64)> {
         if self.shares_link(self.process_of(worker)) {
             return None;
         }
-        self.parts.proxy.first_silence(worker)
+        self.parts.proxy.first_idle_wait(worker)
     }
 
     fn commands_sent(&self) -> CommandsSent {

@@ -89,19 +89,20 @@ impl Network {
         };
         path.shown = false;
         let never = (now_ns, None);
-        let verdict = match frame.is_message() {
-            true => path.link.decide(Some(&known.names[frame.tag.name])),
-            false => FrameDecision::Pass(PassConditions::default()),
+        let verdict = if frame.is_message() {
+            path.link.decide(Some(&inner.names[frame.tag.name]))
+        } else {
+            FrameDecision::Pass(PassConditions::default())
         };
         match verdict {
             FrameDecision::Pass(terms) => {
                 path.link.admit(frame.answered(terms.answer), now_ns, terms);
             }
             FrameDecision::Drop => {
-                self.log_frame(link, &known.names, &frame, never, FrameOutcome::Dropped);
+                self.log_frame(link, &inner.names, &frame, never, FrameOutcome::Dropped);
             }
             FrameDecision::Reset => {
-                self.log_frame(link, &known.names, &frame, never, FrameOutcome::Cut);
+                self.log_frame(link, &inner.names, &frame, never, FrameOutcome::Cut);
                 drop(state);
                 self.reset(&[way.0], RequestError::Reset);
                 return false;

@@ -231,7 +231,7 @@ fn trouble(history: &History) -> Vec<String> {
     let shortest_ms = min_harness_stall_ms(&history.header);
     let describe = |event: &EventKind| match event {
         EventKind::HarnessStalled { late_ms } if *late_ms < shortest_ms => None,
-        event => describe_trouble(event, &history.header.keys),
+        event => describe_incident(event, &history.header.keys),
     };
     let is_stall = |what: &EventKind| matches!(what, EventKind::HarnessStalled { .. });
     let events = || history.events.iter().map(|event| &event.what);
@@ -255,58 +255,6 @@ fn delays(history: &History) -> impl Iterator<Item = String> {
     }
     let describe = |(worker, waited_ms)| format!("worker {worker} waited {waited_ms} ms for a CPU");
     waits.into_iter().map(describe)
-}
-
-/// Describes an event if it is a problem. `locks` are the names of the locks.
-pub fn describe_trouble(event: &EventKind, locks: &[String]) -> Option<String> {
-    Some(match event {
-        EventKind::Misbehaved {
-            worker,
-            kind,
-            detail,
-        } => match kind {
-            Misbehaviour::Garbage | Misbehaviour::OutOfTurn => {
-                format!("worker {worker} broke the adapter protocol: {detail}")
-            }
-            Misbehaviour::Hung => format!("worker {worker} hung: {detail}"),
-        },
-        EventKind::WorkerDown {
-            worker,
-            by_fault: false,
-            reason,
-            ended_by,
-        } => EndedBy::describe(*ended_by, *worker, reason),
-        EventKind::FreezeBreach { worker, .. } => {
-            format!("worker {worker} sent data although it was frozen or dead")
-        }
-        EventKind::GrantWithoutCommand { worker, .. } => format!(
-            "worker {worker} was granted the lock without a command to the servers that it was given"
-        ),
-        EventKind::UndeclaredKey { command, key, .. } => format!(
-            "a script run by {command} changed the undeclared key {}, which Redis Cluster and Dragonfly reject",
-            key.text(locks)
-        ),
-        EventKind::ResourceExhausted { reason } => {
-            format!("the harness ran out of a resource: {reason}")
-        }
-        EventKind::HarnessStalled { late_ms } => format!("the machine stalled for {late_ms} ms"),
-        EventKind::NodeStalled {
-            node, stalled_ms, ..
-        } => {
-            format!("node {node} stalled for {stalled_ms} ms without a fault")
-        }
-        EventKind::WorkerStalled {
-            worker, stalled_ms, ..
-        } => format!("worker {worker} stalled for {stalled_ms} ms without a fault"),
-        EventKind::KeyHistoryIncomplete { reason } => {
-            format!("the key history is incomplete: {reason}")
-        }
-        // Faults and delays have their own lists, and an interruption by the user is not a problem.
-        EventKind::FaultMissed { .. } | EventKind::WorkerDelayed { .. } | EventKind::End { .. } => {
-            return None;
-        }
-        other => reason_for(other)?.to_string(),
-    })
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ impl Links for Rc<SimBackend> {
     }
 
     fn frames_affected(&self, id: ImposedId) -> u64 {
-        self.network.faults.struck(id)
+        self.network.faults.affected_frames(id)
     }
 
     fn cut(&self, workers: Option<&[usize]>, nodes: Option<&[usize]>) -> usize {

@@ -85,8 +85,11 @@ fn falsely_declared_reentrancy_is_not_applicable() {
     let outcome = trial.run("boastful", 1, build).unwrap();
     let progress = &outcome.runs()[0].verdicts[&Property::Progress];
     assert_eq!(progress.status, Status::NotApplicable);
-    let said = progress.story.join("\n");
-    assert_eq!(said, "the lock does not offer re-entry by its holder");
+    let story = progress.story.join("\n");
+    assert_eq!(
+        story,
+        "the lock does not offer to be taken again by its holder"
+    );
 }
 
 #[test]

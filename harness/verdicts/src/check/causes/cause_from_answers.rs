@@ -60,7 +60,7 @@ fn cause_from_faults(facts: &Facts<'_>, hold: &Hold, to_ns: u64, workers: &[usiz
     let earliest_ns = hold.first_deadline_ns.saturating_sub(ms(header.ttl_ms));
     let from_ns = hold.acquire_ns.max(earliest_ns);
     let cause_of = |fault: &FaultSpan<'_>| match loss_cause(fault.fault)? {
-        // A node that was already dead when the lock was acquired never had it.
+        // A node that was already dead when the lock was acquired never had its value.
         Cause::LostOnRestart if fault.began_ns < from_ns => None,
         Cause::LostOnRestart if header.nodes > 1 => Some(Cause::QuorumErosion),
         // A node's clock that is set back keeps a key longer.
@@ -69,8 +69,7 @@ fn cause_from_faults(facts: &Facts<'_>, hold: &Hold, to_ns: u64, workers: &[usiz
         Cause::ClockSkew if !workers.iter().any(|worker| fault.affects(*worker)) => None,
         cause => Some(cause),
     };
-    let faults = facts.faults.iter().rev();
-    faults
+    (facts.faults.iter().rev())
         .filter(|fault| fault.took_effect() && fault.touches(from_ns, to_ns))
         .find_map(cause_of)
         .unwrap_or(Cause::Undetermined)

@@ -193,7 +193,7 @@ impl LostOwnership<'_> {
     /// set, so that the time is unknown.
     fn due_ns(&self, span: &ValueSpan) -> Option<u64> {
         let expiry = span.expiry?;
-        let was_set = |fault: &FaultSpan<'_>| {
+        let sets_clock = |fault: &FaultSpan<'_>| {
             fault.clock.is_some() && fault.took_effect() && fault.nodes.contains(&span.node)
         };
         // If a leap of the clock ended the value, the undisturbed time is known.

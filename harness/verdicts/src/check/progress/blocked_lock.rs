@@ -137,27 +137,13 @@ impl<'a> BlockedLock<'a> {
         self.cause_of_value_at(span, self.starvation.until_ns)
     }
 
-    /// When the wait had lasted for too long, and before that the last moments of the values that went. What
-    /// kept the client out may have ended just before the bound was reached.
-    fn injection_points(&self) -> impl Iterator<Item = u64> {
-        let within = |ns: &u64| (self.starvation.from_ns..self.starvation.until_ns).contains(ns);
-        let ends = (self.claims.iter()).map(|span| span.until_ns.saturating_sub(1));
-        let mut ends: Vec<u64> = ends.filter(within).collect();
-        ends.sort_unstable_by(|one, other| other.cmp(one));
-        std::iter::once(self.starvation.until_ns).chain(ends.into_iter().take(MAX_INJECTION_POINTS))
-    }
-
-    fn current_values_at(&self, at_ns: u64) -> impl Iterator<Item = &'a ValueSpan> {
-        let claims = self.claims.iter().copied();
-        claims.filter(move |span| span.exists_at(at_ns))
-    }
-
-    /// Why the nodes are no quorum that nothing was left on at this time. `None`: they are one.
-    fn blocking(&self, at_ns: u64) -> Option<Cause> {
-        let blocks: Vec<(usize, Cause)> = self
-            .current_values_at(at_ns)
-            .filter(|span| !self.is_try(span, at_ns))
-            .map(|span| (span.node, self.of_value(span, at_ns)))
+    /// Returns the times at which the wait is examined: its end, and the last nanosecond of each value that ended
+    /// during the wait, latest first. The value that blocked the lock may have ended just before the bound was reached.
+    fn examined_times(&self) -> impl Iterator<Item = u64> {
+        let is_within = |ns: &u64| (self.starvation.from_ns..self.starvation.until_ns).contains(ns);
+        let mut ends: Vec<u64> = (self.values.iter())
+            .map(|span| span.until_ns.saturating_sub(1))
+            .filter(is_within)
             .collect();
         ends.sort_unstable_by(|one, other| other.cmp(one));
         std::iter::once(self.starvation.until_ns).chain(ends.into_iter().take(MAX_EXAMINED_ENDS))
@@ -165,7 +151,7 @@ impl<'a> BlockedLock<'a> {
 
     fn values_at(&self, at_ns: u64) -> impl Iterator<Item = &'a ValueSpan> {
         let values = self.values.iter().copied();
-        values.filter(move |span| span.stands_at(at_ns))
+        values.filter(move |span| span.exists_at(at_ns))
     }
 
     /// Returns why the free nodes were not a quorum at this time, or `None` if they were.
@@ -267,13 +253,14 @@ impl<'a> BlockedLock<'a> {
             let acquires = span.phase() == Some(Phase::Acquire);
             acquires && span.from_ns < until_ns && span.until_ns > from_ns
         };
-        let taken = nodes_of_each(self.claims.iter().copied().filter(stood));
-        let lost = (self.faults.iter())
+        let taken = nodes_by_attempt(self.values.iter().copied().filter(is_acquired));
+        let lost: HashSet<usize> = (self.faults.iter())
             .filter(|fault| fault.took_effect() && fault.touches(from_ns, until_ns))
-            .flat_map(|fault| fault.nodes);
-        let lost: HashSet<usize> = lost.copied().collect();
-        let is_denied = |op| {
-            let attempt: Option<&Asked> = self.asked.get(op);
+            .flat_map(|fault| fault.nodes)
+            .copied()
+            .collect();
+        let is_denied = |op: &u64| {
+            let attempt = self.attempts.get(op);
             attempt.is_some_and(|attempt| attempt.granted_ns.is_none())
         };
         taken.iter().any(|(op, nodes)| {
@@ -339,8 +326,8 @@ fn is_kept_by_others(span: &ValueSpan, at_ns: u64) -> bool {
 /// later.
 fn outlasted(span: &ValueSpan, answered_ns: Option<u64>) -> bool {
     let author = span.author.as_ref().map(|author| author.worker);
-    let was_under_way = matches!(&span.end, SpanEnd::Removed(by) if Some(by.worker) == author);
-    answered_ns.is_some_and(|answered_ns| span.exists_at(answered_ns)) && !was_under_way
+    let was_in_flight = matches!(&span.end, SpanEnd::Removed(by) if Some(by.worker) == author);
+    answered_ns.is_some_and(|answered_ns| span.exists_at(answered_ns)) && !was_in_flight
 }
 
 fn attempt_times(history: &History) -> HashMap<u64, AttemptTimes> {

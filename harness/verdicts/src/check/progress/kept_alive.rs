@@ -36,7 +36,7 @@ pub(in crate::check) struct KeptAlive {
 impl KeptAlive {
     pub(in crate::check) fn step(&mut self, attempt: &Attempt, step: Step) {
         match step {
-            Step::Requested => self.under_way.begin(attempt.op, attempt.key),
+            Step::Requested => self.locks.begin(attempt.op, attempt.key),
             Step::Begun | Step::Denied(_) | Step::Gone => {
                 self.locks.end(attempt.op);
             }

@@ -188,10 +188,10 @@ impl Claims {
     /// Judges the claim that the client has the lock.
     fn judge_grant(&mut self, at_ns: u64, attempt: &Attempt, written: &Written) {
         let nodes = written.by_node().count();
-        let beside = written.took_away || written.is_beside_the_lock();
-        // A lease that is over when it is told promises nothing.
-        let promised = attempt.lease_reported && attempt.deadline_ns > at_ns;
-        if !promised || beside || nodes > self.nodes / 2 {
+        let takes_lock_otherwise = written.took_away || written.has_no_lock_value();
+        // A lease that is over when it is reported promises nothing.
+        let is_promised = attempt.lease_reported && attempt.deadline_ns > at_ns;
+        if !is_promised || takes_lock_otherwise || nodes > self.nodes / 2 {
             return;
         }
         let statement = format!(
@@ -414,7 +414,7 @@ impl Checker for Claims {
         self.nodes_used.step(attempt, step);
         self.kept.step(at_ns, attempt, step);
         match step {
-            Step::Requested => self.written.asked(attempt.op),
+            Step::Requested => self.written.begin(attempt.op),
             Step::Begun => self.granted(at_ns, attempt),
             Step::LeaseMoved { .. } => {
                 let written = self.written.by_attempt(attempt.op);

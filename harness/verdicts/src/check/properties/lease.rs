@@ -35,7 +35,7 @@ pub(in crate::check) struct Lease;
 /// the arrival that was. For locks that do not report the time of the grant.
 fn was_granted_during_lease(hold: &Hold, other: &Hold) -> bool {
     let certain = &other.leases;
-    // What it said later may have taken the lease back.
+    // A later report may have withdrawn the lease.
     let until_ns = hold.end_ns.min(hold.earliest_deadline_ns);
     let meets = |lease: &&timeline::Lease| {
         until_ns >= hold.begin_ns && timeline::overlap((hold.begin_ns, until_ns), lease.span())

@@ -198,7 +198,7 @@ impl Ownership {
         let state = &mut self.attempts[attempt.worker];
         match step {
             Step::Requested => {
-                *asked = Asked {
+                *state = AttemptState {
                     op: attempt.op,
                     key: attempt.key,
                     deadline_ns: attempt.acquire_ns.saturating_add(attempt.ttl_ns),

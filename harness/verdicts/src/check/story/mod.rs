@@ -106,8 +106,9 @@ fn describe_long_section(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
     let mut faults = draft.facts.faults.iter();
     let was_frozen =
         faults.any(|fault| fault.freezes(hold.worker) && fault.touches(hold.begin_ns, hold.end_ns));
-    // Nine tenths and more are a whole lease.
-    let is_short = hold.lease_reported && left_ns < hold.ttl_ns / 10 * 9 && left_ns < took_ns;
+    // Nine tenths of the lease count as a whole one.
+    let whole_ns = USED_AT_GRANT.part_of(hold.ttl_ns) * u64::from(USED_AT_GRANT.divisor - 1);
+    let is_short = hold.lease_reported && left_ns < whole_ns && left_ns < took_ns;
     if holds.is_outlived && is_short && !was_frozen {
         let text = format!(
             "worker {} got the lock with {} of its lease left, but its section took {}",
