@@ -50,7 +50,7 @@ impl MatrixPlan {
             let expects = expects
                 .iter()
                 .map(|(property, one)| (*property, one.clone()));
-            let expected = task.expected.clone().overruled(expects);
+            let expected = task.expected.clone().overridden(expects);
             Arc::make_mut(task).expected = expected;
         }
     }

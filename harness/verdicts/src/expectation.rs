@@ -219,10 +219,10 @@ exclusion = "any: the clock decides"
     fn rules_override_property_by_property() {
         let rules = [(Property::Lease, Expectation::Violated { cause: None })];
         let fenced = Expected::for_lock(&scenario(), "fenced", Tables::NamedOnly);
-        let words = fenced.overruled(rules.clone()).to_record();
+        let words = fenced.overridden(rules.clone()).to_record();
         assert_eq!(words[&Property::Lease].to_string(), "violated");
         assert_eq!(words[&Property::Exclusion].to_string(), "any");
-        let stranger = Expected::default().overruled(rules).to_record();
+        let stranger = Expected::default().overridden(rules).to_record();
         assert_eq!(stranger.len(), 1);
     }
 
