@@ -20,7 +20,7 @@ use std::path::Path;
 
 use picklock_harness::record::{MatrixRecord, SkippedCell};
 use picklock_reports::gate::{
-    Decision, GateOutcome, annotations, decide, gate_json, markdown, terminal,
+    Decision, annotations, decide, gate_json, markdown, terminal,
 };
 
 use crate::exit::{self, Failure};
@@ -72,12 +72,7 @@ pub async fn run(args: GateArgs) -> Result<u8, Failure> {
         };
         print::err(&results::write(kept, ran.matrix, &decision)?);
     }
-    Ok(match decision.outcome() {
-        GateOutcome::AsExpected => exit::HELD,
-        GateOutcome::Differs => exit::VIOLATED,
-        GateOutcome::NotRun => exit::ENVIRONMENT,
-        GateOutcome::Inconclusive => exit::INCONCLUSIVE,
-    })
+    Ok(exit::from_severity(decision.severity()))
 }
 
 fn tell(args: &GateArgs, decision: &Decision) -> Result<(), Failure> {

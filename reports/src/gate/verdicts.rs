@@ -1,4 +1,4 @@
-//! Compares verdicts with expectations, over all runs of a cell.
+//! Compares verdicts with expectations over all runs of a cell.
 
 use std::collections::BTreeMap;
 
@@ -10,44 +10,46 @@ use super::cell_key::CellKey;
 use super::finding::{EXPECT, Finding, Kind};
 use super::limit::Limit;
 
-/// Every expectation of the cell that was not met.
+/// Returns a finding for every expectation of the cell that was not met.
 pub(super) fn against_expectations(
     cell: &Cell,
     expected: &BTreeMap<Property, String>,
 ) -> Vec<Finding> {
-    let judged = expected.iter().map(|(property, words)| Judged {
+    let judged = expected.iter().map(|(property, expectation)| Judged {
         cell,
         property: *property,
-        words,
+        expectation,
     });
     judged.flat_map(|one| one.findings()).collect()
 }
 
-/// The violations in a cell of which nothing is expected. Where a limit counts them, it says how many are too many.
-pub(super) fn open_violations(cell: &Cell, limits: &[Limit]) -> Vec<Finding> {
+/// Returns a finding for every violation without an expectation. A violation that a limit counts is left to
+/// that limit.
+pub(super) fn violations_without_expectation(cell: &Cell, limits: &[Limit]) -> Vec<Finding> {
     let is_counted = |property: Property| {
         let word = format!("violations.{property}");
         limits.iter().any(|limit| limit.metric.as_str() == word)
     };
     let all = cell.tally.iter().map(|(it, tally)| (*it, tally.violated));
-    let open = all.filter(|(property, times)| *times > 0 && !is_counted(*property));
+    let uncounted = all.filter(|(property, times)| *times > 0 && !is_counted(*property));
     let finding = |(property, times): (Property, u64)| {
-        let of = cell.runs;
-        let problem =
-            format!("{property} was violated {times} of {of} times, and nothing is expected of it");
+        let problem = format!(
+            "{property} was violated in {times} of {} runs, without an expectation",
+            cell.runs
+        );
         let mut finding = Finding::new(Kind::Verdict, &CellKey::new(cell), problem).help(EXPECT);
-        finding.severity = describe(property).severity;
+        finding.rank = describe(property).severity;
         let shown = cell.verdicts.get(&property);
         finding.shown_by(cell, shown.filter(|one| one.status == Status::Violated))
     };
-    open.map(finding).collect()
+    uncounted.map(finding).collect()
 }
 
 /// One property of one cell.
 struct Judged<'a> {
     cell: &'a Cell,
     property: Property,
-    words: &'a str,
+    expectation: &'a str,
 }
 
 impl Judged<'_> {
@@ -55,11 +57,11 @@ impl Judged<'_> {
         let tally = self.cell.tally.get(&self.property);
         let tally = &tally.cloned().unwrap_or_default();
         let mut found = Vec::new();
-        match Expectation::try_from(self.words.to_owned()) {
+        match Expectation::try_from(self.expectation.to_owned()) {
             Ok(Expectation::Held) => found.extend(self.violated(tally, None)),
             Ok(Expectation::Violated { cause }) => {
                 found.extend(self.violated(tally, Some(cause.as_deref())));
-                found.extend(self.dead(tally.held));
+                found.extend(self.unexpected_pass(tally.held));
             }
             Ok(Expectation::Any { .. }) => return found,
             Err(problem) => {
@@ -69,13 +71,13 @@ impl Judged<'_> {
         }
         let judged = tally.held + tally.violated + tally.not_applicable;
         if judged < self.cell.runs {
-            found.push(self.not_judged(self.cell.runs - judged));
+            found.push(self.inconclusive(self.cell.runs - judged));
         }
         found
     }
 
-    /// Unexpected violations: `wanted` is `None` if no violation is expected, else the expected
-    /// cause.
+    /// Returns a finding for unexpected violations. `wanted` is `None` if no violation is expected; otherwise
+    /// it is the expected cause, if one is named.
     fn violated(&self, tally: &Tally, wanted: Option<Option<&str>>) -> Option<Finding> {
         let is_wanted = |cause: &str| match wanted {
             None => false,
@@ -90,7 +92,7 @@ impl Judged<'_> {
         }
         let got = format!("violated: {}", causes.join(" or "));
         let mut finding = self.finding(Kind::Verdict, &got, runs.iter().sum());
-        finding.severity = match wanted {
+        finding.rank = match wanted {
             None => describe(self.property).severity,
             // A violation was expected, but with another cause.
             Some(_) => u8::MAX,
@@ -101,15 +103,15 @@ impl Judged<'_> {
         Some(finding.shown_by(self.cell, shown))
     }
 
-    /// An expected violation that did not occur.
-    fn dead(&self, held: u64) -> Option<Finding> {
+    /// Returns a finding for an expected violation that did not occur.
+    fn unexpected_pass(&self, held: u64) -> Option<Finding> {
         if held == 0 {
             return None;
         }
         let mut finding = self.finding(Kind::UnexpectedPass, "held", held);
         finding.problem.push_str(": unexpected pass");
         finding.help = Some(
-            "an expected violation no longer shows: either the lock was fixed (then change the expectation), or the fault no longer has its effect"
+            "an expected violation no longer occurs: either the lock was fixed (then change the expectation), or the fault no longer has its effect"
                 .into(),
         );
         if self.shown().is_some_and(|it| it.status == Status::Held) {
@@ -118,7 +120,7 @@ impl Judged<'_> {
         Some(finding)
     }
 
-    fn not_judged(&self, runs: u64) -> Finding {
+    fn inconclusive(&self, runs: u64) -> Finding {
         let shown = self.shown().filter(|one| one.status == Status::Unknown);
         let finding = self.finding(Kind::Inconclusive, "unknown", runs);
         finding.shown_by(self.cell, shown)
@@ -129,7 +131,10 @@ impl Judged<'_> {
             1 => String::new(),
             all => format!(" in {runs} of {all} runs"),
         };
-        let problem = format!("{} {got}{often}, expected {}", self.property, self.words);
+        let problem = format!(
+            "{} {got}{often}, expected {}",
+            self.property, self.expectation
+        );
         Finding::new(kind, &CellKey::new(self.cell), problem)
     }
 

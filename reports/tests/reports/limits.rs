@@ -1,4 +1,4 @@
-//! `[[limit]]` tables: named comparisons, and the texts of older configurations that mean the same.
+//! `[[limit]]` tables: named comparisons.
 
 use picklock_reports::configuration::{ConfiguredRules, Source, Tables};
 use picklock_reports::gate::{CellKey, Metric};
@@ -6,8 +6,9 @@ use picklock_scenarios::BackendName;
 use picklock_verdicts::record::{Cell, KeyHistoryTally};
 use proptest::prelude::*;
 
-/// The limits of a `[[limit]]` table with these lines, in words; or the error. All cells are simulated.
-fn understood(lines: &str) -> Result<Vec<String>, String> {
+/// Parses a `[[limit]]` table with these lines, and returns its limits as text, or the error. All cells are
+/// simulated.
+fn parse(lines: &str) -> Result<Vec<String>, String> {
     let source = Source {
         file: "picklock.toml".to_owned(),
         text: format!("[[limit]]\n{lines}\n"),
@@ -62,7 +63,7 @@ fn each_bound_of_a_table_is_a_limit() {
         ),
     ] {
         let limits: Vec<String> = limits.into_iter().map(str::to_owned).collect();
-        assert_eq!(understood(lines), Ok(limits), "{lines}");
+        assert_eq!(parse(lines), Ok(limits), "{lines}");
     }
 }
 
@@ -102,13 +103,13 @@ fn text_of_before_is_read_as_named_bounds() {
     }
 }
 
-/// On real servers only where it would have been seen.
+/// On real servers, only if the event would have been observed.
 #[test]
-fn what_never_happened_is_counted_as_zero() {
+fn event_that_never_occurred_counts_as_zero() {
     let mut cell = crate::cell::cell("redlock", "calm", &[]);
-    let value = |cell: &Cell, word: &str| Metric::named(word).unwrap().of(cell);
-    assert_eq!(value(&cell, "told.count"), Some(0.0));
-    assert_eq!(value(&cell, "told.p50"), None);
+    let value = |cell: &Cell, name: &str| Metric::named(name).unwrap().value_in(cell);
+    assert_eq!(value(&cell, "loss_report.count"), Some(0.0));
+    assert_eq!(value(&cell, "loss_report.p50"), None);
     assert_eq!(value(&cell, "acquire_asked.count"), None);
     cell.backend = BackendName::Process;
     for (confirmed_runs, count) in [(0, None), (1, Some(0.0))] {
@@ -122,7 +123,7 @@ fn what_never_happened_is_counted_as_zero() {
 }
 
 #[test]
-fn limit_without_a_meaning_is_refused_where_it_stands() {
+fn invalid_limit_is_rejected_with_its_position() {
     let tables = [
         "",
         "metric = \"acquire.p99\"",
