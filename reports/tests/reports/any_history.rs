@@ -25,7 +25,7 @@ fn worker() -> impl Strategy<Value = usize> {
 }
 
 fn event() -> impl Strategy<Value = EventKind> {
-    prop_oneof![7 => of_others() => lock_event(), 3 => other_event() => of_others()]
+    prop_oneof![7 => lock_event(), 3 => other_event()]
 }
 
 /// Generates requests to the lock and its replies.
