@@ -56,7 +56,7 @@ pub fn title(cell: &Cell) -> String {
     format!("{lock} × {} × {}", cell.scenario, cell.backend)
 }
 
-/// Returns the sign of a property's status, or that of `not-applicable` if the cell has no verdict for it.
+/// Returns the sign of a property's status, or the sign of `not-applicable` if the cell has no verdict for it.
 pub fn sign(cell: &Cell, property: Property) -> &'static str {
     let verdict = cell.verdicts.get(&property);
     let status = verdict.map_or(Status::NotApplicable, |verdict| verdict.status);
@@ -90,6 +90,9 @@ pub fn verdict_line(property: Property, verdict: &Verdict) -> String {
             };
         }
     };
-    let said = verdict.story.first().cloned();
-    said.unwrap_or_else(|| usual.to_owned())
+    verdict
+        .story
+        .first()
+        .cloned()
+        .unwrap_or_else(|| usual.to_owned())
 }

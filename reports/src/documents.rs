@@ -105,9 +105,12 @@ fn format_of(text: &str) -> Result<Option<String>, DocumentError> {
     if text.trim().is_empty() {
         return Err(DocumentError::Empty);
     }
-    let value: Value = serde_json::from_str(text).map_err(|error| match error.is_eof() {
-        true => DocumentError::Truncated { line: error.line() },
-        false => DocumentError::NotJson(error),
+    let value: Value = serde_json::from_str(text).map_err(|error| {
+        if error.is_eof() {
+            DocumentError::Truncated { line: error.line() }
+        } else {
+            DocumentError::NotJson(error)
+        }
     })?;
     let format = value.get("format").and_then(Value::as_str);
     Ok(format.map(str::to_owned))

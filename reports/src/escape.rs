@@ -68,9 +68,10 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
 pub fn visible_json(document: String) -> String {
     // The syntax of JSON is ASCII, so all other characters are inside strings.
     let is_hidden = |c: char| c >= '\u{7f}' && is_control(c);
-    match document.chars().any(is_hidden) {
-        true => escaped_json(&document, is_hidden),
-        false => document,
+    if document.chars().any(is_hidden) {
+        escaped_json(&document, is_hidden)
+    } else {
+        document
     }
 }
 

@@ -86,7 +86,7 @@ fn describe(verdicts: &BTreeMap<Property, RecordedVerdict>) -> Vec<String> {
     words
 }
 
-/// Compares the recorded verdicts with those of the replay: one line, without a newline.
+/// Compares the verdicts of the recorded run and of the replay on one line, without a newline.
 pub fn compared(then: &Repro, now: &BTreeMap<Property, RecordedVerdict>, picklock: &str) -> String {
     let describe = |outcome: Option<&RecordedVerdict>| {
         outcome.map_or("inconclusive".to_owned(), ToString::to_string)

@@ -166,9 +166,10 @@ fn change_row(change: &Change) -> String {
 
 fn ratio_row(ratio: &Ratio) -> String {
     let (times, bounds) = times_and_bounds(ratio);
-    let verdict = match ratio.within_noise {
-        true => format!("{times}, within noise"),
-        false => format!("**{times}** ({bounds})"),
+    let verdict = if ratio.within_noise {
+        format!("{times}, within noise")
+    } else {
+        format!("**{times}** ({bounds})")
     };
     let (cell, operation) = (cells(&ratio.place), code(&ratio.operation));
     let quantile = percentile(ratio.quantile);

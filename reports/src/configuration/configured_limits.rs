@@ -84,12 +84,13 @@ impl LimitScope<'_> {
             _ => None,
         }
         .ok_or_else(|| {
-            let problem = match is_time {
-                true => format!(
+            let problem = if is_time {
+                format!(
                     "{} is a time; expected one as in \"200ms\"",
                     metric.as_str()
-                ),
-                false => "expected a number".to_owned(),
+                )
+            } else {
+                "expected a number".to_owned()
             };
             self.source.wrong(given.span().start, problem)
         })

@@ -125,9 +125,10 @@ impl Baseline {
             format!("    {line}")
         };
         let lines: Vec<String> = self.cells.iter().map(line).collect();
-        let cells = match lines.is_empty() {
-            true => "[]".to_owned(),
-            false => format!("[\n{}\n  ]", lines.join(",\n")),
+        let cells = if lines.is_empty() {
+            "[]".to_owned()
+        } else {
+            format!("[\n{}\n  ]", lines.join(",\n"))
         };
         format!("{{\n  \"format\": \"{BASELINE_FORMAT}\",\n  \"cells\": {cells}\n}}\n")
     }

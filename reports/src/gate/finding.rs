@@ -26,7 +26,7 @@ pub enum Kind {
     MissingCell,
     /// The baseline is outdated.
     StaleBaseline,
-    /// A limit needs a baseline, but there is no baseline.
+    /// A limit requires a baseline, which is missing.
     NoBaseline,
     /// No cell was run.
     EmptyRun,

@@ -71,9 +71,10 @@ impl Limit {
 
     /// Formats a number in the unit of the metric.
     fn amount(&self, number: f64) -> String {
-        match self.metric.is_time() {
-            true => LeaseDuration::Absolute(Duration::from_micros(number as u64)).to_string(),
-            false => number.to_string(),
+        if self.metric.is_time() {
+            LeaseDuration::Absolute(Duration::from_micros(number as u64)).to_string()
+        } else {
+            number.to_string()
         }
     }
 }

@@ -139,7 +139,7 @@ impl LimitCheck<'_> {
             return Err(Some((Kind::NotRun, why)));
         }
         let before = self.times_control(metric, &paired.control);
-        // The control's time stands in for the baseline's time on this machine.
+        // The control's time is a substitute for the baseline's time on this machine.
         let times_control = match limit.reference {
             Reference::Number => {
                 let why = "a time on a server backend is not compared with a number";

@@ -19,7 +19,7 @@ pub struct Rules {
 /// The requirements of a cell in addition to its scenario's expectations.
 #[derive(Debug, Clone, Default)]
 pub struct CellRules {
-    /// Expectations in the syntax of scenario files. They override those of the scenario.
+    /// Expectations in the syntax of scenario files. They override the scenario's expectations.
     pub expects: BTreeMap<Property, String>,
     /// Limits, in the order of the file.
     pub limits: Vec<Limit>,

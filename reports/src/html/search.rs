@@ -50,7 +50,7 @@ pub(super) struct HeatRow {
 pub(super) struct Heat {
     pub(super) schedules: u64,
     pub(super) counterexamples: u64,
-    /// 0 if there was no counterexample; 4 if every schedule led to one.
+    /// From 0, without counterexamples, to 4, if every schedule led to one.
     pub(super) degree: u64,
 }
 

@@ -19,7 +19,7 @@ pub(super) struct Tile {
     pub(super) headline: &'static str,
     /// The causes of the violations, worst first.
     pub(super) causes: String,
-    /// The letters of violated properties, then a `?` and those of inconclusive ones.
+    /// The letters of violated properties, then a `?` and the letters of inconclusive ones.
     pub(super) letters: String,
     /// The fraction of runs with a violation, such as `2/3`, unless it occurred in all of them.
     pub(super) part: Option<String>,

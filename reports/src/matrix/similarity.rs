@@ -2,7 +2,7 @@
 //! reference lock.
 //!
 //! This is a pure function of the verdicts and of the scenarios' expectations of the built-in locks. Only
-//! held and violated verdicts are compared: `unknown` and `not-applicable` are no evidence, and an
+//! held and violated verdicts are compared: `unknown` and `not-applicable` prove nothing, and an
 //! expectation of `any` allows no conclusion.
 
 use std::collections::BTreeMap;

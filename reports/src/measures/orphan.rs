@@ -1,4 +1,4 @@
-//! How long a lock was unavailable: a lock that was not released, and any lock after a fault.
+//! Periods in which a lock was unavailable: because it was not released, or after a fault.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -17,7 +17,7 @@ pub struct Orphan {
     pub from_ns: u64,
     /// When the lock was next granted, or `None` if it never was.
     pub granted_ns: Option<u64>,
-    /// How long at least one worker requested it until then, in nanoseconds.
+    /// Duration in which at least one worker requested it until then, in nanoseconds.
     pub blocked_ns: u64,
     /// Whether the holder died. Otherwise its release ended in an error.
     pub died: bool,

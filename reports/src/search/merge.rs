@@ -148,7 +148,7 @@ fn add(joined: &mut SearchRecord, part: SearchRecord) {
     covered.missed += more.missed;
     covered.stuck += more.stuck;
     covered.unrepeated += more.unrepeated;
-    // Shards do not know each other's patterns, so this is a lower bound.
+    // The patterns of different shards may be the same, so this is a lower bound.
     covered.patterns = covered.patterns.max(more.patterns);
     for more in more.placed {
         let is_same = |one: &&mut Placed| (&one.moment, &one.fault) == (&more.moment, &more.fault);
@@ -167,9 +167,9 @@ fn add(joined: &mut SearchRecord, part: SearchRecord) {
     }
 }
 
-/// Merges the counterexamples of several shards into those that a single process would report. Each shard
-/// shrank the first schedule of each signature that it saw, and dropped signatures that another one of its
-/// own explains. Of all these only some are first, or remain unexplained.
+/// Merges the counterexamples of several shards into those that a single process would report. Each shard has shrunk
+/// the first schedule that it saw of each signature, and has dropped signatures that another one explains. Only some
+/// of these are still the first of their signature and unexplained in the whole search.
 fn merge_counterexamples(counterexamples: &[Counterexample]) -> Vec<Counterexample> {
     let mut seen = Counterexamples::default();
     for counterexample in counterexamples {
