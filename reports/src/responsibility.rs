@@ -83,7 +83,8 @@ impl Blame {
         Some(worst.unwrap_or_else(|| self.attribute(property, Responsible::Undetermined)))
     }
 
-    /// Returns true if only exclusion or the lease was violated, not by the lock itself, and fencing protected the stock.
+    /// Returns true if only exclusion or the lease was violated, not by the lock itself, and fencing protected the
+    /// stock.
     pub fn is_fenced(&self) -> bool {
         let mut violated = Property::ALL
             .into_iter()

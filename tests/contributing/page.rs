@@ -14,7 +14,7 @@ pub struct Addition {
 }
 
 /// Everything that the example adds.
-pub const ADDITIONS: [Addition; 5] = [
+pub const ADDITIONS: [Addition; 6] = [
     Addition {
         file: "impls/src/locks/resuming.rs",
         table: "impls/src/lib.rs",
@@ -37,8 +37,13 @@ pub const ADDITIONS: [Addition; 5] = [
     },
     Addition {
         file: "reports/src/csv.rs",
+        table: "reports/src/lib.rs",
+        after: "mod costs;",
+    },
+    Addition {
+        file: "reports/src/csv.rs",
         table: "reports/src/formats.rs",
-        after: "trace,",
+        after: "crate::trace::FORMAT,",
     },
 ];
 

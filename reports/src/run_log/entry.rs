@@ -24,8 +24,8 @@ pub enum EntryKind {
 /// One entry. Texts come from locks and servers; code that prints them must escape them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Entry {
-    /// When it happened, in nanoseconds since the start of the run. For a command or a reply: when the proxy had received
-    /// all of it.
+    /// When it happened, in nanoseconds since the start of the run. For a command or a reply: when the proxy had
+    /// received it completely.
     pub at_ns: u64,
     /// Kind of the entry.
     pub kind: EntryKind,
