@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use picklock_harness::history::{History, read_history};
 use picklock_harness::record::{MatrixRecord, RunRecord, SearchRecord};
 use picklock_reports::cell_status;
-use picklock_reports::combine::{merge, from_run};
+use picklock_reports::combine::{from_run, merge};
 use picklock_reports::command_log::{self, CommandLog};
 use picklock_reports::documents::{Document, read};
 use picklock_reports::report_input::{Evidence, ReportInput};

@@ -10,7 +10,7 @@ use clap::{Parser, Subcommand};
 use picklock_lab::generated_part::replaced_between;
 use picklock_lab::library::{Library, Limits};
 use picklock_lab::{bug_corpus, findings, fuzz_inputs, servers};
-use picklock_reports::combine::{merge, from_run};
+use picklock_reports::combine::{from_run, merge};
 use picklock_reports::documents::{Document, read};
 use picklock_reports::report_input::ReportInput;
 

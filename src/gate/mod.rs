@@ -19,9 +19,7 @@ use std::io::Write;
 use std::path::Path;
 
 use picklock_harness::record::{MatrixRecord, SkippedCell};
-use picklock_reports::gate::{
-    Decision, annotations, decide, gate_json, markdown, terminal,
-};
+use picklock_reports::gate::{Decision, annotations, decide, gate_json, markdown, terminal};
 
 use crate::exit::{self, Failure};
 use crate::interrupt::Interrupt;

@@ -10,7 +10,6 @@ use picklock_reports::terminal;
 use super::cli::MergeArgs;
 use super::report;
 use crate::exit::{self, Failure};
-use crate::matrix;
 use crate::print;
 use crate::untrusted_file::{self, Links, MAX_DOCUMENT_LENGTH};
 

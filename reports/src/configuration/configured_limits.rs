@@ -1,6 +1,7 @@
 //! The limits of a `[[limit]]` table.
 
 use picklock_scenarios::{LeaseDuration, ScenarioError};
+use picklock_verdicts::latency::LOSS_REPORT;
 use toml::{Spanned, Value};
 
 use super::source::Source;
@@ -63,7 +64,7 @@ impl LimitScope<'_> {
 
     fn metric(&self, at: usize, word: &str) -> Result<Metric, ScenarioError> {
         Metric::named(word).ok_or_else(|| {
-            let problem = format!("unknown metric `{word}`; the metrics are acquire., release., handover. and loss_report. with p50, p90, p99, p999, max, count; violations. and unknown. with a property; granted, refused, failed, sold, commands.grant, commands.waited_second, commands.held_second, undeclared_keys");
+            let problem = format!("unknown metric `{word}`; the metrics are acquire., release., handover. and {LOSS_REPORT}. with p50, p90, p99, p999, max, count; violations. and unknown. with a property; granted, refused, failed, sold, commands.grant, commands.waited_second, commands.held_second, undeclared_keys");
             let known = Metric::all();
             self.source.unknown(at, problem, word, known.iter().map(Metric::as_str))
         })

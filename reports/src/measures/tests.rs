@@ -111,7 +111,7 @@ impl HistoryBuilder {
     }
 
     fn measure(self) -> Measures {
-        super::measure(&Timeline::new(&self.0))
+        measure(&Timeline::new(&self.0))
     }
 }
 

@@ -3,6 +3,7 @@
 use picklock_reports::configuration::{ConfiguredRules, Source, Tables};
 use picklock_reports::gate::{CellKey, Metric};
 use picklock_scenarios::BackendName;
+use picklock_verdicts::latency::LOSS_REPORT;
 use picklock_verdicts::record::{Cell, KeyHistoryTally};
 
 /// Parses a `[[limit]]` table with these lines, and returns its limits as text, or the error. All cells are
@@ -67,8 +68,8 @@ fn each_bound_of_a_table_is_a_limit() {
 fn event_that_never_occurred_counts_as_zero() {
     let mut cell = crate::cell::cell("redlock", "calm", &[]);
     let value = |cell: &Cell, name: &str| Metric::named(name).unwrap().value_in(cell);
-    assert_eq!(value(&cell, "loss_report.count"), Some(0.0));
-    assert_eq!(value(&cell, "loss_report.p50"), None);
+    assert_eq!(value(&cell, &format!("{LOSS_REPORT}.count")), Some(0.0));
+    assert_eq!(value(&cell, &format!("{LOSS_REPORT}.p50")), None);
     assert_eq!(value(&cell, "acquire_asked.count"), None);
     cell.backend = BackendName::Process;
     for (confirmed_runs, count) in [(0, None), (1, Some(0.0))] {
