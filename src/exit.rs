@@ -9,6 +9,7 @@ use picklock_harness::run::RunFailure;
 use picklock_harness::servers::BackendError;
 use picklock_harness::sim::SimError;
 use picklock_reports::escape::visible;
+use picklock_reports::matrix::Severity;
 use picklock_scenarios::ScenarioError;
 
 /// All judged properties held.
@@ -23,6 +24,16 @@ pub const INCONCLUSIVE: u8 = 3;
 pub const ENVIRONMENT: u8 = 4;
 /// Interrupted by the user.
 pub const INTERRUPTED: u8 = 130;
+
+/// Returns the exit code for the severity of a matrix or of a gate's decision.
+pub fn from_severity(severity: Severity) -> u8 {
+    match severity {
+        Severity::Failed => VIOLATED,
+        Severity::NotRun => ENVIRONMENT,
+        Severity::Inconclusive => INCONCLUSIVE,
+        Severity::AsExpected => HELD,
+    }
+}
 
 /// Why a run has nothing to report.
 #[derive(Debug, thiserror::Error)]

@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use picklock_harness::history::{History, read_history};
 use picklock_harness::record::{MatrixRecord, RunRecord, SearchRecord};
 use picklock_reports::cell_status;
-use picklock_reports::combine::{merge, of_run};
+use picklock_reports::combine::{from_run, merge};
 use picklock_reports::command_log::{self, CommandLog};
 use picklock_reports::documents::{Document, read};
 use picklock_reports::report_input::{Evidence, ReportInput};
@@ -219,7 +219,7 @@ fn of_record(record: RunRecord, dir: &Path, run_dir: &str, skipped: &mut Vec<Str
 
 /// A single run as an input of its own.
 fn of_evidence(evidence: Evidence) -> ReportInput {
-    let mut input = of_run(evidence.record, evidence.history);
+    let mut input = from_run(evidence.record, evidence.history);
     for one in &mut input.evidence {
         one.proxy.clone_from(&evidence.proxy);
         one.has_repro = evidence.has_repro;

@@ -14,7 +14,7 @@ use picklock_harness::run::{self, RunResult};
 use picklock_harness::servers::ServerKind;
 use picklock_harness::spec::RunSpec;
 use picklock_reports::escape::visible_lines;
-use picklock_reports::units::trigger_ns;
+use picklock_reports::units::time_ns;
 use picklock_reports::{documents, terminal};
 use picklock_scenarios::BackendName;
 
@@ -108,7 +108,7 @@ fn look_closer(out: &Path, record: &RunRecord) -> Option<String> {
     let dir = out.display().to_string();
     let dir = shell_words::quote(&dir);
     let at_ns = record.verdicts.values().filter_map(|it| it.at_ns).min()?;
-    let around = trigger_ns(at_ns).replace(' ', "");
+    let around = time_ns(at_ns).replace(' ', "");
     Some(format!(
         "\n  Look closer\n    picklock log {dir} --around {around}\n    picklock report {dir}\n"
     ))

@@ -10,7 +10,7 @@ use clap::{Parser, Subcommand};
 use picklock_lab::generated_part::replaced_between;
 use picklock_lab::library::{Library, Limits};
 use picklock_lab::{bug_corpus, findings, fuzz_inputs, servers};
-use picklock_reports::combine::{merge, of_run};
+use picklock_reports::combine::{from_run, merge};
 use picklock_reports::documents::{Document, read};
 use picklock_reports::report_input::ReportInput;
 
@@ -174,7 +174,7 @@ fn text(path: &Path) -> Result<String, String> {
 fn load(paths: &[PathBuf]) -> Result<Vec<(String, ReportInput)>, String> {
     let one = |path: &PathBuf| {
         let input = match read(&text(path)?).map_err(|error| named(path, &error))? {
-            Document::Run(record) => of_run(*record, None),
+            Document::Run(record) => from_run(*record, None),
             Document::Search(_) => return Err(format!("{}: it is a search", path.display())),
             Document::Matrix(matrix) => ReportInput {
                 matrix: *matrix,

@@ -8,7 +8,7 @@ function control(timeline) {
     in: () => timeline.zoom(0.5),
     out: () => timeline.zoom(2),
     messages: () => timeline.toggleMessages(),
-    all: () => { timeline.target = -1; timeline.tell(''); timeline.whole(); },
+    all: () => { timeline.target = -1; timeline.announce(''); timeline.whole(); },
   };
   element.querySelector('.tools').addEventListener('click', (event) => {
     const button = event.target.closest('[data-do]');
@@ -21,7 +21,7 @@ function control(timeline) {
   canvas.addEventListener('blur', () => {
     timeline.chosen = -1;
     timeline.cursor = null;
-    timeline.ask();
+    timeline.requestDraw();
     hideTip();
   });
 }
@@ -57,11 +57,11 @@ function chooseLane(timeline, step) {
   if (!rows[index]) return;
   timeline.chosen = index;
   timeline.cursor ??= (timeline.from + timeline.to) / 2;
-  timeline.ask();
-  tellCursor(timeline);
+  timeline.requestDraw();
+  announceCursor(timeline);
 }
 
-// To the next piece of the chosen lane, or the one before.
+// Moves the cursor to the next or the previous piece of the chosen lane.
 function walk(timeline, step) {
   if (timeline.chosen < 0) {
     timeline.chosen = timeline.rows.findIndex((row) => row.walk);
@@ -80,16 +80,16 @@ function walk(timeline, step) {
     const half = (timeline.to - timeline.from) / 2;
     timeline.show(timeline.cursor - half, timeline.cursor + half);
   }
-  timeline.ask();
-  tellCursor(timeline);
+  timeline.requestDraw();
+  announceCursor(timeline);
 }
 
-// What stands under the keyboard's cursor: shown, and said to those who listen.
-function tellCursor(timeline) {
+// Shows and announces the item under the keyboard's cursor.
+function announceCursor(timeline) {
   const row = timeline.rows[timeline.chosen], view = timeline.view();
   const lines = row.at(timeline.cursor, view.perPixel, 0);
   const words = [row.title ?? row.label, ...(lines.length ? lines : ['nothing'])];
-  timeline.element.querySelector('.said').textContent = words.join(', ');
+  timeline.element.querySelector('.announcement').textContent = words.join(', ');
   const box = timeline.canvas.getBoundingClientRect();
   showTip(words, box.left + view.x(timeline.cursor), box.top + row.top + row.height);
 }
@@ -97,7 +97,7 @@ function tellCursor(timeline) {
 function controlWheel(timeline) {
   const { canvas } = timeline;
   canvas.addEventListener('wheel', (event) => {
-    // The page scrolls on, until the reader means the timeline.
+    // Let the page scroll until the timeline has the focus.
     if (!event.ctrlKey && !event.metaKey && document.activeElement !== canvas) return;
     event.preventDefault();
     hideTip();
@@ -125,7 +125,7 @@ function controlPointers(timeline) {
   canvas.addEventListener('pointerup', (event) => {
     lift(event);
     const view = timeline.view(), x = event.clientX - canvas.getBoundingClientRect().left;
-    // A click, and no drag.
+    // A click, not a drag.
     if (pressed !== null && Math.abs(event.clientX - pressed) < 4 && x >= view.left && x <= view.right) showRow(timeline, view.time(x));
   });
   canvas.addEventListener('pointercancel', lift);
@@ -161,7 +161,7 @@ function pointAt(timeline, view, x, y, event) {
 }
 
 const tip = document.getElementById('tip');
-// It stands where the pointer was in the window as it was.
+// The position of the tip refers to the old size of the window.
 addEventListener('resize', hideTip);
 
 function showTip(lines, x, y) {
@@ -171,7 +171,7 @@ function showTip(lines, x, y) {
     return part;
   }));
   tip.hidden = false;
-  // Where it stood before would make it narrow.
+  // Its previous position would make it narrow.
   tip.style.left = '0';
   const left = Math.min(x + 12, innerWidth - tip.offsetWidth - 8);
   const below = y + 14 + tip.offsetHeight < innerHeight;

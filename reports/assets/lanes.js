@@ -13,7 +13,7 @@ function workerRow(track, lane, laneIndex, height) {
       const box = { top: top + pad, height: height - 2 * pad };
       drawPieces(pen, track, lane, box, view, colours);
       drawPast(pen, track, lane, box, view, colours);
-      // Frozen is the lower half, so that what it held meanwhile can still be seen above.
+      // Freezes are drawn in the lower half, so that holds remain visible above.
       const half = { top: box.top + box.height / 2, height: box.height / 2 };
       for (const [from, to] of lane.frozen) {
         band(pen, view, from, to, half, colours.surface, null);
@@ -36,8 +36,8 @@ function fillOf(kind, colours) {
   return colours.hatch.past;
 }
 
-// What is wider than a pixel is drawn as it is; what is not, is drawn as the share of the pixel
-// for which the lock was held. So a frame costs as much as it has pixels, not holds.
+// Draws pieces that are wider than a pixel as they are. Narrower ones are drawn as the share of the pixel
+// in which the lock was held, so the cost of a frame depends on its pixels, not on the number of holds.
 function drawPieces(pen, track, lane, box, view, colours) {
   const { from, to, kind, held } = track;
   let index = firstIndex(lane.first, lane.end, (i) => to[i] > view.from);
@@ -74,7 +74,7 @@ function drawPieces(pen, track, lane, box, view, colours) {
   }
 }
 
-// A lease that ran out must be seen at every zoom.
+// Marks expired leases at every zoom level.
 function drawPast(pen, track, lane, box, view, colours) {
   const { past } = lane;
   let at = firstIndex(0, past.length, (i) => track.to[past[i]] > view.from);
@@ -113,7 +113,7 @@ function drawMarks(pen, marks, box, view, colours) {
   pen.textAlign = 'center';
   for (; at < marks.length && marks[at].at <= view.to; at++) {
     const x = view.x(marks[at].at);
-    // Deaths and refusals are always drawn, sales only where they can be told apart.
+    // Always draw deaths and refusals, but sales only where they can be distinguished.
     const near = (other) => other && Math.abs(other.at - marks[at].at) < apart;
     if (marks[at].what === 2 && (near(marks[at - 1]) || near(marks[at + 1]))) continue;
     pen.fillStyle = marks[at].what === 0 ? colours.overlap : colours.ink;
@@ -146,27 +146,27 @@ function band(pen, view, from, to, box, fill, edge) {
 function describeLane(track, lane, marks, time, reach) {
   const lines = [];
   const mark = marks.find((mark) => Math.abs(mark.at - time) <= reach);
-  if (mark) lines.push(`${moment(mark.at)}: ${MARK_WORDS[mark.what]}`);
+  if (mark) lines.push(`${formatTime(mark.at)}: ${MARK_WORDS[mark.what]}`);
   const index = pieceAt(track, lane, time, reach);
   if (index >= 0) lines.push(...describePiece(track, index));
   for (const [from, to] of lane.frozen) {
-    if (from <= time && time <= to) lines.push(`frozen from ${moment(from)} to ${moment(to)}, ${span(to - from)}`);
+    if (from <= time && time <= to) lines.push(`frozen from ${formatTime(from)} to ${formatTime(to)}, ${span(to - from)}`);
   }
   lines.push(...describeClock(lane.clock, time));
   for (const gone of lane.dead) {
-    if (gone.from_ns <= time && time <= gone.to_ns) lines.push(`dead since ${moment(gone.from_ns)}: ${gone.words}`);
+    if (gone.from_ns <= time && time <= gone.to_ns) lines.push(`dead since ${formatTime(gone.from_ns)}: ${gone.words}`);
   }
   return lines;
 }
 
-// The piece at a time; if there is none, one that is near enough to have been meant.
+// Returns the piece at a time, or the nearest one within reach.
 function pieceAt(track, lane, time, reach) {
   const index = firstIndex(lane.first, lane.end, (i) => track.to[i] > time);
   if (index < lane.end && track.from[index] - reach <= time) return index;
   return index > lane.first && track.to[index - 1] + reach >= time ? index - 1 : -1;
 }
 
-// A clock that is off: a strip along its lane, and by how much, where there is room for words.
+// Draws a wrong clock as a strip along its lane, with its offset if there is enough room.
 function drawClock(pen, spans, strip, box, view, colours) {
   pen.font = '11px system-ui, sans-serif';
   for (const off of spans) {
@@ -181,12 +181,12 @@ function drawClock(pen, spans, strip, box, view, colours) {
 
 function describeClock(spans, time) {
   const here = spans.filter((off) => off.from_ns <= time && time <= off.to_ns);
-  return here.map((off) => `${off.words} (from ${moment(off.from_ns)} to ${moment(off.to_ns)})`);
+  return here.map((off) => `${off.words} (from ${formatTime(off.from_ns)} to ${formatTime(off.to_ns)})`);
 }
 
 function describePiece(track, index) {
   const from = track.from[index], to = track.to[index], kind = track.kind[index];
-  const lines = [`${KIND_WORDS[kind]} for ${span(to - from)}`, `${moment(from, to - from || 1)} to ${moment(to, to - from || 1)}`];
+  const lines = [`${KIND_WORDS[kind]} for ${span(to - from)}`, `${formatTime(from, to - from || 1)} to ${formatTime(to, to - from || 1)}`];
   const cluster = track.cluster.get(index);
   if (cluster) return [...lines, `${cluster.holds} holds, ${span(cluster.held)} in all`];
   const key = track.keys.length > 1 ? `, key ${track.keys[track.key[index]] ?? track.key[index]}` : '';
@@ -213,14 +213,14 @@ function nodeRow(node, height) {
     },
     at(time, reach) {
       const here = node.spans.filter((part) => part.from_ns - reach <= time && time <= part.to_ns + reach);
-      const lines = here.map((part) => `${part.state}: ${part.words} (since ${moment(part.from_ns)})`);
+      const lines = here.map((part) => `${part.state}: ${part.words} (since ${formatTime(part.from_ns)})`);
       lines.push(...describeClock(node.clock, time));
       return lines.length ? lines : ['up'];
     },
   };
 }
 
-// A change that stays: a flag where it happens.
+// Draws a permanent change as a flag at its time.
 function flag(pen, view, part, box, colours) {
   if (part.from_ns < view.from || part.from_ns > view.to) return;
   const x = view.x(part.from_ns);

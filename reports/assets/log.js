@@ -1,5 +1,5 @@
-// What happened around the violation, a row for each message, command, change of a key and fault. A row shows its
-// moment in the timeline, and a click on the timeline shows the row.
+// The log around the violation, with a row for each message, command, change of a key and fault. A click on a row
+// shows its time in the timeline, and a click on the timeline shows the row.
 
 function fillLog(timeline) {
   const { log } = timeline.track, table = timeline.element.querySelector('.log');
@@ -9,7 +9,7 @@ function fillLog(timeline) {
     row.dataset.kind = kind;
     const time = document.createElement('button');
     time.type = 'button';
-    time.textContent = moment(at);
+    time.textContent = formatTime(at);
     for (const content of [time, route, text]) {
       const cell = document.createElement('td');
       cell.append(content);
@@ -27,9 +27,9 @@ function fillLog(timeline) {
   if (violation) markNearest(timeline, violation.from_ns);
 }
 
-// A line of a story shows its moment in the timeline and in the log.
-function linkStories(known_bug, timeline) {
-  known_bug.querySelectorAll('.story time').forEach((time) => {
+// Links the times of a story to the timeline and the log.
+function linkStories(details, timeline) {
+  details.querySelectorAll('.story time').forEach((time) => {
     const button = document.createElement('button');
     button.type = 'button';
     button.textContent = time.textContent;
@@ -48,7 +48,7 @@ function markRow(timeline, index, scrolls) {
   if (scrolls) box.scrollTop = row.offsetTop - box.clientHeight / 2;
 }
 
-// The row nearest to a time.
+// Marks the row nearest to a time. Returns false if there is no log.
 function markNearest(timeline, time) {
   const { log } = timeline.track;
   if (!timeline.log || !log.length) return false;
@@ -58,9 +58,9 @@ function markNearest(timeline, time) {
   return true;
 }
 
-// Somebody clicked in the timeline.
+// Shows the row for a click in the timeline.
 function showRow(timeline, time) {
   if (!markNearest(timeline, time)) return;
   timeline.cursor = time;
-  timeline.ask();
+  timeline.requestDraw();
 }

@@ -1,8 +1,8 @@
-// The matrix: filters, families that fold, arrows, and what a cell says to who points at it.
+// The matrix: filters, collapsible families, arrow keys, and descriptions of cells on hover.
 
 const rowsOf = (table) => Array.from(table.tBodies).flatMap((body) => Array.from(body.rows));
 
-// Arrow keys walk over the cells of a table, as in any grid.
+// Moves the focus between the cells of a table with the arrow keys.
 function walkMatrix(event) {
   const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
   const cell = event.target.closest('td');
@@ -31,8 +31,8 @@ function fold(button) {
   rows.forEach((row) => row.classList.toggle('folded', !open));
 }
 
-// What a cell or a scenario is about, where the mouse is or the focus.
-function tellAbout(element) {
+// Shows the description of the cell or scenario under the mouse or with the focus.
+function showDescription(element) {
   const tile = element.closest('.tile'), head = element.closest('th[data-about]');
   if (!tile && !head) return hideTip();
   const box = (tile ?? head).getBoundingClientRect();
@@ -88,7 +88,7 @@ function filterMatrix() {
   let shown = 0;
   document.querySelectorAll('table.matrix').forEach((table) => { shown += filterTable(table, wanted); });
   const any = wanted.lock || wanted.scenario || wanted.verdict || wanted.mismatch;
-  filter('said').textContent = any ? `${shown} ${shown === 1 ? 'cell' : 'cells'}` : '';
+  filter('status').textContent = any ? `${shown} ${shown === 1 ? 'cell' : 'cells'}` : '';
 }
 
 function clearFilters() {
@@ -126,8 +126,8 @@ function startMatrix() {
       const button = event.target.closest('.family button');
       if (button) fold(button);
     });
-    table.addEventListener('mouseover', (event) => tellAbout(event.target));
-    table.addEventListener('focusin', (event) => tellAbout(event.target));
+    table.addEventListener('mouseover', (event) => showDescription(event.target));
+    table.addEventListener('focusin', (event) => showDescription(event.target));
     table.addEventListener('mouseleave', hideTip);
     table.addEventListener('focusout', hideTip);
   });

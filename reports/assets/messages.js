@@ -1,6 +1,6 @@
-// What was said on the wire: with a hold, and as arrows between the lanes of workers and nodes.
+// Commands and replies: listed with a hold, and drawn as arrows between the lanes of workers and nodes.
 
-const MAX_ARROWS = 500, MAX_TOLD = 6;
+const MAX_ARROWS = 500, MAX_LISTED = 6;
 const BUSY = ['', 'acquire', 'extend', 'release'];
 
 function readMessages(messages) {
@@ -17,29 +17,29 @@ function readMessages(messages) {
   return { all, ofAttempt };
 }
 
-function tellMessage(message) {
+function describeMessage(message) {
   const how = message.outcome === 'forwarded' ? '' : message.sent === null
-    ? ` (${message.outcome})` : ` (${message.outcome}, on at ${moment(message.sent, 1e4)})`;
-  return `${moment(message.at, 1e4)} node ${message.node} ${message.reply ? '←' : '→'} ${message.words}${how}`;
+    ? ` (${message.outcome})` : ` (${message.outcome}, forwarded at ${formatTime(message.sent, 1e4)})`;
+  return `${formatTime(message.at, 1e4)} node ${message.node} ${message.reply ? '←' : '→'} ${message.words}${how}`;
 }
 
-// What an attempt said while it took the lock and while it gave it back: its commands and replies.
+// Describes the commands and replies of an attempt while it acquired and released the lock.
 function describeMessages(messages, op) {
-  const said = (messages && messages.ofAttempt.get(op)) || [];
+  const all = (messages && messages.ofAttempt.get(op)) || [];
   const lines = [];
   for (const busy of ['acquire', 'release']) {
-    const of = said.filter((message) => message.busy === busy);
-    if (!of.length) continue;
-    const commands = of.filter((message) => !message.reply).length;
+    const own = all.filter((message) => message.busy === busy);
+    if (!own.length) continue;
+    const commands = own.filter((message) => !message.reply).length;
     lines.push(`${busy}: ${commands} ${commands === 1 ? 'command' : 'commands'}`);
-    // The last ones: among them is the one that took the lock.
-    if (of.length > MAX_TOLD) lines.push(`${of.length - MAX_TOLD} more, then`);
-    lines.push(...of.slice(-MAX_TOLD).map(tellMessage));
+    // List the last ones, which include the command that acquired the lock.
+    if (own.length > MAX_LISTED) lines.push(`${own.length - MAX_LISTED} more, then`);
+    lines.push(...own.slice(-MAX_LISTED).map(describeMessage));
   }
   return lines;
 }
 
-// Arrows of the window's messages; too many would be a thicket, and nothing is drawn then.
+// Draws arrows for the messages in the window, unless there are too many. Returns their number.
 function drawMessages(pen, timeline, view, colours) {
   const { track, rows } = timeline, { all } = track.messages;
   const first = firstIndex(0, all.length, (i) => all[i].at >= view.from);
@@ -54,7 +54,7 @@ function drawMessages(pen, timeline, view, colours) {
     if (worker === undefined || node === undefined) continue;
     const [start, goal] = message.reply ? [node, worker] : [worker, node];
     const lost = message.sent === null;
-    // What did not go on ends half way, with a cross.
+    // A message that was not forwarded ends halfway with a cross.
     const end = lost ? (start + goal) / 2 : goal;
     drawArrow(pen, view.x(message.at), start, view.x(lost ? message.at : message.sent), end,
       lost ? colours.overlap : message.reply ? colours.muted : colours.accent, lost);

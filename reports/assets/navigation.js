@@ -1,22 +1,22 @@
-// From the matrix to the evidence, and from a command to the clipboard.
+// Opens the evidence of cells, and copies commands to the clipboard.
 
 async function openCell(hash, scroll) {
   const found = /^#cell-(\d+)$/.exec(hash);
   if (!found) return;
-  const known_bug = await evidence(Number(found[1]));
-  if (!known_bug) return;
-  known_bug.open = true;
-  if (scroll) known_bug.scrollIntoView({ block: 'start' });
-  known_bug.querySelector('summary').focus({ preventScroll: true });
+  const details = await evidence(Number(found[1]));
+  if (!details) return;
+  details.open = true;
+  if (scroll) details.scrollIntoView({ block: 'start' });
+  details.querySelector('summary').focus({ preventScroll: true });
 }
 
 async function copyCommand(button) {
-  const said = button.textContent;
+  const label = button.textContent;
   let words = 'Copied';
   try {
     await navigator.clipboard.writeText(button.dataset.command);
   } catch {
-    // Without a clipboard the text is selected, for the reader's own keys.
+    // Without a clipboard, select the text so that the reader can copy it.
     const range = document.createRange();
     range.selectNodeContents(button.parentElement.querySelector('code'));
     getSelection().removeAllRanges();
@@ -24,7 +24,7 @@ async function copyCommand(button) {
     words = 'Selected';
   }
   button.textContent = words;
-  setTimeout(() => { button.textContent = said; }, 1500);
+  setTimeout(() => { button.textContent = label; }, 1500);
 }
 
 function startCopying(place) {
@@ -37,19 +37,19 @@ function startCopying(place) {
 function startNavigation() {
   addEventListener('hashchange', () => openCell(location.hash, true));
   document.addEventListener('click', (event) => {
-    // A second click on the same cell changes no hash, and must still lead there.
+    // A second click on the same cell does not change the hash, but must still open the cell.
     const tile = event.target.closest('a.tile');
     if (tile && tile.hash === location.hash) openCell(tile.hash, true);
   });
   startCopying(document);
-  // On paper nothing can be opened: what is there and was violated is printed with its story.
+  // Details cannot be opened on paper, so print existing details that have a story.
   let opened = [];
   addEventListener('beforeprint', () => {
-    opened = Array.from(document.querySelectorAll('.known_bug:not([open])'))
-      .filter((known_bug) => known_bug.querySelector('.story'));
-    opened.forEach((known_bug) => { known_bug.open = true; });
+    opened = Array.from(document.querySelectorAll('.cell-details:not([open])'))
+      .filter((details) => details.querySelector('.story'));
+    opened.forEach((details) => { details.open = true; });
   });
-  addEventListener('afterprint', () => opened.forEach((known_bug) => { known_bug.open = false; }));
+  addEventListener('afterprint', () => opened.forEach((details) => { details.open = false; }));
   openCell(location.hash, true);
 }
 

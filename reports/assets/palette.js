@@ -1,9 +1,9 @@
-// Colours of the page's theme, and patterns that tell things apart without them.
+// Colours of the page's theme, and patterns that distinguish items without colour.
 
 const NAMES = ['ink', 'muted', 'line', 'surface', 'hold', 'past', 'wait', 'frozen', 'overlap', 'dead', 'fault', 'accent'];
 const WORKER_COLOURS = 6;
 
-// The theme's colours as the canvas wants them: resolved, because they depend on light and dark.
+// Returns the theme's colours in resolved form, because the canvas cannot use variables.
 function palette() {
   const probe = document.createElement('span');
   probe.hidden = true;
@@ -13,7 +13,7 @@ function palette() {
     probe.style.color = `var(--${name})`;
     colours[name] = getComputedStyle(probe).color;
   }
-  // A worker's colour is beside its number wherever it is used: six tell neighbours apart.
+  // A worker's number always accompanies its colour, so six colours suffice to distinguish neighbours.
   colours.who = [];
   for (let index = 0; index < WORKER_COLOURS; index++) {
     probe.style.color = `var(--who-${index})`;
@@ -32,7 +32,7 @@ function palette() {
   return colours;
 }
 
-// A repeating pattern of lines one way, the other way, both ways, or dots.
+// Returns a repeating pattern: slashes, backslashes, crosses or dots.
 function hatch(colour, style) {
   const size = 6;
   const tile = document.createElement('canvas');
@@ -60,13 +60,13 @@ function span(ns) {
   return `${Number((ns / size).toPrecision(4))} ${unit}`;
 }
 
-// A moment, with as many decimals as the distance between two of them asks for.
-function moment(ns, step) {
+// Formats a time with as many decimals as the distance between two times requires.
+function formatTime(ns, step) {
   const decimals = Math.min(9, Math.max(3, Math.ceil(9 - Math.log10(step || 1e6))));
   return `${(ns / 1e9).toFixed(decimals)} s`;
 }
 
-// A whole number in a few characters.
+// Formats an integer in a few characters.
 function short(value) {
   const size = Math.abs(value);
   if (size < 10000) return String(value);
@@ -74,7 +74,7 @@ function short(value) {
   return `${Number((value / by).toPrecision(3))}${unit}`;
 }
 
-// A round distance between two marks of an axis.
+// Returns a round distance between two marks of an axis.
 function roundStep(rough) {
   const power = 10 ** Math.floor(Math.log10(rough));
   return [1, 2, 5, 10].map((times) => times * power).find((step) => step >= rough);

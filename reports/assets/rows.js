@@ -1,7 +1,7 @@
-// The rows besides the lanes: faults, overlaps, stock, fencing tokens, and the axis of time.
+// The rows besides the lanes: faults, overlaps, stock, fencing tokens, and the time axis.
 
 function faultRow(faults) {
-  // Each fault in the first line in which it does not lie over another.
+  // Put each fault into the first line in which it overlaps no other one.
   const ends = [];
   for (const fault of faults) {
     let line = ends.findIndex((end) => end < fault.from_ns);
@@ -26,7 +26,7 @@ function faultRow(faults) {
         label(pen, fault.kind, left, y, width, step - 3, view, colours);
       }
     },
-    // Faults are seen through all lanes, faintly, so that cause and effect stand in one line.
+    // Draws faults faintly through all lanes, so that cause and effect line up.
     behind(pen, top, bottom, view, colours) {
       pen.globalAlpha = 0.09;
       pen.fillStyle = colours.fault;
@@ -42,13 +42,13 @@ function faultRow(faults) {
       const near = faults.filter((fault) => fault.from_ns - reach <= time && time <= fault.to_ns + reach);
       const here = near.filter((fault) => fault.line === line);
       return (here.length ? here : near).map((fault) => (fault.to_ns > fault.from_ns
-        ? `${fault.detail}: ${moment(fault.from_ns)} to ${moment(fault.to_ns)}`
-        : `${fault.detail}: ${moment(fault.from_ns)}`));
+        ? `${fault.detail}: ${formatTime(fault.from_ns)} to ${formatTime(fault.to_ns)}`
+        : `${fault.detail}: ${formatTime(fault.from_ns)}`));
     },
   };
 }
 
-// A word on a plate of its own, inside of what it names or beside it.
+// Draws a label on its own background, inside its item or next to it.
 function label(pen, word, left, y, width, height, view, colours) {
   const size = pen.measureText(word).width + 6;
   const inside = size <= width - 2;
@@ -65,7 +65,7 @@ function label(pen, word, left, y, width, height, view, colours) {
 function overlapRow(track) {
   const height = 18;
   return {
-    label: 'together', height,
+    label: 'overlap', height,
     draw(pen, top, view, colours) {
       const spans = track.overlaps;
       let at = firstIndex(0, spans.length, (i) => spans[i][1] > view.from);
@@ -86,12 +86,12 @@ function overlapRow(track) {
       const [from, to] = spans[index];
       const inside = track.lanes.filter((lane) => lane.together.some((span) => span[0] < to && span[1] > from));
       const who = inside.slice(0, 8).map((lane) => `worker ${lane.worker}`).join(', ');
-      return [`overlapping holds for ${span(to - from)}: ${who}`, `${moment(from, to - from)} to ${moment(to, to - from)}`];
+      return [`overlapping holds for ${span(to - from)}: ${who}`, `${formatTime(from, to - from)} to ${formatTime(to, to - from)}`];
     },
   };
 }
 
-// A row with a scale of its own: where a value stands in it.
+// Returns a function that maps a value to its height in a row with its own scale.
 function scale(top, height, low, high) {
   const pad = 7, room = height - 2 * pad, range = Math.max(1, high - low);
   return (value) => top + pad + room * (1 - (value - low) / range);
@@ -165,7 +165,7 @@ function fenceRow(track) {
   return {
     label: 'tokens', height, numbered: true,
     draw(pen, top, view, colours) {
-      // The scale is that of what can be seen: of a long run, a window would else be a flat line.
+      // Scale to the visible points: otherwise a window of a long run would be a flat line.
       const first = firstIndex(0, points.length, (i) => points[i].at >= view.from);
       const after = firstIndex(first, points.length, (i) => points[i].at > view.to);
       const shown = points.slice(first, after);
@@ -186,7 +186,7 @@ function fenceRow(track) {
       const index = firstIndex(0, points.length, (i) => points[i].at + reach >= time);
       const point = points[index];
       if (!point || point.at - reach > time) return [];
-      return [`fencing token ${point.value}${point.stale ? ', did not increase' : ''}`, moment(point.at)];
+      return [`fencing token ${point.value}${point.stale ? ', did not increase' : ''}`, formatTime(point.at)];
     },
   };
 }

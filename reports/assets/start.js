@@ -1,4 +1,4 @@
-// Everything begins here. A timeline is made when the details of its cell are first opened.
+// The entry point of the script. A timeline is created when the details of its cell are first opened.
 
 const timelines = new Map();
 
@@ -37,12 +37,12 @@ function drawLegend(list, { track, colours }) {
   }));
 }
 
-function startTimeline(known_bug) {
-  const element = known_bug.querySelector('.timeline');
+function startTimeline(details) {
+  const element = details.querySelector('.timeline');
   if (!element) return;
   const known = timelines.get(element);
   if (known) {
-    known.ask();
+    known.requestDraw();
     return;
   }
   const track = readTrack(document.getElementById(`track-${element.dataset.cell}`));
@@ -50,10 +50,10 @@ function startTimeline(known_bug) {
   timelines.set(element, timeline);
   control(timeline);
   fillLog(timeline);
-  linkStories(known_bug, timeline);
+  linkStories(details, timeline);
   drawLegend(element.querySelector('.legend'), timeline);
   element.dataset.ready = '';
-  new ResizeObserver(() => timeline.ask()).observe(timeline.canvas.parentElement);
+  new ResizeObserver(() => timeline.requestDraw()).observe(timeline.canvas.parentElement);
   if (!track.jump_targets.length) {
     element.querySelectorAll('[data-do="next"], [data-do="previous"]').forEach((button) => { button.disabled = true; });
   }
@@ -69,16 +69,16 @@ function repaint() {
 
 startTheme();
 document.addEventListener('picklock-theme', repaint);
-document.querySelectorAll('.known_bug').forEach(startKnownBug);
+document.querySelectorAll('.cell-details').forEach(startDetails);
 startMatrix();
 startNavigation();
-// When the page can be used: its first frame is drawn.
+// Record when the page is usable: its first frame has been drawn.
 requestAnimationFrame(() => setTimeout(() => {
   document.documentElement.dataset.ready = String(Math.ceil(performance.now()));
 }));
-// On paper everything is light, whatever the screen shows.
+// Always print in light colours.
 addEventListener('beforeprint', () => {
-  document.querySelectorAll('.known_bug[open]').forEach(startTimeline);
+  document.querySelectorAll('.cell-details[open]').forEach(startTimeline);
   document.documentElement.classList.add('printing');
   repaint();
 });

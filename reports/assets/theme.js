@@ -1,4 +1,4 @@
-// Light and dark: the system's choice, until the reader chooses otherwise.
+// The theme follows the system until the reader chooses another one.
 
 const dark = window.matchMedia('(prefers-color-scheme: dark)');
 
@@ -16,10 +16,10 @@ function startTheme() {
   const button = document.getElementById('theme');
   button.hidden = false;
   const name = () => button.setAttribute('aria-pressed', String(themeIsDark()));
-  // A page from a file may have no storage; the choice then lasts as long as the page.
+  // A page from a file may have no storage. The choice then lasts only as long as the page.
   try {
-    const kept = localStorage.getItem('picklock-theme');
-    if (kept === 'dark' || kept === 'light') root.dataset.theme = kept;
+    const saved = localStorage.getItem('picklock-theme');
+    if (saved === 'dark' || saved === 'light') root.dataset.theme = saved;
   } catch { /* no storage */ }
   button.addEventListener('click', () => {
     root.dataset.theme = themeIsDark() ? 'light' : 'dark';

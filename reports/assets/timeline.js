@@ -1,4 +1,4 @@
-// One timeline: its rows, its window of time, and how it is drawn.
+// A timeline: its rows, its time window, and its drawing.
 
 class Timeline {
   constructor(element, track) {
@@ -13,7 +13,7 @@ class Timeline {
     this.cursor = null;
     this.target = -1;
     this.messages = false;
-    this.asked = 0;
+    this.frame = 0;
     this.colours = palette();
     this.whole();
   }
@@ -39,7 +39,7 @@ class Timeline {
     return rows;
   }
 
-  // The window with the canvas it is shown on: from time to place and back.
+  // Returns the window with functions that convert between times and positions on the canvas.
   view() {
     const left = this.width < 520 ? 58 : 84, right = this.width - 8;
     const rate = (right - left) / (this.to - this.from);
@@ -57,13 +57,13 @@ class Timeline {
   }
 
   show(from, to) {
-    const least = 50, most = this.end * 1.04;
-    let length = Math.min(Math.max(to - from, least), most);
+    const min = 50, max = this.end * 1.04;
+    let length = Math.min(Math.max(to - from, min), max);
     let start = (from + to) / 2 - length / 2;
     start = Math.min(Math.max(start, -this.end * 0.02), this.end * 1.02 - length);
     this.from = start;
     this.to = start + length;
-    this.ask();
+    this.requestDraw();
   }
 
   zoom(factor, around) {
@@ -71,7 +71,7 @@ class Timeline {
     this.show(centre - (centre - this.from) * factor, centre + (this.to - centre) * factor);
   }
 
-  // To a moment, near enough to tell it from its neighbours.
+  // Shows a time, zoomed in far enough to distinguish it from its neighbours.
   point(time) {
     const half = Math.min((this.to - this.from) / 2, Math.max(this.track.ttl_ns * 0.1, 1000));
     this.cursor = time;
@@ -83,11 +83,11 @@ class Timeline {
     this.show(this.from + step, this.to + step);
   }
 
-  // Many wishes in one frame are one drawing.
-  ask() {
-    if (this.asked) return;
-    this.asked = requestAnimationFrame(() => {
-      this.asked = 0;
+  // Several requests within one frame cause a single drawing.
+  requestDraw() {
+    if (this.frame) return;
+    this.frame = requestAnimationFrame(() => {
+      this.frame = 0;
       this.draw();
     });
   }
@@ -147,7 +147,7 @@ class Timeline {
         pen.fillStyle = this.colours.ofWorker(row.who);
         pen.fillRect(view.left - 6, row.top + 1, 3, height - 2);
       }
-      // Of lanes too thin for words, only some are named.
+      // Label only some of the lanes that are too thin for text.
       free = row.top + (row.height < 12 ? 14 : 0);
     });
     if (this.chosen >= 0) {
@@ -176,10 +176,10 @@ class Timeline {
     this.messages = !this.messages;
     button.setAttribute('aria-pressed', String(this.messages));
     this.element.querySelector('.many').textContent = '';
-    this.ask();
+    this.requestDraw();
   }
 
-  // Where the reader was led to, or points.
+  // Marks the target of the last jump, and the cursor.
   marker(pen, view, bottom) {
     const target = this.track.jump_targets[this.target];
     pen.strokeStyle = this.colours.overlap;
@@ -204,11 +204,11 @@ class Timeline {
     return this.rows.find((row) => y >= row.top && y < row.top + row.height);
   }
 
-  // To the next violation, or the one before; around it so much that it can be understood.
+  // Shows the next or the previous violation with enough context.
   jump(step) {
     const targets = this.track.jump_targets;
     if (!targets.length) {
-      this.tell('No violation in this run.');
+      this.announce('No violation in this run.');
       return;
     }
     this.target = this.target < 0 && step < 0 ? targets.length - 1 : (this.target + step + targets.length) % targets.length;
@@ -217,10 +217,10 @@ class Timeline {
     const margin = Math.max(1000, length ? Math.max(length * 0.8, Math.min(near, length * 6)) : near);
     this.show(target.from_ns - margin, target.to_ns + margin);
     markNearest(this, target.from_ns);
-    this.tell(`${this.target + 1} of ${targets.length}: ${moment(target.from_ns)}, ${target.words}`);
+    this.announce(`${this.target + 1} of ${targets.length}: ${formatTime(target.from_ns)}, ${target.words}`);
   }
 
-  tell(words) {
+  announce(words) {
     this.element.querySelector('.jump-status').textContent = words;
   }
 }

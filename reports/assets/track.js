@@ -1,10 +1,10 @@
-// The columns of a history, unpacked into typed arrays. What the numbers mean: src/html/timeline_data.rs.
+// Unpacks the columns of a history into typed arrays. src/html/timeline_data.rs documents the numbers.
 
 const WAITING = 0, IN_LEASE = 1, PERHAPS_PAST = 2, PAST_LEASE = 3, RELEASING = 4, CLUSTER = 5, CLUSTER_PAST = 6;
 
 const isHold = (kind) => kind >= IN_LEASE && kind <= PAST_LEASE;
 
-// Numbers of seven bits a byte, the lowest first; a function that reads the next one.
+// Returns a function that reads the next number. Numbers have seven bits per byte, lowest bits first.
 function numbers(text) {
   const bytes = atob(text);
   let at = 0;
@@ -25,7 +25,7 @@ function numbers(text) {
   return next;
 }
 
-// The first index of low..high for which `test` holds; high if none does.
+// Returns the first index of low..high for which `test` holds, or high if there is none.
 function firstIndex(low, high, test) {
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -42,7 +42,7 @@ function readTrack(element) {
   const ops = numbers(track.ops), keys = numbers(track.piece_keys), clusters = numbers(track.clusters);
   const from = new Float64Array(count), to = new Float64Array(count);
   const kind = new Uint8Array(count), op = new Float64Array(count), key = new Uint32Array(count);
-  // Time held before each piece, so that any part of a lane knows how much of it was held.
+  // Time held before each piece, which yields the time held in any part of a lane.
   const held = new Float64Array(count + 1);
   const cluster = new Map();
   let index = 0;
@@ -59,9 +59,9 @@ function readTrack(element) {
       key[index] = keys();
       let hold = isHold(kind[index]) ? to[index] - from[index] : 0;
       if (kind[index] >= CLUSTER) {
-        const of = { holds: clusters(), held: clusters() * unit };
-        cluster.set(index, of);
-        hold = of.held;
+        const summary = { holds: clusters(), held: clusters() * unit };
+        cluster.set(index, summary);
+        hold = summary.held;
       }
       held[index + 1] = held[index] + hold;
       if (kind[index] === PAST_LEASE || kind[index] === CLUSTER_PAST) lane.past.push(index);
@@ -78,19 +78,19 @@ function readTrack(element) {
   });
 }
 
-// When the holds of a worker overlap with others, in order of time.
+// Returns when the holds of a worker overlap with others, ordered by time.
 function readTogether(overlaps, { from, to, kind, key }, lane) {
   const spans = [];
-  for (const [began, ended, of] of overlaps) {
+  for (const [began, ended, overlapKey] of overlaps) {
     let i = firstIndex(lane.first, lane.end, (i) => to[i] > began);
     for (; i < lane.end && from[i] < ended; i++) {
-      if (isHold(kind[i]) && key[i] === of) spans.push([Math.max(began, from[i]), Math.min(ended, to[i])]);
+      if (isHold(kind[i]) && key[i] === overlapKey) spans.push([Math.max(began, from[i]), Math.min(ended, to[i])]);
     }
   }
   return spans;
 }
 
-// The lanes of the nodes' keys: pieces with their texts.
+// Replaces the text indexes of the nodes' keys by the texts.
 function readValues({ rows, texts }) {
   for (const row of rows) {
     for (const piece of row.pieces) {

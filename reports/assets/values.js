@@ -1,14 +1,14 @@
-// The lanes of the nodes' keys: whose value each had, until when, and why it ended.
+// The lanes of the nodes' keys: author, period and end of each value.
 
 const STAYS = 0, ENDED = 1, TAKEN = 2, LOST = 3;
 
 const VALUE_LEGEND = [
   ['value of a key, in the colour of the worker that wrote it', (pen, c) => drawValue(pen, { left: 0, top: 1, width: 22, height: 12 }, c.who[0], ENDED, c)],
-  ['removed or overwritten by another', (pen, c) => drawValue(pen, { left: 0, top: 1, width: 22, height: 12 }, c.who[0], TAKEN, c)],
+  ['removed or overwritten by another client', (pen, c) => drawValue(pen, { left: 0, top: 1, width: 22, height: 12 }, c.who[0], TAKEN, c)],
   ['lost: evicted, flushed, restarted …', (pen, c) => drawValue(pen, { left: 0, top: 1, width: 22, height: 12 }, c.who[0], LOST, c)],
 ];
 
-// For each key a line with its name, and below it a lane for each node.
+// Returns a row with the name of each key, followed by a lane per node.
 function valueRows(track) {
   const height = track.values.length > 12 ? 15 : 19;
   const rows = [];
@@ -45,7 +45,7 @@ function valueRow(row, height) {
     },
     at(time, reach) {
       const index = firstIndex(0, pieces.length, (i) => pieces[i].to_ns + reach >= time);
-      // Of two that meet here, the one that was there at that time.
+      // If two values meet here, choose the one at that time.
       const next = pieces[index + 1];
       const piece = next && next.from_ns <= time ? next : pieces[index];
       return piece && piece.from_ns - reach <= time ? describeValue(piece) : ['no value'];
@@ -53,7 +53,7 @@ function valueRow(row, height) {
   };
 }
 
-// What is narrower than a pixel shares its column with its neighbours.
+// Draws values. Those narrower than a pixel share a column with their neighbours.
 function drawValues(pen, pieces, box, view, colours) {
   let index = firstIndex(0, pieces.length, (i) => pieces[i].to_ns > view.from);
   let drawn = -1;
@@ -70,8 +70,8 @@ function drawValues(pen, pieces, box, view, colours) {
   }
 }
 
-// A value ends in a plain edge; in a red one if another client took it away, in the colour of
-// faults and with a corner cut off if the server lost it.
+// Draws a value with its end: a plain edge, a red one if another client removed it, or a notched one in the
+// colour of faults if the server lost it.
 function drawValue(pen, { left, top, width, height }, colour, fate, colours) {
   pen.globalAlpha = 0.28;
   pen.fillStyle = colour;
@@ -102,7 +102,7 @@ function drawValue(pen, { left, top, width, height }, colour, fate, colours) {
   pen.fill();
 }
 
-// As many words as there is room for: whose it is, why it ended, what it is.
+// Draws as much text as fits: the author, the reason for the end, and the value.
 function valueWords(pen, piece, { left, top, width, height }, view, colours) {
   const from = Math.max(left, view.left), room = Math.min(left + width, view.right) - from - 12;
   if (height < 10 || room < 14) return;
@@ -118,15 +118,15 @@ function valueWords(pen, piece, { left, top, width, height }, view, colours) {
 
 function describeValue(piece) {
   const length = piece.to_ns - piece.from_ns;
-  const times = `${moment(piece.from_ns, length || 1e6)} to ${moment(piece.to_ns, length || 1e6)}, ${span(length)}`;
+  const times = `${formatTime(piece.from_ns, length || 1e6)} to ${formatTime(piece.to_ns, length || 1e6)}, ${span(length)}`;
   if (piece.many) {
     const [count, there] = piece.many;
-    return [`${count} values, there for ${span(there)} in all`, times, 'too short to be drawn one by one'];
+    return [`${count} values, there for ${span(there)} in all`, times, 'too short to draw separately'];
   }
-  const lines = [piece.who === undefined ? 'value of nobody who was seen' : `value of worker ${piece.who}`, `value ${piece.value}`];
+  const lines = [piece.who === undefined ? 'value of an unknown author' : `value of worker ${piece.who}`, `value ${piece.value}`];
   lines.push(times);
   if (piece.wrote !== undefined) lines.push(`written by ${piece.wrote}`);
-  lines.push(piece.expiry ? `expiry ${span(piece.expiry[1] * 1e6)}, set at ${moment(piece.expiry[0])}` : 'no expiry');
+  lines.push(piece.expiry ? `expiry ${span(piece.expiry[1] * 1e6)}, set at ${formatTime(piece.expiry[0])}` : 'no expiry');
   if (piece.fate === STAYS) lines.push('still there at the end of the run');
   else lines.push(piece.took === undefined ? piece.end : `${piece.end} by ${piece.took}`);
   return lines;

@@ -1,49 +1,27 @@
-//! The status of a cell: what in it is a failure, and which cell should be read first.
+//! The failures of a cell, and the descriptions of its verdicts.
 
 use picklock_verdicts::check::{Cause, Property, Status, Verdict, describe};
 use picklock_verdicts::expectation::Expectation;
 use picklock_verdicts::record::{Cell, Mismatch, RecordedVerdict};
 
-use crate::matrix::{CellOutcome, lock_with_options};
+use crate::matrix::lock_with_options;
 
-/// The status of a cell, the worst first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CellStatus {
-    /// A verdict is not as expected, or a property was violated without an expectation.
-    Failed,
-    /// The cell could not be run, and no run of it failed.
-    NotRun,
-    /// A property was violated, as expected.
-    Violated,
-    /// A property could not be decided, and that is not a failure.
-    Unknown,
-    /// Everything that was judged held.
-    Held,
-    /// The scenario asks for something that the lock or the backend does not offer.
-    NotApplicable,
-}
-
-/// The status of this cell.
-pub fn status(cell: &Cell) -> CellStatus {
-    let any = |status| cell.verdicts.values().any(|it| it.status == status);
-    if CellOutcome::from_cell(cell) == CellOutcome::NotRun {
-        CellStatus::NotRun
-    } else if cell.inapplicable().is_some() {
-        CellStatus::NotApplicable
-    } else if !failures(cell).is_empty() {
-        CellStatus::Failed
-    } else if any(Status::Violated) {
-        CellStatus::Violated
-    } else if any(Status::Unknown) {
-        CellStatus::Unknown
+/// Returns the status of a whole run: the worst of all verdicts.
+pub fn overall(verdicts: &Verdicts) -> Status {
+    let any = |status| verdicts.values().any(|verdict| verdict.status == status);
+    if any(Status::Violated) {
+        Status::Violated
+    } else if any(Status::Unknown) || verdicts.is_empty() {
+        Status::Unknown
+    } else if any(Status::Held) {
+        Status::Held
     } else {
-        CellStatus::Held
+        Status::NotApplicable
     }
 }
 
-/// What a reader must see first: the unexpected results of the cell. Of an open cell, and in the record of a
-/// single run, which does not contain its scenario's expectations, every property is expected to hold,
-/// and those that did not are listed.
+/// Returns the unexpected results of the cell. A cell without expectations, such as the record of a single
+/// run, is expected to keep every property, so its violated and inconclusive properties are returned.
 pub fn failures(cell: &Cell) -> Vec<Mismatch> {
     if !cell.expected.is_empty() || !cell.mismatches.is_empty() {
         return cell.mismatches.clone();
@@ -54,7 +32,7 @@ pub fn failures(cell: &Cell) -> Vec<Mismatch> {
             (0, unknown) => (Status::Unknown, unknown),
             (violated, _) => (Status::Violated, violated),
         };
-        // The run that is shown has a cause.
+        // Only the verdict of the shown run has a cause.
         let shown = cell.verdicts.get(property);
         let shown = shown.filter(|verdict| verdict.status == status);
         Some(Mismatch {
@@ -67,26 +45,26 @@ pub fn failures(cell: &Cell) -> Vec<Mismatch> {
     unmet.collect()
 }
 
-/// True if a property with an expectation could not be decided.
+/// Returns true if an expected property is inconclusive.
 pub fn is_undecided(failure: &Mismatch) -> bool {
     failure.got.status == Status::Unknown
 }
 
-/// The cell in words: `redlock × gc-pause × sim`; the lock with its options.
+/// Returns the name of the cell, such as `redlock × gc-pause × sim`, including the lock's options.
 pub fn title(cell: &Cell) -> String {
     let lock = lock_with_options(cell);
     format!("{lock} × {} × {}", cell.scenario, cell.backend)
 }
 
-/// The sign of a property's status; that of `not-applicable` if the cell has no verdict on it.
+/// Returns the sign of a property's status, or the sign of `not-applicable` if the cell has no verdict for it.
 pub fn sign(cell: &Cell, property: Property) -> &'static str {
     let verdict = cell.verdicts.get(&property);
     let status = verdict.map_or(Status::NotApplicable, |verdict| verdict.status);
     status.sign()
 }
 
-/// The story of this property in the shown run. If it has none there, because the unexpected result occurred
-/// in another run, the story of another violated property.
+/// Returns the story of this property in the shown run. If the unexpected result occurred in another run,
+/// returns the story of any violated property.
 pub fn story(cell: &Cell, property: Property) -> &[String] {
     let own = cell.verdicts.get(&property);
     let any = || {
@@ -98,7 +76,7 @@ pub fn story(cell: &Cell, property: Property) -> &[String] {
         .map_or(&[], |verdict| &verdict.story)
 }
 
-/// The meaning of this verdict on `property`.
+/// Returns one line that explains this verdict on `property`.
 pub fn verdict_line(property: Property, verdict: &Verdict) -> String {
     let usual = match verdict.status {
         Status::Held => describe(property).held,
@@ -112,6 +90,9 @@ pub fn verdict_line(property: Property, verdict: &Verdict) -> String {
             };
         }
     };
-    let said = verdict.story.first().cloned();
-    said.unwrap_or_else(|| usual.to_owned())
+    verdict
+        .story
+        .first()
+        .cloned()
+        .unwrap_or_else(|| usual.to_owned())
 }

@@ -8,11 +8,11 @@ use picklock_verdicts::record::{Cell, MATRIX_FORMAT, MatrixRecord, RunRecord, Ta
 
 use crate::report_input::{Evidence, ReportInput};
 
-/// A single run as a matrix with one cell.
+/// Turns a single run into a matrix with one cell.
 ///
-/// A run record does not contain its scenario's expectations, so the cell has none, and nothing in
-/// it can be an unexpected result. The hash of the scenario is not known either and stays empty.
-pub fn of_run(record: RunRecord, history: Option<History>) -> ReportInput {
+/// A run record does not contain its scenario's expectations, so the cell has none, and none of its results
+/// is unexpected. The hash of the scenario is unknown and stays empty.
+pub fn from_run(record: RunRecord, history: Option<History>) -> ReportInput {
     let run_dir = ".".to_owned();
     let cell = Cell {
         lock: record.lock.clone(),
@@ -73,16 +73,18 @@ fn tally(verdicts: &Verdicts) -> BTreeMap<Property, Tally> {
 
 /// Combines several inputs, each with the name of its source.
 ///
-/// Cells keep their order. Runs are identified by `NAME/RUN_DIR` from then on, so that runs of two
-/// matrices cannot collide, and a reader can go there.
+/// Cells keep their order. In the result, runs are identified by `NAME/RUN_DIR`, so that runs of two matrices
+/// cannot collide and a reader can find their directories.
 pub fn merge(parts: Vec<(String, ReportInput)>) -> ReportInput {
-    let mut parts = parts.into_iter().map(|(name, part)| at(&name, part));
+    let mut parts = parts
+        .into_iter()
+        .map(|(name, part)| prefix_run_dirs(&name, part));
     let mut whole = parts.next().unwrap_or_default();
     let all = &mut whole.matrix;
     all.format = MATRIX_FORMAT.to_owned();
     for part in parts {
         let matrix = part.matrix;
-        // The parts may have run one after the other, or beside each other.
+        // The parts may have run one after the other or in parallel.
         all.elapsed_ms = None;
         all.seeds = all.seeds.max(matrix.seeds);
         all.processors = all.processors.max(matrix.processors);
@@ -102,8 +104,8 @@ pub fn merge(parts: Vec<(String, ReportInput)>) -> ReportInput {
     whole
 }
 
-/// The input with its runs' directories as they are called from where its source is called `name`.
-fn at(name: &str, mut part: ReportInput) -> ReportInput {
+/// Prefixes the run directories of `part` with the directory `name` of its source.
+fn prefix_run_dirs(name: &str, mut part: ReportInput) -> ReportInput {
     let within = |run_dir: &str| match (name.trim_end_matches('/'), run_dir) {
         (".", run_dir) => run_dir.to_owned(),
         (name, ".") => name.to_owned(),

@@ -1,7 +1,7 @@
-//! Reads the command log of a kept run: the messages of each attempt, and what happened to them.
+//! Reads the command log of a saved run: the messages of each attempt and their outcomes.
 //!
-//! It is evidence and not judged: a truncated log shows what it contains, and says how many of its
-//! oldest lines were discarded.
+//! The log is evidence only and changes no verdict. A truncated log is still readable and reports how many of
+//! its oldest lines were discarded.
 
 use std::collections::HashMap;
 
@@ -14,18 +14,19 @@ const FORMAT: &str = "picklock-proxy/1";
 /// A command or a reply. Times are nanoseconds on the run's clock.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Message {
-    /// When it had completely arrived at the proxy.
+    /// When the proxy had received all of it.
     pub at_ns: u64,
-    /// When it was forwarded; `None` if it was not.
+    /// When the proxy forwarded it, or `None` if it did not.
     #[serde(default)]
     pub sent_ns: Option<u64>,
-    /// Number of the worker; the client that looks at the locks after the run has the next one.
+    /// Number of the worker. The client that inspects the locks after the run has the number after the last
+    /// worker.
     pub worker: usize,
     /// Number of the node.
     pub node: usize,
     /// Its direction.
     pub direction: Direction,
-    /// The worker's attempt at that time.
+    /// The worker's attempt at that time, by operation number.
     pub op: u64,
     /// The worker's operation at that time.
     pub phase: Phase,
@@ -47,9 +48,9 @@ pub struct CommandLog {
 /// Why a command log cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandLogError {
-    /// The first line is not that of a command log of this version.
+    /// The first line is not the header of a command log of this version.
     #[error(
-        "it does not begin with `\"format\":\"{FORMAT}\"`: it is not a command log, or one of another version"
+        "this is not a command log, or it has another version: expected a first line with `\"format\":\"{FORMAT}\"`"
     )]
     Foreign,
     /// A line is not valid.
@@ -65,8 +66,8 @@ pub enum CommandLogError {
 /// Reads a command log.
 ///
 /// # Errors
-/// The first line has another format, or a line cannot be read. An incomplete last line, as a
-/// killed run leaves it, is ignored.
+/// Returns an error if the first line has another format, or if a line cannot be read. An incomplete last
+/// line, such as a killed run leaves behind, is ignored.
 pub fn read(text: &str) -> Result<CommandLog, CommandLogError> {
     #[derive(Deserialize)]
     struct Header {
@@ -101,14 +102,14 @@ pub struct Cost {
     pub grants: usize,
     /// Average number of commands per acquisition, failed attempts included.
     pub mean: f64,
-    /// The largest number.
+    /// The largest number of commands.
     pub most: u64,
 }
 
 impl CommandLog {
-    /// The cost of these attempts, given as number and time of the request. `None` if the log has
-    /// the commands of none of them. If lines were discarded, attempts from before the oldest line
-    /// are not counted, because some of their commands may be missing.
+    /// Returns the cost of the granted attempts, each given as operation number and time of the request, or
+    /// `None` if the log has no commands of them. If lines were discarded, attempts from before the oldest
+    /// line are skipped, because some of their commands may be missing.
     pub fn cost(&self, granted: impl IntoIterator<Item = (u64, u64)>) -> Option<Cost> {
         let oldest_ns = match (self.omitted, self.messages.first()) {
             (0, _) => 0,
@@ -147,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_wire_writes_is_read_and_what_is_foreign_is_refused() {
+    fn proxy_log_is_read_and_foreign_text_is_rejected() {
         let text = [HEADER, &line(7, "request", 3, "acquire"), ""].join("\n");
         let log = read(&text).unwrap();
         assert_eq!((log.messages.len(), log.messages[0].op), (1, 3));
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_last_line_cut_short_is_passed_over_and_one_in_the_middle_is_named() {
+    fn truncated_last_line_is_skipped_and_others_are_errors() {
         let whole = line(7, "request", 3, "acquire");
         let cut = [HEADER, &whole, &whole[..40]].join("\n");
         assert_eq!(read(&cut).unwrap().messages.len(), 1);
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_counted_for_each_grant() {
+    fn cost_counts_commands_per_grant() {
         let lines = [
             HEADER.to_owned(),
             line(1, "request", 3, "acquire"),

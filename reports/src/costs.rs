@@ -1,23 +1,23 @@
-//! What it cost the servers to acquire, in words.
+//! Formats the number of commands that acquiring a lock costs the servers.
 
 use picklock_verdicts::record::Counts;
 
 use crate::units::count;
 
-/// The commands for each grant and for each second of waiting; `None`: they were not counted, or nothing was
-/// granted.
-pub fn commands_in_words(counts: &Counts) -> Option<String> {
+/// Formats the commands per grant and per second of waiting. Returns `None` if they were not counted or no
+/// attempt was granted.
+pub fn describe_commands(counts: &Counts) -> Option<String> {
     let commands = counts.commands_per_grant()?;
-    let mut costs = vec![format!("{commands:.1} for each grant")];
+    let mut costs = vec![format!("{commands:.1} per grant")];
     if let Some(commands) = counts.waiting_per_s {
-        costs.push(format!("{commands} in each second of waiting"));
+        costs.push(format!("{commands} per second of waiting"));
     }
     if let Some(commands) = counts.holding_per_s.filter(|commands| *commands > 0) {
-        costs.push(format!("{commands} in each second of holding"));
+        costs.push(format!("{commands} per second of holding"));
     }
     if counts.undeclared_keys > 0 {
         let keys = count(counts.undeclared_keys, "undeclared key");
-        costs.push(format!("{keys} of scripts (refused on Cluster)"));
+        costs.push(format!("{keys} in scripts (rejected by Redis Cluster)"));
     }
     Some(costs.join(" · "))
 }
@@ -27,12 +27,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_counted_is_not_told() {
+    fn uncounted_commands_are_not_described() {
         let counts = Counts {
             granted: 4,
             ..Counts::default()
         };
-        assert_eq!(commands_in_words(&counts), None);
+        assert_eq!(describe_commands(&counts), None);
         let counted = Counts {
             commands: Some(10),
             waiting_per_s: Some(20),
@@ -40,13 +40,13 @@ mod tests {
             undeclared_keys: 1,
             ..counts
         };
-        let words = "2.5 for each grant · 20 in each second of waiting · 3 in each second of holding · 1 undeclared key of scripts \
-                     (refused on Cluster)";
-        assert_eq!(commands_in_words(&counted).as_deref(), Some(words));
+        let words = "2.5 per grant · 20 per second of waiting · 3 per second of holding · 1 undeclared key in scripts \
+                     (rejected by Redis Cluster)";
+        assert_eq!(describe_commands(&counted).as_deref(), Some(words));
         let refused = Counts {
             granted: 0,
             ..counted
         };
-        assert_eq!(commands_in_words(&refused), None);
+        assert_eq!(describe_commands(&refused), None);
     }
 }

@@ -1,4 +1,4 @@
-//! The JSON documents as files: the matrix, and the record of every kept run.
+//! Writes the JSON documents as files: the matrix, and the record of each saved run.
 
 use crate::documents;
 use crate::file_name::Names;
@@ -9,14 +9,15 @@ use crate::report_input::ReportInput;
 pub const FORMAT: Format = Format {
     name: "json",
     ending: ".json",
-    about: "the JSON documents: matrix.json, and the record of each kept run under runs/",
+    about: "the JSON documents: matrix.json, and the record of each saved run under runs/",
     write: files,
 };
 
-/// `matrix.json`, and a file under `runs/` for each kept run.
+/// Returns `matrix.json`, and a file under `runs/` for each saved run.
 ///
 /// # Errors
-/// None: a record can always be written.
+///
+/// Never fails: a record can always be serialized.
 pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     let mut names = Names::default();
     let mut files = vec![File {

@@ -1,4 +1,4 @@
-//! The documents of a run, of a matrix and of a search: written as JSON, and read, told apart by the `format` key.
+//! Reads and writes the JSON documents of a run, a matrix and a search. The `format` key identifies the kind.
 
 use picklock_verdicts::record::{
     FORMAT, MATRIX_FORMAT, MatrixRecord, RunRecord, SEARCH_FORMAT, SearchRecord,
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::escape::visible_json;
 use crate::scorecard::Scorecard;
 
-/// A document that reports are made from.
+/// A document from which reports are made.
 #[derive(Debug, Clone)]
 pub enum Document {
     /// One run.
@@ -21,11 +21,11 @@ pub enum Document {
     Search(Box<SearchRecord>),
 }
 
-/// Why a text is not a document.
+/// An error for a text that is not a valid document.
 #[derive(Debug, thiserror::Error)]
 #[expect(
     missing_docs,
-    reason = "the messages say what each is, and the names what is in it"
+    reason = "the messages describe the variants, and the names their fields"
 )]
 pub enum DocumentError {
     #[error("the file is empty; the run that should have written it did not finish")]
@@ -35,13 +35,13 @@ pub enum DocumentError {
         /// The last line, from 1.
         line: usize,
     },
-    /// Not JSON at all.
+    /// The text is not JSON.
     #[error("not JSON: {0}")]
     NotJson(serde_json::Error),
     #[error("not a picklock document: {found}; expected {expected}")]
     Foreign { found: String, expected: String },
     #[error(
-        "its format is {found:?}, and this picklock reads \"{expected}\": use the picklock that made it, or a newer one"
+        "its format is {found:?}, and this picklock reads \"{expected}\": use the version that wrote it, or a newer one"
     )]
     OtherVersion {
         found: String,
@@ -50,14 +50,14 @@ pub enum DocumentError {
     #[error("not a valid {expected} document: {reason}")]
     Invalid {
         expected: &'static str,
-        /// What is wrong, and where.
+        /// The parser's message, with the position.
         reason: serde_json::Error,
     },
     #[error("not a valid {MATRIX_FORMAT} document: {reason}")]
     Contradiction { reason: String },
 }
 
-/// A record as one JSON document, indented, without a newline at the end. Keys keep the order of its
+/// Formats a record as one indented JSON document without a newline at the end. Keys keep the order of the
 /// fields.
 pub fn json(record: &impl Serialize) -> String {
     let document = serde_json::to_string_pretty(record)
@@ -65,7 +65,8 @@ pub fn json(record: &impl Serialize) -> String {
     visible_json(document)
 }
 
-/// A matrix as one JSON document, with its scorecard, which follows from the cells and is not read again.
+/// Formats a matrix as one JSON document. It includes the scorecard, which is computed from the cells and
+/// ignored when the document is read.
 pub fn matrix_json(record: &MatrixRecord) -> String {
     #[derive(Serialize)]
     struct Document<'a> {
@@ -83,7 +84,7 @@ pub fn matrix_json(record: &MatrixRecord) -> String {
 /// Reads the record of a run, a matrix or a search.
 ///
 /// # Errors
-/// The text is empty, truncated, of another format or version, or invalid.
+/// Returns an error if the text is empty, truncated, invalid, or of another format or version.
 pub fn read(text: &str) -> Result<Document, DocumentError> {
     match format_of(text)?.as_deref() {
         Some(FORMAT) => valid(text, FORMAT).map(Document::Run),
@@ -99,14 +100,17 @@ pub fn read(text: &str) -> Result<Document, DocumentError> {
     }
 }
 
-/// The format key of a document, if it has one.
+/// Returns the value of the document's `format` key, if it has one.
 fn format_of(text: &str) -> Result<Option<String>, DocumentError> {
     if text.trim().is_empty() {
         return Err(DocumentError::Empty);
     }
-    let value: Value = serde_json::from_str(text).map_err(|error| match error.is_eof() {
-        true => DocumentError::Truncated { line: error.line() },
-        false => DocumentError::NotJson(error),
+    let value: Value = serde_json::from_str(text).map_err(|error| {
+        if error.is_eof() {
+            DocumentError::Truncated { line: error.line() }
+        } else {
+            DocumentError::NotJson(error)
+        }
     })?;
     let format = value.get("format").and_then(Value::as_str);
     Ok(format.map(str::to_owned))
@@ -124,7 +128,7 @@ fn unread(format: Option<&str>) -> DocumentError {
     let expected = known.map(|it| format!("\"{it}\"")).join(" or ");
     let Some(format) = format else {
         return DocumentError::Foreign {
-            found: "it has no format key".to_owned(),
+            found: "there is no format key".to_owned(),
             expected,
         };
     };

@@ -1,20 +1,20 @@
 //! Makes untrusted text safe to print.
 //!
-//! Names, tokens and error messages come from the lock, and a run record may come from any
-//! source. A terminal obeys control characters, and bidirectional overrides make a line look like a
-//! different one. Both are written as escapes instead.
+//! Names, tokens and error messages come from the lock under test, and run records may come from any source.
+//! Terminals execute control characters, and bidirectional overrides make a line look like a different one.
+//! This module replaces both by escapes.
 
 use std::borrow::Cow;
 
-/// `text` with every control character and invisible formatting character written as `\u{..}`, and so the first character
-/// of what the runner of a workflow would obey.
+/// Returns `text` with every control character and invisible formatting character written as `\u{..}`. The
+/// first character of a GitHub workflow command is escaped too.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if !is_workflow_command(text) && !text.chars().any(is_obeyed) {
+    if !is_workflow_command(text) && !text.chars().any(is_control) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
     for c in text.chars() {
-        if is_obeyed(c) {
+        if is_control(c) {
             shown.extend(c.escape_default());
         } else {
             shown.push(c);
@@ -23,18 +23,18 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(inert(shown))
 }
 
-/// A line that the runner of a workflow does not obey.
+/// Escapes the first character of a line that a GitHub Actions runner would execute as a command.
 pub(crate) fn inert(line: String) -> String {
     if !is_workflow_command(&line) {
         return line;
     }
     let (blanks, command) = line.split_at(line.len() - line.trim_start().len());
-    // What it begins with is of one byte.
+    // The first character of a command is ASCII, so it has one byte.
     let (first, rest) = command.split_at(1);
     format!("{blanks}{}{rest}", first.escape_unicode())
 }
 
-/// `::name::…` and `##[name]…`: the runner of GitHub looks for them behind blanks, too.
+/// Returns true for `::name::…` and `##[name]…`. GitHub's runner skips leading whitespace.
 fn is_workflow_command(text: &str) -> bool {
     let text = text.trim_start();
     let named = text.strip_prefix("::").is_some_and(|rest| {
@@ -43,20 +43,20 @@ fn is_workflow_command(text: &str) -> bool {
     named || text.starts_with("##[")
 }
 
-/// Visible text on one line, truncated to this many characters.
-pub fn shortened(text: &str, longest: usize) -> String {
+/// Returns visible text on one line, truncated to `max` characters.
+pub fn shortened(text: &str, max: usize) -> String {
     let text = visible(text);
-    if text.chars().count() <= longest {
+    if text.chars().count() <= max {
         return text.into_owned();
     }
-    let mut short: String = text.chars().take(longest - 1).collect();
+    let mut short: String = text.chars().take(max - 1).collect();
     short.push('…');
     short
 }
 
-/// [`visible`] for a text of several lines, which stay lines.
+/// Applies [`visible`] to each line of a text.
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
-    let is_harmless = !text.chars().any(|c| c != '\n' && is_obeyed(c));
+    let is_harmless = !text.chars().any(|c| c != '\n' && is_control(c));
     if is_harmless && !text.lines().any(is_workflow_command) {
         return Cow::Borrowed(text);
     }
@@ -64,17 +64,18 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
     Cow::Owned(lines.join("\n"))
 }
 
-/// A JSON document in which every such character is escaped: JSON itself asks for that of C0 only.
+/// Escapes these characters in a JSON document too: JSON itself requires it only for C0 controls.
 pub fn visible_json(document: String) -> String {
-    // What JSON consists of is ASCII, so all others are within its strings.
-    let is_hidden = |c: char| c >= '\u{7f}' && is_obeyed(c);
-    match document.chars().any(is_hidden) {
-        true => escaped_json(&document, is_hidden),
-        false => document,
+    // The syntax of JSON is ASCII, so all other characters are inside strings.
+    let is_hidden = |c: char| c >= '\u{7f}' && is_control(c);
+    if document.chars().any(is_hidden) {
+        escaped_json(&document, is_hidden)
+    } else {
+        document
     }
 }
 
-/// A JSON document with an escape for each of these characters, which must be in its strings only.
+/// Replaces these characters by escapes in a JSON document. They must occur only inside strings.
 pub(crate) fn escaped_json(document: &str, is_hidden: impl Fn(char) -> bool) -> String {
     let mut shown = String::with_capacity(document.len() + 16);
     for c in document.chars() {
@@ -90,9 +91,9 @@ pub(crate) fn escaped_json(document: &str, is_hidden: impl Fn(char) -> bool) -> 
     shown
 }
 
-/// True for control characters, and for invisible ones that change the text around them.
-fn is_obeyed(c: char) -> bool {
-    c.is_control()
+/// Returns true for control characters, and for invisible characters that change the text around them.
+fn is_control(c: char) -> bool {
+    char::is_control(c)
         || matches!(c,
             '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}'
             | '\u{200b}'..='\u{200f}'
@@ -108,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ordinary_text_is_left_alone() {
+    fn ordinary_text_is_unchanged() {
         assert!(matches!(
             visible("redlock × été 锁"),
             Cow::Borrowed("redlock × été 锁")
@@ -116,16 +117,16 @@ mod tests {
     }
 
     #[test]
-    fn commands_to_the_terminal_become_text() {
+    fn terminal_control_codes_are_escaped() {
         assert_eq!(visible("\x1b[31mred\x07"), r"\u{1b}[31mred\u{7}");
         assert_eq!(visible("a\r\nb\tc"), r"a\r\nb\tc");
-        // The C1 form of the same: one character that some terminals treat as ESC [.
+        // The C1 form: one character that some terminals treat as ESC [.
         assert_eq!(visible("\u{9b}2J"), r"\u{9b}2J");
         assert_eq!(visible("\u{202e}dleh"), r"\u{202e}dleh");
     }
 
     #[test]
-    fn commands_to_the_runner_of_a_workflow_become_text() {
+    fn workflow_commands_are_escaped() {
         assert_eq!(visible("  ::add-mask::a"), r"  \u{3a}:add-mask::a");
         assert_eq!(visible("##[group]a"), r"\u{23}#[group]a");
         for address in ["::1", "::ffff:1.2.3.4", "a ::b::c"] {
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_stay_lines() {
+    fn line_breaks_are_preserved() {
         let text = "one\n  two\n";
         assert!(matches!(visible_lines(text), Cow::Borrowed(same) if same == text));
         let text = "one\n\x1b[2J\rtwo\u{2028}\n";
@@ -142,10 +143,13 @@ mod tests {
     }
 
     #[test]
-    fn a_document_says_the_same_in_characters_that_are_seen() {
+    fn escaped_document_parses_to_the_same_value() {
         let value = serde_json::json!({"a\u{9b}": "\u{7f}\u{202e}\u{e0001}é\n\u{1b}"});
         let shown = visible_json(serde_json::to_string_pretty(&value).unwrap());
-        assert!(!shown.chars().any(|c| c != '\n' && is_obeyed(c)), "{shown}");
+        assert!(
+            !shown.chars().any(|c| c != '\n' && is_control(c)),
+            "{shown}"
+        );
         assert_eq!(
             serde_json::from_str::<serde_json::Value>(&shown).unwrap(),
             value

@@ -2,20 +2,19 @@
 
 use std::collections::HashSet;
 
-/// The longest name that [`Names`] returns, so that every file system accepts it with its
-/// extension.
+/// Maximum length of a name that [`Names`] returns, so that every file system accepts it with its extension.
 const MAX_NAME_LENGTH: usize = 100;
-/// The longest slug, without its hash.
+/// Maximum length of a slug without its hash.
 const MAX_SLUG_LENGTH: usize = 60;
 
-/// Returns unique names, unique even on a file system that ignores case.
+/// Generates names that are unique, even on a file system that ignores case.
 #[derive(Debug, Default)]
 pub struct Names(HashSet<String>);
 
 impl Names {
-    /// A name made of these parts, with letters, digits and `.`, `_`, `-`, `,`, `=` only.
+    /// Returns a name made of these parts that contains only letters, digits and `.`, `_`, `-`, `,`, `=`.
     ///
-    /// Never empty, never hidden, never a path. A repeated name gets a number.
+    /// The name is never empty, never hidden and never a path. A repeated name gets a number.
     pub fn take(&mut self, parts: &[&str]) -> String {
         let mut plain = plain(&parts.join("-"), MAX_NAME_LENGTH);
         if plain.is_empty() {
@@ -31,8 +30,8 @@ impl Names {
     }
 }
 
-/// A name that is valid as one path component on any file system, and depends on `name` alone. If
-/// it differs from `name`, a hash follows, so that two names never have the same slug.
+/// Returns a name that is valid as one path component on any file system and depends on `name` alone. If it
+/// differs from `name`, a hash is appended, so that no two names share a slug.
 pub fn slug(name: &str) -> String {
     let plain = plain(name, MAX_SLUG_LENGTH);
     // Capital letters count as changed, because some file systems ignore case.
@@ -42,8 +41,8 @@ pub fn slug(name: &str) -> String {
     format!("{plain}-{:08x}", hash(name))
 }
 
-/// The text with every run of other characters replaced by one `-`, truncated.
-fn plain(text: &str, longest: usize) -> String {
+/// Replaces every run of other characters by one `-`, and truncates the text to `max` characters.
+fn plain(text: &str, max: usize) -> String {
     let mut plain = String::new();
     for c in text.chars() {
         if c.is_ascii_alphanumeric() || "._-,=".contains(c) {
@@ -53,10 +52,10 @@ fn plain(text: &str, longest: usize) -> String {
         }
     }
     let plain = plain.trim_matches(['-', '.']);
-    plain.chars().take(longest).collect()
+    plain.chars().take(max).collect()
 }
 
-/// FNV-1a.
+/// Computes the FNV-1a hash.
 fn hash(text: &str) -> u32 {
     let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
     text.bytes().fold(0x811c_9dc5, step)
@@ -67,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_name_leaves_its_directory_or_meets_another() {
+    fn names_are_unique_and_stay_in_their_directory() {
         let mut names = Names::default();
         assert_eq!(
             names.take(&["set-nx-px", "calm", "sim"]),
@@ -85,11 +84,11 @@ mod tests {
     }
 
     #[test]
-    fn plain_slugs_stay_and_others_are_told_apart() {
+    fn plain_slugs_are_unchanged_and_others_are_unique() {
         assert_eq!(slug("set-nx-px"), "set-nx-px");
-        // A directory of an earlier version is still found.
+        // A directory that an earlier version created must still be found.
         assert_eq!(slug("exec:python3 a.py"), "exec-python3-a.py-a450b767");
-        let strange = [
+        let unusual = [
             "exec:python3 a.py",
             "exec:python3/a.py",
             "..",
@@ -98,10 +97,10 @@ mod tests {
             "锁",
             "/etc/passwd",
         ];
-        let made: std::collections::BTreeSet<String> =
-            strange.iter().map(|name| slug(name)).collect();
-        assert_eq!(made.len(), strange.len(), "{made:?}");
-        for one in &made {
+        let slugs: std::collections::BTreeSet<String> =
+            unusual.iter().map(|name| slug(name)).collect();
+        assert_eq!(slugs.len(), unusual.len(), "{slugs:?}");
+        for one in &slugs {
             assert!(
                 !one.contains(['/', ':', ' ']) && !one.starts_with('.'),
                 "{one}"

@@ -1,34 +1,34 @@
 //! The table of report formats: one file and one line per format.
 //!
-//! Every format is a function from [`ReportInput`] to files. It does not know where they go.
+//! Every format is a function from [`ReportInput`] to files. The caller decides where the files are written.
 
 use crate::report_input::ReportInput;
 
 /// One file of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    /// Its path relative to the report's directory; folders are separated by `/`.
+    /// Path relative to the report's directory, with `/` between folders.
     pub name: String,
     /// Its content.
     pub bytes: Vec<u8>,
 }
 
-/// Why a report cannot be written in a format.
+/// An error while a report is written in a format.
 #[derive(Debug, thiserror::Error)]
 #[expect(
     missing_docs,
-    reason = "the messages say what each is, and the names what is in it"
+    reason = "the messages describe the variants, and the names their fields"
 )]
 pub enum FormatError {
     #[error("{format}: there is nothing to write: {reason}")]
     Nothing {
         format: &'static str,
-        /// What is missing, and how to get it.
+        /// Description of the missing input, and how to get it.
         reason: &'static str,
     },
     #[error("the {operation} histogram of {cell} cannot be read: {reason}")]
     Histogram {
-        /// The cell, in words.
+        /// Name of the cell.
         cell: String,
         operation: String,
         reason: String,
@@ -54,33 +54,16 @@ pub struct Format {
     pub write: fn(&ReportInput) -> Result<Vec<File>, FormatError>,
 }
 
-/// The table of formats, in the order of the help. A new format is a file beside this
-/// one and a line here.
-///
-/// `formats!(rows)` calls the macro `rows` with the whole table; the crate declares its files from
-/// it.
-macro_rules! formats {
-    ($rows:ident) => {
-        $rows! {
-            html,
-            markdown,
-            document_files,
-            junit,
-            trace,
-        }
-    };
-}
-pub(crate) use formats;
+/// All formats, in the order of the help. A new format is a module of the crate and a line here.
+pub const FORMATS: &[Format] = &[
+    crate::html::FORMAT,
+    crate::markdown::FORMAT,
+    crate::document_files::FORMAT,
+    crate::junit::FORMAT,
+    crate::trace::FORMAT,
+];
 
-macro_rules! list_of_formats {
-    ($($file:ident,)*) => {
-        /// All formats, in the order of the help.
-        pub const FORMATS: &[Format] = &[$(crate::$file::FORMAT),*];
-    };
-}
-formats!(list_of_formats);
-
-/// The format of that name.
+/// Returns the format called `name`.
 pub fn find(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.name == name)
 }

@@ -1,8 +1,8 @@
 //! JUnit XML, which CI servers show as test results.
 //!
-//! A suite is a lock with its options, a case is a scenario in a backend. A case fails if a verdict is not as
-//! expected. It is an error if a property with an expectation could not be decided. A cell that
-//! could not be run, or is not applicable, is skipped. The grammar is `junit-10.xsd` of Jenkins's xunit plugin.
+//! A suite is a lock with its options, and a case is a scenario in a backend. A case fails if a verdict is
+//! unexpected. It is an error if a property with an expectation is inconclusive. A cell that failed to run or
+//! is not applicable is skipped. The output follows `junit-10.xsd` of Jenkins's xunit plugin.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use picklock_scenarios::BackendName;
 use picklock_verdicts::record::{Cell, Mismatch};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use crate::cell_status::{CellStatus, failures, is_undecided, status, story};
+use crate::cell_status::{failures, is_undecided, story};
 use crate::escape::visible_lines;
 use crate::formats::{File, Format, FormatError};
-use crate::matrix::{NOT_APPLICABLE, lock_with_options};
+use crate::matrix::{CellOutcome, NOT_APPLICABLE, lock_with_options};
 use crate::report_input::ReportInput;
 
 /// `--format junit`.
@@ -25,10 +25,10 @@ pub const FORMAT: Format = Format {
     write: files,
 };
 
-/// `junit.xml`.
+/// Returns `junit.xml`.
 ///
 /// # Errors
-/// The XML writer fails, which is not expected.
+/// Returns an error if the XML writer fails, which is not expected.
 pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     let mut suites: Vec<(String, TestSuite)> = Vec::new();
     let mut add = |name: String, case| {
@@ -53,7 +53,7 @@ pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
         format: "junit",
         reason: error.to_string(),
     })?;
-    // The schema has no `skipped` for all suites together, but the writer adds one.
+    // The writer adds `skipped` to the root element, which the schema does not allow.
     let skipped = format!(r#" skipped="{}""#, report.skipped);
     Ok(vec![File {
         name: "junit.xml".to_owned(),
@@ -63,8 +63,8 @@ pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
 
 fn case(cell: &Cell, replayable: Option<&str>) -> TestCase {
     let failures = failures(cell);
-    let not_run = match status(cell) {
-        CellStatus::NotRun => cell.error.clone(),
+    let not_run = match CellOutcome::from_cell(cell) {
+        CellOutcome::NotRun => cell.error.clone(),
         _ => cell
             .inapplicable()
             .map(|why| format!("{NOT_APPLICABLE}: {why}")),
@@ -74,9 +74,10 @@ fn case(cell: &Cell, replayable: Option<&str>) -> TestCase {
     } else if failures.is_empty() {
         TestCaseStatus::success()
     } else {
-        let (kind, word) = match failures.iter().all(is_undecided) {
-            true => (NonSuccessKind::Error, "unknown"),
-            false => (NonSuccessKind::Failure, "unexpected"),
+        let (kind, word) = if failures.iter().all(is_undecided) {
+            (NonSuccessKind::Error, "inconclusive")
+        } else {
+            (NonSuccessKind::Failure, "unexpected")
         };
         let mut status = TestCaseStatus::non_success(kind);
         status.set_type(word);
@@ -116,21 +117,21 @@ fn describe(failure: &Mismatch) -> String {
 
 fn evidence(cell: &Cell, failures: &[Mismatch], replayable: Option<&str>) -> String {
     let mut text = String::from("\n");
-    let mut told: Vec<&[String]> = Vec::new();
+    let mut printed: Vec<&[String]> = Vec::new();
     for failure in failures {
         writeln!(text, "{}", describe(failure)).ok();
         let story = story(cell, failure.property);
-        // Several properties may share a story; it is printed once.
-        if !story.is_empty() && told.contains(&story) {
+        // Several properties may share a story, which is printed once.
+        if !story.is_empty() && printed.contains(&story) {
             writeln!(text, "  (the same story)").ok();
             continue;
         }
         for line in story {
             writeln!(text, "  {line}").ok();
         }
-        told.push(story);
+        printed.push(story);
     }
-    writeln!(text, "See it again:\n  {}", cell.reproduce).ok();
+    writeln!(text, "Reproduce:\n  {}", cell.reproduce).ok();
     if let Some(run_dir) = replayable {
         let dir = shell_words::quote(run_dir);
         writeln!(text, "From its repro.toml:\n  picklock replay {dir}").ok();
@@ -138,8 +139,8 @@ fn evidence(cell: &Cell, failures: &[Mismatch], replayable: Option<&str>) -> Str
     text
 }
 
-/// `text` with every control character as an escape, because CI servers print it into terminals too;
-/// and with `�` for each of the others that XML 1.0 forbids even as a reference.
+/// Returns `text` with every control character escaped, because CI servers print it to terminals too. The
+/// other characters that XML 1.0 forbids even as references are replaced by `�`.
 fn clean(text: &str) -> String {
     visible_lines(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }

@@ -1,7 +1,7 @@
 //! Reports: pure functions from run records to text.
 //!
-//! This crate does no I/O, reads no clock, and judges nothing: it reports what the checkers found.
-//! ARCHITECTURE.md lists the modules, with what each may import.
+//! This crate performs no I/O, reads no clock and judges nothing: it reports the results of the checkers.
+//! ARCHITECTURE.md lists the modules and their allowed imports.
 
 pub mod cell_status;
 pub mod combine;
@@ -9,12 +9,16 @@ pub mod command_log;
 pub mod comparison;
 pub mod configuration;
 mod costs;
+pub mod document_files;
 pub mod documents;
 pub mod escape;
 pub mod file_name;
 pub mod formats;
 pub mod gate;
+pub mod html;
+pub mod junit;
 pub mod listing;
+pub mod markdown;
 pub mod matrix;
 pub mod matrix_parts;
 pub mod measures;
@@ -28,12 +32,6 @@ pub mod scorecard;
 pub mod search;
 pub mod statistics;
 pub mod terminal;
+pub mod trace;
 pub mod units;
 mod worker_lanes;
-
-macro_rules! files_of_formats {
-    ($($file:ident,)*) => {
-        $(pub mod $file;)*
-    };
-}
-formats::formats!(files_of_formats);

@@ -1,4 +1,4 @@
-//! Lists of the locks, scenarios and backends of this build.
+//! Lists the locks, scenarios and backends of this build.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
@@ -9,18 +9,18 @@ use crate::escape::visible;
 /// Format and version of the JSON list.
 pub const FORMAT: &str = "picklock-list/1";
 
-/// One kind of thing, with all its entries.
+/// The entries of one kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listing {
-    /// The kind, in the plural, also its key in JSON: `impls`, `scenarios`, `backends`.
+    /// The kind in the plural, which is also its JSON key: `impls`, `scenarios`, `backends`.
     pub kind: &'static str,
-    /// What the title says of it in brackets; empty for nothing.
+    /// A note for the title, in parentheses. May be empty.
     pub note: &'static str,
     /// The entries in reading order.
     pub entries: Vec<Entry>,
 }
 
-/// An entry: something that can be named on the command line.
+/// An entry: an item that can be named on the command line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// Its name, as typed.
@@ -31,15 +31,16 @@ pub struct Entry {
     pub extra: Vec<(String, Value)>,
 }
 
-/// The lists as a JSON document, indented, without a final newline.
+/// Formats the lists as an indented JSON document without a final newline.
 pub fn json(listings: &[Listing]) -> String {
     serde_json::to_string_pretty(&Document(listings))
         .expect("listings hold only text and JSON values")
 }
 
-/// The lists as text, each under its title, for a terminal of `width` columns. Ends with a newline.
+/// Formats the lists as text, each under its title, for a terminal of `width` columns. The text ends with a
+/// newline.
 ///
-/// Names come first and are aligned; summaries are wrapped, further columns follow in brackets.
+/// Names come first and are aligned. Summaries are wrapped, and further columns follow in brackets.
 pub fn text(listings: &[Listing], width: usize) -> String {
     let mut out = String::new();
     for listing in listings {
@@ -86,7 +87,7 @@ fn write_entry(out: &mut String, entry: &Entry, column: usize, width: usize) {
     out.push_str(&format!("{}\n", line.trim_end()));
 }
 
-/// The words of the summary, then each further column. Only lists can be broken.
+/// Returns the words of the summary, then each further column. Only lists can be wrapped.
 fn words(entry: &Entry) -> Vec<String> {
     let summary = visible(&entry.summary);
     let mut words: Vec<String> = summary.split_whitespace().map(str::to_owned).collect();
@@ -97,7 +98,7 @@ fn words(entry: &Entry) -> Vec<String> {
         let text = format!("[{column}: {}]", in_brackets(value));
         let text = visible(&text);
         if value.is_array() {
-            // A long list may be broken between its entries.
+            // A long list may be wrapped between its entries.
             words.extend(text.split(' ').map(str::to_owned));
         } else {
             words.push(text.into_owned());
@@ -106,7 +107,7 @@ fn words(entry: &Entry) -> Vec<String> {
     words
 }
 
-/// A value in short form: the name of an object that has one.
+/// Formats a value in short form. An object is represented by its name.
 fn in_brackets(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -122,7 +123,7 @@ fn in_brackets(value: &Value) -> String {
     }
 }
 
-/// Serialized by hand, because the format key must come first, and keys must keep their order.
+/// Serialized by hand, because the format key must come first and keys must keep their order.
 struct Document<'a>(&'a [Listing]);
 
 impl Serialize for Document<'_> {
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn text_lines_up_and_wraps() {
+    fn text_is_aligned_and_wrapped() {
         let expected = "\
 impls
   set-nx-px  SET NX PX, compare and delete
@@ -183,7 +184,7 @@ impls
     }
 
     #[test]
-    fn of_things_in_a_list_the_names_are_told() {
+    fn list_of_objects_is_shown_by_name() {
         let mut listings = listings();
         let options = json!([{"name": "retry", "default": "1s"}, {"name": "drift"}]);
         let entries = &mut listings[0].entries;
@@ -201,7 +202,7 @@ impls
     }
 
     #[test]
-    fn json_leads_with_its_format_and_keeps_numbers() {
+    fn json_starts_with_its_format_and_keeps_numbers() {
         let document = json(&listings());
         assert!(document.starts_with("{\n  \"format\": \"picklock-list/1\""));
         let value: Value = serde_json::from_str(&document).unwrap();

@@ -1,4 +1,4 @@
-//! Matrices, joined: parts of one table that ran on several machines.
+//! Joins matrices: parts of one table that ran on several machines.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,14 +8,14 @@ use crate::combine;
 use crate::gate::CellKey;
 use crate::report_input::ReportInput;
 
-/// Why matrices are no parts of one table.
+/// The reason why matrices are not parts of one table.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[expect(
     missing_docs,
-    reason = "the messages say what each is, and the names what is in it"
+    reason = "the messages describe the variants, and the names their fields"
 )]
 pub enum MatrixMergeError {
-    #[error("{file} is of another matrix than {first}: its {what} is {got}, not {expected}")]
+    #[error("{file} belongs to another matrix than {first}: its {what} is {got}, not {expected}")]
     Foreign {
         first: String,
         file: String,
@@ -24,17 +24,17 @@ pub enum MatrixMergeError {
         expected: String,
     },
     #[error(
-        "{file} has another scenario `{scenario}` than an earlier file: same name, other content"
+        "the scenario `{scenario}` in {file} has the same name as in an earlier file, but other content"
     )]
     OtherScenario { scenario: String, file: String },
     #[error("{cell} is in {file} and in an earlier file")]
     Overlapping { cell: String, file: String },
 }
 
-/// Joins matrices, each with the name of its file, into one that names each run by its file.
+/// Joins matrices, each with the name of its file. The result identifies each run by its file.
 ///
 /// # Errors
-/// They differ in version, seed or scenarios, or overlap.
+/// Returns an error if the matrices differ in version, seed or scenarios, or if they overlap.
 pub fn merge_matrices(
     records: Vec<(String, MatrixRecord)>,
 ) -> Result<MatrixRecord, MatrixMergeError> {
@@ -42,7 +42,7 @@ pub fn merge_matrices(
     let mut scenarios = BTreeMap::new();
     let firsts = records.first().into_iter().cycle();
     for ((first, expected), (file, record)) in firsts.zip(&records) {
-        let pairs = ways(expected).into_iter().zip(ways(record));
+        let pairs = settings(expected).into_iter().zip(settings(record));
         for ((what, expected), (_, got)) in pairs {
             if expected != got {
                 return Err(MatrixMergeError::Foreign {
@@ -86,8 +86,8 @@ pub fn merge_matrices(
     })
 }
 
-/// How a matrix was made, as far as its parts must have that in common.
-fn ways(record: &MatrixRecord) -> [(&'static str, String); 3] {
+/// Returns the settings that all parts of a matrix must share.
+fn settings(record: &MatrixRecord) -> [(&'static str, String); 3] {
     [
         ("version of picklock", record.picklock.clone()),
         ("first seed", record.seed.to_string()),

@@ -1,7 +1,6 @@
-//! Whose value each key of each node had over time: one lane per key and node, for pictures.
+//! The owner of each key of each node over time: one lane per key and node, for drawings.
 //!
-//! The values come from the key history that the checkers use, so a picture shows what the verdict is
-//! based on.
+//! The values come from the key history that the checkers use, so a drawing shows the basis of the verdict.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +8,11 @@ use picklock_scenarios::Phase;
 use picklock_verdicts::history::{History, KeyCommand, KeyName};
 use picklock_verdicts::key_history::{KeyHistory, SpanEnd, ValueSpan};
 
-/// What a picture says instead of lanes if the history has no key history.
-pub(crate) const NO_KEY_HISTORY: &str = "No key history: what the nodes' keys held is not known.";
+/// Replaces the lanes in a drawing if the history has no key history.
+pub(crate) const NO_KEY_HISTORY: &str =
+    "No key history: the values of the nodes' keys are unknown.";
 
-/// The values that one key of one node had, in order of time. They do not overlap.
+/// The values of one key of one node, ordered by time. They do not overlap.
 #[derive(Debug)]
 pub(crate) struct NodeLane {
     pub(crate) node: usize,
@@ -20,7 +20,7 @@ pub(crate) struct NodeLane {
     pub(crate) values: Vec<ValueSpan>,
 }
 
-/// The lanes by key and node, the locks' own keys first. `None`: the history has no key history.
+/// Returns the lanes by key and node, the locks' own keys first, or `None` if the history has no key history.
 pub(crate) fn node_lanes(history: &History) -> Option<Vec<NodeLane>> {
     if !history.header.key_history {
         return None;
@@ -34,8 +34,9 @@ pub(crate) fn node_lanes(history: &History) -> Option<Vec<NodeLane>> {
     Some(lanes.into_iter().map(lane).collect())
 }
 
-/// Why a value ended, without whose command it was: `ran out`, `removed`. Nothing if it stays.
-pub(crate) fn end_in_words(end: &SpanEnd) -> &'static str {
+/// Returns the reason why a value ended, without the author of the command, such as `ran out` or `removed`.
+/// Empty if the value stays.
+pub(crate) fn describe_end(end: &SpanEnd) -> &'static str {
     match end {
         SpanEnd::Stays => "",
         SpanEnd::RanOut => "ran out",
@@ -46,21 +47,21 @@ pub(crate) fn end_in_words(end: &SpanEnd) -> &'static str {
         SpanEnd::Flushed => "flushed",
         SpanEnd::LostInRestart => "lost in restart",
         SpanEnd::LostInFailover => "lost in failover",
-        SpanEnd::Unseen => "end not seen",
+        SpanEnd::Unseen => "end not observed",
     }
 }
 
-/// Whose command it was: `worker 0, attempt 3, release: EVALSHA`. The command is as the server or a
-/// file has it, so untrusted.
-pub(crate) fn command_in_words(command: &KeyCommand) -> String {
-    let asked_for = match command.phase {
-        Phase::Idle => "asked for nothing",
+/// Formats the author of a command, such as `worker 0, attempt 3, release: EVALSHA`. The command comes from
+/// the server or a file, so it is untrusted.
+pub(crate) fn describe_command(command: &KeyCommand) -> String {
+    let request = match command.phase {
+        Phase::Idle => "no request",
         Phase::Acquire => "acquire",
         Phase::Extend => "extend",
         Phase::Release => "release",
     };
     let (worker, op, command) = (command.worker, command.op, &command.command);
-    format!("worker {worker}, attempt {op}, {asked_for}: {command}")
+    format!("worker {worker}, attempt {op}, {request}: {command}")
 }
 
 #[cfg(test)]

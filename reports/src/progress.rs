@@ -1,4 +1,4 @@
-//! Live progress: one line for each event that a person wants to see.
+//! Live progress: one line for each event of interest.
 
 use std::collections::BTreeMap;
 
@@ -6,55 +6,51 @@ use picklock_verdicts::assemble::describe_trouble;
 use picklock_verdicts::history::{EndedBy, Event, EventKind, Misbehaviour};
 
 use crate::escape::visible;
-use crate::units::trigger_ns;
+use crate::units::time_ns;
 
-/// Shorter pauses of the harness are not worth a line.
-const SHORTEST_PAUSE_MS: u64 = 50;
+/// Shorter stalls of the harness are not shown.
+const MIN_STALL_MS: u64 = 50;
 
 /// Turns the events of one run into lines.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// The active faults in words, to name the one that ends.
+    /// Descriptions of the active faults, by fault id, for the line that reports the end.
     faults: BTreeMap<u32, String>,
 }
 
 impl Progress {
-    /// One line without a newline, `  1.204 s  worker 2 got the lock`; `None` for events that are
-    /// too frequent or too minor to show.
+    /// Returns one line without a newline, such as `  1.204 s  worker 2 got the lock`, or `None` for an event
+    /// that is too frequent or too minor to show.
     pub fn line(&mut self, event: &Event) -> Option<String> {
         let text = self.text(&event.what)?;
-        Some(format!(
-            "{:>9}  {}",
-            trigger_ns(event.at_ns),
-            visible(&text)
-        ))
+        Some(format!("{:>9}  {}", time_ns(event.at_ns), visible(&text)))
     }
 
-    /// The event in words, without its time and as the lock or a file has it.
+    /// Describes an event without its time. The text may contain untrusted text from the lock or a file.
     pub(crate) fn text(&mut self, what: &EventKind) -> Option<String> {
         Some(match what {
             EventKind::FaultEnded { id } => match self.faults.remove(id) {
-                Some(fault) => format!("over: {fault}"),
-                None => format!("fault {id} is over"),
+                Some(fault) => format!("ended: {fault}"),
+                None => format!("fault {id} ended"),
             },
             EventKind::FaultFired { id, took_ms } => match self.faults.get(id) {
-                Some(fault) => format!("struck after {took_ms} ms: {fault}"),
-                None => format!("fault {id} struck after {took_ms} ms"),
+                Some(fault) => format!("in effect after {took_ms} ms: {fault}"),
+                None => format!("fault {id} in effect after {took_ms} ms"),
             },
             EventKind::FaultOverran { id, late_ms } => match self.faults.get(id) {
-                Some(fault) => format!("{late_ms} ms longer than its scenario says: {fault}"),
-                None => format!("fault {id} lasted {late_ms} ms longer than its scenario says"),
+                Some(fault) => format!("lasted {late_ms} ms longer than specified: {fault}"),
+                None => format!("fault {id} lasted {late_ms} ms longer than specified"),
             },
             EventKind::FaultBegan { id, detail, .. } => {
                 self.faults.insert(*id, detail.clone());
                 format!("fault: {detail}")
             }
-            what => words(what)?,
+            what => describe(what)?,
         })
     }
 }
 
-fn words(what: &EventKind) -> Option<String> {
+fn describe(what: &EventKind) -> Option<String> {
     Some(match what {
         EventKind::Granted { worker, fence, .. } => match fence {
             Some(fence) => format!("worker {worker} got the lock, fencing token {fence}"),
@@ -68,7 +64,7 @@ fn words(what: &EventKind) -> Option<String> {
             ..
         } => format!("worker {worker} was fenced off: its token {fence} is lower than {highest}"),
         EventKind::Lost { worker, .. } => {
-            format!("worker {worker} was told that its lease is lost")
+            format!("the lock reported to worker {worker} that its lease is lost")
         }
         EventKind::AcquireFailed {
             worker, message, ..
@@ -81,26 +77,29 @@ fn words(what: &EventKind) -> Option<String> {
             by_fault,
             reason,
             ended_by,
-        } => match by_fault {
-            true => format!("worker {worker} is gone: {reason}"),
-            false => EndedBy::describe(*ended_by, *worker, reason),
-        },
+        } => {
+            if *by_fault {
+                format!("worker {worker} is down: {reason}")
+            } else {
+                EndedBy::describe(*ended_by, *worker, reason)
+            }
+        }
         EventKind::WorkerUp {
             worker,
             incarnation: 1..,
-        } => format!("worker {worker} is back"),
+        } => format!("worker {worker} restarted"),
         EventKind::Misbehaved {
             worker,
             kind,
             detail,
-        } => format!("worker {worker} {}: {detail}", did(*kind)),
+        } => format!("worker {worker} {}: {detail}", describe_misbehaviour(*kind)),
         EventKind::FaultMissed { fault, reason, .. } => {
             format!("fault {fault} never fired: {reason}")
         }
         EventKind::KeyLeft {
             node, ttl_ms: -1, ..
         } => format!("node {node} still has the lock's key, and it never expires"),
-        // The record of the run tells of them.
+        // The run record lists these.
         EventKind::NotOffered { .. } | EventKind::UndeclaredKey { .. } => return None,
         EventKind::HarnessStalled { late_ms } if *late_ms < SHORTEST_PAUSE_MS => return None,
         // All other trouble is told as the record tells it.
@@ -108,7 +107,7 @@ fn words(what: &EventKind) -> Option<String> {
     })
 }
 
-fn did(kind: Misbehaviour) -> &'static str {
+fn describe_misbehaviour(kind: Misbehaviour) -> &'static str {
     match kind {
         Misbehaviour::Garbage | Misbehaviour::OutOfTurn => "broke the adapter protocol",
         Misbehaviour::Hung => "did not answer in time",
@@ -127,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn grants_sales_and_faults_are_told_and_refusals_are_not() {
+    fn grants_and_sales_are_shown_but_refusals_are_not() {
         let granted = EventKind::Granted {
             worker: 2,
             op: 1,
@@ -156,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_cannot_command_the_terminal() {
+    fn control_codes_from_a_lock_are_escaped() {
         let garbage = EventKind::Misbehaved {
             worker: 0,
             kind: Misbehaviour::Garbage,

@@ -1,4 +1,4 @@
-//! The input of all reports: a matrix, and what the kept runs of its cells left.
+//! The input of all reports: a matrix, and the saved runs of its cells.
 //!
 //! A single run is a matrix with one cell, so each format is written only once.
 
@@ -7,46 +7,48 @@ use picklock_verdicts::record::{Cell, MatrixRecord, RunRecord, SearchRecord};
 
 use crate::command_log::CommandLog;
 
-/// Everything that a report may use.
+/// The data that a report may use.
 #[derive(Debug, Clone, Default)]
 pub struct ReportInput {
     /// The cells.
     pub matrix: MatrixRecord,
-    /// What the cells' shown runs left, identified by [`Evidence::run_dir`].
+    /// Evidence of the cells' shown runs, identified by [`Evidence::run_dir`].
     pub evidence: Vec<Evidence>,
-    /// Searches, whose finds are among the cells if their runs were kept.
+    /// Searches. Their counterexamples are among the cells if their runs were saved.
     pub searches: Vec<SearchRecord>,
-    /// What could not be read, in words: a report mentions what it omits.
+    /// Descriptions of inputs that could not be read. A report lists them.
     pub skipped: Vec<String>,
 }
 
-/// What one kept run left.
+/// The evidence of one saved run.
 #[derive(Debug, Clone)]
 pub struct Evidence {
     /// Equal to the `run_dir` of its cell.
     pub run_dir: String,
     /// Its run record.
     pub record: RunRecord,
-    /// Its history; `None` if the directory has no readable one.
+    /// Its history, or `None` if the directory has no readable one.
     pub history: Option<History>,
-    /// Its command log; `None` if there is no readable one.
+    /// Its command log, or `None` if there is no readable one.
     pub proxy: Option<CommandLog>,
-    /// True if a repro file is beside the record, so that `picklock replay` accepts the directory.
+    /// Whether a repro file is next to the record, so that `picklock replay` accepts the directory.
     pub has_repro: bool,
 }
 
 impl ReportInput {
-    /// The kept run that belongs to a cell.
-    pub fn of(&self, cell: &Cell) -> Option<&Evidence> {
+    /// Returns the saved run that belongs to a cell.
+    pub fn evidence_for(&self, cell: &Cell) -> Option<&Evidence> {
         let run_dir = cell.run_dir.as_ref()?;
         let mut evidence = self.evidence.iter();
         evidence.find(|evidence| evidence.run_dir == *run_dir)
     }
 
-    /// The directory for `picklock replay` to repeat a cell's shown run, relative to the matrix;
+    /// Returns the directory for `picklock replay` to repeat a cell's shown run, relative to the matrix, or
     /// `None` if it has no repro file.
     pub fn replayable(&self, cell: &Cell) -> Option<&str> {
-        let evidence = self.of(cell).filter(|evidence| evidence.has_repro);
+        let evidence = self
+            .evidence_for(cell)
+            .filter(|evidence| evidence.has_repro);
         evidence.map(|evidence| evidence.run_dir.as_str())
     }
 }

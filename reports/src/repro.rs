@@ -1,4 +1,4 @@
-//! A repro file: comments for people, then TOML for `picklock replay`.
+//! A repro file: comments for readers, then TOML for `picklock replay`.
 
 use picklock_scenarios::BackendName;
 use std::collections::BTreeMap;
@@ -12,32 +12,32 @@ use crate::escape::visible;
 /// Name of the file in a run's directory.
 pub const FILE: &str = "repro.toml";
 
-/// The text of a repro file; ends with a newline.
+/// Returns the text of a repro file, which ends with a newline.
 ///
 /// # Errors
-/// TOML cannot represent it: a path that is not UTF-8.
+/// Returns an error if TOML cannot represent a value, such as a path that is not UTF-8.
 pub fn text(repro: &Repro) -> Result<String, toml::ser::Error> {
     let document = toml::to_string(repro)?;
     Ok(format!("{}\n{document}", head(repro)))
 }
 
-/// The description, the results, and the commands, all as comments.
+/// Returns the description, the results and the commands, all as comments.
 fn head(repro: &Repro) -> String {
     let mut head = String::new();
-    let mut line = |words: &str| {
-        // A name with a line break in it must not end the comment.
-        let line = format!("# {}", visible(words));
+    let mut line = |text: &str| {
+        // A line break in a name must not end the comment.
+        let line = format!("# {}", visible(text));
         writeln!(head, "{}", line.trim_end()).ok();
     };
     line(&format!(
-        "A run of picklock {} that can be repeated from this file alone: it includes the scenario.",
+        "A run of picklock {} that can be repeated from this file alone, because it includes the scenario.",
         repro.picklock
     ));
     line("");
     let lock = repro.lock.label.as_ref().unwrap_or(&repro.lock.name);
     let (scenario, backend, seed) = (&repro.scenario.name, repro.backend, repro.seed);
     line(&format!(
-        "{lock} under {scenario}, in the backend {backend}, seed {seed}:"
+        "{lock} in {scenario}, backend {backend}, seed {seed}:"
     ));
     for words in describe(&repro.verdicts) {
         line(&format!("  {words}"));
@@ -55,13 +55,13 @@ fn head(repro: &Repro) -> String {
     if is_foreign {
         line("");
         line(
-            "--trust lets it start the program named after `exec:` or `docker:`. Check it first if the file is not yours.",
+            "--trust allows replay to start the program named after `exec:` or `docker:`. Check it first if the file is not yours.",
         );
     }
     head
 }
 
-/// Another backend for a comparison. An external program cannot be simulated.
+/// Returns another backend for a comparison. An external program cannot be simulated.
 fn another_backend(repro: &Repro, is_foreign: bool) -> Option<BackendName> {
     BackendName::ALL.into_iter().find(|backend| {
         *backend != repro.backend
@@ -71,11 +71,11 @@ fn another_backend(repro: &Repro, is_foreign: bool) -> Option<BackendName> {
     })
 }
 
-/// Violated and undecided properties, one per line; held ones on one line.
+/// Lists violated and inconclusive properties, one per line, and held ones on one line.
 fn describe(verdicts: &BTreeMap<Property, RecordedVerdict>) -> Vec<String> {
-    let telling = |status| matches!(status, Status::Violated | Status::Unknown);
-    let told = verdicts.iter().filter(|(_, it)| telling(it.status));
-    let mut words: Vec<String> = told
+    let is_listed = |status| matches!(status, Status::Violated | Status::Unknown);
+    let listed = verdicts.iter().filter(|(_, it)| is_listed(it.status));
+    let mut words: Vec<String> = listed
         .map(|(property, outcome)| format!("{property} {outcome}"))
         .collect();
     let held = verdicts.iter().filter(|(_, it)| it.status == Status::Held);
@@ -86,23 +86,25 @@ fn describe(verdicts: &BTreeMap<Property, RecordedVerdict>) -> Vec<String> {
     words
 }
 
-/// The comparison of the verdicts now and then: one line, without a newline.
+/// Compares the verdicts of the recorded run and of the replay on one line, without a newline.
 pub fn compared(then: &Repro, now: &BTreeMap<Property, RecordedVerdict>, picklock: &str) -> String {
-    let word = |outcome: Option<&RecordedVerdict>| {
-        outcome.map_or("not judged".to_owned(), ToString::to_string)
+    let describe = |outcome: Option<&RecordedVerdict>| {
+        outcome.map_or("inconclusive".to_owned(), ToString::to_string)
     };
     let differ = Property::ALL.into_iter().filter_map(|property| {
         let (was, is) = (then.verdicts.get(&property), now.get(&property));
-        (was != is).then(|| format!("{property} {}, was {}", word(is), word(was)))
+        (was != is).then(|| format!("{property} {}, was {}", describe(is), describe(was)))
     });
     let differ = differ.collect::<Vec<_>>().join("; ");
     let before = visible(&then.picklock);
-    let versions = match then.picklock == picklock {
-        true => String::new(),
-        false => format!(" (then picklock {before}, now {picklock})"),
+    let versions = if then.picklock == picklock {
+        String::new()
+    } else {
+        format!(" (then picklock {before}, now {picklock})")
     };
-    match differ.is_empty() {
-        true => format!("replay: same verdicts{versions}"),
-        false => format!("replay: different verdicts: {differ}{versions}"),
+    if differ.is_empty() {
+        format!("replay: same verdicts{versions}")
+    } else {
+        format!("replay: different verdicts: {differ}{versions}")
     }
 }

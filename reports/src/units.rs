@@ -1,16 +1,17 @@
-//! Times with three significant digits and a suitable unit, and things counted in words.
+//! Formats durations with three significant digits and a suitable unit, and numbers with a noun.
 
 use std::fmt::Display;
 
-/// `1 cell`, `2 cells`.
-pub fn count<N: Display + PartialEq + From<u8>>(number: N, what: &str) -> String {
-    match number == N::from(1) {
-        true => format!("1 {what}"),
-        false => format!("{} {what}s", grouped(number)),
+/// Formats a number with a noun, such as `1 cell` or `2 cells`.
+pub fn count<N: Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
+    if number == N::from(1) {
+        format!("1 {noun}")
+    } else {
+        format!("{} {noun}s", grouped(number))
     }
 }
 
-/// A whole number with its thousands apart: `2,527`.
+/// Formats an integer with thousands separators: `2,527`.
 pub fn grouped(number: impl Display) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -24,7 +25,7 @@ pub fn grouped(number: impl Display) -> String {
     text
 }
 
-/// A span in nanoseconds: `850 ns`, `1.24 ms`, `1.2 s`, `3 min 20 s`.
+/// Formats a duration in nanoseconds, such as `850 ns`, `1.24 ms`, `1.2 s` or `3 min 20 s`.
 pub fn span_ns(ns: u64) -> String {
     match ns {
         0 => "0 s".into(),
@@ -36,18 +37,18 @@ pub fn span_ns(ns: u64) -> String {
     }
 }
 
-/// A span in microseconds; see [`span_ns`].
+/// Formats a duration in microseconds; see [`span_ns`].
 pub fn span_us(us: u64) -> String {
     span_ns(us.saturating_mul(1_000))
 }
 
-/// A span in milliseconds; see [`span_ns`].
+/// Formats a duration in milliseconds; see [`span_ns`].
 pub fn span_ms(ms: u64) -> String {
     span_ns(ms.saturating_mul(1_000_000))
 }
 
-/// A moment of the run in seconds with three decimals, so that moments are aligned and comparable.
-pub fn trigger_ns(ns: u64) -> String {
+/// Formats a time of the run in seconds with three decimals, so that times are aligned and comparable.
+pub fn time_ns(ns: u64) -> String {
     format!("{}.{:03} s", ns / 1_000_000_000, ns / 1_000_000 % 1_000)
 }
 
@@ -59,9 +60,10 @@ fn scaled(ns: u64, unit_ns: u64, unit: &str) -> String {
         _ => 0,
     };
     let number = format!("{value:.decimals$}");
-    let number = match number.contains('.') {
-        true => number.trim_end_matches('0').trim_end_matches('.'),
-        false => &number,
+    let number = if number.contains('.') {
+        number.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        &number
     };
     format!("{number} {unit}")
 }
@@ -80,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_carry_three_digits_and_the_unit_that_fits() {
+    fn duration_has_three_digits_and_a_suitable_unit() {
         let cases = [
             (0, "0 s"),
             (850, "850 ns"),
@@ -105,13 +107,13 @@ mod tests {
     }
 
     #[test]
-    fn no_span_overflows() {
+    fn longest_duration_does_not_overflow() {
         assert!(span_ms(u64::MAX).ends_with(" min"));
     }
 
     #[test]
-    fn moments_line_up() {
-        assert_eq!(trigger_ns(1_204_999_999), "1.204 s");
-        assert_eq!(trigger_ns(0), "0.000 s");
+    fn times_have_three_decimals() {
+        assert_eq!(time_ns(1_204_999_999), "1.204 s");
+        assert_eq!(time_ns(0), "0.000 s");
     }
 }

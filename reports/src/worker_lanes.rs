@@ -1,7 +1,7 @@
-//! What each worker was doing over time: one lane per worker, for pictures.
+//! The activities of each worker over time: one lane per worker, for drawings.
 //!
-//! Requests, holds and lease deadlines come from the timeline that the checkers use, so a picture
-//! shows what the verdict is based on.
+//! Requests, holds and lease deadlines come from the timeline that the checkers use, so a drawing shows the
+//! basis of the verdict.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -9,16 +9,16 @@ use std::collections::BTreeMap;
 use picklock_verdicts::history::EventKind;
 use picklock_verdicts::timeline::{LeaseState, Operation, OperationKind, Timeline};
 
-/// The activities of one worker, in order of time.
+/// The activities of one worker, ordered by time.
 #[derive(Debug, Default)]
 pub(crate) struct Lane {
     pub(crate) segments: Vec<Segment>,
-    /// When it was frozen: from, to.
+    /// The periods in which it was frozen: start, end.
     pub(crate) frozen_ns: Vec<(u64, u64)>,
     pub(crate) marks: Vec<Mark>,
 }
 
-/// A period in which a worker did one thing. Never empty.
+/// A period with a single activity. Never empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Segment {
     pub(crate) from_ns: u64,
@@ -28,18 +28,18 @@ pub(crate) struct Segment {
     pub(crate) activity: Activity,
 }
 
-/// What a worker is busy with. The page's script has the same numbers; 5 and 6 are clusters.
+/// An activity of a worker. The page's script uses the same numbers; 5 and 6 are clusters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Activity {
-    /// Waits for the answer to its request.
+    /// Waits for the reply to its request.
     Waiting = 0,
     /// Holds the lock, and its lease is running.
     InLease = 1,
-    /// Holds, and its lease may have run out: the lock did not report enough to tell.
+    /// Holds the lock, and its lease may have expired: the lock did not report enough to decide.
     PerhapsPast = 2,
-    /// Holds, but its lease has run out.
+    /// Holds the lock although its lease has expired.
     PastLease = 3,
-    /// Is releasing the lock.
+    /// Releases the lock.
     Releasing = 4,
 }
 
@@ -49,10 +49,10 @@ impl Activity {
     }
 }
 
-/// An event of a worker at one moment.
+/// An instantaneous event of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark {
-    /// When the request was sent that it answers; else its own time.
+    /// When the request was sent that this event answers. For other events, equal to `at_ns`.
     pub(crate) since_ns: u64,
     pub(crate) at_ns: u64,
     pub(crate) kind: MarkKind,
@@ -62,12 +62,12 @@ pub(crate) struct Mark {
 pub(crate) enum MarkKind {
     Sold,
     FencedOff,
-    /// A release claimed success.
+    /// A release that claimed success.
     Released,
     Died,
 }
 
-/// The lanes of all workers that did anything or were frozen, by number.
+/// Returns the lanes of all workers that were active or frozen, by number.
 pub(crate) fn lanes(timeline: &Timeline<'_>) -> BTreeMap<usize, Lane> {
     let mut lanes: BTreeMap<usize, Lane> = BTreeMap::new();
     for (worker, frozen_ns) in timeline.frozen() {
@@ -113,7 +113,7 @@ fn mark(what: &EventKind) -> Option<MarkKind> {
     }
 }
 
-/// Waits and releases, each with its worker.
+/// Returns waits and releases, each with its worker.
 fn requests(timeline: &Timeline<'_>) -> impl Iterator<Item = (usize, Segment)> {
     let operations = timeline.operations().iter();
     let lasting = operations.filter(|operation| operation.requested_at_ns < operation.ended_at_ns);
@@ -132,7 +132,7 @@ fn requests(timeline: &Timeline<'_>) -> impl Iterator<Item = (usize, Segment)> {
     })
 }
 
-/// Holds by the state of the lease, each with its worker.
+/// Returns holds by the state of the lease, each with its worker.
 fn holding(timeline: &Timeline<'_>) -> impl Iterator<Item = (usize, Segment)> {
     timeline.holds().iter().flat_map(|hold| {
         hold.lease_phases().map(|phase| {
@@ -152,28 +152,28 @@ fn holding(timeline: &Timeline<'_>) -> impl Iterator<Item = (usize, Segment)> {
     })
 }
 
-/// Periods in which two or more workers hold `key` together, in order of time.
+/// Returns the periods in which two or more workers hold `key`, ordered by time.
 pub(crate) fn overlaps(timeline: &Timeline<'_>, key: u32) -> Vec<(u64, u64)> {
     overlaps_by_key(timeline).remove(&key).unwrap_or_default()
 }
 
-/// Periods in which two or more holds of a key overlap, in order of time, for each key that was
-/// held. A hold without length strictly inside another one overlaps it, as for the checker
-/// ([`overlap`](picklock_verdicts::timeline::overlap)); its period has no length either.
+/// Returns the periods in which two or more holds of a key overlap, ordered by time, for each key that was
+/// held. A hold of zero length that is strictly inside another one overlaps it, as in the checker
+/// ([`overlap`](picklock_verdicts::timeline::overlap)), and yields a period of zero length.
 pub(crate) fn overlaps_by_key(timeline: &Timeline<'_>) -> BTreeMap<u32, Vec<(u64, u64)>> {
     let mut spans: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
     for hold in timeline.holds() {
         spans.entry(hold.key).or_default().push(hold.span());
     }
-    let together = |(key, spans): (u32, Vec<(u64, u64)>)| (key, together(&spans));
-    spans.into_iter().map(together).collect()
+    let overlapping = |(key, spans): (u32, Vec<(u64, u64)>)| (key, overlapping_periods(&spans));
+    spans.into_iter().map(overlapping).collect()
 }
 
-fn together(spans: &[(u64, u64)]) -> Vec<(u64, u64)> {
+fn overlapping_periods(spans: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let mut steps = Vec::new();
     for (begin_ns, end_ns) in spans {
-        // At the same moment, ends come before beginnings: adjacent holds do not overlap. Those
-        // without length come in between.
+        // At the same time, ends are sorted before starts, because adjacent holds do not overlap. Holds of
+        // zero length come in between.
         match begin_ns.cmp(end_ns) {
             Ordering::Less => steps.extend([(*begin_ns, Move::In), (*end_ns, Move::Out)]),
             Ordering::Equal => steps.push((*begin_ns, Move::InAndOut)),
@@ -206,7 +206,7 @@ fn together(spans: &[(u64, u64)]) -> Vec<(u64, u64)> {
     overlaps
 }
 
-/// What a hold does to the number of holders.
+/// The effect of a hold on the number of holders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Move {
     Out,

@@ -7,7 +7,7 @@ use picklock_harness::named_server::{NamedServer, UnknownServer};
 use picklock_harness::record::{ServersTable, SkippedCell};
 use picklock_harness::spec::{Overrides, ServerChoice};
 use picklock_reports::configuration::{CellsTable, ConfiguredRules, Source, Tables};
-use picklock_reports::gate::{CellKey, FEWEST_PAIRS, Rules};
+use picklock_reports::gate::{CellKey, MIN_PAIRS, Rules};
 use picklock_scenarios::{BackendName, ScenarioError};
 use toml::Spanned;
 
@@ -190,9 +190,9 @@ fn requests(
 fn pairs(source: &Source, given: Option<&Spanned<usize>>) -> Result<usize, ScenarioError> {
     let pairs = given.map_or(PAIRS, |pairs| *pairs.get_ref());
     match given {
-        Some(given) if !(FEWEST_PAIRS..=MAX_PAIRS).contains(&pairs) => {
+        Some(given) if !(MIN_PAIRS..=MAX_PAIRS).contains(&pairs) => {
             let problem = format!(
-                "pairs = {pairs}: expected {FEWEST_PAIRS} to {MAX_PAIRS}; with fewer, no difference can be told from noise with 95 % confidence"
+                "pairs = {pairs}: expected {MIN_PAIRS} to {MAX_PAIRS}; with fewer, no difference can be told from noise with 95 % confidence"
             );
             Err(source.wrong(given.span().start, problem))
         }

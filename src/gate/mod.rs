@@ -19,9 +19,7 @@ use std::io::Write;
 use std::path::Path;
 
 use picklock_harness::record::{MatrixRecord, SkippedCell};
-use picklock_reports::gate::{
-    Decision, GateOutcome, annotations, decide, gate_json, markdown, terminal,
-};
+use picklock_reports::gate::{Decision, annotations, decide, gate_json, markdown, terminal};
 
 use crate::exit::{self, Failure};
 use crate::interrupt::Interrupt;
@@ -72,12 +70,7 @@ pub async fn run(args: GateArgs) -> Result<u8, Failure> {
         };
         print::err(&results::write(kept, ran.matrix, &decision)?);
     }
-    Ok(match decision.outcome() {
-        GateOutcome::AsExpected => exit::HELD,
-        GateOutcome::Differs => exit::VIOLATED,
-        GateOutcome::NotRun => exit::ENVIRONMENT,
-        GateOutcome::Inconclusive => exit::INCONCLUSIVE,
-    })
+    Ok(exit::from_severity(decision.severity()))
 }
 
 fn tell(args: &GateArgs, decision: &Decision) -> Result<(), Failure> {

@@ -121,14 +121,13 @@ fn tell(args: &MatrixArgs, record: &MatrixRecord, finished: &MatrixResult, took:
     } else {
         print::out(&terminal::matrix(record, print::width()));
         let conclusion = Conclusion::from_matrix(record);
-        if conclusion != Conclusion::AsExpected {
-            let hint = match conclusion {
-                Conclusion::Violated { open: 1.., .. } => {
-                    "; --reference LOCK holds them to a built-in lock"
-                }
-                _ => "",
+        if conclusion != Conclusion::default() {
+            let hint = if conclusion.no_expectation > 0 {
+                "; --reference LOCK compares them with a built-in lock"
+            } else {
+                ""
             };
-            let (code, why) = (code_of(conclusion), conclusion.why());
+            let (code, why) = (code_of(conclusion), conclusion.describe());
             print::out(&format!("exit {code}: {why}{hint}\n"));
         }
     }
@@ -152,13 +151,11 @@ fn tell(args: &MatrixArgs, record: &MatrixRecord, finished: &MatrixResult, took:
     }
 }
 
-/// The exit code for what follows from the cells.
+/// Returns the exit code for a conclusion.
 pub fn code_of(conclusion: Conclusion) -> u8 {
-    match conclusion {
-        Conclusion::Interrupted => exit::INTERRUPTED,
-        Conclusion::Violated { .. } => exit::VIOLATED,
-        Conclusion::NotRun(_) => exit::ENVIRONMENT,
-        Conclusion::Inconclusive(_) => exit::INCONCLUSIVE,
-        Conclusion::AsExpected | Conclusion::NothingApplies => exit::HELD,
+    if conclusion.is_interrupted {
+        exit::INTERRUPTED
+    } else {
+        exit::from_severity(conclusion.severity())
     }
 }

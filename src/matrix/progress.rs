@@ -3,7 +3,7 @@
 use indicatif::ProgressBar;
 use picklock_harness::record::Cell;
 use picklock_reports::escape::visible;
-use picklock_reports::matrix::outcome_in_words;
+use picklock_reports::matrix::describe_outcome;
 
 use super::cell_builder::JudgedRun;
 use crate::status_line::StatusLine;
@@ -69,7 +69,7 @@ impl MatrixProgress {
             cell.lock.name,
             cell.scenario,
             cell.backend,
-            outcome_in_words(cell)
+            describe_outcome(cell)
         );
         match &self.shown {
             StatusLine::Bar(_) if cell.is_as_expected() => {}

@@ -2,7 +2,7 @@
 
 use picklock_harness::record::{MatrixRecord, SearchRecord};
 use picklock_reports::documents::{self, Document};
-use picklock_reports::matrix::Conclusion;
+use picklock_reports::matrix::{Conclusion, Severity};
 use picklock_reports::matrix_parts::merge_matrices;
 use picklock_reports::search::merge;
 use picklock_reports::terminal;
@@ -10,7 +10,6 @@ use picklock_reports::terminal;
 use super::cli::MergeArgs;
 use super::report;
 use crate::exit::{self, Failure};
-use crate::matrix;
 use crate::print;
 use crate::untrusted_file::{self, Links, MAX_DOCUMENT_LENGTH};
 
@@ -56,9 +55,9 @@ fn tell(joined: &MatrixRecord, json: bool) -> u8 {
         false => terminal::matrix(joined, print::width()),
     });
     // As of a search: an interrupted part hides no unexpected result, and without one the whole is not judged.
-    match Conclusion::of_cells(&joined.cells) {
-        Conclusion::Violated { .. } => exit::VIOLATED,
+    match Conclusion::from_cells(&joined.cells).severity() {
+        Severity::Failed => exit::VIOLATED,
         _ if joined.interrupted => exit::INCONCLUSIVE,
-        whole => matrix::code_of(whole),
+        severity => exit::from_severity(severity),
     }
 }

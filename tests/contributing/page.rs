@@ -42,8 +42,13 @@ pub const ADDITIONS: [Addition; 6] = [
     },
     Addition {
         file: "reports/src/csv.rs",
+        table: "reports/src/lib.rs",
+        after: "mod costs;",
+    },
+    Addition {
+        file: "reports/src/csv.rs",
         table: "reports/src/formats.rs",
-        after: "trace,",
+        after: "crate::trace::FORMAT,",
     },
 ];
 

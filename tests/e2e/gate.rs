@@ -253,7 +253,7 @@ fn github_gets_annotations_and_a_summary() {
     };
     let plain = call("");
     let annotation =
-        "::error title=picklock gate%3A no-lock × calm × sim%3A verdict differs::lease violated";
+        "::error title=picklock gate%3A no-lock × calm × sim%3A unexpected verdict::lease violated";
     assert!(plain.stdout.contains(annotation), "{}", plain.all());
     let summary = plain.text_file("summary.md");
     assert!(summary.starts_with("# before\n### Picklock\n"), "{summary}");

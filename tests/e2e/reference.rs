@@ -36,7 +36,7 @@ fn a_twin_passes_and_a_worse_lock_fails_and_says_where() {
     assert!(open.stdout.contains(said), "{}", open.all());
     let last = open.stdout.lines().last().unwrap();
     assert!(
-        last.starts_with("exit 1: ") && last.contains("(open)"),
+        last.starts_with("exit 1: ") && last.contains("without an expectation"),
         "{}",
         open.all()
     );
@@ -51,7 +51,7 @@ fn what_the_standard_keeps_is_compared_whether_or_not_the_scenario_names_it() {
         .exits(1);
     let said = "claims violated: false-release, expected held";
     assert!(outcome.stdout.contains(said), "{}", outcome.all());
-    let count = "1 cell: 1 surprising";
+    let count = "1 cell: 1 unexpected";
     assert!(outcome.stdout.contains(count), "{}", outcome.all());
 }
 

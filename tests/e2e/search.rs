@@ -42,7 +42,11 @@ fn merge(parts: &[&Outcome]) -> Outcome {
 fn sweep_without_a_find_says_what_it_covers_and_keeps_nothing() {
     let line = "sweep --impl set-nx-px --faults clients --property lease,ownership";
     let swept = picklock(line).run().exits(0);
-    assert!(swept.stdout.contains("nothing found"), "{}", swept.all());
+    assert!(
+        swept.stdout.contains("no counterexample"),
+        "{}",
+        swept.all()
+    );
     assert!(
         swept.stdout.contains("No placement of up to 1 fault"),
         "{}",

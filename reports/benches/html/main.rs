@@ -1,10 +1,10 @@
-//! What a page costs whose history has a million events: time, memory and size.
+//! Measures time, memory and size of a page whose history has a million events.
 //!
-//! Goals: under 10 s, under 1 GB, under 10 MB. Memory is the most that the process ever had
-//! resident (`VmHWM` of `/proc/self/status`), the history itself included. The last line is
-//! `html_page_seconds N`.
+//! Goals: under 10 s, under 1 GB, under 10 MB. Memory is the peak resident size of the process (`VmHWM` of
+//! `/proc/self/status`), which includes the history. The last line is `html_page_seconds N`.
 //!
-//! `cargo bench` measures. `cargo test --bench NAME` runs it once with little to do, so that it does not rot.
+//! `cargo bench` measures. `cargo test --bench NAME` runs it once with a small history, so that it keeps
+//! working.
 
 #![expect(clippy::print_stdout, reason = "a benchmark's output is its purpose")]
 
@@ -21,7 +21,7 @@ use picklock_reports::report_input::Evidence;
 use picklock_verdicts::check::judge;
 
 fn main() {
-    // A page that draws nothing is fast.
+    // A page that draws nothing would be fast, so check that this one draws.
     let small = page(&runs::matrix(&["set-nx-px"], &["gc-pause"], 1)).expect("a page");
     assert!(small.contains("track-0"));
     println!(
@@ -29,16 +29,18 @@ fn main() {
         "events", "s", "page KiB", "peak KiB"
     );
     let mut seconds = 0.0;
-    let sizes: &[u64] = match std::env::args().any(|word| word == "--bench") {
-        true => &[1_667, 16_667, 166_667],
-        false => &[1_667],
+    let is_benchmark = std::env::args().any(|word| word == "--bench");
+    let sizes: &[u64] = if is_benchmark {
+        &[1_667, 16_667, 166_667]
+    } else {
+        &[1_667]
     };
     for &purchases in sizes {
         let history = histories::long(purchases);
         let events = history.events.len();
         let record = runs::record(&history, judge(&history), "A long one.");
         let mut material = runs::nothing(1);
-        material.matrix.cells = vec![runs::of_record(&record, "long", BTreeMap::new())];
+        material.matrix.cells = vec![runs::from_record(&record, "long", BTreeMap::new())];
         material.evidence = vec![Evidence {
             run_dir: "long".into(),
             record,

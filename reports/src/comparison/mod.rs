@@ -1,8 +1,8 @@
 //! Compares two sets of runs: first changed verdicts, then latency ratios.
 //!
-//! Cells are paired by lock with its options, scenario and backend. Verdict changes come first, the worst ones at
-//! the top. A latency ratio counts as a change only if the confidence intervals of the two
-//! quantiles do not overlap ([`crate::statistics`]); everything else is reported as noise.
+//! Cells are paired by lock with its options, scenario and backend. Verdict changes come first, worst first.
+//! A latency ratio counts as a change only if the confidence intervals of the two quantiles do not overlap
+//! ([`crate::statistics`]); all other ratios are reported as noise.
 
 mod outcome;
 mod words;
@@ -35,7 +35,7 @@ pub const FORMAT: &str = "picklock-comparison/1";
 /// The quantiles that are compared: the median and the tail.
 const QUANTILES: [f64; 2] = [0.5, 0.99];
 
-/// How two sets of runs differ.
+/// The differences between two sets of runs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Comparison {
     /// Always [`FORMAT`].
@@ -50,16 +50,15 @@ pub struct Comparison {
     pub only_before: Vec<Place>,
     /// Cells that are only in the set after.
     pub only_after: Vec<Place>,
-    /// Cells in both sets whose scenario has changed its content: the scenario may be the reason
-    /// for any difference.
+    /// Cells in both sets whose scenario has changed. The scenario may explain any difference.
     pub other_scenario: Vec<Place>,
-    /// Cells in both sets that ran on other servers, or on another version: the server may be the
-    /// reason for any difference.
+    /// Cells in both sets that ran on other servers or other server versions. The server may explain any
+    /// difference.
     pub other_server: Vec<OtherServer>,
 }
 
 impl Comparison {
-    /// The changes of this direction.
+    /// Returns the changes in this direction.
     pub(crate) fn changed(&self, direction: Direction) -> impl Iterator<Item = &Change> {
         let changes = self.verdicts.iter();
         changes.filter(move |change| change.direction == direction)
@@ -94,9 +93,9 @@ pub struct Place {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
-    /// Violated where it held, undecided where it was decided, not run where it was.
+    /// Violated where it held, inconclusive where it was decided, or not run where it was run.
     Worse,
-    /// An expected violation no longer shows: the fault lost its effect, or the lock was fixed.
+    /// An expected violation no longer occurs: the fault lost its effect, or the lock was fixed.
     UnexpectedPass,
     /// Violated with another cause.
     Other,
@@ -110,7 +109,7 @@ pub struct Change {
     /// The cell.
     #[serde(flatten)]
     pub place: Place,
-    /// The property; `None` for a whole cell that was not run in one of the sets.
+    /// The property, or `None` if the whole cell was not run in one of the sets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub property: Option<Property>,
     /// The result before.
@@ -127,7 +126,7 @@ pub struct Change {
     pub(crate) after_index: usize,
 }
 
-/// A latency after, divided by that before.
+/// A latency after the change, divided by the latency before it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ratio {
     /// The cell.
@@ -141,26 +140,26 @@ pub struct Ratio {
     pub before: Estimate,
     /// After.
     pub after: Estimate,
-    /// After divided by before; `None` if it was 0 before.
+    /// After divided by before, or `None` if the value before was 0.
     pub ratio: Option<f64>,
     /// The smallest ratio that both intervals allow.
     pub ratio_low: f64,
-    /// The largest ratio that both intervals allow; `None` if there are too few values.
+    /// The largest ratio that both intervals allow, or `None` if there are too few values.
     pub ratio_high: Option<f64>,
-    /// True if the intervals overlap, so that no change is shown.
+    /// Whether the intervals overlap, so that there is no evidence of a change.
     pub within_noise: bool,
 }
 
 /// Compares the cells that are in both sets.
 ///
 /// # Errors
-/// A histogram does not decode.
+/// Returns an error if a histogram cannot be decoded.
 pub fn compare(before: &MatrixRecord, after: &MatrixRecord) -> Result<Comparison, FormatError> {
     let mut comparison = Comparison {
         format: FORMAT,
         ..Comparison::default()
     };
-    // Reversed, so that the first cell of a place wins if a place occurs twice.
+    // Iterate in reverse, so that the first cell of a place is popped first if a place occurs twice.
     let mut left: HashMap<Place, Vec<usize>> = HashMap::new();
     for (index, cell) in after.cells.iter().enumerate().rev() {
         left.entry(place(cell)).or_default().push(index);
@@ -195,7 +194,7 @@ pub fn compare(before: &MatrixRecord, after: &MatrixRecord) -> Result<Comparison
     Ok(comparison)
 }
 
-/// `None` where the servers are the same, or one of the cells does not name them.
+/// Returns `None` if the servers are the same, or if one of the cells does not name them.
 fn other_server(before: &Cell, after: &Cell) -> Option<OtherServer> {
     let (one, other) = (before.redis.as_ref()?, after.redis.as_ref()?);
     (one != other).then(|| OtherServer {

@@ -1,4 +1,4 @@
-//! A comparison as text for people and programs.
+//! Formats a comparison as text, Markdown and JSON.
 
 use std::fmt::{self, Write};
 
@@ -14,7 +14,7 @@ pub(crate) const METHOD: &str = "Bounds are distribution-free 99 % intervals of 
                       order statistics; \"within noise\" means that they overlap. They cover the noise \
                       of the count, not of the machine.";
 
-/// For a terminal: ends with a newline.
+/// Formats the comparison for a terminal. The text ends with a newline.
 pub fn text(comparison: &Comparison) -> String {
     let mut out = format!("Before and after: {} cells in both\n", comparison.cells);
     writeln!(out, "\nVerdicts: {}", tally(comparison)).ok();
@@ -30,7 +30,7 @@ pub fn text(comparison: &Comparison) -> String {
     writeln!(out, "\nLatency: {some} of {all} ratios beyond noise").ok();
     for ratio in beyond {
         let (cell, operation) = (named(&ratio.place), visible(&ratio.operation));
-        let (quantile, words) = (percentile(ratio.quantile), ratio_in_words(ratio));
+        let (quantile, words) = (percentile(ratio.quantile), describe_ratio(ratio));
         writeln!(out, "  {cell}  {operation} {quantile}: {words}").ok();
     }
     for (kind, cell) in notes(comparison) {
@@ -46,8 +46,8 @@ impl fmt::Display for Place {
     }
 }
 
-/// What has changed: a property, or the whole cell.
-fn what(change: &Change) -> &'static str {
+/// Returns the name of the changed property, or "cell" if the whole cell changed.
+fn changed_item(change: &Change) -> &'static str {
     change.property.map_or("cell", Property::as_str)
 }
 
@@ -57,9 +57,9 @@ fn named(place: &Place) -> String {
 
 fn sign(direction: Direction) -> &'static str {
     match direction {
-        Direction::Worse => "✘ worse ",
-        Direction::UnexpectedPass => "‼ dead  ",
-        Direction::Other => "≠ other ",
+        Direction::Worse => "✘ worse",
+        Direction::UnexpectedPass => "‼ unexpected pass",
+        Direction::Other => "≠ other",
         Direction::Better => "✔ better",
     }
 }
@@ -68,35 +68,35 @@ fn tally(comparison: &Comparison) -> String {
     if comparison.verdicts.is_empty() {
         return "nothing changed".to_owned();
     }
-    let of = |wanted| comparison.changed(wanted).count();
-    let [worse, other] = [Direction::Worse, Direction::Other].map(of);
-    let [dead, better] = [Direction::UnexpectedPass, Direction::Better].map(of);
-    let dead = match dead {
+    let count_of = |wanted| comparison.changed(wanted).count();
+    let [worse, other] = [Direction::Worse, Direction::Other].map(count_of);
+    let [passes, better] = [Direction::UnexpectedPass, Direction::Better].map(count_of);
+    let passes = match passes {
         0 => String::new(),
         1 => "1 unexpected pass, ".to_owned(),
-        alarms => format!("{alarms} unexpected passes, "),
+        number => format!("{number} unexpected passes, "),
     };
-    format!("{worse} worse, {dead}{other} with another cause, {better} better")
+    format!("{worse} worse, {passes}{other} with another cause, {better} better")
 }
 
-/// `p99`.
+/// Formats a quantile, such as `p99`.
 pub(crate) fn percentile(quantile: f64) -> String {
     format!("p{}", (quantile * 1_000.0).round() / 10.0)
 }
 
-/// `× 1.52 (1.3 to 1.8), 2 ms → 3.04 ms`.
-pub(crate) fn ratio_in_words(ratio: &Ratio) -> String {
+/// Formats a ratio, such as `× 1.52 (1.3 to 1.8), 2 ms → 3.04 ms`.
+pub(crate) fn describe_ratio(ratio: &Ratio) -> String {
     let (times, bounds) = times_and_bounds(ratio);
     let [before, after] = spans(ratio);
     format!("{times} ({bounds}), {before} → {after}")
 }
 
-/// The latencies before and after.
+/// Returns the latencies before and after.
 fn spans(ratio: &Ratio) -> [String; 2] {
     [ratio.before.value_us, ratio.after.value_us].map(span_us)
 }
 
-/// `× 1.52`, and `1.30 to 1.80`.
+/// Formats a ratio and its bounds, such as `× 1.52` and `1.30 to 1.80`.
 fn times_and_bounds(ratio: &Ratio) -> (String, String) {
     let times = ratio.ratio.map(|times| format!("× {times:.2}"));
     let high = ratio.ratio_high.map(|high| format!("{high:.2}"));
@@ -105,7 +105,7 @@ fn times_and_bounds(ratio: &Ratio) -> (String, String) {
     (times, format!("{low:.2} to {high}"))
 }
 
-/// Cells of which a reader must know something else than a change: what, and the cell.
+/// Returns cells that are noted without a change: the kind of the note and the cell.
 fn notes(comparison: &Comparison) -> impl Iterator<Item = (&'static str, String)> {
     let lists = [
         ("Only before", &comparison.only_before),
@@ -120,13 +120,13 @@ fn notes(comparison: &Comparison) -> impl Iterator<Item = (&'static str, String)
 }
 
 impl OtherServer {
-    /// `redlock × calm × process: redis 7.0.15 → redis 8.0.2`.
+    /// Formats the cell and its servers, such as `redlock × calm × process: redis 7.0.15 → redis 8.0.2`.
     pub(crate) fn describe(&self) -> String {
         format!("{}: {} → {}", named(&self.place), self.before, self.after)
     }
 }
 
-/// For a pull-request comment, worst first.
+/// Formats the comparison for a pull-request comment, worst changes first.
 pub fn markdown(comparison: &Comparison) -> String {
     let mut page = Page::new(COMMENT_BYTES);
     let head = format!(
@@ -163,9 +163,10 @@ fn change_row(change: &Change) -> String {
 
 fn ratio_row(ratio: &Ratio) -> String {
     let (times, bounds) = times_and_bounds(ratio);
-    let verdict = match ratio.within_noise {
-        true => format!("{times}, within noise"),
-        false => format!("**{times}** ({bounds})"),
+    let verdict = if ratio.within_noise {
+        format!("{times}, within noise")
+    } else {
+        format!("**{times}** ({bounds})")
     };
     let (cell, operation) = (cells(&ratio.place), code(&ratio.operation));
     let quantile = percentile(ratio.quantile);
@@ -173,7 +174,7 @@ fn ratio_row(ratio: &Ratio) -> String {
     format!("| {cell} | {operation} {quantile} | {verdict} | {before} | {after} |\n")
 }
 
-/// For programs: `picklock-comparison/1`, indented, ends with a newline.
+/// Formats the comparison as a `picklock-comparison/1` document, indented, with a newline at the end.
 pub fn json(comparison: &Comparison) -> String {
     let json = serde_json::to_string_pretty(comparison)
         .expect("a comparison holds only text and numbers, and no key that is not text");

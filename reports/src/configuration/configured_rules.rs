@@ -1,4 +1,4 @@
-//! What the tables expect and limit, checked against the cells that are configured.
+//! Checks the expectations and limits of the tables against the configured cells.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ pub struct ConfiguredRules<'a> {
     pub tables: &'a Tables,
     /// The lock that latencies in server backends are compared with.
     pub control: Option<&'a str>,
-    /// Configured cells that are not applicable: a table may be for them alone.
+    /// Configured cells that are not applicable. A table may apply only to them.
     pub omitted: &'a [SkippedCell],
 }
 
@@ -28,10 +28,12 @@ pub struct ConfiguredRules<'a> {
 const SELECTORS: [&str; 3] = ["lock", "scenario", "backend"];
 
 impl ConfiguredRules<'_> {
-    /// Expectations and limits, checked against the cells, each with the offset of the table that it is from.
+    /// Returns the expectations and limits for the planned cells. Each cell comes with the offset of its
+    /// table.
     ///
     /// # Errors
-    /// A duplicate cell; an invalid expectation or limit, or one that applies to no cell.
+    /// Returns an error for a duplicate cell, and for an expectation or a limit that is invalid or applies to
+    /// no cell.
     pub fn check(&self, planned: Vec<(usize, CellKey)>) -> Result<Rules, ScenarioError> {
         let mut seen = BTreeSet::new();
         for (at, key) in &planned {
@@ -58,7 +60,7 @@ impl ConfiguredRules<'_> {
             let scope = LimitScope {
                 source: self.source,
                 has_control: self.control.is_some(),
-                is_real: cells.iter().any(|(key, _)| !key.is_simulated()),
+                has_server_backend: cells.iter().any(|(key, _)| !key.is_simulated()),
             };
             let limits = scope.limits(at, table)?;
             for (_, rules) in cells {
@@ -68,8 +70,8 @@ impl ConfiguredRules<'_> {
         Ok(rules)
     }
 
-    /// The cells that a table applies to. A table that applies to none is a typing error or a
-    /// leftover, and would give a false sense of safety.
+    /// Returns the cells that a table applies to. A table that applies to none is an error: it is a typing
+    /// error or a leftover, and would give a false sense of safety.
     fn selected<'a>(
         &self,
         at: usize,
@@ -160,8 +162,8 @@ mod tests {
 
     use super::*;
 
-    /// The rules for one lock in one scenario, simulated and on servers.
-    fn checked(text: &str) -> Result<Rules, ScenarioError> {
+    /// Checks a configuration against one lock in one scenario, simulated and on servers.
+    fn check(text: &str) -> Result<Rules, ScenarioError> {
         let source = Source {
             file: "picklock.toml".to_owned(),
             text: text.to_owned(),
@@ -200,7 +202,7 @@ mod tests {
     fn later_expect_table_overrides_earlier_one() {
         let text = "[[expect]]\nlock = \"redlock\"\nlease = \"any\"\n\
                     [[expect]]\nbackend = \"process\"\nlease = \"violated\"\n";
-        let cells = checked(text).unwrap().cells;
+        let cells = check(text).unwrap().cells;
         let lease = cells
             .iter()
             .map(|(_, rules)| rules.expects[&Property::Lease].to_string());

@@ -1,6 +1,6 @@
-//! `picklock.toml`: its tables, and errors that point into it.
+//! Parses `picklock.toml`: its tables, and errors that point into it.
 //!
-//! Which locks, scenarios and programs the names in it mean is for the front door to say.
+//! The binary resolves the names of locks, scenarios and programs in it.
 
 pub mod configured_limits;
 pub mod configured_rules;

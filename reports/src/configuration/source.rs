@@ -1,9 +1,8 @@
-//! Errors that point into a user's file.
+//! Creates errors that point into a user's file.
 
 use picklock_scenarios::{ScenarioError, did_you_mean};
 
-/// The text of a file, for errors that point into it. Those of scenario files and of configurations
-/// look alike.
+/// The text of a file. Errors in scenario files and in configurations have the same form.
 #[derive(Debug, Clone)]
 pub struct Source {
     /// Its path as typed.
@@ -13,12 +12,12 @@ pub struct Source {
 }
 
 impl Source {
-    /// An error at this offset.
+    /// Creates an error at this offset.
     pub fn wrong(&self, at: usize, problem: impl Into<String>) -> ScenarioError {
         ScenarioError::at(&self.file, &self.text, Some(at), problem.into(), None)
     }
 
-    /// An error at this offset, with what to do.
+    /// Creates an error at this offset with a help text.
     pub fn hinted(
         &self,
         at: usize,
@@ -31,7 +30,7 @@ impl Source {
         }
     }
 
-    /// An error for an unknown word, with a hint at the nearest known one.
+    /// Creates an error for an unknown word, with a hint that names the closest known one.
     pub fn unknown<'a>(
         &self,
         at: usize,
@@ -45,13 +44,13 @@ impl Source {
         }
     }
 
-    /// An error of the TOML parser. `otherwise`: its offset where the parser does not say.
-    pub fn unreadable(&self, error: &toml::de::Error, otherwise: usize) -> ScenarioError {
-        // The parser's names for types, in plain words.
+    /// Converts an error of the TOML parser. `default_offset` applies if the parser reports no position.
+    pub fn unreadable(&self, error: &toml::de::Error, default_offset: usize) -> ScenarioError {
+        // Replace the parser's names for types by plain words.
         let message = error.message().trim().replace('\n', "; ");
         let message = message.replace("expected u64", "expected a whole number");
         let message = message.replace("expected usize", "expected a whole number");
-        let at = error.span().map_or(otherwise, |span| span.start);
+        let at = error.span().map_or(default_offset, |span| span.start);
         ScenarioError {
             hint: ScenarioError::hint_at(&message),
             ..self.wrong(at, message)

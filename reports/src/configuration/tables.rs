@@ -1,4 +1,4 @@
-//! The tables of `picklock.toml` as they stand in the file. What they mean is checked elsewhere.
+//! The tables of `picklock.toml` as they are written in the file. Other modules check their contents.
 
 #![expect(
     missing_docs,
@@ -25,7 +25,7 @@ pub struct Tables {
     pub server: Option<Spanned<String>>,
     pub image: Option<String>,
     pub redis_server: Option<PathBuf>,
-    /// Servers of the user's own.
+    /// The user's own servers.
     pub servers: Option<Spanned<ServersTable>>,
     /// The user's locks, by name.
     #[serde(default, rename = "impl")]
@@ -42,7 +42,7 @@ impl Tables {
     /// Reads the text of a configuration.
     ///
     /// # Errors
-    /// The first mistake, with its line and the nearest valid word.
+    /// Returns an error for the first mistake, with its line and the closest valid word.
     pub fn read(source: &Source) -> Result<Tables, ScenarioError> {
         toml::from_str(&source.text).map_err(|error| source.unreadable(&error, 0))
     }
@@ -73,9 +73,9 @@ pub struct ImplTable {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CellsTable {
-    /// Not `auto`: the gate must run the same cells every time.
+    /// Excludes `auto`, because the gate must run the same cells every time.
     pub backends: Vec<BackendName>,
-    /// Each a name or a [`LockTable`].
+    /// Each value is a name or a [`LockTable`].
     pub locks: Option<Vec<Spanned<Value>>>,
     pub scenarios: Option<Vec<Spanned<String>>>,
     pub profile: Option<Spanned<String>>,

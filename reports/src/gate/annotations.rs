@@ -1,20 +1,24 @@
-//! The decision as annotations of GitHub Actions: `::error title=...::...`.
+//! Formats the decision as annotations of GitHub Actions: `::error title=...::...`.
 
 use super::decide::Decision;
 use super::finding::Finding;
 use crate::escape::visible_lines;
 
-/// GitHub shows ten errors of a step and drops the others silently.
-const MOST: usize = 10;
+/// Maximum number of errors per step: GitHub silently drops further ones.
+const MAX_ERRORS: usize = 10;
 
-/// A line for each finding, the worst first.
+/// Returns a line for each finding, worst first.
 pub fn annotations(decision: &Decision) -> String {
     let all = decision.findings.len();
     // The last line counts the findings that are dropped.
-    let told = if all > MOST { MOST - 1 } else { all };
-    let mut text: String = decision.findings[..told].iter().map(line).collect();
-    if told < all {
-        let more = format!("{} more findings; the log has them", all - told);
+    let shown = if all > MAX_ERRORS {
+        MAX_ERRORS - 1
+    } else {
+        all
+    };
+    let mut text: String = decision.findings[..shown].iter().map(line).collect();
+    if shown < all {
+        let more = format!("{} more findings; the log has them", all - shown);
         text.push_str(&format!("::error title=picklock gate::{more}\n"));
     }
     text
@@ -29,14 +33,14 @@ fn line(finding: &Finding) -> String {
     format!("::error title={}::{message}\n", property(&title))
 }
 
-/// A message, with the escapes that the runner decodes.
+/// Escapes a message for the runner.
 fn data(text: &str) -> String {
     text.replace('%', "%25")
         .replace('\r', "%0D")
         .replace('\n', "%0A")
 }
 
-/// A property of the command, where colons and commas are escaped too.
+/// Escapes a property of the command. Colons and commas are escaped too.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }
@@ -46,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_runner_obeys_is_escaped() {
+    fn runner_syntax_is_escaped() {
         assert_eq!(data("50 %\r\n::error::x"), "50 %25%0D%0A::error::x");
         assert_eq!(property("a: b, c%"), "a%3A b%2C c%25");
     }

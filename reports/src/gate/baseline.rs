@@ -1,4 +1,4 @@
-//! The baseline: accepted results to compare with. Committed beside the configuration.
+//! The baseline: accepted results to compare with. It is committed next to the configuration.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ pub const BASELINE_FORMAT: &str = "picklock-baseline/1";
 pub struct Baseline {
     /// Always [`BASELINE_FORMAT`].
     pub format: String,
-    /// By lock, options, scenario and backend.
+    /// Sorted by backend and scenario, then by key.
     pub cells: Vec<BaselineCell>,
 }
 
@@ -34,7 +34,7 @@ pub struct BaselineCell {
     /// The servers at that time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redis: Option<Redis>,
-    /// Repeatable metrics, and the number of runs they are from.
+    /// Metrics that repeat exactly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exact: Option<Exact>,
     /// Metrics measured in a server backend.
@@ -52,7 +52,7 @@ pub struct Exact {
     pub metrics: BTreeMap<String, f64>,
 }
 
-/// Times in a server backend, as multiples of the control's at the same time.
+/// Times in a server backend, as multiples of the times of the control in the same run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Relative {
@@ -62,17 +62,17 @@ pub struct Relative {
     pub ratios: BTreeMap<String, f64>,
 }
 
-/// Why a text is not a baseline.
+/// An error for a text that is not a baseline.
 #[derive(Debug, thiserror::Error)]
 pub enum BaselineError {
     /// Not JSON, or invalid content.
-    #[error("it is not a valid {BASELINE_FORMAT} document: {0}")]
+    #[error("not a valid {BASELINE_FORMAT} document: {0}")]
     Invalid(#[from] serde_json::Error),
     /// Another format or version.
-    #[error("its format is {0:?}; this picklock reads \"{BASELINE_FORMAT}\"")]
+    #[error("the format is {0:?}, but this version of picklock reads \"{BASELINE_FORMAT}\"")]
     OtherFormat(String),
-    /// A cell is in it twice.
-    #[error("{0} is in it twice")]
+    /// The baseline contains a cell twice.
+    #[error("{0} occurs twice")]
     Twice(CellKey),
 }
 
@@ -80,7 +80,7 @@ impl Baseline {
     /// Reads a baseline.
     ///
     /// # Errors
-    /// It is not a baseline, or has another version.
+    /// Returns an error if the text is not a baseline or has another version.
     pub fn parse(text: &str) -> Result<Baseline, BaselineError> {
         let document: serde_json::Value = serde_json::from_str(text)?;
         let format = document.get("format").and_then(|format| format.as_str());
@@ -97,12 +97,12 @@ impl Baseline {
         }
     }
 
-    /// The next baseline after a complete run: only the metrics that limits use, so that only
-    /// relevant changes show up in it.
-    pub fn new(rules: &Rules, ran: &GateRuns) -> Baseline {
-        let cells = ran.matrix.cells.iter();
+    /// Creates the next baseline from a complete run. It contains only the metrics that limits use, so that a
+    /// diff shows only relevant changes.
+    pub fn new(rules: &Rules, runs: &GateRuns) -> Baseline {
+        let cells = runs.matrix.cells.iter();
         let mut cells: Vec<BaselineCell> =
-            cells.map(|cell| baseline_cell(rules, ran, cell)).collect();
+            cells.map(|cell| baseline_cell(rules, runs, cell)).collect();
         cells.sort_by_cached_key(|BaselineCell { key, .. }| {
             (key.backend, key.scenario.clone(), key.clone())
         });
@@ -112,12 +112,12 @@ impl Baseline {
         }
     }
 
-    /// The cell of that key.
+    /// Returns the cell with this key.
     pub fn find(&self, key: &CellKey) -> Option<&BaselineCell> {
         self.cells.iter().find(|cell| cell.key == *key)
     }
 
-    /// The content of the file: one line per cell, so that a diff shows what changed.
+    /// Formats the content of the file with one line per cell, so that a diff shows what changed.
     pub fn to_text(&self) -> String {
         let line = |cell: &BaselineCell| {
             let line = serde_json::to_string(cell)
@@ -125,20 +125,21 @@ impl Baseline {
             format!("    {line}")
         };
         let lines: Vec<String> = self.cells.iter().map(line).collect();
-        let cells = match lines.is_empty() {
-            true => "[]".to_owned(),
-            false => format!("[\n{}\n  ]", lines.join(",\n")),
+        let cells = if lines.is_empty() {
+            "[]".to_owned()
+        } else {
+            format!("[\n{}\n  ]", lines.join(",\n"))
         };
         format!("{{\n  \"format\": \"{BASELINE_FORMAT}\",\n  \"cells\": {cells}\n}}\n")
     }
 }
 
-fn baseline_cell(rules: &Rules, ran: &GateRuns, cell: &Cell) -> BaselineCell {
+fn baseline_cell(rules: &Rules, runs: &GateRuns, cell: &Cell) -> BaselineCell {
     let key = CellKey::new(cell);
-    let limits = rules.of(&key).limits.iter();
+    let limits = rules.for_cell(&key).limits.iter();
     let wanted = limits.filter(|limit| limit.reference == Reference::Baseline);
     let (mut metrics, mut relative) = (BTreeMap::new(), BTreeMap::new());
-    let paired = ran.paired.iter().find(|paired| paired.key == key);
+    let paired = runs.paired.iter().find(|paired| paired.key == key);
     for limit in wanted {
         let metric = &limit.metric;
         let word = metric.as_str().to_owned();
@@ -146,7 +147,7 @@ fn baseline_cell(rules: &Rules, ran: &GateRuns, cell: &Cell) -> BaselineCell {
             let ratio = paired.and_then(|paired| ratios(paired, metric));
             relative.extend(ratio.map(|ratio| (word, rounded(ratio.estimate))));
         } else {
-            metrics.extend(metric.of(cell).map(|value| (word, value)));
+            metrics.extend(metric.value_in(cell).map(|value| (word, value)));
         }
     }
     let exact = Exact {
@@ -166,12 +167,12 @@ fn baseline_cell(rules: &Rules, ran: &GateRuns, cell: &Cell) -> BaselineCell {
     }
 }
 
-/// Further digits are noise.
+/// Rounds a ratio to four decimals. Further digits are noise.
 fn rounded(ratio: f64) -> f64 {
     (ratio * 1e4).round() / 1e4
 }
 
-/// What the new baseline changes, one line each; empty if nothing changes.
+/// Lists the changes in the new baseline, one line each.
 pub fn changes(old: Option<&Baseline>, new: &Baseline) -> Vec<String> {
     let nothing = Baseline::default();
     let old = old.unwrap_or(&nothing);
@@ -189,29 +190,29 @@ pub fn changes(old: Option<&Baseline>, new: &Baseline) -> Vec<String> {
 }
 
 fn changed(before: &BaselineCell, now: &BaselineCell) -> Option<String> {
-    let mut what = Vec::new();
+    let mut changes = Vec::new();
     if before.scenario_hash != now.scenario_hash {
-        what.push("the scenario changed".to_owned());
+        changes.push("the scenario changed".to_owned());
     }
     if before.redis != now.redis
         && let Some(redis) = &now.redis
     {
-        what.push(format!("on {redis}"));
+        changes.push(format!("on {redis}"));
     }
     let (were, are) = (numbers(before), numbers(now));
     for (metric, value) in &are {
         match were.get(metric) {
-            None => what.push(format!("{metric} {value}")),
-            Some(was) if was != value => what.push(format!("{metric} {was} → {value}")),
+            None => changes.push(format!("{metric} {value}")),
+            Some(was) if was != value => changes.push(format!("{metric} {was} → {value}")),
             Some(_) => {}
         }
     }
     let gone = were.keys().filter(|metric| !are.contains_key(*metric));
-    what.extend(gone.map(|metric| format!("{metric} no longer")));
-    if what.is_empty() && before != now {
-        what.push("how it was measured".to_owned());
+    changes.extend(gone.map(|metric| format!("{metric} no longer")));
+    if changes.is_empty() && before != now {
+        changes.push("the way it was measured".to_owned());
     }
-    (!what.is_empty()).then(|| format!("~ {}: {}", now.key, what.join(", ")))
+    (!changes.is_empty()).then(|| format!("~ {}: {}", now.key, changes.join(", ")))
 }
 
 fn numbers(cell: &BaselineCell) -> BTreeMap<&str, f64> {
@@ -227,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_baseline_is_refused() {
+    fn text_that_is_not_a_baseline_is_rejected() {
         let texts = [
             "",
             "{}",
@@ -241,12 +242,12 @@ mod tests {
             .map(|text| Baseline::parse(text).unwrap_err().to_string())
             .collect();
         insta::assert_snapshot!(shown.join("\n"), @r#"
-        it is not a valid picklock-baseline/1 document: EOF while parsing a value at line 1 column 0
-        its format is ""; this picklock reads "picklock-baseline/1"
-        its format is "picklock-matrix/1"; this picklock reads "picklock-baseline/1"
-        its format is "picklock-baseline/2"; this picklock reads "picklock-baseline/1"
-        it is not a valid picklock-baseline/1 document: missing field `cells` at line 1 column 32
-        a × b × sim is in it twice
+        not a valid picklock-baseline/1 document: EOF while parsing a value at line 1 column 0
+        the format is "", but this version of picklock reads "picklock-baseline/1"
+        the format is "picklock-matrix/1", but this version of picklock reads "picklock-baseline/1"
+        the format is "picklock-baseline/2", but this version of picklock reads "picklock-baseline/1"
+        not a valid picklock-baseline/1 document: missing field `cells` at line 1 column 32
+        a × b × sim occurs twice
         "#);
     }
 }

@@ -1,4 +1,4 @@
-//! Identifies a cell.
+//! The key that identifies a cell.
 
 use picklock_scenarios::BackendName;
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ pub struct CellKey {
 }
 
 impl CellKey {
-    /// Of a cell that was run.
+    /// Returns the key of a cell that was run.
     pub fn new(cell: &Cell) -> CellKey {
         CellKey {
             lock: cell.lock.name.clone(),
@@ -35,7 +35,7 @@ impl CellKey {
         }
     }
 
-    /// Of a cell that was left out.
+    /// Returns the key of a cell that was left out.
     pub fn omitted(cell: &SkippedCell) -> CellKey {
         CellKey {
             lock: cell.lock.clone(),
@@ -45,7 +45,7 @@ impl CellKey {
         }
     }
 
-    /// True in the simulation, which repeats byte for byte.
+    /// Returns true for the simulation, whose runs repeat byte for byte.
     pub fn is_simulated(&self) -> bool {
         self.backend == BackendName::Sim
     }

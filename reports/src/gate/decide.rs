@@ -1,4 +1,4 @@
-//! The decision: a pure function of rules, baseline and runs.
+//! Decides whether the gate passes: a pure function of rules, baseline and runs.
 
 use std::collections::BTreeSet;
 
@@ -11,70 +11,51 @@ use super::finding::{EXPECT, Finding, Kind, UPDATE};
 use super::limit_check::{LimitCheck, Measurement};
 use super::paired::GateRuns;
 use super::rules::Rules;
-use super::verdicts::{against_expectations, open_violations};
+use super::verdicts::{against_expectations, violations_without_expectation};
 use crate::escape::visible_json;
-use crate::matrix::CellOutcome;
+use crate::matrix::{CellOutcome, Severity};
 
-/// Whether the gate passes, and why not.
+/// The decision whether the gate passes, with the reasons.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Decision {
     /// The number of cells that were compared.
     pub cells: usize,
-    /// The number of cells that are not applicable: their lock or their backend does not offer what the scenario asks
-    /// for.
+    /// The number of cells that are not applicable, because the lock or the backend does not offer what the
+    /// scenario requires.
     pub not_applicable: usize,
-    /// The number of their runs.
+    /// The number of runs of the compared cells.
     pub runs: u64,
     /// The number of expectations that were compared with verdicts.
     pub expectations: usize,
-    /// The findings, the worst first.
+    /// The findings, worst first.
     pub findings: Vec<Finding>,
     /// The limits that were compared with measurements.
     pub limits: Vec<Measurement>,
 }
 
-/// The outcome of a decision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum GateOutcome {
-    /// Everything is as expected.
-    AsExpected,
-    /// Something differs.
-    Differs,
-    /// Nothing differs, but something could not be run.
-    NotRun,
-    /// Nothing differs, but something could not be judged.
-    Inconclusive,
-}
-
 impl Decision {
-    /// The outcome: the worst finding decides.
-    pub fn outcome(&self) -> GateOutcome {
-        let kinds: BTreeSet<Kind> = self.findings.iter().map(|one| one.kind).collect();
-        match kinds.first() {
-            None => GateOutcome::AsExpected,
-            Some(Kind::NotRun) => GateOutcome::NotRun,
-            Some(Kind::Inconclusive) => GateOutcome::Inconclusive,
-            Some(_) => GateOutcome::Differs,
-        }
+    /// Returns the severity of the worst finding.
+    pub fn severity(&self) -> Severity {
+        let severities = self.findings.iter().map(|one| one.kind.severity());
+        severities.min().unwrap_or(Severity::AsExpected)
     }
 }
 
 /// Compares the results with the rules and the baseline.
-pub fn decide(rules: &Rules, baseline: Option<&Baseline>, ran: &GateRuns) -> Decision {
+pub fn decide(rules: &Rules, baseline: Option<&Baseline>, runs: &GateRuns) -> Decision {
     let is_applicable = |cell: &&Cell| CellOutcome::from_cell(cell) != CellOutcome::NotApplicable;
-    let cells = || ran.matrix.cells.iter().filter(is_applicable);
+    let cells = || runs.matrix.cells.iter().filter(is_applicable);
     let compared = cells().count();
     let mut decision = Decision {
         cells: compared,
-        not_applicable: ran.matrix.cells.len() - compared + ran.matrix.skipped.len(),
+        not_applicable: runs.matrix.cells.len() - compared + runs.matrix.skipped.len(),
         runs: cells().fold(0, |runs, cell| runs.saturating_add(cell.runs)),
         ..Decision::default()
     };
     if compared == 0 {
-        let nothing = "nothing was run: a gate that checks nothing fails";
+        let nothing = "no cell was run: a gate that checks nothing fails";
         let mut finding = Finding::general(Kind::EmptyRun, nothing);
-        let omitted = ran.matrix.skipped.iter().take(5).map(|one| {
+        let omitted = runs.matrix.skipped.iter().take(5).map(|one| {
             let (lock, scenario, backend) = (&one.lock, &one.scenario, one.backend);
             format!("{lock} × {scenario} × {backend}: {}", one.reason)
         });
@@ -82,30 +63,30 @@ pub fn decide(rules: &Rules, baseline: Option<&Baseline>, ran: &GateRuns) -> Dec
         decision.findings.push(finding);
     }
     if baseline.is_none() && rules.need_baseline() {
-        let problem = "limits refer to the baseline, and there is none";
+        let problem = "limits refer to the baseline, but there is no baseline";
         let finding = Finding::general(Kind::NoBaseline, problem);
         decision.findings.push(finding.help(UPDATE));
     }
-    decision.findings.extend(missing(rules, baseline, ran));
+    decision.findings.extend(missing(rules, baseline, runs));
     for cell in cells() {
-        one_cell(rules, baseline, ran, cell, &mut decision);
+        one_cell(rules, baseline, runs, cell, &mut decision);
     }
     let place = |finding: &Finding| {
         let key = finding.cell.as_ref();
         key.and_then(|key| rules.position(key))
     };
-    let order = |one: &Finding| (one.kind, one.severity, place(one), one.problem.clone());
+    let order = |one: &Finding| (one.kind, one.rank, place(one), one.problem.clone());
     decision.findings.sort_by_cached_key(order);
     decision
 }
 
-/// Cells that are missing from the run or from the baseline.
-fn missing(rules: &Rules, baseline: Option<&Baseline>, ran: &GateRuns) -> Vec<Finding> {
-    let there: BTreeSet<CellKey> = ran.matrix.cells.iter().map(CellKey::new).collect();
+/// Returns findings for cells that are missing from the run or from the baseline.
+fn missing(rules: &Rules, baseline: Option<&Baseline>, runs: &GateRuns) -> Vec<Finding> {
+    let there: BTreeSet<CellKey> = runs.matrix.cells.iter().map(CellKey::new).collect();
     let mut found = Vec::new();
     let wanted = rules.cells.iter().map(|(key, _)| key);
     for key in wanted.filter(|key| !there.contains(*key)) {
-        let problem = "it is configured, but not in the run";
+        let problem = "the cell is configured, but not in the run";
         found.push(Finding::new(Kind::MissingCell, key, problem));
     }
     let Some(baseline) = baseline else {
@@ -113,19 +94,19 @@ fn missing(rules: &Rules, baseline: Option<&Baseline>, ran: &GateRuns) -> Vec<Fi
     };
     let known = |key: &CellKey| there.contains(key) || rules.position(key).is_some();
     for before in baseline.cells.iter().filter(|before| !known(&before.key)) {
-        let skipped = ran.matrix.skipped.iter().find(|one| {
+        let skipped = runs.matrix.skipped.iter().find(|one| {
             one.lock == before.key.lock
                 && one.scenario == before.key.scenario
                 && one.backend == before.key.backend
         });
         let why = skipped.map_or_else(String::new, |one| format!(": {}", one.reason));
-        let problem = format!("it is in the baseline, but not in the run{why}");
+        let problem = format!("the cell is in the baseline, but not in the run{why}");
         found.push(Finding::new(Kind::MissingCell, &before.key, problem).help(
             "restore it in the configuration; to remove it for good, run `picklock gate --update-baseline`",
         ));
     }
     for key in there.iter().filter(|key| baseline.find(key).is_none()) {
-        let problem = "it is in the run, but not in the baseline";
+        let problem = "the cell is in the run, but not in the baseline";
         found.push(Finding::new(Kind::MissingCell, key, problem).help(UPDATE));
     }
     found
@@ -134,22 +115,24 @@ fn missing(rules: &Rules, baseline: Option<&Baseline>, ran: &GateRuns) -> Vec<Fi
 fn one_cell(
     rules: &Rules,
     baseline: Option<&Baseline>,
-    ran: &GateRuns,
+    runs: &GateRuns,
     cell: &Cell,
     decision: &mut Decision,
 ) {
     let key = CellKey::new(cell);
-    let rules_of_cell = rules.of(&key);
+    let rules_of_cell = rules.for_cell(&key);
     let mut expected = cell.expected.clone();
     expected.extend(rules_of_cell.expects.clone());
-    let mut findings = match expected.is_empty() {
-        // Beside an error no limit is checked.
-        true if cell.error.is_some() => open_violations(cell, &[]),
-        true => open_violations(cell, &rules_of_cell.limits),
-        false => against_expectations(cell, &expected),
+    let mut findings = if !expected.is_empty() {
+        against_expectations(cell, &expected)
+    } else if cell.error.is_some() {
+        // No limit is checked if a run failed.
+        violations_without_expectation(cell, &[])
+    } else {
+        violations_without_expectation(cell, &rules_of_cell.limits)
     };
     if let Some(error) = &cell.error {
-        // A violation in another run is proven. What held there proves nothing.
+        // A violation in another run is proven. A property that held in one proves nothing.
         findings.retain(|one| one.kind == Kind::Verdict);
         findings.push(Finding {
             reproduce: Some(cell.reproduce.clone()),
@@ -159,7 +142,7 @@ fn one_cell(
         return;
     }
     if expected.is_empty() && findings.is_empty() && rules_of_cell.limits.is_empty() {
-        let problem = "nothing is expected of it, and no limit applies to it";
+        let problem = "the cell has no expectation and no limit";
         findings.push(Finding::new(Kind::Inconclusive, &key, problem).help(EXPECT));
     }
     decision.expectations += expected.len();
@@ -169,7 +152,7 @@ fn one_cell(
     let check = LimitCheck {
         control: rules.control.as_deref(),
         before: before.filter(|_| stale.is_none()),
-        ran,
+        runs,
         cell,
         key: &key,
     };
@@ -195,7 +178,7 @@ fn one_cell(
     }
 }
 
-/// Why the baseline of a cell is stale; `None` if it is not.
+/// Returns the reason why the baseline of a cell is stale, or `None` if it is current.
 fn staleness(before: &BaselineCell, cell: &Cell) -> Option<String> {
     if before.scenario_hash != cell.scenario_hash {
         return Some("the scenario has changed since the baseline was written".to_owned());
@@ -210,24 +193,24 @@ fn staleness(before: &BaselineCell, cell: &Cell) -> Option<String> {
     (then != now).then(|| format!("the baseline has {then} runs, and this run has {now}"))
 }
 
-/// Format and version of a decision.
+/// Format and version of the JSON document of a decision.
 pub const GATE_FORMAT: &str = "picklock-gate/1";
 
 #[derive(Serialize)]
 struct Document<'a> {
     format: &'static str,
     picklock: &'static str,
-    outcome: GateOutcome,
+    outcome: Severity,
     #[serde(flatten)]
     decision: &'a Decision,
 }
 
-/// The decision as one JSON document, indented, without a newline at the end.
+/// Formats the decision as one indented JSON document without a newline at the end.
 pub fn gate_json(decision: &Decision) -> String {
     let document = Document {
         format: GATE_FORMAT,
         picklock: env!("CARGO_PKG_VERSION"),
-        outcome: decision.outcome(),
+        outcome: decision.severity(),
         decision,
     };
     let document = serde_json::to_string_pretty(&document);

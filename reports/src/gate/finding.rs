@@ -1,45 +1,55 @@
-//! Reasons for the gate to fail.
+//! The reasons for the gate to fail.
 
 use picklock_verdicts::check::Verdict;
 use picklock_verdicts::record::Cell;
 use serde::Serialize;
 
 use super::cell_key::CellKey;
+use crate::matrix::Severity;
 
 pub(super) const UPDATE: &str = "run `picklock gate --update-baseline`, and review the changes";
 
 pub(super) const EXPECT: &str =
-    "add an [[expect]] table for it to the configuration, or remove the cell";
+    "add an [[expect]] table for the cell to the configuration, or remove the cell";
 
-/// The kind of a finding, the worst first.
+/// The kind of a finding, worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// A verdict is not as expected.
+    /// A verdict is unexpected.
     Verdict,
-    /// An expected violation no longer shows.
+    /// An expected violation no longer occurs.
     UnexpectedPass,
     /// A limit is broken.
     Limit,
-    /// A cell is in only one of run and baseline.
+    /// A cell is in only one of the run and the baseline.
     MissingCell,
     /// The baseline is outdated.
     StaleBaseline,
-    /// A limit needs a baseline, and there is none.
+    /// A limit requires a baseline, which is missing.
     NoBaseline,
-    /// Nothing was run.
+    /// No cell was run.
     EmptyRun,
     /// A cell could not be run.
     NotRun,
-    /// Too little happened to judge.
+    /// A run has too little evidence for a verdict.
     Inconclusive,
 }
 
 impl Kind {
-    /// The title of the kind.
+    /// Returns the severity of such a finding.
+    pub(super) fn severity(self) -> Severity {
+        match self {
+            Kind::NotRun => Severity::NotRun,
+            Kind::Inconclusive => Severity::Inconclusive,
+            _ => Severity::Failed,
+        }
+    }
+
+    /// Returns the title of the kind.
     pub fn title(self) -> &'static str {
         match self {
-            Kind::Verdict => "verdict differs",
+            Kind::Verdict => "unexpected verdict",
             Kind::UnexpectedPass => "unexpected pass",
             Kind::Limit => "limit broken",
             Kind::MissingCell => "missing cell",
@@ -47,7 +57,7 @@ impl Kind {
             Kind::NoBaseline => "no baseline",
             Kind::EmptyRun => "empty run",
             Kind::NotRun => "could not be run",
-            Kind::Inconclusive => "could not be judged",
+            Kind::Inconclusive => "inconclusive",
         }
     }
 }
@@ -55,20 +65,20 @@ impl Kind {
 /// One reason for the gate to fail.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    /// Its kind.
+    /// Kind of the finding.
     pub kind: Kind,
-    /// Its severity within its kind; 0 is the worst.
+    /// Rank within the kind; 0 is the worst.
     #[serde(skip)]
-    pub severity: u8,
-    /// The cell, if it is about one.
+    pub rank: u8,
+    /// The cell, if the finding is about one.
     #[serde(flatten)]
     pub cell: Option<CellKey>,
     /// The problem, in one sentence.
     pub problem: String,
-    /// What to do about it.
+    /// Help for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
-    /// What happened, for a violation; what was left out, for an empty run.
+    /// The story of a violation, or the omitted cells of an empty run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub story: Vec<String>,
     /// The command that repeats the run.
@@ -77,7 +87,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// A finding about a cell.
+    /// Creates a finding about a cell.
     pub(super) fn new(kind: Kind, cell: &CellKey, problem: impl Into<String>) -> Finding {
         Finding {
             cell: Some(cell.clone()),
@@ -85,11 +95,11 @@ impl Finding {
         }
     }
 
-    /// A finding about no cell in particular.
+    /// Creates a finding that is not about a particular cell.
     pub(super) fn general(kind: Kind, problem: impl Into<String>) -> Finding {
         Finding {
             kind,
-            severity: 0,
+            rank: 0,
             cell: None,
             problem: problem.into(),
             help: None,
@@ -98,13 +108,14 @@ impl Finding {
         }
     }
 
-    /// Adds what to do about it.
+    /// Adds a help text.
     pub(super) fn help(mut self, help: impl Into<String>) -> Finding {
         self.help = Some(help.into());
         self
     }
 
-    /// Adds the story and the command of the run that the cell shows; `None`: another run shows the problem.
+    /// Adds the story and the command of the run that the cell shows. `verdict` is `None` if the problem
+    /// occurred in another run.
     pub(super) fn shown_by(mut self, cell: &Cell, verdict: Option<&Verdict>) -> Finding {
         if let Some(verdict) = verdict {
             self.story = verdict.story.clone();
@@ -113,7 +124,7 @@ impl Finding {
         self
     }
 
-    /// `redlock × calm × sim: verdict differs`, or only the kind.
+    /// Returns the title, such as `redlock × calm × sim: unexpected verdict`, or only the kind.
     pub fn title(&self) -> String {
         match &self.cell {
             Some(cell) => format!("{cell}: {}", self.kind.title()),

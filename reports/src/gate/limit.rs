@@ -1,4 +1,4 @@
-//! Limits: one metric, compared with a number, with the baseline or with the control.
+//! Limits: each compares one metric with a number, with the baseline or with the control.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,18 +7,18 @@ use picklock_scenarios::LeaseDuration;
 
 use super::metric::Metric;
 
-/// A limit: the gate fails unless the metric keeps to it.
+/// A limit. The gate fails if the metric exceeds it.
 #[derive(Debug, Clone)]
 pub struct Limit {
     /// The metric.
     pub metric: Metric,
     /// On which side of the bound it must stay.
     pub side: Side,
-    /// What the bound is a multiple of.
+    /// The reference value that the bound is a multiple of.
     pub reference: Reference,
-    /// The multiple: of a number, this is the bound itself. Times are in microseconds.
+    /// The factor of the reference value. For a number, this is the bound. Times are in microseconds.
     pub factor: f64,
-    /// How far the metric may be beyond the multiple. In the unit of the metric.
+    /// Tolerance beyond the bound, in the unit of the metric.
     pub slack: f64,
 }
 
@@ -31,10 +31,10 @@ pub enum Side {
     Min,
 }
 
-/// What a bound is a multiple of.
+/// The reference value of a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reference {
-    /// One microsecond, or 1.
+    /// The unit: one microsecond, or 1.
     Number,
     /// The metric's value in the baseline.
     Baseline,
@@ -43,7 +43,7 @@ pub enum Reference {
 }
 
 impl Side {
-    /// The sign between the metric and the bound.
+    /// Returns the sign between the metric and the bound.
     pub fn sign(self) -> &'static str {
         match self {
             Side::Max => "<=",
@@ -53,7 +53,7 @@ impl Side {
 }
 
 impl Limit {
-    /// The bound for this value of the reference, which is 1 for a number.
+    /// Returns the bound for this value of the reference, which is 1 for a number.
     pub fn bound(&self, reference: f64) -> f64 {
         match self.side {
             Side::Max => self.factor * reference + self.slack,
@@ -61,7 +61,7 @@ impl Limit {
         }
     }
 
-    /// True if the value is on the right side of the bound.
+    /// Returns true if the value is on the right side of the bound.
     pub fn holds(&self, value: f64, bound: f64) -> bool {
         match self.side {
             Side::Max => value <= bound,
@@ -69,27 +69,28 @@ impl Limit {
         }
     }
 
-    /// A number in the unit of the metric.
+    /// Formats a number in the unit of the metric.
     fn amount(&self, number: f64) -> String {
-        match self.metric.is_time() {
-            true => LeaseDuration::Absolute(Duration::from_micros(number as u64)).to_string(),
-            false => number.to_string(),
+        if self.metric.is_time() {
+            LeaseDuration::Absolute(Duration::from_micros(number as u64)).to_string()
+        } else {
+            number.to_string()
         }
     }
 }
 
-/// `acquire.p99 <= baseline * 1.3 + 2ms`.
+/// Formats a limit, such as `acquire.p99 <= baseline * 1.3 + 2ms`.
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (word, sign) = (self.metric.as_str(), self.side.sign());
-        let of = match self.reference {
+        let reference = match self.reference {
             Reference::Number => {
                 return write!(f, "{word} {sign} {}", self.amount(self.bound(1.0)));
             }
             Reference::Baseline => "baseline",
             Reference::Control => "control",
         };
-        write!(f, "{word} {sign} {of}")?;
+        write!(f, "{word} {sign} {reference}")?;
         if self.factor != 1.0 {
             write!(f, " * {}", self.factor)?;
         }

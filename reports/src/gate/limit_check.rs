@@ -1,4 +1,4 @@
-//! Checks whether cells keep to their limits.
+//! Checks cells against their limits.
 
 use picklock_verdicts::record::Cell;
 use serde::Serialize;
@@ -12,7 +12,7 @@ use super::paired::{CONFIDENCE, GateRuns, quotients, ratios};
 use crate::statistics::median_interval;
 use crate::units::span_us;
 
-/// A limit that was compared with a measurement, kept or broken.
+/// A limit and the measurement that it was compared with.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Measurement {
     /// The cell.
@@ -20,7 +20,7 @@ pub struct Measurement {
     pub cell: CellKey,
     /// The limit, as parsed.
     pub limit: String,
-    /// True if it was kept.
+    /// Whether the limit was met.
     pub kept: bool,
     /// The measurement: microseconds or a number; for pairs, as a multiple of the bound.
     pub value: f64,
@@ -34,15 +34,15 @@ pub struct Measurement {
     pub pairs: Vec<f64>,
     /// The result in words.
     pub words: String,
-    /// What the baseline has, in words; left out if it has nothing.
+    /// The baseline's value as text, or `None` if the baseline has no value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
-    /// What was measured, in words.
+    /// The measurement as text.
     pub now: String,
 }
 
-/// Why a limit was not compared with a measurement: the kind of finding, and its words. `None` if
-/// another finding already says so.
+/// The reason why a limit was not compared with a measurement: the kind of finding and its text. `None` if
+/// another finding already reports it.
 type Unchecked = Option<(Kind, String)>;
 
 /// Checks the limits of one cell.
@@ -50,7 +50,7 @@ pub(super) struct LimitCheck<'a> {
     /// The cell in the baseline, if it has the same scenario and number of runs there.
     pub before: Option<&'a BaselineCell>,
     pub control: Option<&'a str>,
-    pub ran: &'a GateRuns,
+    pub runs: &'a GateRuns,
     pub cell: &'a Cell,
     pub key: &'a CellKey,
 }
@@ -61,13 +61,14 @@ impl LimitCheck<'_> {
         if limit.reference == Reference::Baseline && self.before.is_none() {
             return Err(None);
         }
-        match limit.metric.is_time() && !self.key.is_simulated() {
-            true => self.in_pairs(limit),
-            false => self.exactly(limit),
+        if limit.metric.is_time() && !self.key.is_simulated() {
+            self.in_pairs(limit)
+        } else {
+            self.exactly(limit)
         }
     }
 
-    /// The finding that the limit is broken, if it is.
+    /// Returns the finding for a broken limit, or `None` if the limit was met.
     pub fn broken(&self, measured: &Measurement) -> Option<Finding> {
         let is_exact = measured.interval.is_none();
         (!measured.kept).then(|| Finding {
@@ -78,9 +79,9 @@ impl LimitCheck<'_> {
 
     fn exactly(&self, limit: &Limit) -> Result<Measurement, Unchecked> {
         let metric = &limit.metric;
-        let value = metric.of(self.cell);
-        let value =
-            value.ok_or_else(|| not_judged("it was not measured: no such operation succeeded"))?;
+        let value = metric
+            .value_in(self.cell)
+            .ok_or_else(|| inconclusive("not measured: no such operation succeeded"))?;
         let before = self.exact_before(metric);
         let (reference, based) = match limit.reference {
             Reference::Number => (1.0, String::new()),
@@ -89,26 +90,28 @@ impl LimitCheck<'_> {
                 (number, format!("; baseline {}", shown(metric, number)))
             }
             Reference::Control => {
-                let number = self.control_cell().and_then(|cell| metric.of(cell));
-                let number = number.ok_or_else(|| not_judged("the control has no such cell in this run, or no such operation succeeded in it"))?;
+                let number = self.control_cell().and_then(|cell| metric.value_in(cell));
+                let number = number.ok_or_else(|| inconclusive("the control has no such cell in this run, or no such operation succeeded in it"))?;
                 (number, format!("; control {}", shown(metric, number)))
             }
         };
         let bound = limit.bound(reference);
         let kept = limit.holds(value, bound);
-        // What could not be judged may be a violation.
-        let undecided = metric.undecided_of(self.cell);
-        let most = value + undecided as f64;
+        // An inconclusive run may hide a violation.
+        let inconclusive_runs = metric.inconclusive_runs(self.cell);
+        let most = value + inconclusive_runs as f64;
         if kept && limit.side == Side::Max && !limit.holds(most, bound) {
-            let of = self.cell.runs;
-            let why = format!("{undecided} of {of} runs could not be judged");
-            return Err(not_judged(&why));
+            let why = format!(
+                "{inconclusive_runs} of {} runs are inconclusive",
+                self.cell.runs
+            );
+            return Err(inconclusive(&why));
         }
         let words = format!(
             "{} is {}, and {} {} {} ({limit}{based})",
             metric.as_str(),
             shown(metric, value),
-            if kept { "keeps to" } else { "must be" },
+            if kept { "meets" } else { "must be" },
             limit.side.sign(),
             shown(metric, bound),
         );
@@ -128,19 +131,19 @@ impl LimitCheck<'_> {
 
     fn in_pairs(&self, limit: &Limit) -> Result<Measurement, Unchecked> {
         let metric = &limit.metric;
-        let mut paired = self.ran.paired.iter();
-        let paired = paired.find(|paired| paired.key == *self.key);
-        let paired = paired.ok_or_else(|| not_judged("it was not run in pairs with a control"))?;
+        let paired = (self.runs.paired.iter())
+            .find(|paired| paired.key == *self.key)
+            .ok_or_else(|| inconclusive("not run in pairs with a control"))?;
         if let Some(error) = &paired.error {
-            let why = format!("the control {} could not be run: {error}", paired.control);
+            let why = format!("the control {} failed to run: {error}", paired.control);
             return Err(Some((Kind::NotRun, why)));
         }
         let before = self.times_control(metric, &paired.control);
-        // The control shows what the baseline would be on this machine now.
+        // The control's time is a substitute for the baseline's time on this machine.
         let times_control = match limit.reference {
             Reference::Number => {
-                let why = "a time of a real machine is not compared with a number";
-                return Err(not_judged(why));
+                let why = "a time on a server backend is not compared with a number";
+                return Err(inconclusive(why));
             }
             Reference::Control => 1.0,
             Reference::Baseline => before.ok_or_else(|| stale(limit))?,
@@ -151,7 +154,7 @@ impl LimitCheck<'_> {
         };
         let pairs = quotients(paired, of_bound, metric).unwrap_or_default();
         let found = median_interval(&pairs, CONFIDENCE).ok_or_else(|| {
-            not_judged("some run of a pair measured nothing, or the bound is not above 0, or there are too few pairs")
+            inconclusive("a run of a pair has no measurement, the bound is not above 0, or there are too few pairs")
         })?;
         let words = format!(
             "{} is {:.2} times its bound, with 95 % confidence between {:.2} and {:.2} ({limit}; median of {} pairs of runs with {}, interval of the sign test)",
@@ -167,7 +170,7 @@ impl LimitCheck<'_> {
         Ok(Measurement {
             cell: self.key.clone(),
             limit: limit.to_string(),
-            // Broken only if the whole interval is beyond the bound.
+            // The limit is broken only if the whole interval is beyond the bound.
             kept: limit.holds(found.low, 1.0) || limit.holds(found.high, 1.0),
             value: found.estimate,
             bound: 1.0,
@@ -179,47 +182,50 @@ impl LimitCheck<'_> {
         })
     }
 
-    /// What the baseline has of a metric that repeats exactly.
+    /// Returns the baseline's value of a metric that repeats exactly.
     fn exact_before(&self, metric: &Metric) -> Option<f64> {
         let exact = self.before?.exact.as_ref()?;
         exact.metrics.get(metric.as_str()).copied()
     }
 
-    /// What the baseline has of a metric, as a multiple of this control's.
+    /// Returns the baseline's value of a metric, as a multiple of this control's value.
     fn times_control(&self, metric: &Metric, control: &str) -> Option<f64> {
         let relative = self.before?.relative.as_ref();
         let relative = relative.filter(|relative| relative.control == control)?;
         relative.ratios.get(metric.as_str()).copied()
     }
 
-    /// The same cell of the control, without options.
+    /// Returns the control's cell for the same scenario and backend, without options.
     fn control_cell(&self) -> Option<&Cell> {
         let wanted = CellKey {
             lock: self.control?.to_owned(),
             options: Default::default(),
             ..self.key.clone()
         };
-        let mut cells = self.ran.matrix.cells.iter();
+        let mut cells = self.runs.matrix.cells.iter();
         cells.find(|cell| CellKey::new(cell) == wanted)
     }
 }
 
-fn not_judged(why: &str) -> Unchecked {
+fn inconclusive(why: &str) -> Unchecked {
     Some((Kind::Inconclusive, why.to_owned()))
 }
 
 fn stale(limit: &Limit) -> Unchecked {
     let metric = limit.metric.as_str();
-    let why = format!("the baseline has no {metric} of this cell, or only against another control");
+    let why =
+        format!("the baseline has no {metric} for this cell, or only relative to another control");
     Some((Kind::StaleBaseline, why))
 }
 
-/// A value in words: a time, or a number.
+/// Formats a value as a time or a number.
 fn shown(metric: &Metric, value: f64) -> String {
-    match metric.is_time() {
-        false => value.to_string(),
+    if !metric.is_time() {
+        value.to_string()
+    } else if value < 0.0 {
         // Slack can make a bound negative.
-        true if value < 0.0 => format!("-{}", span_us(-value as u64)),
-        true => span_us(value as u64),
+        format!("-{}", span_us(-value as u64))
+    } else {
+        span_us(value as u64)
     }
 }

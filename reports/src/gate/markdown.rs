@@ -1,4 +1,4 @@
-//! The decision as Markdown for a job summary.
+//! Formats the decision as Markdown for a job summary.
 
 use super::decide::Decision;
 use super::finding::Finding;
@@ -6,36 +6,36 @@ use super::terminal::headline;
 use crate::escape::visible;
 use crate::markdown::quoted::{code, prose};
 
-/// Further findings are only counted, because the size of a job summary is limited.
-const MOST: usize = 50;
+/// Maximum number of findings to list, because the size of a job summary is limited. The rest is counted.
+const MAX_FINDINGS: usize = 50;
 
-/// The decision as Markdown.
+/// Formats the decision as Markdown.
 pub fn markdown(decision: &Decision) -> String {
     let mut text = format!("### Picklock\n\n{}\n\n", headline(decision));
-    let told = &decision.findings[..decision.findings.len().min(MOST)];
-    if !told.is_empty() {
-        text.push_str("| | cell | what is wrong |\n|---|---|---|\n");
+    let shown = &decision.findings[..decision.findings.len().min(MAX_FINDINGS)];
+    if !shown.is_empty() {
+        text.push_str("| | cell | problem |\n|---|---|---|\n");
     }
-    for finding in told {
+    for finding in shown {
         let cell = finding.cell.as_ref().map(|cell| code(&cell.to_string()));
         let problem: Vec<String> = finding.problem.lines().map(prose).collect();
         let (kind, cell) = (finding.kind.title(), cell.unwrap_or_default());
         let problem = problem.join("<br>");
         text.push_str(&format!("| **{kind}** | {cell} | {problem} |\n"));
     }
-    let more = decision.findings.len() - told.len();
+    let more = decision.findings.len() - shown.len();
     if more > 0 {
         text.push_str(&format!("\n… and {more} more.\n"));
     }
     let has_details = |one: &&Finding| !one.story.is_empty() || one.reproduce.is_some();
-    for finding in told.iter().filter(has_details) {
+    for finding in shown.iter().filter(has_details) {
         details(finding, &mut text);
     }
     text.push_str(&limits(decision));
     text
 }
 
-/// The limits before and now, those that are broken first.
+/// Formats the limits before and now, broken limits first.
 fn limits(decision: &Decision) -> String {
     let mut limits: Vec<_> = decision.limits.iter().collect();
     if limits.is_empty() {
@@ -43,7 +43,7 @@ fn limits(decision: &Decision) -> String {
     }
     limits.sort_by_key(|one| one.kept);
     let mut text = "\n| | cell | limit | before | now |\n|---|---|---|---|---|\n".to_owned();
-    for one in limits.iter().take(MOST) {
+    for one in limits.iter().take(MAX_FINDINGS) {
         let mark = if one.kept { "✔" } else { "✘" };
         let [cell, limit] = [&one.cell.to_string(), &one.limit].map(|it| code(it));
         let before = one.before.as_deref().map_or("–".to_owned(), prose);
@@ -52,7 +52,7 @@ fn limits(decision: &Decision) -> String {
             "| {mark} | {cell} | {limit} | {before} | {now} |\n"
         ));
     }
-    let more = limits.len().saturating_sub(MOST);
+    let more = limits.len().saturating_sub(MAX_FINDINGS);
     if more > 0 {
         text.push_str(&format!("\n… and {more} more limits.\n"));
     }

@@ -1,4 +1,4 @@
-//! The metrics that limits use.
+//! The metrics that limits can use.
 
 use std::collections::BTreeMap;
 
@@ -7,36 +7,36 @@ use picklock_verdicts::check::Property;
 use picklock_verdicts::latency::{ASKED, HANDOVER, LOSS_REPORT};
 use picklock_verdicts::record::{Cell, Counts, Latency};
 
-/// Microseconds.
+/// Reads a time from a latency, in microseconds.
 type TimeOf = fn(&Latency) -> u64;
 
-/// `None` if nothing is counted.
+/// Reads a count. Returns `None` if it was not counted.
 type CountOf = fn(&Counts) -> Option<f64>;
 
-/// A metric of a cell, by its word.
+/// A metric of a cell, identified by its name in limits.
 #[derive(Debug, Clone)]
 pub struct Metric {
-    word: String,
-    of: Of,
+    name: String,
+    source: Source,
 }
 
-/// Where the value stands in the record of a cell.
+/// The field of a cell's record that has the value.
 #[derive(Debug, Clone, Copy)]
-enum Of {
+enum Source {
     /// A latency of an operation that succeeded, over all runs of the cell.
     Time(&'static str, TimeOf),
-    /// How often the operation succeeded.
+    /// The number of operations that succeeded.
     Successes(&'static str),
     /// The number of runs in which the property was violated.
     Violations(Property),
-    /// The number of runs in which it could not be decided.
+    /// The number of runs in which the property is inconclusive.
     Unknown(Property),
     /// A count of the shown run.
     Count(CountOf),
 }
 
-/// In an open loop, `acquire` is timed from the buyer's arrival, [`ASKED`] from the worker's request.
-/// [`HANDOVER`] and [`LOSS_REPORT`] come from the servers' keys.
+/// In an open loop, `acquire` is measured from the buyer's arrival, [`ASKED`] from the worker's request.
+/// [`HANDOVER`] and [`LOSS_REPORT`] are computed from the key history.
 const OPERATIONS: [&str; 5] = ["acquire", ASKED, "release", HANDOVER, LOSS_REPORT];
 
 const TIMES: [(&str, TimeOf); 5] = [
@@ -47,7 +47,7 @@ const TIMES: [(&str, TimeOf); 5] = [
     ("max", |latency| latency.max_us),
 ];
 
-/// `unserved` is only counted in an open loop.
+/// `unserved` is counted only in an open loop.
 const COUNTS: [(&str, CountOf); 9] = [
     ("granted", |counts| Some(counts.granted as f64)),
     ("refused", |counts| Some(counts.refused as f64)),
@@ -67,84 +67,93 @@ const COUNTS: [(&str, CountOf); 9] = [
 ];
 
 impl Metric {
-    /// Every metric.
+    /// Returns all metrics.
     pub fn all() -> Vec<Metric> {
         let mut all = Vec::new();
-        let mut add = |word: String, of: Of| all.push(Metric { word, of });
+        let mut add = |name: String, source: Source| all.push(Metric { name, source });
         for operation in OPERATIONS {
-            for (figure, of) in TIMES {
-                add(format!("{operation}.{figure}"), Of::Time(operation, of));
+            for (figure, read) in TIMES {
+                add(
+                    format!("{operation}.{figure}"),
+                    Source::Time(operation, read),
+                );
             }
-            add(format!("{operation}.count"), Of::Successes(operation));
+            add(format!("{operation}.count"), Source::Successes(operation));
         }
         for property in Property::ALL {
-            add(format!("violations.{property}"), Of::Violations(property));
-            add(format!("unknown.{property}"), Of::Unknown(property));
+            add(
+                format!("violations.{property}"),
+                Source::Violations(property),
+            );
+            add(format!("unknown.{property}"), Source::Unknown(property));
         }
-        for (name, of) in COUNTS {
-            add(name.to_owned(), Of::Count(of));
+        for (name, read) in COUNTS {
+            add(name.to_owned(), Source::Count(read));
         }
         all
     }
 
-    /// The metric of that word.
-    pub fn named(word: &str) -> Option<Metric> {
-        Metric::all().into_iter().find(|metric| metric.word == word)
+    /// Returns the metric called `name`.
+    pub fn named(name: &str) -> Option<Metric> {
+        Metric::all().into_iter().find(|metric| metric.name == name)
     }
 
-    /// The word that limits use.
+    /// Returns the name that limits use.
     pub fn as_str(&self) -> &str {
-        &self.word
+        &self.name
     }
 
-    /// True for a time: in microseconds, and in a server backend dependent on the machine.
+    /// Returns true for a time. Times are in microseconds, and in a server backend they depend on the
+    /// machine.
     pub fn is_time(&self) -> bool {
-        matches!(self.of, Of::Time(..))
+        matches!(self.source, Source::Time(..))
     }
 
-    /// True for a number of things. Commands for each grant are a fraction.
+    /// Returns true for an integer count. The number of commands per grant is a fraction.
     pub fn is_whole(&self) -> bool {
-        !self.is_time() && self.word != "commands.grant"
+        !self.is_time() && self.name != "commands.grant"
     }
 
-    /// Its value: microseconds or a number. `None` if nothing was measured.
-    pub fn of(&self, cell: &Cell) -> Option<f64> {
-        let value = match self.of {
-            Of::Time(..) => return self.time_in(&cell.latency),
-            Of::Successes(operation) => match cell.latency.get(operation) {
+    /// Returns its value, in microseconds for a time, or `None` if it was not measured.
+    pub fn value_in(&self, cell: &Cell) -> Option<f64> {
+        let value = match self.source {
+            Source::Time(..) => return self.time_in(&cell.latency),
+            Source::Successes(operation) => match cell.latency.get(operation) {
                 Some(latency) => latency.count,
-                // What never happened has no latency.
+                // An event that never occurred has no latency.
                 None if matches!(operation, HANDOVER | LOSS_REPORT) && has_key_history(cell) => 0,
                 None => return None,
             },
-            Of::Violations(property) => cell.tally.get(&property)?.violated,
-            Of::Unknown(property) => cell.tally.get(&property)?.unknown,
-            Of::Count(of) => return of(&cell.counts),
+            Source::Violations(property) => cell.tally.get(&property)?.violated,
+            Source::Unknown(property) => cell.tally.get(&property)?.unknown,
+            Source::Count(read) => return read(&cell.counts),
         };
         Some(value as f64)
     }
 
-    /// In how many runs of the cell it could not be said whether they count.
-    pub fn undecided_of(&self, cell: &Cell) -> u64 {
-        match self.of {
-            Of::Violations(property) => cell.tally.get(&property).map_or(0, |tally| tally.unknown),
+    /// Returns the number of runs of the cell that may hide an event of this metric.
+    pub fn inconclusive_runs(&self, cell: &Cell) -> u64 {
+        match self.source {
+            Source::Violations(property) => {
+                cell.tally.get(&property).map_or(0, |tally| tally.unknown)
+            }
             _ => 0,
         }
     }
 
-    /// The time in these latencies by operation, microseconds; `None` if it is not a time, or nothing was
-    /// measured.
+    /// Returns the time from these latencies by operation, in microseconds, or `None` if the metric is not a
+    /// time or was not measured.
     pub fn time_in(&self, latencies: &BTreeMap<String, Latency>) -> Option<f64> {
-        let Of::Time(operation, of) = self.of else {
+        let Source::Time(operation, read) = self.source else {
             return None;
         };
         let latency = latencies.get(operation).filter(|it| it.count > 0)?;
-        // The histogram's resolution is a microsecond: a shorter time is not zero.
-        Some(of(latency).max(1) as f64)
+        // The histogram's resolution is a microsecond, so a shorter time counts as one.
+        Some(read(latency).max(1) as f64)
     }
 }
 
-/// True if it is known of every run what happened to the servers' keys. The simulation always knows.
+/// Returns true if every run has a confirmed key history. The simulation always has one.
 fn has_key_history(cell: &Cell) -> bool {
     let confirmed = cell
         .key_history
@@ -157,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_word_names_its_metric() {
+    fn metric_is_found_by_its_name() {
         let all = Metric::all();
         assert_eq!(all.len(), 30 + 7 + 7 + 9);
         for metric in all {
@@ -169,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn unmeasured_time_is_no_zero() {
+    fn unmeasured_time_is_not_zero() {
         let metric = Metric::named("acquire.p99").unwrap();
         let nothing = BTreeMap::from([("acquire".to_owned(), Latency::default())]);
         assert_eq!(metric.time_in(&nothing), None);

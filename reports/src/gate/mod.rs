@@ -1,6 +1,6 @@
 //! The gate's decision: whether the results meet the rules and the baseline.
 //!
-//! [`decide`] makes it; [`terminal`], [`markdown`], [`annotations`] and [`gate_json`] tell it to people and machines.
+//! [`decide`] makes the decision; [`terminal`], [`markdown`], [`annotations`] and [`gate_json`] format it.
 
 mod annotations;
 mod baseline;
@@ -19,12 +19,12 @@ mod verdicts;
 pub use annotations::annotations;
 pub use baseline::{BASELINE_FORMAT, Baseline, BaselineCell, BaselineError, changes};
 pub use cell_key::CellKey;
-pub use decide::{Decision, GATE_FORMAT, GateOutcome, decide, gate_json};
+pub use decide::{Decision, GATE_FORMAT, decide, gate_json};
 pub use finding::{Finding, Kind};
 pub use limit::{Limit, Reference, Side};
 pub use limit_check::Measurement;
 pub use markdown::markdown;
 pub use metric::Metric;
-pub use paired::{CONFIDENCE, FEWEST_PAIRS, GateRuns, Pair, Paired, absorb};
+pub use paired::{CONFIDENCE, GateRuns, MIN_PAIRS, Pair, Paired, absorb};
 pub use rules::{CellRules, Rules};
 pub use terminal::terminal;

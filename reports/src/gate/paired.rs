@@ -10,11 +10,11 @@ use super::cell_key::CellKey;
 use super::metric::Metric;
 use crate::statistics::{Interval, median_interval};
 
-/// The confidence required to say that a limit is broken.
+/// The confidence required to report a broken limit.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// The fewest pairs that can give this confidence.
-pub const FEWEST_PAIRS: usize = 6;
+/// Minimum number of pairs that can give this confidence.
+pub const MIN_PAIRS: usize = 6;
 
 /// The results that the gate decides about.
 #[derive(Debug, Clone, Default)]
@@ -32,22 +32,22 @@ pub struct Paired {
     pub key: CellKey,
     /// Name of the control.
     pub control: String,
-    /// The pairs: one run of each.
+    /// The pairs, each with one run of the lock and one of the control.
     pub pairs: Vec<Pair>,
-    /// Why a run of the control failed, if one did.
+    /// The error of a run of the control, if one failed.
     pub error: Option<String>,
 }
 
-/// Latencies by operation of two consecutive runs.
+/// Latencies of two consecutive runs, by operation.
 #[derive(Debug, Clone, Default)]
 pub struct Pair {
-    /// The lock's.
+    /// The latencies of the lock.
     pub lock: BTreeMap<String, Latency>,
-    /// The control's.
+    /// The latencies of the control.
     pub control: BTreeMap<String, Latency>,
 }
 
-/// Merges another run of the same cell into a cell. It shows the verdicts of the more severe run.
+/// Merges another run of the same cell into `cell`, which then shows the verdicts of the more severe run.
 pub fn absorb(cell: &mut Cell, other: Cell) {
     cell.runs += other.runs;
     cell.reruns += other.reruns;
@@ -83,14 +83,14 @@ pub fn absorb(cell: &mut Cell, other: Cell) {
     cell.error = cell.error.take().or(other.error);
 }
 
-/// The lock's times divided by the control's: the median of the ratios of the pairs. `None` if a
-/// pair was not measured, or if there are too few pairs.
+/// Returns the lock's times divided by the control's: the median of the ratios of the pairs. Returns `None`
+/// if a pair was not measured, or if there are too few pairs.
 pub(super) fn ratios(paired: &Paired, metric: &Metric) -> Option<Interval> {
     let ratio = |lock, control| Some(lock / control);
     median_interval(&quotients(paired, ratio, metric)?, CONFIDENCE)
 }
 
-/// A quotient of each pair's times, microseconds; `None` if any pair lacks one.
+/// Returns the quotient of each pair's times in microseconds, or `None` if a pair has no quotient.
 pub(super) fn quotients(
     paired: &Paired,
     quotient: impl Fn(f64, f64) -> Option<f64>,

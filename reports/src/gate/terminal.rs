@@ -1,30 +1,30 @@
-//! The decision as text for a terminal.
+//! Formats the decision as text for a terminal.
 
-use super::decide::{Decision, GateOutcome};
+use super::decide::Decision;
 use super::finding::Finding;
 use super::limit_check::Measurement;
 use crate::escape::visible;
-use crate::matrix::NOT_APPLICABLE;
+use crate::matrix::{NOT_APPLICABLE, Severity};
 use crate::units::count;
 
-/// Further findings are only counted; the worst come first.
-const MOST: usize = 30;
+/// Maximum number of findings to list. The worst come first; the rest is counted.
+const MAX_FINDINGS: usize = 30;
 
-/// The decision as text.
+/// Formats the decision as text.
 pub fn terminal(decision: &Decision) -> String {
     let mut text = String::new();
-    for finding in decision.findings.iter().take(MOST) {
-        told(finding, &mut text);
+    for finding in decision.findings.iter().take(MAX_FINDINGS) {
+        add_finding(finding, &mut text);
     }
-    let more = decision.findings.len().saturating_sub(MOST);
+    let more = decision.findings.len().saturating_sub(MAX_FINDINGS);
     if more > 0 {
         text.push_str(&format!("… and {more} more; --json has them all\n\n"));
     }
-    // Beside findings, only what took long to find out.
-    let passes = decision.outcome() == GateOutcome::AsExpected;
+    // If there are findings, show only the limits that took many runs to check.
+    let passes = decision.severity() == Severity::AsExpected;
     let is_shown = |one: &&Measurement| one.kept && (passes || one.interval.is_some());
     let kept: Vec<_> = decision.limits.iter().filter(is_shown).collect();
-    for one in kept.iter().take(MOST) {
+    for one in kept.iter().take(MAX_FINDINGS) {
         let before = one.before.as_ref().map(|it| format!(" (before {it})"));
         let words = match one.interval {
             Some(_) => one.words.clone(),
@@ -32,20 +32,20 @@ pub fn terminal(decision: &Decision) -> String {
         };
         text.push_str(&format!("✔ {}: {}\n", one.cell, visible(&words)));
     }
-    let more = kept.len().saturating_sub(MOST);
+    let more = kept.len().saturating_sub(MAX_FINDINGS);
     if more > 0 {
-        text.push_str(&format!("✔ … and {} more kept\n", count(more, "limit")));
+        text.push_str(&format!("✔ … and {} more met\n", count(more, "limit")));
     }
     text + &headline(decision) + "\n"
 }
 
-/// One line: whether the gate passes.
+/// Returns one line that states whether the gate passes.
 pub(super) fn headline(decision: &Decision) -> String {
     let not_applicable = match decision.not_applicable {
         0 => String::new(),
         number => format!(", {number} {NOT_APPLICABLE}"),
     };
-    let looked = format!(
+    let checked = format!(
         "{}, {}, {}, {}{not_applicable}",
         count(decision.cells, "cell"),
         count(decision.runs, "run"),
@@ -53,16 +53,16 @@ pub(super) fn headline(decision: &Decision) -> String {
         count(decision.limits.len(), "limit"),
     );
     let wrong = count(decision.findings.len(), "finding");
-    let (sign, undone) = match decision.outcome() {
-        GateOutcome::AsExpected => return format!("✔ gate passed: {looked}; all as expected"),
-        GateOutcome::Differs => ('✘', ""),
-        GateOutcome::NotRun => ('✘', ", something could not be run"),
-        GateOutcome::Inconclusive => ('?', ", something could not be judged"),
+    let (sign, undone) = match decision.severity() {
+        Severity::AsExpected => return format!("✔ gate passed: {checked}; all as expected"),
+        Severity::Failed => ('✘', ""),
+        Severity::NotRun => ('✘', ", a cell failed to run"),
+        Severity::Inconclusive => ('?', ", a cell is inconclusive"),
     };
-    format!("{sign} gate failed: {looked}; {wrong}{undone}")
+    format!("{sign} gate failed: {checked}; {wrong}{undone}")
 }
 
-fn told(finding: &Finding, text: &mut String) {
+fn add_finding(finding: &Finding, text: &mut String) {
     text.push_str(&format!("✘ {}\n", finding.title()));
     for line in finding.problem.lines() {
         text.push_str(&format!("  {}\n", visible(line)));
@@ -74,7 +74,7 @@ fn told(finding: &Finding, text: &mut String) {
         text.push_str(&format!("  = help: {}\n", visible(help)));
     }
     if let Some(reproduce) = &finding.reproduce {
-        text.push_str(&format!("  see it again: {}\n", visible(reproduce)));
+        text.push_str(&format!("  reproduce: {}\n", visible(reproduce)));
     }
     text.push('\n');
 }

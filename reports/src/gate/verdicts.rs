@@ -1,4 +1,4 @@
-//! Compares verdicts with expectations, over all runs of a cell.
+//! Compares verdicts with expectations over all runs of a cell.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::cell_key::CellKey;
 use super::finding::{EXPECT, Finding, Kind};
 use super::limit::Limit;
 
-/// Every expectation of the cell that was not met.
+/// Returns a finding for every expectation of the cell that was not met.
 pub(super) fn against_expectations(
     cell: &Cell,
     expected: &BTreeMap<Property, Expectation>,
@@ -23,24 +23,26 @@ pub(super) fn against_expectations(
     judged.flat_map(|one| one.findings()).collect()
 }
 
-/// The violations in a cell of which nothing is expected. Where a limit counts them, it says how many are too many.
-pub(super) fn open_violations(cell: &Cell, limits: &[Limit]) -> Vec<Finding> {
+/// Returns a finding for every violation without an expectation. A violation that a limit counts is left to
+/// that limit.
+pub(super) fn violations_without_expectation(cell: &Cell, limits: &[Limit]) -> Vec<Finding> {
     let is_counted = |property: Property| {
         let word = format!("violations.{property}");
         limits.iter().any(|limit| limit.metric.as_str() == word)
     };
     let all = cell.tally.iter().map(|(it, tally)| (*it, tally.violated));
-    let open = all.filter(|(property, times)| *times > 0 && !is_counted(*property));
+    let uncounted = all.filter(|(property, times)| *times > 0 && !is_counted(*property));
     let finding = |(property, times): (Property, u64)| {
-        let of = cell.runs;
-        let problem =
-            format!("{property} was violated {times} of {of} times, and nothing is expected of it");
+        let problem = format!(
+            "{property} was violated in {times} of {} runs, without an expectation",
+            cell.runs
+        );
         let mut finding = Finding::new(Kind::Verdict, &CellKey::new(cell), problem).help(EXPECT);
-        finding.severity = describe(property).severity;
+        finding.rank = describe(property).severity;
         let shown = cell.verdicts.get(&property);
         finding.shown_by(cell, shown.filter(|one| one.status == Status::Violated))
     };
-    open.map(finding).collect()
+    uncounted.map(finding).collect()
 }
 
 /// One property of one cell.
@@ -65,7 +67,7 @@ impl Judged<'_> {
         }
         let judged = tally.held + tally.violated + tally.not_applicable;
         if judged < self.cell.runs {
-            found.push(self.not_judged(self.cell.runs - judged));
+            found.push(self.inconclusive(self.cell.runs - judged));
         }
         found
     }
@@ -86,7 +88,7 @@ impl Judged<'_> {
         }
         let got = format!("violated: {}", names(&causes).join(" or "));
         let mut finding = self.finding(Kind::Verdict, &got, runs.iter().sum());
-        finding.severity = match wanted {
+        finding.rank = match wanted {
             None => describe(self.property).severity,
             // A violation was expected, but with another cause.
             Some(_) => u8::MAX,
@@ -105,7 +107,7 @@ impl Judged<'_> {
         let mut finding = self.finding(Kind::UnexpectedPass, "held", held);
         finding.problem.push_str(": unexpected pass");
         finding.help = Some(
-            "an expected violation no longer shows: either the lock was fixed (then change the expectation), or the fault no longer has its effect"
+            "an expected violation no longer occurs: either the lock was fixed (then change the expectation), or the fault no longer has its effect"
                 .into(),
         );
         if self.shown().is_some_and(|it| it.status == Status::Held) {
@@ -114,7 +116,7 @@ impl Judged<'_> {
         Some(finding)
     }
 
-    fn not_judged(&self, runs: u64) -> Finding {
+    fn inconclusive(&self, runs: u64) -> Finding {
         let shown = self.shown().filter(|one| one.status == Status::Unknown);
         let finding = self.finding(Kind::Inconclusive, "unknown", runs);
         finding.shown_by(self.cell, shown)

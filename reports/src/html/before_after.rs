@@ -1,4 +1,4 @@
-//! The page that compares two sets of runs: which verdicts changed, then which latencies.
+//! The page that compares two sets of runs: changed verdicts first, then latencies.
 
 use askama::Template;
 use picklock_verdicts::check::{Property, Status, describe};
@@ -9,9 +9,10 @@ use super::frame::{Command, Count, Frame, counts};
 use super::name::{Name, name, sentence};
 use super::page::facts;
 use super::ratio_axis::{self, Axis, Mark, Tick};
+use super::tone::Tone;
 use crate::cell_status;
 use crate::comparison::{
-    Change, Comparison, Direction, METHOD, OtherServer, Place, Ratio, percentile, ratio_in_words,
+    Change, Comparison, Direction, METHOD, OtherServer, Place, Ratio, describe_ratio, percentile,
 };
 use crate::formats::{File, FormatError};
 use crate::report_input::ReportInput;
@@ -32,9 +33,9 @@ const SCRIPT: &str = concat!(
     "startTheme();\nstartNavigation();\n})();\n",
 );
 
-/// Further changes of one direction, and further ratios of one kind, are only counted.
+/// Maximum number of changes per direction and of ratios per kind to list. The rest is counted.
 const MAX_ROWS: usize = 1_000;
-/// Further cells of one set are only counted.
+/// Maximum number of cells per list. The rest is counted.
 const MAX_PLACES: usize = 200;
 
 #[derive(Template)]
@@ -57,7 +58,7 @@ struct BeforeAfter {
 struct Group {
     title: &'static str,
     about: &'static str,
-    tone: &'static str,
+    tone: Tone,
     sign: &'static str,
     rows: Vec<Changed>,
     more: usize,
@@ -90,7 +91,7 @@ struct PlaceList {
 struct RatioTable {
     title: String,
     about: &'static str,
-    /// True if the table is collapsed because nothing in it has changed.
+    /// Whether the table is collapsed because it shows no change.
     is_noise: bool,
     rows: Vec<RatioRow>,
     more: usize,
@@ -103,11 +104,11 @@ struct RatioRow {
     operation: Name,
     percentile: String,
     words: String,
-    tone: &'static str,
+    tone: Tone,
     mark: Mark,
 }
 
-/// How both sets were run, one fact.
+/// One fact about how both sets were run.
 struct Compared {
     what: &'static str,
     before: Name,
@@ -115,16 +116,16 @@ struct Compared {
     differ: bool,
 }
 
-/// The page, a whole HTML document. The comparison is that of the two inputs' matrices.
+/// Returns the page as a whole HTML document. `comparison` must compare the matrices of the two inputs.
 ///
 /// # Errors
-/// Only errors of the template engine; none is expected.
+/// Returns an error only if the template engine fails.
 pub fn comparison_page(
     before: &ReportInput,
     after: &ReportInput,
     comparison: &Comparison,
 ) -> Result<String, FormatError> {
-    let axis = Axis::of(&comparison.latency);
+    let axis = Axis::new(&comparison.latency);
     let page = BeforeAfter {
         frame: Frame {
             notices: notices(before, after),
@@ -153,10 +154,10 @@ pub fn comparison_page(
     page.render().map_err(super::refused)
 }
 
-/// The page as a report's file, `comparison.html`.
+/// Returns the page as a report file, `comparison.html`.
 ///
 /// # Errors
-/// As [`comparison_page`].
+/// Returns the errors of [`comparison_page`].
 pub fn comparison_file(
     before: &ReportInput,
     after: &ReportInput,
@@ -170,7 +171,7 @@ pub fn comparison_file(
 }
 
 fn change_counts(comparison: &Comparison) -> Vec<Count> {
-    let of = |direction| comparison.changed(direction).count();
+    let count_of = |direction| comparison.changed(direction).count();
     let beyond = |tone| {
         let ratios = comparison.latency.iter();
         ratios.filter(|ratio| self::tone(ratio) == tone).count()
@@ -178,21 +179,31 @@ fn change_counts(comparison: &Comparison) -> Vec<Count> {
     let (held, violated) = (Status::Held.sign(), Status::Violated.sign());
     let one_sided = comparison.only_before.len() + comparison.only_after.len();
     let all = [
-        ("lock", violated, of(Direction::Worse), "got worse"),
         (
-            "mismatch",
+            Tone::Lock,
+            violated,
+            count_of(Direction::Worse),
+            "got worse",
+        ),
+        (
+            Tone::Mismatch,
             "‼",
-            of(Direction::UnexpectedPass),
+            count_of(Direction::UnexpectedPass),
             "unexpected passes",
         ),
-        ("client", "≠", of(Direction::Other), "with another cause"),
-        ("held", held, of(Direction::Better), "got better"),
-        ("client", "▲", beyond("client"), "latencies grew"),
-        ("held", "▼", beyond("held"), "latencies fell"),
-        ("unknown", "◐", one_sided, "cells on one side only"),
+        (
+            Tone::Client,
+            "≠",
+            count_of(Direction::Other),
+            "with another cause",
+        ),
+        (Tone::Held, held, count_of(Direction::Better), "got better"),
+        (Tone::Client, "▲", beyond(Tone::Client), "latencies grew"),
+        (Tone::Held, "▼", beyond(Tone::Held), "latencies fell"),
+        (Tone::Unknown, "◐", one_sided, "cells on one side only"),
     ];
-    // Only this count is shown even if it is zero.
-    counts(all, "lock")
+    // The first count is shown even if it is zero.
+    counts(all, Tone::Lock)
 }
 
 fn notices(before: &ReportInput, after: &ReportInput) -> Vec<Name> {
@@ -213,27 +224,27 @@ fn groups(comparison: &Comparison, after: &[Cell]) -> Vec<Group> {
         (
             Direction::Worse,
             "Got worse",
-            "Held before and violated after, decided before and undecided after, or run before and not run after.",
-            ("lock", Status::Violated.sign()),
+            "Held before and violated after, decided before and inconclusive after, or run before and not run after.",
+            (Tone::Lock, Status::Violated.sign()),
         ),
         (
             Direction::UnexpectedPass,
-            "Dead alarms",
-            "The scenario expects this violation, and it no longer shows: the lock was fixed, or \
+            "Unexpected passes",
+            "The scenario expects this violation, and it no longer occurs: the lock was fixed, or \
              the fault no longer has its effect.",
-            ("mismatch", "‼"),
+            (Tone::Mismatch, "‼"),
         ),
         (
             Direction::Other,
             "Violated with another cause",
             "",
-            ("client", "≠"),
+            (Tone::Client, "≠"),
         ),
         (
             Direction::Better,
             "Got better",
             "",
-            ("held", Status::Held.sign()),
+            (Tone::Held, Status::Held.sign()),
         ),
     ];
     let group = |(direction, title, about, (tone, sign))| {
@@ -320,12 +331,12 @@ fn lists(comparison: &Comparison) -> Vec<PlaceList> {
     lists.map(list).collect()
 }
 
-/// The tone of a ratio: `client` (slower), `held` (faster), `unknown` (no change).
-fn tone(ratio: &Ratio) -> &'static str {
+/// Returns the tone of a ratio: `Client` if slower, `Held` if faster, `Unknown` if there is no change.
+fn tone(ratio: &Ratio) -> Tone {
     match ratio.ratio {
-        _ if ratio.within_noise => "unknown",
-        Some(times) if times < 1.0 => "held",
-        _ => "client",
+        _ if ratio.within_noise => Tone::Unknown,
+        Some(times) if times < 1.0 => Tone::Held,
+        _ => Tone::Client,
     }
 }
 
@@ -360,13 +371,13 @@ fn ratio_row(ratio: &Ratio, axis: Axis) -> RatioRow {
         backend: name(ratio.place.backend.as_str()),
         operation: name(&ratio.operation),
         percentile: percentile(ratio.quantile),
-        words: ratio_in_words(ratio),
+        words: describe_ratio(ratio),
         tone: tone(ratio),
         mark: axis.mark(ratio),
     }
 }
 
-/// How both sets were run, line by line. Lines that differ are marked, because they may explain a
+/// Lists how both sets were run, one fact per row. Rows that differ are marked, because they may explain a
 /// change.
 fn compared(before: &ReportInput, after: &ReportInput) -> Vec<Compared> {
     let (before, mut after) = (facts(before), facts(after));

@@ -1,4 +1,4 @@
-//! The details of one cell: verdicts, stories, timeline, figures, and the command that repeats it.
+//! The details of one cell: verdicts, stories, timeline, figures, and the command that repeats the run.
 
 use picklock_verdicts::check::{Property, Status, Verdicts, describe};
 use picklock_verdicts::latency::{ASKED, HANDOVER, LOSS_REPORT};
@@ -12,13 +12,13 @@ use super::name::{Fact, Name, fact, name, sentence};
 use super::tile::{self, Tile, tile};
 use super::timeline_data::{Room, TimelineData, timeline_data};
 use crate::cell_status::verdict_line;
-use crate::costs::commands_in_words;
+use crate::costs::describe_commands;
 use crate::matrix::CellOutcome;
 use crate::report_input::{Evidence, ReportInput};
 use crate::responsibility::responsibility;
-use crate::units::{count, span_ms, span_us, trigger_ns};
+use crate::units::{count, span_ms, span_us, time_ns};
 
-/// Further troubles are omitted.
+/// Maximum number of troubles to list.
 const MAX_TROUBLES: usize = 50;
 
 pub(super) struct CellDetails {
@@ -35,19 +35,19 @@ pub(super) struct CellDetails {
     pub(super) stories: Vec<Story>,
     pub(super) command: Command,
     pub(super) run_dir: Option<Name>,
-    /// True if nothing could be read in that directory.
+    /// Whether the saved run's directory could not be read.
     pub(super) is_gone: bool,
-    /// True if a file for `picklock replay` is in that directory.
+    /// Whether that directory has a file for `picklock replay`.
     pub(super) has_repro: bool,
     pub(super) facts: Vec<Fact>,
     pub(super) trouble: Vec<Name>,
     pub(super) faults: Vec<FaultRow>,
     /// The timeline's data, as JSON that is safe inside a script element.
     pub(super) track: Option<String>,
-    /// True if the timeline has the messages of the command log.
+    /// Whether the timeline has the messages of the command log.
     pub(super) has_messages: bool,
     pub(super) has_log: bool,
-    /// True if the log is only a part of what happened.
+    /// Whether the log shows only some of the events.
     pub(super) log_is_part: bool,
     pub(super) omitted: Vec<String>,
     pub(super) figures: Figures,
@@ -77,21 +77,21 @@ pub(super) struct StoryLine {
     pub(super) text: Name,
 }
 
-/// A fault, as the record has it.
+/// A fault of the run record.
 pub(super) struct FaultRow {
     pub(super) at: String,
     pub(super) detail: Name,
     pub(super) until: String,
 }
 
-/// Of each cell, made when it is asked for. That of the only cell is open.
+/// Creates the details of each cell lazily. If there is only one cell, its details are expanded.
 pub(super) fn all_cell_details(input: &ReportInput) -> impl Iterator<Item = CellDetails> {
     let cells = &input.matrix.cells;
     let details = move |(index, cell): (usize, &Cell)| {
         let mut verdicts = cell.verdicts.values();
         let is_quiet = verdicts.all(|verdict| verdict.status != Status::Violated);
         let room = Room::for_cells(cells.len(), is_quiet);
-        cell_details(index, cell, input.of(cell), room)
+        cell_details(index, cell, input.evidence_for(cell), room)
     };
     cells.iter().enumerate().map(details)
 }
@@ -132,13 +132,13 @@ fn cell_details(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room)
         has_messages: (track.as_ref()).is_some_and(|track| track.messages.is_some()),
         track: track.map(|track| embedded_json::json(&track)),
         figures: timeline.as_ref().map_or_else(
-            || figures::of_cell(cell),
-            |timeline| figures::of_timeline(timeline, proxy),
+            || figures::from_cell(cell),
+            |timeline| figures::from_timeline(timeline, proxy),
         ),
     }
 }
 
-/// What the timeline does not show.
+/// Lists what the timeline omits.
 fn omitted(track: Option<&TimelineData>, cell: &Cell, room: Room) -> Vec<String> {
     let Some(track) = track else {
         return Vec::new();
@@ -146,8 +146,8 @@ fn omitted(track: Option<&TimelineData>, cell: &Cell, room: Room) -> Vec<String>
     let mut omitted = track.omitted.clone();
     if let Some(run_dir) = cell.run_dir.as_ref().filter(|_| room.is_without_commands()) {
         omitted.push(format!(
-            "Nothing was violated, and this page has many cells: single commands and values of keys are \
-             left out. `picklock report {}` shows them.",
+            "Nothing was violated, and this page has many cells, so single commands and values of keys are \
+             omitted. `picklock report {}` shows them.",
             shell_words::quote(&name(run_dir).shown)
         ));
     }
@@ -165,7 +165,7 @@ fn verdict_rows(cell: &Cell) -> Vec<VerdictRow> {
             status: verdict.status.as_str(),
             meaning: sentence(&verdict_line(property, verdict)),
             cause: verdict.cause.map_or("", |cause| cause.as_str()),
-            rate: tally.map(tile::rate_of),
+            rate: tally.map(tile::describe_rate),
             expected: match verdict.status {
                 Status::NotApplicable => name("–"),
                 _ => name(&cell.expected.get(&property).map_or(String::new(), ToString::to_string)),
@@ -177,21 +177,24 @@ fn verdict_rows(cell: &Cell) -> Vec<VerdictRow> {
 }
 
 fn stories(verdicts: &Verdicts) -> Vec<Story> {
-    let mut told: Vec<(Vec<&str>, &[String])> = Vec::new();
+    let mut stories: Vec<(Vec<&str>, &[String])> = Vec::new();
     for (property, verdict) in verdicts {
         if verdict.status != Status::Violated || verdict.story.is_empty() {
             continue;
         }
-        match told.iter_mut().find(|(_, lines)| *lines == verdict.story) {
+        match stories
+            .iter_mut()
+            .find(|(_, lines)| *lines == verdict.story)
+        {
             Some((properties, _)) => properties.push(property.as_str()),
-            None => told.push((vec![property.as_str()], &verdict.story)),
+            None => stories.push((vec![property.as_str()], &verdict.story)),
         }
     }
     let story = |(properties, lines): (Vec<&str>, &[String])| Story {
         properties: properties.join(", "),
         lines: lines.iter().map(|line| story_line(line)).collect(),
     };
-    told.into_iter().map(story).collect()
+    stories.into_iter().map(story).collect()
 }
 
 pub(super) fn story_line(line: &str) -> StoryLine {
@@ -207,13 +210,12 @@ pub(super) fn story_line(line: &str) -> StoryLine {
 }
 
 fn faults(faults: &[FiredFault]) -> Vec<FaultRow> {
-    let moment =
-        |ns: Option<u64>, otherwise: &str| ns.map_or_else(|| otherwise.to_owned(), trigger_ns);
+    let time = |ns: Option<u64>, default: &str| ns.map_or_else(|| default.to_owned(), time_ns);
     let row = |fault: &FiredFault| FaultRow {
-        at: moment(fault.began_ns, "never struck"),
+        at: time(fault.began_ns, "never fired"),
         detail: sentence(&fault.detail),
         until: match fault.began_ns {
-            Some(_) => moment(fault.ended_ns, "the end"),
+            Some(_) => time(fault.ended_ns, "the end"),
             None => String::new(),
         },
     };
@@ -252,33 +254,33 @@ fn facts(cell: &Cell, found: Option<&Evidence>) -> Vec<Fact> {
     let (start, left) = (counts.stock_start, counts.stock_left);
     let stock = format!("{start} at the start, {} sold, {left} left", counts.sold);
     facts.extend([fact("lock", lock), fact("stock", stock)]);
-    facts.extend(commands_in_words(counts).map(|text| fact("commands", text)));
+    facts.extend(describe_commands(counts).map(|text| fact("commands", text)));
     if let (Some(arrived), Some(unserved)) = (counts.arrived, counts.unserved) {
-        let came = format!("{arrived} arrived, {unserved} unserved");
-        facts.push(fact("buyers", came));
+        let arrivals = format!("{arrived} arrived, {unserved} unserved");
+        facts.push(fact("buyers", arrivals));
     }
     facts.extend(latencies(cell));
     facts
 }
 
-/// The figures of each operation, and in an open loop what they are timed from.
+/// Returns the latencies of each operation, and in an open loop the time that they are measured from.
 fn latencies(cell: &Cell) -> Vec<Fact> {
     let mut facts = Vec::new();
-    let open = cell.latency.contains_key(ASKED);
+    let is_open_loop = cell.latency.contains_key(ASKED);
     for (operation, latency) in cell.latency.iter().filter(|(_, latency)| latency.count > 0) {
-        let (what, from) = match operation.as_str() {
-            "acquire" if open => ("acquire", "; from the intended start"),
+        let (title, suffix) = match operation.as_str() {
+            "acquire" if is_open_loop => ("acquire", "; from the intended start"),
             "acquire" => ("acquire", ""),
-            ASKED => ("asked", "; from the request"),
+            ASKED => ("request", "; from the request"),
             "release" => ("release", ""),
-            HANDOVER => ("handover", "; free while somebody waited"),
-            LOSS_REPORT => ("told of a loss", "; after it"),
+            HANDOVER => ("handover", "; free while a client waited"),
+            LOSS_REPORT => ("loss report", "; after the loss"),
             _ => continue,
         };
         let spans = [latency.p50_us, latency.p99_us, latency.max_us].map(span_us);
         let [median, tail, longest] = spans;
-        let words = format!("median {median}, 99 % {tail}, longest {longest}{from}");
-        facts.push(fact(what, words));
+        let words = format!("median {median}, 99 % {tail}, longest {longest}{suffix}");
+        facts.push(fact(title, words));
     }
     facts
 }

@@ -1,4 +1,4 @@
-//! Wrong wall clocks: when, and by how much. Several faults of one clock add up.
+//! Periods in which a wall clock was wrong, with the offset. Several faults of one clock add up.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ use crate::units::span_ns;
 pub(super) struct ClockOffset {
     from_ns: u64,
     to_ns: u64,
-    /// The offset: `+1.5 s`.
+    /// The offset, such as `+1.5 s`.
     by: String,
-    /// The offset with the faults that caused it.
+    /// A text with the offset and the faults that caused it.
     words: String,
 }
 
@@ -33,19 +33,19 @@ enum ClockOwner {
 
 /// A change of some clocks.
 enum Change<'a> {
-    /// This fault sets them off by so many nanoseconds; in words.
+    /// The fault shifts the clock by this many nanoseconds. The text describes the fault.
     Set(i64, &'a str),
-    /// This fault is over, and with it its offset.
-    PutRight,
-    /// Another server takes the place of the one with the clock; its own clock is right.
+    /// The fault has ended, and its shift with it.
+    Restored,
+    /// Another server, whose clock is right, replaces the server with the wrong clock.
     Replaced,
 }
 
-/// The changes of each clock. A history that gives offsets only in words has none.
+/// Returns the offsets of each clock. A history that has offsets only as text yields none.
 pub(super) fn clock_offsets(timeline: &Timeline<'_>) -> WrongClocks {
     let faults = timeline.faults().iter().enumerate();
     let mut changes: Vec<(u64, usize, Change<'_>)> = faults.flat_map(changes_of).collect();
-    // In the order of time; at the same time, in that of the faults.
+    // Sort by time, and changes at the same time by fault.
     changes.sort_by_key(|(at_ns, index, _)| (*at_ns, *index));
     let mut offsets: BTreeMap<ClockOwner, OffsetClock<'_>> = BTreeMap::new();
     for (at_ns, index, change) in changes {
@@ -56,7 +56,7 @@ pub(super) fn clock_offsets(timeline: &Timeline<'_>) -> WrongClocks {
                 Change::Set(by_ns, detail) => {
                     clock.shifts.insert(index, (by_ns, detail));
                 }
-                Change::PutRight => {
+                Change::Restored => {
                     clock.shifts.remove(&index);
                 }
                 Change::Replaced => clock.shifts.clear(),
@@ -82,15 +82,15 @@ fn changes_of<'a>(
         None if fault.fault == "failover" => Some(Change::Replaced),
         None => None,
     };
-    // A fault that could not be applied has changed nothing.
+    // A fault that could not be applied has not changed the clock.
     let undone = (fault.clock).filter(|shift| !shift.for_good || fault.missed);
     let ended = undone.and(fault.ended_ns);
     let began = began.map(|change| (fault.began_ns, index, change));
-    let ended = ended.map(|at_ns| (at_ns, index, Change::PutRight));
+    let ended = ended.map(|at_ns| (at_ns, index, Change::Restored));
     began.into_iter().chain(ended)
 }
 
-/// The clocks that a fault strikes.
+/// Returns the clocks that a fault affects.
 fn owners(fault: &FaultSpan<'_>) -> impl Iterator<Item = ClockOwner> {
     let workers = fault.workers.iter().copied().map(ClockOwner::Worker);
     workers.chain(fault.nodes.iter().copied().map(ClockOwner::Node))
@@ -99,13 +99,13 @@ fn owners(fault: &FaultSpan<'_>) -> impl Iterator<Item = ClockOwner> {
 #[derive(Default)]
 struct OffsetClock<'a> {
     since_ns: u64,
-    /// By fault: its offset, and its words.
+    /// By fault: its shift and its description.
     shifts: BTreeMap<usize, (i64, &'a str)>,
     off: Vec<ClockOffset>,
 }
 
 impl OffsetClock<'_> {
-    /// The previous offset ends here.
+    /// Ends the period with the current offset.
     fn close(&mut self, at_ns: u64) {
         let from_ns = std::mem::replace(&mut self.since_ns, at_ns);
         let shifts = self.shifts.values();
@@ -129,7 +129,7 @@ impl OffsetClock<'_> {
     }
 }
 
-/// `+1.5 s`, `−200 ms`.
+/// Formats an offset, such as `+1.5 s` or `−200 ms`.
 fn signed(ns: i64) -> String {
     let sign = if ns < 0 { '−' } else { '+' };
     format!("{sign}{}", span_ns(ns.unsigned_abs()))
@@ -174,7 +174,7 @@ mod tests {
     const END: EventKind = EventKind::Refused { worker: 0, op: 1 };
 
     #[test]
-    fn a_leap_stays_and_a_skew_that_ends_does_not() {
+    fn permanent_jump_lasts_to_the_end_and_skew_does_not() {
         let (node, worker) = (ClockOwner::Node(1), ClockOwner::Worker(0));
         let clocks = clock_offsets(&Timeline::new(&history(vec![
             (10, began(0, "clock-jump", node, shift(1_500, true))),
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_of_one_clock_add_up_until_another_master_comes() {
+    fn shifts_of_one_clock_add_up_until_a_failover() {
         let node = ClockOwner::Node(0);
         let clocks = clock_offsets(&Timeline::new(&history(vec![
             (10, began(0, "clock-jump", node, shift(1_000, false))),
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_done_or_is_not_told_is_not_drawn() {
+    fn missed_or_unknown_shift_is_not_drawn() {
         let missed = EventKind::FaultMissed {
             fault: "clock-skew".into(),
             reason: "no such clock".into(),

@@ -1,12 +1,12 @@
-//! Clusters: lane segments that are too short to see, drawn as one.
+//! Clusters: consecutive lane segments that are too short to see, drawn as one piece.
 //!
-//! Segments longer than the step stay as they are, and so do those that are part of a violation. A
-//! cluster tells how many holds it stands for, and how long they held.
+//! Segments longer than the step stay separate, and so do segments that are part of a violation. A cluster
+//! has the number of its holds and their total duration.
 
 use crate::measures::meets;
 use crate::worker_lanes::{Activity, Segment};
 
-/// What a page draws as one piece.
+/// A part of a lane that the page draws as one piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Piece {
     Segment(Segment),
@@ -23,12 +23,12 @@ pub(super) struct Cluster {
     pub(super) holds: u64,
     /// The total time that they held.
     pub(super) held_ns: u64,
-    /// True if a lease had run out in one of them.
+    /// Whether a lease had expired in one of the segments.
     pub(super) past: bool,
 }
 
 impl Piece {
-    /// From when to when it lasts.
+    /// Returns when the piece begins and ends.
     pub(super) fn span_ns(self) -> (u64, u64) {
         match self {
             Piece::Segment(segment) => (segment.from_ns, segment.to_ns),
@@ -37,26 +37,27 @@ impl Piece {
     }
 }
 
-/// Neighbours that are drawn as one, because together they are not longer than `step_ns`. What is as
-/// long on its own stays alone, and so does what touches one of the spans `kept`, which are disjoint and
-/// in order of time.
+/// Groups neighbours that together are not longer than `step_ns`. An element that is at least that long
+/// itself stays separate, and so does an element that touches one of the `exact` spans, which are disjoint
+/// and ordered by time.
 pub(super) fn grouped<'a, T>(
     all: &'a [T],
     step_ns: u64,
-    kept: &[(u64, u64)],
+    exact: &[(u64, u64)],
     span: impl Fn(&T) -> (u64, u64),
 ) -> Vec<&'a [T]> {
     let stays_alone = |one: &T| {
         let (from_ns, to_ns) = span(one);
-        to_ns.saturating_sub(from_ns) >= step_ns || meets(kept, from_ns, to_ns)
+        to_ns.saturating_sub(from_ns) >= step_ns || meets(exact, from_ns, to_ns)
     };
     let (mut groups, mut rest) = (Vec::new(), all);
     while let Some(first) = rest.first() {
         let from_ns = span(first).0;
         let fits = |one: &&T| !stays_alone(one) && span(one).1.saturating_sub(from_ns) <= step_ns;
-        let more = match stays_alone(first) {
-            true => 0,
-            false => rest[1..].iter().take_while(fits).count(),
+        let more = if stays_alone(first) {
+            0
+        } else {
+            rest[1..].iter().take_while(fits).count()
         };
         let (group, after) = rest.split_at(1 + more);
         groups.push(group);
@@ -65,9 +66,9 @@ pub(super) fn grouped<'a, T>(
     groups
 }
 
-/// The pieces of one lane; see [`grouped`].
-pub(super) fn clustered(segments: &[Segment], step_ns: u64, kept: &[(u64, u64)]) -> Vec<Piece> {
-    let groups = grouped(segments, step_ns, kept, |it| (it.from_ns, it.to_ns));
+/// Returns the pieces of one lane; see [`grouped`].
+pub(super) fn clustered(segments: &[Segment], step_ns: u64, exact: &[(u64, u64)]) -> Vec<Piece> {
+    let groups = grouped(segments, step_ns, exact, |it| (it.from_ns, it.to_ns));
     groups.into_iter().filter_map(piece).collect()
 }
 
@@ -86,19 +87,19 @@ fn piece(group: &[Segment]) -> Option<Piece> {
     }))
 }
 
-/// The pieces of each lane and the step for clustering, the smallest one with which there are at
-/// most `most` of them. The step is 0 if nothing is clustered.
+/// Returns the pieces of each lane with the smallest step for clustering that yields at most `max` pieces.
+/// The step is 0 if nothing is clustered.
 pub(super) fn fitting<T>(
     end_ns: u64,
-    most: usize,
+    max: usize,
     at_step: impl Fn(u64) -> Vec<Vec<T>>,
 ) -> (Vec<Vec<T>>, u64) {
     let mut step_ns = 0;
     loop {
         let pieces = at_step(step_ns);
         let count: usize = pieces.iter().map(Vec::len).sum();
-        // Beyond the length of the run, nothing more can be merged.
-        if count <= most || step_ns > end_ns {
+        // Beyond the length of the run, a larger step merges nothing more.
+        if count <= max || step_ns > end_ns {
             return (pieces, step_ns);
         }
         step_ns = match step_ns {
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_short_are_put_together_and_the_long_stay() {
+    fn short_segments_are_clustered_and_long_ones_are_not() {
         let pieces = clustered(&lane(), 10, &[]);
         let [
             Piece::Cluster(first),
@@ -151,15 +152,15 @@ mod tests {
     }
 
     #[test]
-    fn what_a_violation_touches_stays_as_it_is() {
+    fn segments_of_a_violation_are_not_clustered() {
         let pieces = clustered(&lane(), 10, &[(5, 5), (33, 40)]);
         let exact = pieces.iter().filter(|p| matches!(p, Piece::Segment(_)));
-        // Two that touch 5, the long one, and each of the last two, one of which is alone.
+        // The two segments that touch 5, the long one, the two that touch 33 to 40, and the one left alone.
         assert_eq!(exact.count(), 6);
     }
 
     #[test]
-    fn without_a_step_nothing_changes() {
+    fn step_of_zero_clusters_nothing() {
         let pieces = clustered(&lane(), 0, &[]);
         let same: Vec<Piece> = lane().into_iter().map(Piece::Segment).collect();
         assert_eq!(pieces, same);

@@ -1,7 +1,7 @@
 //! Columns of numbers as text: a compact form of events for embedding in a page.
 //!
-//! Numbers are variable-length integers with seven bits per byte, lowest bits first (LEB128), and
-//! the bytes are base64. A hold takes some ten bytes this way.
+//! Numbers are variable-length integers with seven bits per byte, lowest bits first (LEB128). The bytes are
+//! encoded as base64. A hold takes about ten bytes.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
-/// Numbers, one after the other.
+/// A sequence of numbers.
 #[derive(Debug, Default)]
 pub(super) struct Column(Vec<u8>);
 
@@ -22,7 +22,7 @@ impl Column {
         self.0.push(value as u8);
     }
 
-    /// A number that may be negative: its sign is in the lowest bit.
+    /// Appends a number that may be negative. Its sign is stored in the lowest bit.
     pub(super) fn push_signed(&mut self, value: i64) {
         self.push(((value << 1) ^ (value >> 63)) as u64);
     }
@@ -32,7 +32,7 @@ impl Column {
     }
 }
 
-/// A list of texts without duplicates, which rows of numbers name by their index.
+/// A list of distinct texts. Rows of numbers refer to them by index.
 #[derive(Debug, Default, Serialize)]
 #[serde(transparent)]
 pub(super) struct Texts {
@@ -42,7 +42,7 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    /// The index of a text, which is added if it is new.
+    /// Returns the index of a text, and adds the text if it is new.
     pub(super) fn index(&mut self, text: &str) -> usize {
         if let Some(index) = self.known.get(text) {
             return *index;
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn seven_bits_a_byte() {
+    fn numbers_take_seven_bits_per_byte() {
         let mut column = Column::default();
         for value in [0, 127, 128, 300] {
             column.push(value);
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sign_goes_into_the_lowest_bit() {
+    fn sign_is_stored_in_the_lowest_bit() {
         let mut column = Column::default();
         for value in [0, -1, 1, -64] {
             column.push_signed(value);

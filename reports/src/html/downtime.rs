@@ -1,4 +1,4 @@
-//! The times in which a worker was not running.
+//! The periods in which a worker was not running.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ mod tests {
     use crate::html::small_history::history;
 
     #[test]
-    fn a_worker_is_dead_until_it_is_started_again() {
+    fn worker_is_down_until_its_restart() {
         let down = || EventKind::WorkerDown {
             worker: 1,
             by_fault: true,

@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use crate::escape::escaped_json;
 
-/// `value` as JSON without any character that is special in HTML.
+/// Formats `value` as JSON without any character that is special in HTML.
 ///
-/// In JSON, the characters that are special in HTML (`<`, `>`, `&`), and the line separators that
-/// old scripts do not accept, occur only in strings, where each can be written as an escape.
+/// In JSON, `<`, `>` and `&`, and the line separators that old scripts reject, occur only in strings, where
+/// each can be escaped.
 pub(super) fn json(value: &impl Serialize) -> String {
     let plain = serde_json::to_string(value).expect("columns, lists and words are always JSON");
     let is_special = |c: char| matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}');
@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_way_out_of_the_element() {
+    fn text_cannot_close_the_script_element() {
         let text = json(&"</script><!--<script>&amp;\u{2028}\u{2029}\"");
         assert_eq!(
             text,
@@ -31,7 +31,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_meaning_stays(words in any::<String>()) {
+        fn json_parses_to_the_original_text(words in any::<String>()) {
             let text = json(&words);
             let safe = !text.contains(['<', '>', '&', '\u{2028}', '\u{2029}']);
             prop_assert!(safe);

@@ -9,27 +9,27 @@ use super::name::{Name, sentence};
 use super::percentiles::{Drawing, drawing};
 use crate::command_log::{CommandLog, Cost};
 use crate::measures::{Measures, Orphan, Phase, Recovery, Speed, cost, measure};
-use crate::units::{count, span_ns, trigger_ns};
+use crate::units::{count, span_ns, time_ns};
 
-/// The name of a curve.
+/// The title of a curve over all runs.
 const ALL_RUNS: &str = "all runs";
 
-/// Further rows of a table are omitted.
+/// Maximum number of rows per table.
 const MAX_ROWS: usize = 50;
 
 /// All figures of a cell.
 #[derive(Default)]
 pub(super) struct Figures {
     pub(super) drawings: Vec<Drawing>,
-    /// The runs that the drawings are from.
+    /// The runs that the drawings are based on.
     pub(super) drawn_from: &'static str,
     pub(super) speeds: Vec<SpeedRow>,
     pub(super) fairness: Vec<String>,
-    /// The commands of an acquisition, in words.
+    /// The number of commands per acquisition, as text.
     pub(super) commands: Option<String>,
     pub(super) recoveries: Vec<Row>,
     pub(super) orphans: Vec<Row>,
-    /// The number of omitted rows in the two tables before.
+    /// The number of rows omitted from the two tables above.
     pub(super) more_rows: usize,
 }
 
@@ -44,15 +44,15 @@ pub(super) struct SpeedRow {
     pub(super) unanswered: u64,
 }
 
-/// When, what, and how long it cost.
+/// A row of a table: the time, the event, and how long it blocked the lock.
 pub(super) struct Row {
     pub(super) at: String,
     pub(super) what: Name,
     pub(super) cost: String,
 }
 
-/// The figures of a shown run, phase by phase.
-pub(super) fn of_timeline(timeline: &Timeline<'_>, proxy: Option<&CommandLog>) -> Figures {
+/// Returns the figures of the shown run, phase by phase.
+pub(super) fn from_timeline(timeline: &Timeline<'_>, proxy: Option<&CommandLog>) -> Figures {
     let measures = measure(timeline);
     let (recoveries, orphans) = (&measures.recoveries, &measures.orphans);
     let more = |all: usize| all.saturating_sub(MAX_ROWS);
@@ -68,14 +68,14 @@ pub(super) fn of_timeline(timeline: &Timeline<'_>, proxy: Option<&CommandLog>) -
     }
 }
 
-/// The figures of all runs of a cell together, from its histograms.
-pub(super) fn of_cell(cell: &Cell) -> Figures {
-    // A histogram that does not decode is not drawn; a comparison reports the error.
+/// Returns the figures of all runs of a cell together, computed from its histograms.
+pub(super) fn from_cell(cell: &Cell) -> Figures {
+    // A histogram that cannot be decoded is not drawn. A comparison reports the error.
     let decoded = |operation: &str| decode(&cell.latency.get(operation)?.histogram).ok();
     let mut drawings = Vec::new();
     let acquire = decoded("acquire");
     match (&acquire, decoded(ASKED)) {
-        (Some(intended), Some(asked)) => drawings.extend(open_loop(intended, &asked)),
+        (Some(intended), Some(from_request)) => drawings.extend(open_loop(intended, &from_request)),
         (Some(acquire), None) => drawings.extend(drawing("acquire", &[(0, ALL_RUNS, acquire)])),
         (None, _) => {}
     }
@@ -89,29 +89,33 @@ pub(super) fn of_cell(cell: &Cell) -> Figures {
     }
 }
 
-/// Both latencies of an open loop side by side: a closed loop would have hidden the first one.
-fn open_loop(intended: &Histogram<u64>, asked: &Histogram<u64>) -> Option<Drawing> {
+/// Draws both latencies of an open loop side by side. A closed loop would hide the first one.
+fn open_loop(intended: &Histogram<u64>, from_request: &Histogram<u64>) -> Option<Drawing> {
     let intended = (0, "from the intended start", intended);
-    drawing("acquire", &[intended, (1, "from the request", asked)])
+    drawing(
+        "acquire",
+        &[intended, (1, "from the request", from_request)],
+    )
 }
 
-/// All acquisitions of a run, timed from the intended start and from the request.
+/// Draws all acquisitions of a run, measured from the intended start and from the request.
 fn whole_run(speeds: &[Speed]) -> Option<Drawing> {
-    let sum = |of: fn(&Speed) -> &Histogram<u64>| {
-        let mut parts = speeds.iter().map(of);
+    let sum = |histogram: fn(&Speed) -> &Histogram<u64>| {
+        let mut parts = speeds.iter().map(histogram);
         let mut sum = parts.next()?.clone();
         parts.for_each(|part| sum += part);
         Some(sum)
     };
-    let asked = sum(|speed| &speed.asked_us).filter(|asked| !asked.is_empty())?;
-    open_loop(&sum(|speed| &speed.acquire.latency_us)?, &asked)
+    let from_request =
+        sum(|speed| &speed.from_request_us).filter(|latencies| !latencies.is_empty())?;
+    open_loop(&sum(|speed| &speed.acquire.latency_us)?, &from_request)
 }
 
 fn drawings(speeds: &[Speed]) -> Vec<Drawing> {
-    let series = |of: fn(&Speed) -> &Histogram<u64>| {
+    let series = |histogram: fn(&Speed) -> &Histogram<u64>| {
         let each = speeds.iter();
-        let each = each.map(|speed| (speed.phase as usize, speed.phase.words(), of(speed)));
-        each.collect::<Vec<_>>()
+        each.map(|speed| (speed.phase as usize, speed.phase.as_str(), histogram(speed)))
+            .collect::<Vec<_>>()
     };
     let acquire = series(|speed| &speed.acquire.latency_us);
     let release = series(|speed| &speed.release.latency_us);
@@ -131,7 +135,7 @@ fn drawings(speeds: &[Speed]) -> Vec<Drawing> {
 fn speed_row(speed: &Speed) -> SpeedRow {
     let (acquire, release) = (&speed.acquire, &speed.release);
     SpeedRow {
-        phase: speed.phase.words(),
+        phase: speed.phase.as_str(),
         length: span_ns(speed.length_ns),
         grants: acquire.latency_us.len(),
         rate: match speed.grants_per_s() {
@@ -153,20 +157,21 @@ fn fairness(measures: &Measures) -> Vec<String> {
         let got = fairness.grants.iter().filter(|grants| **grants > 0).count();
         lines.push(format!(
             "Jain’s fairness index {jain:.2} (1: equal shares): {got} of the {} workers that \
-             asked got the lock, one of them {most} times.",
-            fairness.asked
+             requested it got the lock, one of them {most} times.",
+            fairness.requesters
         ));
     }
     if let Some(wait) = fairness.longest_wait {
-        let outcome = match wait.granted {
-            true => "then got it",
-            false => "and did not get it",
+        let outcome = if wait.granted {
+            "then got it"
+        } else {
+            "and did not get it"
         };
         lines.push(format!(
             "Longest wait: worker {} for {} from {}, {outcome}.",
             wait.worker,
             span_ns(wait.waited_ns),
-            trigger_ns(wait.from_ns)
+            time_ns(wait.from_ns)
         ));
     }
     lines
@@ -174,7 +179,7 @@ fn fairness(measures: &Measures) -> Vec<String> {
 
 fn commands(cost: Cost) -> String {
     format!(
-        "Commands to get the lock once: {:.1} on average over {}, at most {}, tries that found it taken included.",
+        "Commands per acquisition: {:.1} on average over {}, at most {}, including failed attempts.",
         cost.mean,
         count(cost.grants, "grant"),
         cost.most
@@ -183,7 +188,7 @@ fn commands(cost: Cost) -> String {
 
 fn recovery_row(recovery: &Recovery) -> Row {
     Row {
-        at: trigger_ns(recovery.ended_at_ns),
+        at: time_ns(recovery.ended_at_ns),
         what: sentence(&recovery.detail),
         cost: match recovery.next_grant_ns {
             Some(ns) => format!("next grant after {}", span_ns(ns)),
@@ -193,23 +198,24 @@ fn recovery_row(recovery: &Recovery) -> Row {
 }
 
 fn orphan_row(orphan: &Orphan) -> Row {
-    let lost = match orphan.died {
-        true => "died with the lock",
-        false => "failed to release the lock",
+    let loss = if orphan.died {
+        "died with the lock"
+    } else {
+        "failed to release the lock"
     };
-    let over = match orphan.granted_ns {
+    let recovery = match orphan.granted_ns {
         Some(granted_ns) => format!("free again after {}", span_ns(granted_ns - orphan.from_ns)),
         None => "never granted again".to_owned(),
     };
     Row {
-        at: trigger_ns(orphan.from_ns),
-        what: sentence(&format!("worker {} {lost}", orphan.worker)),
+        at: time_ns(orphan.from_ns),
+        what: sentence(&format!("worker {} {loss}", orphan.worker)),
         cost: format!(
-            "kept others waiting for {}; {over}",
+            "kept others waiting for {}; {recovery}",
             span_ns(orphan.blocked_ns)
         ),
     }
 }
 
-/// Every phase has a fixed place in the order of series.
+/// Every phase has a fixed position in the order of series.
 const _: () = assert!(Phase::ALL.len() == 3);

@@ -7,25 +7,26 @@ use base64::prelude::BASE64_STANDARD;
 use sha2::{Digest, Sha256};
 
 use super::name::{Name, name, sentence};
+use super::tone::Tone;
 use crate::escape::visible;
 
-/// The frame around a page, and its head.
+/// The frame around a page: head, title, notices and counts.
 pub(super) struct Frame {
     pub(super) style: &'static str,
     pub(super) script: &'static str,
-    /// What the page's content security policy allows: this style and no other.
+    /// Hash of the style for the page's content security policy, which allows only this style.
     pub(super) style_hash: String,
-    /// The same for the script.
+    /// Hash of the script for the content security policy.
     pub(super) script_hash: String,
     pub(super) picklock: Name,
     pub(super) title: String,
-    /// What a reader must know first.
+    /// Notices that a reader must see first.
     pub(super) notices: Vec<Name>,
     pub(super) counts: Vec<Count>,
 }
 
 impl Frame {
-    /// A frame for a page made by this version of Picklock, without notices and counts.
+    /// Creates a frame for a page of this version of Picklock, without notices and counts.
     pub(super) fn new(
         style: &'static str,
         script: &'static str,
@@ -45,23 +46,24 @@ impl Frame {
     }
 }
 
-/// SHA-256 in base64 of an element's content. The template begins it with a newline.
+/// Returns the SHA-256 hash of an element's content in base64. The template puts a newline before the
+/// content.
 fn hash_in_page(text: &str) -> String {
     BASE64_STANDARD.encode(Sha256::digest(format!("\n{text}")))
 }
 
 /// A number at the top of a page.
 pub(super) struct Count {
-    pub(super) tone: &'static str,
+    pub(super) tone: Tone,
     pub(super) sign: &'static str,
     pub(super) number: usize,
     pub(super) words: &'static str,
 }
 
-/// The counts from tone, sign, number and words. Zeros are omitted, except for the tone `always`.
+/// Returns the counts with a tone, sign, number and label. Zeros are omitted, except for the tone `always`.
 pub(super) fn counts<const N: usize>(
-    all: [(&'static str, &'static str, usize, &'static str); N],
-    always: &str,
+    all: [(Tone, &'static str, usize, &'static str); N],
+    always: Tone,
 ) -> Vec<Count> {
     let count = |(tone, sign, number, words)| Count {
         tone,
@@ -76,8 +78,8 @@ pub(super) fn counts<const N: usize>(
 /// A command line, with a button that copies it.
 pub(super) struct Command {
     pub(super) shown: Name,
-    /// The text to copy; empty if the command has invisible characters, because a reader must not
-    /// paste those into a shell.
+    /// The text to copy. Empty if the command has invisible characters, because a reader must not paste those
+    /// into a shell.
     pub(super) copied: String,
 }
 

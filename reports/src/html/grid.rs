@@ -1,5 +1,5 @@
-//! The matrix as tables: one for each backend, with a row per scenario and a column per lock. Scenarios
-//! stand by family, the worst first; locks as in the scorecard.
+//! The matrix as tables: one per backend, with a row per scenario and a column per lock. Scenarios are
+//! grouped by family, worst first; locks are in the order of the scorecard.
 
 use std::cmp::Reverse;
 
@@ -8,6 +8,7 @@ use picklock_verdicts::record::{Cell, MatrixRecord};
 
 use super::name::{Name, name, sentence};
 use super::tile::{Tile, tile};
+use super::tone::Tone;
 use crate::matrix::{distinct, lock_with_options};
 use crate::scorecard::Scorecard;
 use crate::units::count;
@@ -20,7 +21,7 @@ pub(super) struct BackendGrid {
 
 /// The scenarios of a family.
 pub(super) struct FamilyRows {
-    /// Its name, and what came out; empty if the scenarios' families are not known.
+    /// The family's name and its results. Empty if the families of the scenarios are unknown.
     pub(super) title: String,
     pub(super) rows: Vec<Row>,
 }
@@ -29,20 +30,20 @@ pub(super) struct FamilyRows {
 pub(super) struct Row {
     pub(super) scenario: Name,
     pub(super) summary: Name,
-    /// The cells of each lock in the table: none if it was not run, several if it was run more
-    /// than once.
+    /// The cells of each lock in the table: none if the lock was not run, several if it was run more than
+    /// once.
     pub(super) slots: Vec<Vec<Slot>>,
 }
 
 /// A cell.
 pub(super) enum Slot {
-    /// With a link to its evidence.
+    /// A cell that was run, with the index of its evidence.
     Run { index: usize, tile: Tile },
-    /// It was left out, for this reason.
+    /// A cell that was omitted, with the reason.
     Skipped(Name),
 }
 
-/// The tables of a matrix.
+/// Returns the tables of a matrix.
 pub(super) fn backends(matrix: &MatrixRecord) -> Vec<BackendGrid> {
     let run = matrix.cells.iter().map(|cell| cell.backend.as_str());
     let words = distinct(run.chain(matrix.skipped.iter().map(|one| one.backend.as_str())));
@@ -52,7 +53,7 @@ pub(super) fn backends(matrix: &MatrixRecord) -> Vec<BackendGrid> {
     grids.collect()
 }
 
-/// A cell of each lock, the best lock first.
+/// Returns one cell of each lock, best lock first.
 fn ranked_locks(matrix: &MatrixRecord) -> Vec<&Cell> {
     let mut locks: Vec<&Cell> = Vec::new();
     for cell in &matrix.cells {
@@ -70,7 +71,7 @@ fn ranked_locks(matrix: &MatrixRecord) -> Vec<&Cell> {
     locks
 }
 
-/// Options make a lock another lock.
+/// Returns true if both cells have the same lock and options.
 fn is_same_lock(one: &Cell, other: &Cell) -> bool {
     one.lock.name == other.lock.name && one.options == other.options
 }
@@ -79,7 +80,7 @@ fn grid(matrix: &MatrixRecord, backend: BackendName, ranked: &[&Cell]) -> Backen
     let cells = matrix.cells.iter().enumerate();
     let cells: Vec<(usize, &Cell)> = cells.filter(|(_, cell)| cell.backend == backend).collect();
     let has_run = |lock: &&&Cell| cells.iter().any(|(_, cell)| is_same_lock(lock, cell));
-    // A lock that was left out everywhere needs no column: its reasons stand below.
+    // A lock that was omitted everywhere has no column. The reasons are listed below the table.
     let locks: Vec<&Cell> = ranked.iter().filter(has_run).copied().collect();
     let mut families: Vec<(Option<Family>, Vec<Row>)> = Vec::new();
     let skipped = matrix.skipped.iter().filter(|one| one.backend == backend);
@@ -102,12 +103,12 @@ fn grid(matrix: &MatrixRecord, backend: BackendName, ranked: &[&Cell]) -> Backen
             summary: sentence(summary),
             slots: slots.collect(),
         };
-        match families.iter_mut().find(|(of, _)| *of == family) {
+        match families.iter_mut().find(|(known, _)| *known == family) {
             Some((_, rows)) => rows.push(row),
             None => families.push((family, vec![row])),
         }
     }
-    // Families in which something was violated come first.
+    // Families with violations come first.
     families.sort_by_key(|(family, rows)| (!rows.iter().any(Row::is_red), *family));
     let names = locks.iter().map(|lock| name(&lock_with_options(lock)));
     BackendGrid {
@@ -126,7 +127,7 @@ fn slots(matrix: &MatrixRecord, backend: BackendName, scenario: &str, lock: &Cel
         index,
         tile: tile(cell),
     });
-    // A cell that was left out does not say which options it would have had.
+    // An omitted cell does not record the options of its lock.
     let skipped = matrix.skipped.iter().filter(|one| {
         one.backend == backend && one.scenario == scenario && one.lock == lock.lock.name
     });
@@ -139,7 +140,7 @@ fn family_rows((family, mut rows): (Option<Family>, Vec<Row>)) -> FamilyRows {
     let red = rows.iter().filter(|row| row.is_red()).count();
     let scenarios = count(rows.len(), "scenario");
     let title = family.map(Family::as_str);
-    let title = title.map(|name| format!("{name}: {scenarios}, something violated in {red}"));
+    let title = title.map(|name| format!("{name}: {scenarios}, violations in {red}"));
     FamilyRows {
         title: title.unwrap_or_default(),
         rows,
@@ -156,16 +157,16 @@ impl Row {
     }
 
     fn is_red(&self) -> bool {
-        self.tiles().any(Tile::is_red)
+        self.tiles().any(|tile| tile.tone.is_red())
     }
 
-    /// The worst first: unexpected results, then faults of locks, then other violations.
+    /// Sorts rows worst first: unexpected results, then faults of locks, then other violations.
     fn order(&self) -> Reverse<(usize, usize, usize)> {
         let tiles = |is: &dyn Fn(&Tile) -> bool| self.tiles().filter(|tile| is(tile)).count();
         Reverse((
             tiles(&|tile| tile.is_unexpected),
-            tiles(&|tile| tile.tone == "lock"),
-            tiles(&Tile::is_red),
+            tiles(&|tile| tile.tone == Tone::Lock),
+            tiles(&|tile| tile.tone.is_red()),
         ))
     }
 }

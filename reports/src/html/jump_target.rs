@@ -1,4 +1,4 @@
-//! The places in a timeline that "next violation" goes to.
+//! The places in a timeline where the button "next violation" jumps.
 
 use picklock_verdicts::check::{Status, Verdicts};
 use serde::Serialize;
@@ -10,7 +10,7 @@ pub(super) struct JumpTarget {
     pub(super) words: String,
 }
 
-/// Overlaps, and the first violation of each property, in order of time.
+/// Returns the overlaps and the first violation of each property, ordered by time.
 pub(super) fn jump_targets(overlaps: &[(u64, u64, u32)], verdicts: &Verdicts) -> Vec<JumpTarget> {
     let overlap = |&(from_ns, to_ns, _): &(u64, u64, u32)| JumpTarget {
         from_ns,
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_verdict_joins_the_overlap_that_it_is_about() {
+    fn verdict_is_merged_into_its_overlap() {
         let violated = |at_ns| Verdict {
             status: Status::Violated,
             cause: Some(Cause::OutlivedLease),

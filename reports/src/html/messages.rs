@@ -1,4 +1,4 @@
-//! The messages of a run for the timeline: commands of a hold, and arrows between lanes.
+//! The messages of a run for the timeline: the commands of a hold, and the arrows between lanes.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::column::Texts;
 use crate::command_log::{CommandLog, Message};
 use crate::escape::visible;
 
-/// The text of a message is truncated after this many characters.
+/// Maximum number of characters of a message's text.
 const MAX_WORDS_LENGTH: usize = 64;
 
 /// One message, in the form of [`Messages::rows`].
@@ -18,37 +18,36 @@ type Row = (u64, i64, usize, usize, u8, u64, u8, usize, usize);
 /// Messages as rows of numbers; texts and outcomes are indexes into lists.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Messages {
-    /// Time at the proxy, delay until it was forwarded (-1: it was not), worker, node, 1 for a
-    /// reply, attempt, the worker's operation (0 idle, 1 acquire, 2 extend, 3 release), outcome,
-    /// text.
+    /// Per row: time at the proxy; delay until it was forwarded, or -1 if it was not; worker; node; 1 for a
+    /// reply; attempt; the worker's operation (0 idle, 1 acquire, 2 extend, 3 release); outcome; text.
     rows: Vec<Row>,
     outcomes: Texts,
     words: Texts,
 }
 
-/// The shown messages: all of them, or if there are too many, those of `ops` (attempts whose holds
-/// overlap), then the oldest.
+/// Returns the messages to show: all of them, or at most `max`. If there are more, messages of `ops` (the
+/// attempts whose holds overlap) come first, then the oldest.
 pub(super) fn messages(
     log: &CommandLog,
     ops: &BTreeSet<u64>,
-    most: usize,
+    max: usize,
     omitted: &mut Vec<String>,
 ) -> Messages {
     if log.omitted > 0 {
         omitted.push(format!(
-            "The command log had no room for its oldest {} lines.",
+            "The command log dropped its oldest {} lines.",
             log.omitted
         ));
     }
     let mut chosen: Vec<&Message> = log.messages.iter().collect();
-    if chosen.len() > most {
+    if chosen.len() > max {
         omitted.push(format!(
-            "Of {} commands and replies {most} are shown: those of overlaps come first, then the \
+            "Only {max} of {} commands and replies are shown: those of overlaps first, then the \
              earliest. The rest is in the run's commands.jsonl.",
             chosen.len()
         ));
         chosen.sort_by_key(|message| !ops.contains(&message.op));
-        chosen.truncate(most);
+        chosen.truncate(max);
         chosen.sort_by_key(|message| message.at_ns);
     }
     let mut shown = Messages::default();
@@ -74,7 +73,7 @@ pub(super) fn messages(
     shown
 }
 
-/// The numbers that the page's script uses.
+/// Returns the numbers that the page's script uses.
 fn phase_number(phase: Phase) -> u8 {
     match phase {
         Phase::Idle => 0,
@@ -103,17 +102,17 @@ mod tests {
     }
 
     #[test]
-    fn overlaps_come_first_and_what_is_missing_is_said() {
+    fn messages_of_overlaps_come_first_and_omissions_are_noted() {
         let log = CommandLog {
             messages: (0..10).map(|n| message(n, n)).collect(),
             omitted: 2,
         };
-        let mut said = Vec::new();
-        let shown = messages(&log, &BTreeSet::from([8, 9]), 4, &mut said);
+        let mut omitted = Vec::new();
+        let shown = messages(&log, &BTreeSet::from([8, 9]), 4, &mut omitted);
         let times: Vec<u64> = shown.rows.iter().map(|row| row.0).collect();
         assert_eq!(times, [0, 1, 8, 9]);
         assert_eq!(shown.rows[0].1, 5);
         assert!(shown.rows.iter().all(|row| row.8 == 0), "{shown:?}");
-        assert_eq!(said.len(), 2, "{said:?}");
+        assert_eq!(omitted.len(), 2, "{omitted:?}");
     }
 }

@@ -1,20 +1,21 @@
 //! A report for people: one self-contained page for a browser.
 //!
-//! [`page`] creates it. Style, script and data are inside, so it works from a file as well as from
-//! a server, and it uses no network (a content security policy in it enforces that). Untrusted text
-//! is escaped where it becomes HTML, and again where it becomes JSON.
+//! [`page`] creates it. Style, script and data are embedded, so the page works from a file as well as from a
+//! server. It uses no network, which its content security policy enforces. Untrusted text is escaped when it
+//! becomes HTML, and again when it becomes JSON.
 //!
 //! - `page.rs`, `grid.rs`, `tile.rs`, `cell_details.rs`: the data for the templates in `templates/`
 //! - `scorecard.rs`: the scorecard; `pack.rs`: the evidence of many cells, compressed
-//! - `search.rs`: what a search found, and its heat map
-//! - `frame.rs`: what all pages share
+//! - `search.rs`: the results of a search, and its heat map
+//!
+//! - `frame.rs`: parts that all pages share
 //! - `before_after.rs`, `ratio_axis.rs`: the page that compares two sets of runs
 //! - `timeline_data.rs` and the files that it uses: histories as columns of numbers, for the timeline
 //! - `percentiles.rs`: latency curves
 //! - `assets/*.css`, `assets/*.js`: the style, and the interactive timeline
 //!
-//! A page has some 10 MB at most: segments that are too short to see are drawn together
-//! (`cluster.rs`), and the page says so.
+//! A page has at most about 10 MB. Segments that are too short to see are drawn as one (`cluster.rs`), and
+//! the page states this.
 
 mod before_after;
 mod cell_details;
@@ -42,6 +43,7 @@ mod small_history;
 mod tile;
 mod time_series;
 mod timeline_data;
+mod tone;
 mod value_rows;
 
 use askama::Template;
@@ -51,10 +53,10 @@ use crate::report_input::ReportInput;
 
 pub use before_after::{comparison_file, comparison_page};
 
-/// The page, a whole HTML document.
+/// Returns the page as a whole HTML document.
 ///
 /// # Errors
-/// Only errors of the template engine; none is expected.
+/// Returns an error only if the template engine fails.
 pub fn page(input: &ReportInput) -> Result<String, FormatError> {
     let view = page::view(input).map_err(refused)?;
     view.render().map_err(refused)
@@ -68,10 +70,10 @@ pub const FORMAT: Format = Format {
     write: files,
 };
 
-/// The page as a report's file, `report.html`.
+/// Returns the page as a report file, `report.html`.
 ///
 /// # Errors
-/// As [`page`].
+/// Returns the errors of [`page`].
 pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     let page = page(input)?;
     Ok(vec![File {
@@ -82,7 +84,7 @@ pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
 
 #[expect(
     clippy::needless_pass_by_value,
-    reason = "what `map_err` hands over it hands over whole"
+    reason = "`map_err` passes the error by value"
 )]
 fn refused(error: askama::Error) -> FormatError {
     FormatError::Refused {

@@ -1,15 +1,15 @@
-//! Untrusted text on a page: truncated if it is long, with the whole text on hover.
+//! Untrusted text on a page. Long text is truncated, with the whole text on hover.
 
 use askama::Template;
 use askama::filters::HtmlSafe;
 
 use crate::escape::{shortened, visible};
 
-/// Longer names are truncated.
+/// Maximum length of a name, in characters.
 const MAX_NAME_LENGTH: usize = 48;
-/// Longer sentences are truncated.
+/// Maximum length of a sentence, in characters.
 const MAX_SENTENCE_LENGTH: usize = 600;
-/// The limit of the text on hover.
+/// Maximum length of the text on hover, in characters.
 const MAX_WHOLE_LENGTH: usize = 12_000;
 
 /// Untrusted text. In a template it renders as escaped HTML.
@@ -19,37 +19,37 @@ const MAX_WHOLE_LENGTH: usize = 12_000;
     ext = "html"
 )]
 pub(super) struct Name {
-    /// What the page shows.
+    /// The text that the page shows.
     pub(super) shown: String,
-    /// The text on hover; empty if nothing was truncated.
+    /// The text on hover. Empty if nothing was truncated.
     pub(super) whole: String,
 }
 
 impl HtmlSafe for Name {}
 
-/// A name, truncated to some fifty characters.
+/// Returns a name, truncated to [`MAX_NAME_LENGTH`].
 pub(super) fn name(text: &str) -> Name {
     cut(text, MAX_NAME_LENGTH)
 }
 
-/// A sentence, or a command.
+/// Returns a sentence or a command, truncated to [`MAX_SENTENCE_LENGTH`].
 pub(super) fn sentence(text: &str) -> Name {
     cut(text, MAX_SENTENCE_LENGTH)
 }
 
-fn cut(text: &str, most: usize) -> Name {
+fn cut(text: &str, max: usize) -> Name {
     let text = visible(text);
-    let whole = match text.chars().nth(most) {
+    let whole = match text.chars().nth(max) {
         Some(_) => text.chars().take(MAX_WHOLE_LENGTH).collect(),
         None => String::new(),
     };
     Name {
-        shown: shortened(&text, most),
+        shown: shortened(&text, max),
         whole,
     }
 }
 
-/// Something about how it was run.
+/// A fact about how a run or a matrix was run.
 pub(super) struct Fact {
     pub(super) what: &'static str,
     pub(super) value: Name,
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_names_are_cut_and_whole_on_hover() {
+    fn long_name_is_truncated_and_whole_on_hover() {
         let long = "é".repeat(10_000);
         let cut = name(&long);
         assert_eq!(cut.shown.chars().count(), MAX_NAME_LENGTH);
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_escaped_on_its_own() {
+    fn name_renders_as_escaped_html() {
         let name = name("<b onclick='x'>&\"");
         let html = name.render().unwrap();
         assert!(!html.contains(['<', '>', '\'', '"']), "{html}");
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_turns_text_around_is_shown_as_what_it_is() {
+    fn bidirectional_override_is_escaped() {
         assert_eq!(name("\u{202e}evil").shown, r"\u{202e}evil");
     }
 }

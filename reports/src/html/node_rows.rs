@@ -1,4 +1,4 @@
-//! The rows of nodes: when each was frozen or down, changed its role, or had a wrong clock.
+//! The rows of nodes: when each node was frozen or down, changed its role, or had a wrong clock.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use super::clock_offset::ClockOffset;
 use super::fault_band::FaultBand;
 use super::name::sentence;
 
-/// Further nodes have no row.
+/// Maximum number of nodes with a row.
 const MAX_NODES: usize = 64;
 
 #[derive(Debug, Serialize)]
 pub(super) struct NodeRow {
     node: usize,
     spans: Vec<Span>,
-    /// When its wall clock was off.
+    /// The periods in which its wall clock was off.
     clock: Vec<ClockOffset>,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn node_rows(
             clock: clocks.remove(&node).unwrap_or_default(),
         })
         .collect();
-    for fault in faults.iter().filter(|fault| !fault.tells_offset) {
+    for fault in faults.iter().filter(|fault| !fault.has_offset) {
         let state = match fault.kind.as_str() {
             "pause-node" => "frozen",
             "crash-node" => "down",
@@ -54,7 +54,7 @@ pub(super) fn node_rows(
             "delay" | "drop" | "hold" | "answer" | "false-answer" | "cut" | "partition" => continue,
             _ => "other",
         };
-        // A new role and a wrong clock last to the end.
+        // A new role and a wrong clock last until the end of the run.
         let to_ns = match state {
             "role" | "clock" => end_ns,
             _ => fault.to_ns,
@@ -97,7 +97,7 @@ mod tests {
         EventKind::FaultBegan {
             id,
             fault: fault.into(),
-            detail: format!("{fault} in words"),
+            detail: format!("{fault} description"),
             workers: vec![],
             nodes: nodes.to_vec(),
             clock: None,
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_is_frozen_or_down_for_a_while_and_promoted_for_good() {
+    fn node_is_frozen_temporarily_and_promoted_permanently() {
         let history = history(vec![
             (10, began(0, "pause-node", &[0])),
             (20, began(1, "failover", &[1])),

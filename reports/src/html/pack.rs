@@ -1,4 +1,4 @@
-//! The evidence of many cells, compressed: the page unpacks what is opened.
+//! The evidence of many cells, compressed. The page unpacks the cells that the reader opens.
 
 use std::io::Write;
 
@@ -10,13 +10,13 @@ use flate2::write::ZlibEncoder;
 
 use super::cell_details::CellDetails;
 
-/// A pack is closed when it has this many bytes before compression: small enough to unpack at once, large
-/// enough for cells to share what they have in common.
+/// Size of a pack in bytes before compression: small enough to unpack at once, large enough for cells to
+/// share common text.
 const PACK_BYTES: usize = 400_000;
 
 /// Consecutive cells.
 pub(super) struct Pack {
-    /// The index of its first cell.
+    /// The index of the first cell.
     pub(super) first: usize,
     /// A JSON list of the HTML of each cell, as a zlib stream in base64.
     pub(super) text: String,
@@ -28,7 +28,7 @@ struct CellPage {
     details: CellDetails,
 }
 
-/// Packs the cells, in their order.
+/// Packs the cells in their order.
 pub(super) fn packs(cells: impl Iterator<Item = CellDetails>) -> Result<Vec<Pack>, askama::Error> {
     let mut packs = Vec::new();
     let (mut first, mut open, mut bytes) = (0, Vec::new(), 0);

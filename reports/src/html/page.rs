@@ -10,7 +10,9 @@ use super::name::{Fact, Name, fact, name, sentence};
 use super::pack::{Pack, packs};
 use super::scorecard::{ScorecardView, scorecard};
 use super::search::{SearchView, searches};
-use crate::matrix::{NOT_APPLICABLE, counts_in_words, distinct, inapplicable, similarity_in_words};
+use super::tile::{Tile, tile};
+use super::tone::Tone;
+use crate::matrix::{NOT_APPLICABLE, describe_counts, describe_similarity, distinct, inapplicable};
 use crate::report_input::ReportInput;
 use crate::units::{count, span_ms};
 
@@ -23,7 +25,7 @@ const STYLE: &str = concat!(
     include_str!("../../assets/print.css"),
 );
 
-/// The script: one file for each concern, all in one scope.
+/// The script: one file per concern, all in one scope.
 const SCRIPT: &str = concat!(
     "(() => {\n'use strict';\n",
     include_str!("../../assets/theme.js"),
@@ -43,17 +45,17 @@ const SCRIPT: &str = concat!(
     "})();\n",
 );
 
-/// Further things that were skipped are only counted: all directories of a matrix may be gone.
+/// Maximum number of skipped items to list: all directories of a matrix may be missing.
 const MAX_NOTICES: usize = 5;
 
-/// Further reasons why cells are not applicable are only counted.
+/// Maximum number of reasons for cells that are not applicable to list.
 const MAX_REASONS: usize = 100;
 
 #[derive(Template)]
 #[template(path = "page.html")]
 pub(super) struct Page {
     frame: Frame,
-    /// How the cells count, in the words of every report.
+    /// The number of cells of each outcome, as text.
     counted: String,
     facts: Vec<Fact>,
     reproduce: Name,
@@ -61,22 +63,22 @@ pub(super) struct Page {
     /// Cells that are not applicable, with the reasons.
     inapplicable: Vec<Name>,
     inapplicable_more: usize,
-    /// How many cells that are.
+    /// The number of cells that are not applicable.
     inapplicable_cells: usize,
-    /// The word for it.
+    /// The term for them.
     not_applicable: &'static str,
     backends: Vec<BackendGrid>,
     properties: Vec<PropertyKey>,
     signs: [&'static str; 4],
     scorecard: Option<ScorecardView>,
     searches: Vec<SearchView>,
-    /// The evidence of the only cell.
+    /// The evidence of the cell, if there is only one.
     only: Option<CellDetails>,
     /// The evidence of several cells.
     packs: Vec<Pack>,
 }
 
-/// The meaning of a letter.
+/// A row of the legend: a letter and its property.
 struct PropertyKey {
     letter: char,
     property: Property,
@@ -107,7 +109,7 @@ pub(super) fn view(input: &ReportInput) -> Result<Page, askama::Error> {
             counts: cell_counts(input),
             ..Frame::new(STYLE, SCRIPT, &matrix.picklock, title)
         },
-        counted: counts_in_words(matrix),
+        counted: describe_counts(matrix),
         facts: facts(input),
         reproduce: sentence(&matrix.reproduce),
         many_runs: matrix.cells.iter().any(|cell| cell.runs > 1),
@@ -133,7 +135,7 @@ fn property_key(property: Property) -> PropertyKey {
     }
 }
 
-/// The signs of `held`, `violated`, `unknown` and `not-applicable`.
+/// Returns the signs of `held`, `violated`, `unknown` and `not-applicable`.
 fn signs() -> [&'static str; 4] {
     use Status::{Held, NotApplicable, Unknown, Violated};
     [Held, Violated, Unknown, NotApplicable].map(Status::sign)
@@ -150,35 +152,64 @@ fn notices(input: &ReportInput) -> Vec<Name> {
     notices.chain(more).collect()
 }
 
-/// The number of cells of each status.
+/// Returns the number of cells of each tone.
 fn cell_counts(input: &ReportInput) -> Vec<Count> {
     let cells = &input.matrix.cells;
-    // The page of a search alone has none.
+    // The page of a search alone has no cells.
     if cells.is_empty() && input.matrix.skipped.is_empty() {
         return Vec::new();
     }
-    let of_tone = |tone: &str| {
-        let tiles = cells.iter().map(super::tile::tile);
-        tiles.filter(|tile| tile.tone == tone).count()
-    };
+    let tiles: Vec<Tile> = cells.iter().map(tile).collect();
+    let count_of = |tone| tiles.iter().filter(|tile| tile.tone == tone).count();
     let [held, violated, unknown, absent] = signs();
     let unexpected = cells.iter().filter(|cell| cell.is_unexpected()).count();
-    let omitted = of_tone("absent") + input.matrix.skipped.len();
+    let omitted = count_of(Tone::Absent) + input.matrix.skipped.len();
     let all = [
-        ("mismatch", "‼", unexpected, "not as expected"),
-        ("held", held, of_tone("held"), "held"),
-        ("lock", violated, of_tone("lock"), "the lock’s fault"),
-        ("redis", violated, of_tone("redis"), "Redis lost the lock"),
-        ("client", violated, of_tone("client"), "the client’s fault"),
-        ("fenced", "◆", of_tone("fenced"), "saved by fencing"),
-        ("unknown", unknown, of_tone("unknown"), "not judged"),
-        ("failed", "!", of_tone("failed"), "not run"),
-        ("absent", absent, omitted, NOT_APPLICABLE),
+        (Tone::Mismatch, "‼", unexpected, "unexpected"),
+        (Tone::Held, held, count_of(Tone::Held), "held"),
+        (
+            Tone::Lock,
+            violated,
+            count_of(Tone::Lock),
+            "the lock’s fault",
+        ),
+        (
+            Tone::Redis,
+            violated,
+            count_of(Tone::Redis),
+            "Redis lost the lock",
+        ),
+        (
+            Tone::Client,
+            violated,
+            count_of(Tone::Client),
+            "not the lock’s fault",
+        ),
+        (
+            Tone::Undetermined,
+            violated,
+            count_of(Tone::Undetermined),
+            "fault unknown",
+        ),
+        (
+            Tone::Fenced,
+            "◆",
+            count_of(Tone::Fenced),
+            "saved by fencing",
+        ),
+        (
+            Tone::Unknown,
+            unknown,
+            count_of(Tone::Unknown),
+            "inconclusive",
+        ),
+        (Tone::Failed, "!", count_of(Tone::Failed), "not run"),
+        (Tone::Absent, absent, omitted, NOT_APPLICABLE),
     ];
-    counts(all, "mismatch")
+    counts(all, Tone::Mismatch)
 }
 
-/// How it was run.
+/// Lists how the matrix was run.
 pub(super) fn facts(input: &ReportInput) -> Vec<Fact> {
     let matrix = &input.matrix;
     let mut facts = vec![fact("picklock", &matrix.picklock)];
@@ -194,10 +225,10 @@ pub(super) fn facts(input: &ReportInput) -> Vec<Fact> {
     facts.push(fact("seed", seeds));
     let runs = matrix.cells.iter().map(|cell| cell.runs);
     let runs = runs.fold(0, u64::saturating_add);
-    let cells = format!("{}; {}", counts_in_words(matrix), count(runs, "run"));
+    let cells = format!("{}; {}", describe_counts(matrix), count(runs, "run"));
     facts.push(fact("cells", cells));
     for one in &matrix.similarity {
-        let words = format!("{} ({})", similarity_in_words(one), one.backend);
+        let words = format!("{} ({})", describe_similarity(one), one.backend);
         facts.push(fact("similarity", words));
     }
     let records = || input.evidence.iter().map(|evidence| &evidence.record);

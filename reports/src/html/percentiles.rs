@@ -1,4 +1,4 @@
-//! Percentile curves as drawings, which also work in print and without a script.
+//! Percentile curves as static drawings, which also work in print and without a script.
 
 use hdrhistogram::Histogram;
 
@@ -7,14 +7,14 @@ use crate::units::span_us;
 /// Width and height of a drawing, in its own units.
 const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 240.0;
-/// Margins for the numbers.
+/// Margins for the labels.
 const LEFT: f64 = 72.0;
 const RIGHT: f64 = 28.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 34.0;
-/// Points of a line.
+/// Number of points per line.
 const POINTS: u32 = 120;
-/// The axis ends at 99.999 %, however many values there are.
+/// The axis ends at 99.999 %, regardless of the number of values.
 const MAX_NINES: f64 = 5.0;
 
 pub(super) struct Drawing {
@@ -30,7 +30,7 @@ pub(super) struct Drawing {
     pub(super) lines: Vec<Curve>,
 }
 
-/// A line of the grid and its number.
+/// A grid line and its label.
 pub(super) struct Tick {
     pub(super) at: f64,
     pub(super) words: String,
@@ -42,14 +42,14 @@ pub(super) struct Curve {
     pub(super) words: &'static str,
     pub(super) points: String,
     pub(super) count: u64,
-    /// Median, 90, 99 and 99.9 %, and the longest.
+    /// Median, 90 %, 99 %, 99.9 % and maximum.
     pub(super) figures: Vec<String>,
 }
 
-/// The quantiles in the table beside the drawing.
+/// The quantiles in the table next to the drawing.
 pub(super) const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 1.0];
 
-/// A drawing of the series that have values; `None` if none has. A series has a position in the
+/// Draws the series that have values. Returns `None` if no series has values. A series has a position in the
 /// order, a name and latencies in microseconds.
 pub(super) fn drawing(
     title: &'static str,
@@ -61,7 +61,7 @@ pub(super) fn drawing(
     let high_us = filled.iter().map(|(_, _, h)| h.max()).max()?.max(1);
     let most = filled.iter().map(|(_, _, h)| h.len()).max()?;
     let nines = (most as f64).log10().clamp(1.0, MAX_NINES);
-    // At least a decade, so that a flat line looks flat.
+    // Span at least a decade, so that a flat line looks flat.
     let low = (low_us as f64).log10().floor();
     let high = (high_us as f64).log10().ceil().max(low + 1.0);
     let axes = Axes { nines, low, high };
@@ -89,8 +89,8 @@ pub(super) fn drawing(
     })
 }
 
-/// Percentiles on the horizontal axis, with the same width for each further nine; latency on the
-/// vertical axis, logarithmic.
+/// The axes of a drawing: percentiles on the horizontal axis, with the same width for each additional nine;
+/// latency on a logarithmic vertical axis.
 struct Axes {
     nines: f64,
     low: f64,
@@ -160,12 +160,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_measured_is_not_drawn() {
+    fn empty_series_is_not_drawn() {
         assert!(drawing("acquire", &[(0, "healthy", &histogram(&[]))]).is_none());
     }
 
     #[test]
-    fn curves_stay_inside_and_never_fall() {
+    fn curves_stay_inside_the_axes_and_never_fall() {
         let values: Vec<u64> = (1..2_000).collect();
         let (one, other) = (histogram(&values), histogram(&[0, 0, 3_600_000_000]));
         let drawing = drawing("acquire", &[(0, "healthy", &one), (1, "faulty", &other)]).unwrap();

@@ -1,4 +1,4 @@
-//! Ratios with their intervals, drawn on one logarithmic axis with 1 in the middle.
+//! Ratios with their intervals, drawn on one logarithmic axis that is centred on 1.
 
 use crate::comparison::Ratio;
 
@@ -7,9 +7,8 @@ pub(super) const WIDTH: f64 = 300.0;
 pub(super) const HEIGHT: f64 = 22.0;
 /// Margin at both ends of the axis.
 const MARGIN: f64 = 14.0;
-/// The axis spans at least half to double, and at most a 64th to 64 times: beyond that, an interval
-/// leaves the edge.
-const LEAST_DOUBLINGS: f64 = 1.0;
+/// The axis spans at least one half to 2, and at most 1/64 to 64. Longer intervals extend beyond the edge.
+const MIN_DOUBLINGS: f64 = 1.0;
 const MAX_DOUBLINGS: f64 = 6.0;
 
 /// The axis that all rows share.
@@ -24,27 +23,28 @@ pub(super) struct Axis {
 pub(super) struct Tick {
     pub(super) at: f64,
     pub(super) words: String,
-    /// True at 1, where nothing changed.
+    /// Whether the tick is at 1, which means no change.
     pub(super) is_one: bool,
 }
 
 /// One ratio on the axis.
 #[derive(Debug, PartialEq)]
 pub(super) struct Mark {
-    /// The true ratio is between these two.
+    /// The lower bound of the true ratio. The next field is its upper bound.
     pub(super) low: f64,
     pub(super) high: f64,
-    /// True if the bound is beyond the edge, or if there is none.
+    /// Whether the lower bound is beyond the edge. The next field is the same for the upper bound, or for
+    /// none.
     pub(super) open_low: bool,
     pub(super) open_high: bool,
-    /// The measured ratio; `None` if nothing was measured before.
+    /// The measured ratio, or `None` if the value before was 0.
     pub(super) dot: Option<f64>,
 }
 
 impl Axis {
-    /// An axis for the bounds of all ratios, as far as the limits allow.
-    pub(super) fn of<'a>(ratios: impl IntoIterator<Item = &'a Ratio>) -> Axis {
-        let mut doublings = LEAST_DOUBLINGS;
+    /// Creates an axis that covers the bounds of all ratios, as far as the limits allow.
+    pub(super) fn new<'a>(ratios: impl IntoIterator<Item = &'a Ratio>) -> Axis {
+        let mut doublings = MIN_DOUBLINGS;
         for ratio in ratios {
             let bounds = [ratio.ratio, Some(ratio.ratio_low), ratio.ratio_high];
             for bound in bounds.into_iter().flatten().filter(|bound| *bound > 0.0) {
@@ -56,17 +56,17 @@ impl Axis {
         }
     }
 
-    /// The position of a ratio, clamped to the edge.
+    /// Returns the position of a ratio, clamped to the edge.
     fn x(&self, ratio: f64) -> f64 {
         let half = WIDTH / 2.0 - MARGIN;
         let share = (ratio.max(f64::MIN_POSITIVE).log2() / self.doublings).clamp(-1.0, 1.0);
-        // A tenth of a unit is too small to see, and keeps pages short.
+        // Rounding to a tenth of a unit is invisible and keeps pages short.
         ((WIDTH / 2.0 + half * share) * 10.0).round() / 10.0
     }
 
     pub(super) fn ticks(&self) -> Vec<Tick> {
         let reach = self.doublings as i32;
-        // At most some seven numbers.
+        // Label at most about seven ticks.
         let step = if reach > 3 { 2 } else { 1 };
         let places = (-reach..=reach).filter(|doubling| doubling % step == 0);
         places
@@ -124,14 +124,14 @@ mod tests {
     }
 
     #[test]
-    fn one_is_in_the_middle_and_everything_stays_inside() {
+    fn axis_is_centred_on_one_and_contains_all_marks() {
         let cases = [
             ratio(0.9, Some(1.0), Some(1.1)),
             ratio(0.0, Some(3.0), None),
             ratio(0.0, None, None),
             ratio(0.001, Some(1e9), Some(1e12)),
         ];
-        let axis = Axis::of(&cases);
+        let axis = Axis::new(&cases);
         assert_eq!(axis.doublings, MAX_DOUBLINGS);
         for case in &cases {
             let mark = axis.mark(case);
@@ -148,9 +148,9 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_that_is_not_there_leads_off_the_edge() {
+    fn missing_bound_extends_beyond_the_edge() {
         let few = ratio(0.0, Some(1.5), None);
-        let axis = Axis::of([&few]);
+        let axis = Axis::new([&few]);
         let mark = axis.mark(&few);
         assert!(mark.open_low && mark.open_high);
         let tight = axis.mark(&ratio(1.2, Some(1.5), Some(1.8)));

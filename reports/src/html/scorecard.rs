@@ -6,31 +6,31 @@ use super::name::{Name, name, sentence};
 use crate::report_input::ReportInput;
 use crate::scorecard::{FamilyScore, LockScore, Percentiles, Scorecard};
 
-/// The advice, and a row for each lock.
+/// The recommendations, and a row per lock.
 pub(super) struct ScorecardView {
-    /// Sentences, in parts: every second part is a name.
+    /// Sentences, split into parts. Every second part is a name.
     pub(super) advice: Vec<Vec<String>>,
     pub(super) families: Vec<&'static str>,
     pub(super) rows: Vec<ScoreRow>,
 }
 
-/// A lock.
+/// A row of the scorecard.
 pub(super) struct ScoreRow {
     pub(super) lock: Name,
     pub(super) sentence: String,
     pub(super) scores: Vec<Score>,
-    /// Fencing, commands, healthy, contended, failover, availability, needs.
+    /// Fencing, commands, healthy, contended, failover, availability, requirements.
     pub(super) figures: Vec<String>,
 }
 
-/// How many scenarios of a family were survived.
+/// The number of scenarios of a family that a lock survived.
 pub(super) struct Score {
     pub(super) words: String,
     /// `good`, `some` or `none`.
     pub(super) tone: &'static str,
 }
 
-/// Nothing if the matrix is too small to compare anything.
+/// Returns `None` if the matrix is too small for a comparison.
 pub(super) fn scorecard(input: &ReportInput) -> Option<ScorecardView> {
     let scorecard = Scorecard::from_matrix(&input.matrix)?;
     let parts = |words: &str| words.split('`').map(|it| sentence(it).shown).collect();
@@ -41,23 +41,23 @@ pub(super) fn scorecard(input: &ReportInput) -> Option<ScorecardView> {
     })
 }
 
-fn row(of: &LockScore) -> ScoreRow {
-    let families = Family::ALL.map(|family| of.families.get(family.as_str()).copied());
-    let scores = std::iter::once(Some(of.all)).chain(families);
+fn row(score: &LockScore) -> ScoreRow {
+    let families = Family::ALL.map(|family| score.families.get(family.as_str()).copied());
+    let scores = std::iter::once(Some(score.all)).chain(families);
     let latency = |it: Option<Percentiles>| it.map_or_else(none, Percentiles::describe);
-    let costs = &of.costs;
+    let costs = &score.costs;
     ScoreRow {
-        lock: name(&of.lock),
-        sentence: sentence(&of.sentence()).shown,
-        scores: scores.map(score).collect(),
+        lock: name(&score.lock),
+        sentence: sentence(&score.sentence()).shown,
+        scores: scores.map(family_score).collect(),
         figures: vec![
-            of.fencing.words().to_owned(),
-            of.commands().unwrap_or_else(none),
+            score.fencing.as_str().to_owned(),
+            score.commands().unwrap_or_else(none),
             latency(costs.healthy),
             latency(costs.contended),
             latency(costs.failover),
-            of.availability().unwrap_or_else(none),
-            of.needs(),
+            score.availability().unwrap_or_else(none),
+            score.needs(),
         ],
     }
 }
@@ -66,10 +66,10 @@ fn none() -> String {
     "–".to_owned()
 }
 
-fn score(of: Option<FamilyScore>) -> Score {
-    let (words, tone) = match of.filter(|of| of.judged > 0) {
-        Some(of) if of.survived == of.judged => (of.describe(), "good"),
-        Some(of) => (of.describe(), "some"),
+fn family_score(score: Option<FamilyScore>) -> Score {
+    let (words, tone) = match score.filter(|score| score.judged > 0) {
+        Some(score) if score.survived == score.judged => (score.describe(), "good"),
+        Some(score) => (score.describe(), "some"),
         None => (none(), "none"),
     };
     Score { words, tone }

@@ -1,4 +1,4 @@
-//! A search: what was found, how much that covers, and a heat map of faults at moments.
+//! A search: its counterexamples, its coverage, and a heat map of faults by injection point.
 
 use std::path::Path;
 
@@ -12,9 +12,9 @@ use crate::report_input::ReportInput;
 use crate::search::statement;
 use crate::units::count;
 
-/// Further finds are only counted.
+/// Maximum number of counterexamples to list.
 const MAX_COUNTEREXAMPLES: usize = 100;
-/// Further sorts of moments, and kinds of faults, are left out.
+/// Maximum number of injection points and of kinds of faults in the heat map.
 const MAX_INJECTION_POINTS: usize = 200;
 const MAX_FAULTS: usize = 40;
 
@@ -22,9 +22,9 @@ pub(super) struct SearchView {
     pub(super) lock: Name,
     pub(super) counterexamples: Vec<CounterexampleView>,
     pub(super) more_counterexamples: usize,
-    /// How much was tried.
+    /// The coverage of the search, as sentences.
     pub(super) statement: Vec<Name>,
-    /// The heat map: the kinds of faults, and a row for each sort of moment.
+    /// The heat map: the kinds of faults, and a row per kind of injection point.
     pub(super) faults: Vec<Name>,
     pub(super) rows: Vec<HeatRow>,
 }
@@ -36,21 +36,21 @@ pub(super) struct CounterexampleView {
     pub(super) faults: Vec<Name>,
     pub(super) story: Story,
     pub(super) command: Command,
-    /// The cell of its run, if that is on the page.
+    /// The cell of its run, if that cell is on the page.
     pub(super) cell: Option<usize>,
 }
 
-/// A sort of moments.
+/// A kind of injection point.
 pub(super) struct HeatRow {
-    pub(super) moment: Name,
+    pub(super) injection_point: Name,
     pub(super) cells: Vec<Option<Heat>>,
 }
 
-/// A kind of fault at a sort of moment.
+/// A kind of fault at a kind of injection point.
 pub(super) struct Heat {
     pub(super) schedules: u64,
     pub(super) counterexamples: u64,
-    /// 0: nothing was found there; 4: every schedule had a find.
+    /// From 0, without counterexamples, to 4, if every schedule led to one.
     pub(super) degree: u64,
 }
 
@@ -64,18 +64,18 @@ fn view(search: &SearchRecord, input: &ReportInput) -> SearchView {
     let faults = distinct(placed.iter().map(|one| one.fault.as_str()));
     let faults: Vec<&str> = faults.into_iter().take(MAX_FAULTS).collect();
     let injection_points = distinct(placed.iter().map(|one| one.moment.as_str()));
-    let row = |moment: &str| HeatRow {
-        moment: name(moment),
+    let row = |injection_point: &str| HeatRow {
+        injection_point: name(injection_point),
         cells: faults
             .iter()
-            .map(|fault| heat(placed, moment, fault))
+            .map(|fault| heat(placed, injection_point, fault))
             .collect(),
     };
     let counterexamples = search.counterexamples.iter().take(MAX_COUNTEREXAMPLES);
     SearchView {
         lock: name(&search.lock.name),
         counterexamples: counterexamples
-            .map(|find| counterexample_view(find, input))
+            .map(|one| counterexample_view(one, input))
             .collect(),
         more_counterexamples: search
             .counterexamples
@@ -91,9 +91,9 @@ fn view(search: &SearchRecord, input: &ReportInput) -> SearchView {
     }
 }
 
-fn heat(placed: &[Placed], moment: &str, fault: &str) -> Option<Heat> {
+fn heat(placed: &[Placed], injection_point: &str, fault: &str) -> Option<Heat> {
     let mut placed = placed.iter();
-    let found = placed.find(|one| one.moment == moment && one.fault == fault)?;
+    let found = placed.find(|one| one.moment == injection_point && one.fault == fault)?;
     let (schedules, counterexamples) = (found.schedules, found.counterexamples);
     Some(Heat {
         schedules,
@@ -105,23 +105,31 @@ fn heat(placed: &[Placed], moment: &str, fault: &str) -> Option<Heat> {
     })
 }
 
-fn counterexample_view(find: &Counterexample, input: &ReportInput) -> CounterexampleView {
+fn counterexample_view(counterexample: &Counterexample, input: &ReportInput) -> CounterexampleView {
     let directory = |path: &str| Path::new(path).file_name().map(ToOwned::to_owned);
-    let own = (find.repro.as_deref())
+    let own = (counterexample.repro.as_deref())
         .and_then(|repro| Path::new(repro).parent()?.to_str())
         .and_then(directory);
     let mut cells = input.matrix.cells.iter();
     let is_own = |run_dir: &str| own.is_some() && directory(run_dir) == own;
     CounterexampleView {
-        property: find.property.as_str(),
-        cause: find.cause.as_str(),
-        schedules: count(find.schedules, "schedule"),
-        faults: find.faults.iter().map(|it| sentence(it)).collect(),
+        property: counterexample.property.as_str(),
+        cause: counterexample.cause.as_str(),
+        schedules: count(counterexample.schedules, "schedule"),
+        faults: counterexample
+            .faults
+            .iter()
+            .map(|it| sentence(it))
+            .collect(),
         story: Story {
-            properties: find.property.as_str().to_owned(),
-            lines: find.story.iter().map(|it| story_line(it)).collect(),
+            properties: counterexample.property.as_str().to_owned(),
+            lines: counterexample
+                .story
+                .iter()
+                .map(|it| story_line(it))
+                .collect(),
         },
-        command: Command::for_command(&find.reproduce),
+        command: Command::for_command(&counterexample.reproduce),
         cell: cells.position(|cell| cell.run_dir.as_deref().is_some_and(is_own)),
     }
 }

@@ -2,7 +2,7 @@
 
 use picklock_verdicts::history::{Event, EventKind, History, read_history};
 
-/// A history of two workers, two nodes and one lock.
+/// Returns a history with two workers, two nodes and one lock.
 pub(super) fn history(events: Vec<(u64, EventKind)>) -> History {
     let header = concat!(
         r#"{"format":"picklock-history/1","scenario":"s","lock":"s","backend":"sim","#,

@@ -9,12 +9,12 @@ use serde::Serialize;
 
 use super::column::Column;
 
-/// Up to this many keys have a line each; with more, only the key with the lowest stock has one.
+/// Maximum number of keys with a line each. With more keys, only the key with the lowest stock is drawn.
 const MAX_LINES: usize = 6;
-/// More points than this cannot be distinguished on any screen.
+/// Maximum number of points. More cannot be distinguished on any screen.
 const MAX_POINTS: usize = 8_000;
 
-/// A step line. For each point, the column has the time since the previous point, and the value.
+/// A step line. Per point, the column has the time since the previous point and the value.
 #[derive(Debug, Serialize)]
 pub(super) struct Steps {
     key: Option<usize>,
@@ -24,8 +24,8 @@ pub(super) struct Steps {
     points: String,
 }
 
-/// Fencing tokens in order of their grants. For each: the time since the previous one, the token,
-/// and 1 if the checker of `fencing` objects to it.
+/// Fencing tokens in the order of their grants. Per token: the time since the previous one, the token, and 1
+/// if the `fencing` checker rejects it.
 #[derive(Debug, Serialize)]
 pub(super) struct Fences {
     low: u64,
@@ -33,7 +33,7 @@ pub(super) struct Fences {
     points: String,
 }
 
-/// The stock, one line for each key; empty if it never changed.
+/// Returns the stock, one line per key. The list is empty if the stock never changed.
 pub(super) fn stock(history: &History, omitted: &mut Vec<String>) -> Vec<Steps> {
     let keys = history.header.keys.len();
     let mut lines: Vec<Vec<(u64, i64)>> = vec![Vec::new(); keys];
@@ -48,7 +48,7 @@ pub(super) fn stock(history: &History, omitted: &mut Vec<String>) -> Vec<Steps> 
     if shown.len() > MAX_LINES {
         let lowest = |key: &usize| lines[*key].iter().map(|(_, stock)| *stock).min();
         omitted.push(format!(
-            "Of {} keys, only the one whose stock fell lowest is drawn.",
+            "Only the stock of the key with the lowest minimum is drawn, out of {} keys.",
             shown.len()
         ));
         shown.sort_by_key(lowest);
@@ -70,7 +70,7 @@ pub(super) fn stock(history: &History, omitted: &mut Vec<String>) -> Vec<Steps> 
     });
     let steps = steps.collect();
     if thinned {
-        omitted.push("The stock is drawn with its lowest and highest points only.".to_owned());
+        omitted.push("Only the lowest and highest points of the stock are drawn.".to_owned());
     }
     steps
 }
@@ -86,13 +86,13 @@ fn encoded(points: &[(u64, i64)]) -> String {
     column.text()
 }
 
-/// At most as many points as can be distinguished: the first, the lowest, the highest and the last
-/// of each interval.
+/// Returns at most as many points as can be distinguished: the first, the lowest, the highest and the last of
+/// each interval.
 fn thin(points: &[(u64, i64)]) -> Vec<(u64, i64)> {
     if points.len() <= MAX_POINTS {
         return points.to_vec();
     }
-    let mut kept = Vec::with_capacity(MAX_POINTS);
+    let mut thinned = Vec::with_capacity(MAX_POINTS);
     for part in points.chunks(points.len().div_ceil(MAX_POINTS / 4)) {
         let value = |index: &usize| part[*index].1;
         let lowest = (0..part.len()).min_by_key(value).unwrap_or(0);
@@ -100,12 +100,12 @@ fn thin(points: &[(u64, i64)]) -> Vec<(u64, i64)> {
         let mut indices = vec![0, lowest, highest, part.len() - 1];
         indices.sort_unstable();
         indices.dedup();
-        kept.extend(indices.into_iter().map(|index| part[index]));
+        thinned.extend(indices.into_iter().map(|index| part[index]));
     }
-    kept
+    thinned
 }
 
-/// The fencing tokens; `None` if the lock gives none.
+/// Returns the fencing tokens, or `None` if the lock issues none.
 pub(super) fn fences(timeline: &Timeline<'_>, omitted: &mut Vec<String>) -> Option<Fences> {
     let stale = stale_tokens(timeline);
     let stale: HashSet<u64> = stale.iter().map(|stale| stale.op).collect();
@@ -116,9 +116,8 @@ pub(super) fn fences(timeline: &Timeline<'_>, omitted: &mut Vec<String>) -> Opti
     let low = points.iter().map(|point| point.1).min()?;
     let high = points.iter().map(|point| point.1).max()?;
     if points.len() > MAX_POINTS {
-        omitted.push(
-            "Of the fencing tokens some are drawn, and all that did not increase.".to_owned(),
-        );
+        omitted
+            .push("Only some fencing tokens are drawn, but all that did not increase.".to_owned());
         let every = points.len().div_ceil(MAX_POINTS / 2);
         let mut index = 0;
         points.retain(|point| {
@@ -150,10 +149,10 @@ mod tests {
     use super::*;
     use crate::html::small_history::history;
 
-    /// Grants may arrive in another order than they were made: that is no token that went back.
+    /// Grants may arrive in another order than they were issued. Such a token is not stale.
     #[test]
-    fn a_token_is_stale_where_the_checker_says_so_and_nowhere_else() {
-        let asked = |op| EventKind::Acquire {
+    fn drawn_tokens_are_stale_exactly_where_the_checker_says() {
+        let request = |op| EventKind::Acquire {
             worker: op as usize - 1,
             op,
             key: 0,
@@ -171,8 +170,8 @@ mod tests {
         };
         let stale = |fence| {
             let history = history(vec![
-                (1, asked(1)),
-                (2, asked(2)),
+                (1, request(1)),
+                (2, request(2)),
                 (3, granted(2, 5)),
                 (4, granted(1, fence)),
                 (9, EventKind::Refused { worker: 0, op: 9 }),
@@ -184,13 +183,13 @@ mod tests {
         assert_eq!(
             stale(4),
             [0, 0],
-            "both were asked for before either arrived"
+            "both requests were sent before either grant arrived"
         );
         assert_eq!(stale(5), [0, 1], "the same token twice");
     }
 
     #[test]
-    fn thinning_keeps_the_lowest_and_the_highest() {
+    fn thinning_keeps_the_lowest_and_highest_points() {
         let mut points: Vec<(u64, i64)> = (0..100_000).map(|at| (at, (at % 7) as i64)).collect();
         points[54_321].1 = -3;
         points[77_777].1 = 99;

@@ -24,25 +24,25 @@ use crate::run_log::{EntryKind, Selection, entries};
 use crate::units::span_ns;
 use crate::worker_lanes::{Lane, MarkKind, lanes, overlaps_by_key};
 
-/// Further lanes are not drawn.
+/// Maximum number of lanes.
 const MAX_LANES: usize = 400;
-/// Further overlaps are not listed, and their holds may become part of a cluster.
+/// Maximum number of overlaps. Further ones are not listed, and their holds may become part of a cluster.
 const MAX_OVERLAPS: usize = 5_000;
-/// Further marks are omitted, sales first.
+/// Maximum number of marks. Sales are dropped first.
 const MAX_MARKS: usize = 20_000;
-/// The tokens of this many holds are shown; if there are more, those of overlapping holds.
+/// Maximum number of holds with tokens. If there are more, only overlapping holds have theirs.
 const MAX_TOKENS: usize = 2_000;
-/// A token is truncated after this many characters.
+/// Maximum number of characters of a token.
 const MAX_TOKEN_LENGTH: usize = 40;
-/// A row of the log is truncated after this many characters.
+/// Maximum number of characters of a row of the log.
 const MAX_ROW_LENGTH: usize = 160;
-/// A page of more cells has no logs.
+/// Maximum number of cells on a page with logs.
 const MAX_CELLS_WITH_LOG: usize = 8;
-/// With more pieces than this, times have microsecond resolution.
+/// Maximum number of pieces with nanosecond resolution. With more, times have microsecond resolution.
 const MAX_EXACT: usize = 20_000;
 
-/// Everything that the timeline draws. Times in plain lists are in nanoseconds, those in columns in
-/// units of `unit_ns`.
+/// The data that the timeline draws. Times in plain lists are in nanoseconds; times in columns are in units
+/// of `unit_ns`.
 #[derive(Debug, Serialize)]
 pub(super) struct TimelineData {
     end_ns: u64,
@@ -50,34 +50,35 @@ pub(super) struct TimelineData {
     unit_ns: u64,
     keys: Vec<String>,
     lanes: Vec<LaneHead>,
-    /// For each piece, the time from the end of the previous one in its lane to its beginning.
+    /// Per piece, the time from the end of the previous piece in its lane to its start.
     gaps: String,
     lengths: String,
     kinds: String,
     /// Attempt numbers, as differences.
     ops: String,
     piece_keys: String,
-    /// For each cluster: the number of its holds, and the time that they held.
+    /// Per cluster: the number of its holds, and their total duration.
     clusters: String,
-    /// For each mark: the time since the previous one, its lane, its kind.
+    /// Per mark: the time since the previous one, its lane, its kind.
     marks: String,
     tokens: BTreeMap<u64, String>,
     nodes: Vec<NodeRow>,
     values: ValueRows,
     faults: Vec<FaultBand>,
-    /// From, to, key.
+    /// Start, end, key.
     overlaps: Vec<(u64, u64, u32)>,
     jump_targets: Vec<JumpTarget>,
     stock: Vec<time_series::Steps>,
     fences: Option<time_series::Fences>,
-    /// `None`: the run kept no command log.
+    /// `None` if the run has no command log.
     pub(super) messages: Option<Messages>,
-    /// Messages, commands, key history and faults around the first violation: time, kind, route, text.
+    /// Messages, commands, key history and faults around the first violation. Per row: time, kind, route,
+    /// text.
     pub(super) log: Vec<LogRow>,
-    /// There is more before or after these rows.
+    /// Whether the log continues before or after these rows.
     #[serde(skip)]
     pub(super) log_is_part: bool,
-    /// What is not shown, in words; the page has it below the timeline.
+    /// Descriptions of omitted data. The page lists them below the timeline.
     #[serde(skip)]
     pub(super) omitted: Vec<String>,
 }
@@ -90,7 +91,7 @@ struct LaneHead {
     pieces: usize,
     frozen: Vec<(u64, u64)>,
     dead: Vec<Downtime>,
-    /// When its wall clock was off.
+    /// The periods in which its wall clock was off.
     clock: Vec<ClockOffset>,
 }
 
@@ -99,46 +100,47 @@ struct LaneHead {
 pub(super) struct Room {
     /// Approximate number of pieces in its lanes.
     pub(super) pieces: usize,
-    /// Commands and replies.
+    /// Number of commands and replies.
     pub(super) messages: usize,
     /// Approximate number of values in the lanes of the nodes' keys.
     pub(super) values: usize,
-    /// Rows of the log. A page of many cells has none: the page of a single run has.
+    /// Number of rows of the log: 0 on a page of many cells. The page of a single run has them.
     pub(super) log: usize,
 }
 
-/// A page with more cells shows less of each.
+/// Number of cells above which a page shows less per cell.
 const MANY_CELLS: usize = 100;
 
 impl Room {
-    /// The limits of each of so many timelines, which share a page of some megabytes. A piece takes
-    /// some 20 bytes there, a message 50 and its text, a value 180. On a page of many cells, a run in
-    /// which nothing was violated has no room for single commands and values of keys.
+    /// Returns the limits of each timeline on a page with this many cells, so that the page has a few
+    /// megabytes. A piece takes about 20 bytes there, a message 50 and its text, a value 180. On a page with
+    /// many cells, a run without violations shows no single commands or values of keys.
     pub(super) fn for_cells(cells: usize, is_quiet: bool) -> Room {
-        let share = |all: usize, least: usize| (all / cells.max(1)).max(least);
+        let share = |all: usize, min: usize| (all / cells.max(1)).max(min);
         let room = Room {
             pieces: share(300_000, 1_000),
             messages: share(20_000, 75),
             values: share(12_000, 60),
             log: if cells <= MAX_CELLS_WITH_LOG { 400 } else { 0 },
         };
-        match is_quiet && cells > MANY_CELLS {
-            true => Room {
+        if is_quiet && cells > MANY_CELLS {
+            Room {
                 messages: 0,
                 values: 0,
                 ..room
-            },
-            false => room,
+            }
+        } else {
+            room
         }
     }
 
-    /// True if it has none for commands and values of keys.
+    /// Returns true if commands and values of keys are omitted.
     pub(super) fn is_without_commands(self) -> bool {
         self.messages == 0 && self.values == 0
     }
 }
 
-/// The timeline of a run, with the command log that was kept with its history.
+/// Returns the timeline of a run, with the command log that was saved with its history.
 pub(super) fn timeline_data(
     timeline: &Timeline<'_>,
     proxy: Option<&CommandLog>,
@@ -150,16 +152,16 @@ pub(super) fn timeline_data(
     let lanes = lanes(timeline);
     let overlaps = overlaps(timeline, &mut omitted);
     let spans = overlaps.iter().map(|&(from, to, _)| (from, to));
-    let kept = merged(spans.collect());
-    let lanes = chosen(lanes, &kept, &mut omitted);
+    let exact = merged(spans.collect());
+    let lanes = chosen(lanes, &exact, &mut omitted);
     let (pieces, step_ns) = fitting(end_ns, room.pieces, |step_ns| {
         let each = lanes.iter();
-        each.map(|(_, lane)| clustered(&lane.segments, step_ns, &kept))
+        each.map(|(_, lane)| clustered(&lane.segments, step_ns, &exact))
             .collect()
     });
     if step_ns > 0 {
         omitted.push(format!(
-            "Anything shorter than {} that is not part of a violation is drawn together, because the \
+            "Neighbours within {} that are not part of a violation are drawn as one, because the \
              history is too long to draw each hold.",
             span_ns(step_ns)
         ));
@@ -197,12 +199,12 @@ pub(super) fn timeline_data(
         nodes: node_rows(timeline, &faults, &mut clocks.nodes),
         values: match room.values {
             0 => ValueRows::default(),
-            most => value_rows(timeline, &shown_at(&kept, verdicts), most, &mut omitted),
+            max => value_rows(timeline, &shown_at(&exact, verdicts), max, &mut omitted),
         },
         faults,
         messages: proxy
             .filter(|_| room.messages > 0)
-            .map(|log| messages(log, &together(&lanes, &kept), room.messages, &mut omitted)),
+            .map(|log| messages(log, &together(&lanes, &exact), room.messages, &mut omitted)),
         log,
         log_is_part,
         jump_targets: jump_targets(&overlaps, verdicts),
@@ -213,22 +215,23 @@ pub(super) fn timeline_data(
     }
 }
 
-/// What happened around the first violation; at the beginning of the run if there is none. True if that is not all.
+/// Returns the log around the first violation, or from the start of the run if there is none. The flag is
+/// true if the log continues.
 fn log_rows(
     timeline: &Timeline<'_>,
     proxy: Option<&CommandLog>,
     verdicts: &Verdicts,
-    most: usize,
+    max: usize,
 ) -> (Vec<LogRow>, bool) {
     let violated = verdicts.values().filter_map(|verdict| verdict.at_ns);
     let first_ns = violated.min().unwrap_or(0);
     let wanted = Selection {
-        around: Some((first_ns, most / 2)),
+        around: Some((first_ns, max / 2)),
         ..Selection::default()
     };
     let rows = entries(timeline.history(), proxy, &wanted);
     let before = rows.partition_point(|entry| entry.at_ns < first_ns);
-    let is_part = before.max(rows.len() - before) >= most / 2;
+    let is_part = before.max(rows.len() - before) >= max / 2;
     let rows = rows.into_iter().map(|entry| {
         let text = shortened(&entry.text, MAX_ROW_LENGTH);
         (entry.at_ns, entry.kind, entry.route, text)
@@ -236,7 +239,7 @@ fn log_rows(
     (rows.collect(), is_part)
 }
 
-/// When violations showed: overlaps, and the first violation of each property.
+/// Returns when violations are visible: the overlaps, and the first violation of each property.
 fn shown_at(overlaps: &[(u64, u64)], verdicts: &Verdicts) -> Vec<(u64, u64)> {
     let violated = verdicts.values();
     let violated = violated.filter(|verdict| verdict.status == Status::Violated);
@@ -244,11 +247,11 @@ fn shown_at(overlaps: &[(u64, u64)], verdicts: &Verdicts) -> Vec<(u64, u64)> {
     merged(overlaps.iter().copied().chain(points).collect())
 }
 
-/// The attempts that held during an overlap.
-fn together(lanes: &[(usize, Lane)], kept: &[(u64, u64)]) -> BTreeSet<u64> {
+/// Returns the attempts that held the lock during an overlap.
+fn together(lanes: &[(usize, Lane)], overlaps: &[(u64, u64)]) -> BTreeSet<u64> {
     let segments = lanes.iter().flat_map(|(_, lane)| &lane.segments);
     let holds = segments.filter(|segment| segment.activity.holds());
-    let inside = holds.filter(|hold| meets(kept, hold.from_ns, hold.to_ns));
+    let inside = holds.filter(|hold| meets(overlaps, hold.from_ns, hold.to_ns));
     inside.map(|hold| hold.op).collect()
 }
 
@@ -260,7 +263,7 @@ fn overlaps(timeline: &Timeline<'_>, omitted: &mut Vec<String>) -> Vec<(u64, u64
     all.sort_unstable();
     if all.len() > MAX_OVERLAPS {
         omitted.push(format!(
-            "Of {} overlaps the first {MAX_OVERLAPS} are marked.",
+            "Only the first {MAX_OVERLAPS} of {} overlaps are marked.",
             all.len()
         ));
         all.truncate(MAX_OVERLAPS);
@@ -268,11 +271,11 @@ fn overlaps(timeline: &Timeline<'_>, omitted: &mut Vec<String>) -> Vec<(u64, u64
     all
 }
 
-/// The lanes that are drawn: all of them, or if there are too many, first those with overlapping
-/// holds, then those with any hold.
+/// Returns the lanes to draw: all of them, or if there are too many, first lanes with overlapping holds, then
+/// lanes with any hold.
 fn chosen(
     lanes: BTreeMap<usize, Lane>,
-    kept: &[(u64, u64)],
+    overlaps: &[(u64, u64)],
     omitted: &mut Vec<String>,
 ) -> Vec<(usize, Lane)> {
     let count = lanes.len();
@@ -282,7 +285,7 @@ fn chosen(
     }
     let interest = |lane: &Lane| {
         let holds = || lane.segments.iter().filter(|it| it.activity.holds());
-        if holds().any(|hold| meets(kept, hold.from_ns, hold.to_ns)) {
+        if holds().any(|hold| meets(overlaps, hold.from_ns, hold.to_ns)) {
             0
         } else if holds().next().is_some() || !lane.frozen_ns.is_empty() {
             1
@@ -294,8 +297,8 @@ fn chosen(
     lanes.truncate(MAX_LANES);
     lanes.sort_by_key(|(worker, _)| *worker);
     omitted.push(format!(
-        "{} of {count} workers have no lane here; those that held together, and those that held \
-         at all, come first.",
+        "{} of {count} workers have no lane here: workers whose holds overlapped come first, then workers with \
+         any hold.",
         count - MAX_LANES
     ));
     lanes
@@ -317,7 +320,7 @@ impl Columns {
         for pieces in lanes {
             let (mut before, mut op_before) = (0, 0);
             for piece in pieces {
-                // Both ends are rounded, not the length, so that errors do not add up.
+                // Round both ends instead of the length, so that errors do not add up.
                 let (from_ns, to_ns) = piece.span_ns();
                 let (from, to) = (from_ns / unit_ns, to_ns / unit_ns);
                 columns.gaps.push(from.saturating_sub(before));
@@ -360,9 +363,9 @@ fn marks(lanes: &[(usize, Lane)], unit_ns: u64, omitted: &mut Vec<String>) -> St
     marks.sort_unstable();
     if marks.len() > MAX_MARKS {
         omitted.push(format!(
-            "Of {} marks (sales, refused accesses, deaths) some {MAX_MARKS} are drawn: the first \
+            "Only about {MAX_MARKS} of {} marks (sales, refused accesses, deaths) are drawn: the first \
              deaths and refusals, and sales evenly.",
-            marks.len()
+            marks.len(),
         ));
         thin(&mut marks);
     }
@@ -378,7 +381,7 @@ fn marks(lanes: &[(usize, Lane)], unit_ns: u64, omitted: &mut Vec<String>) -> St
     column.text()
 }
 
-/// Uses half of the limit for deaths and refusals, and spreads sales evenly over the other half.
+/// Spends half of the limit on deaths and refusals, and spreads sales evenly over the other half.
 fn thin(marks: &mut Vec<(u64, usize, u64)>) {
     const SALE: u64 = 2;
     let sales = marks.iter().filter(|mark| mark.2 == SALE).count();
@@ -395,20 +398,20 @@ fn thin(marks: &mut Vec<(u64, usize, u64)>) {
     });
 }
 
-/// Tokens by attempt.
+/// Returns tokens by attempt.
 fn tokens(
     timeline: &Timeline<'_>,
     overlaps: &[(u64, u64, u32)],
     omitted: &mut Vec<String>,
 ) -> BTreeMap<u64, String> {
     let holds = timeline.holds();
-    let token = |hold: &Hold| (hold.op, token_in_words(&hold.token, hold.fence));
+    let token = |hold: &Hold| (hold.op, describe_token(&hold.token, hold.fence));
     let count = holds.len();
     if count <= MAX_TOKENS {
         return holds.iter().map(token).collect();
     }
     omitted.push(format!(
-        "Of {count} grants only those at the beginning of an overlap, and at most {MAX_TOKENS}, \
+        "Of {count} grants, only those at the start of an overlap, and at most {MAX_TOKENS}, \
          show their tokens."
     ));
     let begins: BTreeSet<u64> = overlaps.iter().map(|span| span.0).collect();
@@ -416,7 +419,7 @@ fn tokens(
     at_overlap.take(MAX_TOKENS).map(token).collect()
 }
 
-fn token_in_words(token: &str, fence: Option<u64>) -> String {
+fn describe_token(token: &str, fence: Option<u64>) -> String {
     let token = visible(token);
     let mut words: String = token.chars().take(MAX_TOKEN_LENGTH).collect();
     if token.chars().nth(MAX_TOKEN_LENGTH).is_some() {

@@ -1,4 +1,4 @@
-//! The rows of the nodes' keys: whose value each had, from when to when, and why it ended.
+//! The rows of the nodes' keys: the values of each key, with author, period and the reason for the end.
 
 use picklock_verdicts::key_history::{Fate, ValueSpan};
 use picklock_verdicts::timeline::Timeline;
@@ -8,24 +8,24 @@ use super::cluster::{fitting, grouped};
 use super::column::Texts;
 use super::name::name;
 use crate::measures::meets;
-use crate::node_lanes::{NO_KEY_HISTORY, NodeLane, command_in_words, end_in_words, node_lanes};
+use crate::node_lanes::{NO_KEY_HISTORY, NodeLane, describe_command, describe_end, node_lanes};
 use crate::units::span_ns;
 
-/// Further keys of nodes have no row.
+/// Maximum number of keys of nodes with a row.
 const MAX_ROWS: usize = 48;
 
-/// A value, or several that are drawn as one. Texts are indexes.
+/// A value, or several values that are drawn as one. Texts are indexes.
 #[derive(Debug, Serialize)]
 struct Piece {
     from_ns: u64,
     to_ns: u64,
     value: usize,
-    /// The worker that wrote it, and its command; left out if that was not seen.
+    /// The worker that wrote the value. Omitted if the write was not observed, as is `wrote`, its command.
     #[serde(skip_serializing_if = "Option::is_none")]
     who: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     wrote: Option<usize>,
-    /// When its expiry was set last, and its length in milliseconds; left out if it has none.
+    /// When its expiry was last set, and its TTL in milliseconds. Omitted if it has no expiry.
     #[serde(skip_serializing_if = "Option::is_none")]
     expiry: Option<(u64, i64)>,
     fate: u8,
@@ -35,7 +35,7 @@ struct Piece {
     by: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     took: Option<usize>,
-    /// How many values it stands for, and for how long there was one; left out if it is one.
+    /// The number of values and their total duration. Omitted for a single value.
     #[serde(skip_serializing_if = "Option::is_none")]
     many: Option<(u64, u64)>,
 }
@@ -55,12 +55,12 @@ struct ValueRow {
     pieces: Vec<Piece>,
 }
 
-/// One row for each key of each node that was ever written. `kept`: when violations showed;
-/// disjoint spans in order of time.
+/// Returns one row for each key of each node that was ever written. `exact` has the spans of violations,
+/// disjoint and ordered by time.
 pub(super) fn value_rows(
     timeline: &Timeline<'_>,
-    kept: &[(u64, u64)],
-    most: usize,
+    exact: &[(u64, u64)],
+    max: usize,
     omitted: &mut Vec<String>,
 ) -> ValueRows {
     let history = timeline.history();
@@ -68,16 +68,16 @@ pub(super) fn value_rows(
         omitted.push(NO_KEY_HISTORY.to_owned());
         return ValueRows::default();
     };
-    let lanes = chosen(lanes, kept, omitted);
-    let (pieces, step_ns) = fitting(timeline.end_ns(), most, |step_ns| {
+    let lanes = chosen(lanes, exact, omitted);
+    let (pieces, step_ns) = fitting(timeline.end_ns(), max, |step_ns| {
         let each = lanes.iter();
-        each.map(|lane| grouped(&lane.values, step_ns, kept, |it| (it.from_ns, it.until_ns)))
+        each.map(|lane| grouped(&lane.values, step_ns, exact, |it| (it.from_ns, it.until_ns)))
             .collect()
     });
     if step_ns > 0 {
         omitted.push(format!(
-            "Values of a key that followed each other within {} are drawn as one, unless they are \
-             part of a violation. The run's key-history.jsonl has each.",
+            "Values of a key within {} of each other are drawn as one, unless they are \
+             part of a violation. The run's key-history.jsonl lists each.",
             span_ns(step_ns)
         ));
     }
@@ -94,11 +94,11 @@ pub(super) fn value_rows(
     rows
 }
 
-/// The lanes that are drawn: all of them, or if there are too many, first those that had a value
-/// when a violation showed.
+/// Returns the lanes to draw: all of them, or if there are too many, first lanes that had a value during a
+/// violation.
 fn chosen(
     mut lanes: Vec<NodeLane>,
-    kept: &[(u64, u64)],
+    violations: &[(u64, u64)],
     omitted: &mut Vec<String>,
 ) -> Vec<NodeLane> {
     let count = lanes.len();
@@ -107,20 +107,20 @@ fn chosen(
     }
     let matters = |lane: &NodeLane| {
         let mut spans = lane.values.iter();
-        spans.any(|span| meets(kept, span.from_ns, span.until_ns))
+        spans.any(|span| meets(violations, span.from_ns, span.until_ns))
     };
     lanes.sort_by_cached_key(|lane| !matters(lane));
     lanes.truncate(MAX_ROWS);
     lanes.sort_by(|a, b| (&a.key, a.node).cmp(&(&b.key, b.node)));
     omitted.push(format!(
-        "Of {count} keys of nodes {MAX_ROWS} have a lane here; those with a value during a \
-         violation come first. The run's key-history.jsonl has all."
+        "Only {MAX_ROWS} of {count} keys of nodes have a lane here; keys with a value during a \
+         violation come first. The run's key-history.jsonl lists all."
     ));
     lanes
 }
 
 impl ValueRows {
-    /// What these consecutive values, or just one, are drawn as.
+    /// Returns the piece that represents these consecutive values.
     fn piece(&mut self, values: &[ValueSpan]) -> Option<Piece> {
         let (span, last) = (values.first()?, values.last()?);
         let lasted_ns = |it: &ValueSpan| it.until_ns.saturating_sub(it.from_ns);
@@ -131,23 +131,23 @@ impl ValueRows {
             to_ns: last.until_ns,
             value: self.text(&span.value),
             who: author.map(|author| author.worker),
-            wrote: author.map(|author| self.text(&command_in_words(author))),
+            wrote: author.map(|author| self.text(&describe_command(author))),
             expiry: (span.expiry).map(|expiry| (expiry.set_ns, expiry.ttl_ms)),
             fate: fate_number(span),
-            end: self.text(end_in_words(&span.end)),
+            end: self.text(describe_end(&span.end)),
             by: by.map(|by| by.worker),
-            took: by.map(|by| self.text(&command_in_words(by))),
+            took: by.map(|by| self.text(&describe_command(by))),
             many: (values.len() > 1).then_some((values.len() as u64, there_ns)),
         })
     }
 
-    /// The index of an untrusted text, made safe to show and truncated.
+    /// Returns the index of an untrusted text, after making it safe to show and truncating it.
     fn text(&mut self, text: &str) -> usize {
         self.texts.index(&name(text).shown)
     }
 }
 
-/// The numbers that the page's script uses.
+/// Returns the numbers that the page's script uses.
 fn fate_number(span: &ValueSpan) -> u8 {
     match span.fate() {
         Fate::Stays => 0,
@@ -178,8 +178,8 @@ mod tests {
         }
     }
 
-    /// From, to, count and the time that there was any, of what is drawn.
-    fn seen(step_ns: u64, kept: &[(u64, u64)]) -> Vec<(u64, u64, u64, u64)> {
+    /// Returns start, end, number of values and their total duration for each drawn piece.
+    fn seen(step_ns: u64, exact: &[(u64, u64)]) -> Vec<(u64, u64, u64, u64)> {
         let spans = [
             span(0, 2),
             span(3, 5),
@@ -187,7 +187,7 @@ mod tests {
             span(40, 41),
             span(45, 46),
         ];
-        let groups = grouped(&spans, step_ns, kept, |it| (it.from_ns, it.until_ns));
+        let groups = grouped(&spans, step_ns, exact, |it| (it.from_ns, it.until_ns));
         let mut rows = ValueRows::default();
         let pieces = groups.into_iter().filter_map(|group| rows.piece(group));
         let seen = pieces.map(|piece| {
@@ -198,13 +198,13 @@ mod tests {
     }
 
     #[test]
-    fn short_neighbours_are_one_and_what_a_violation_touches_stays() {
+    fn short_values_are_merged_except_during_a_violation() {
         assert_eq!(seen(0, &[]).len(), 5);
         assert_eq!(
             seen(10, &[]),
             [(0, 5, 2, 4), (6, 40, 1, 34), (40, 46, 2, 2)]
         );
-        let kept = seen(10, &[(4, 4), (45, 50)]);
-        assert_eq!(kept.len(), 5, "{kept:?}");
+        let exact = seen(10, &[(4, 4), (45, 50)]);
+        assert_eq!(exact.len(), 5, "{exact:?}");
     }
 }

@@ -1,8 +1,8 @@
 //! Markdown for GitHub: a job summary, and a shorter version for a pull-request comment.
 //!
-//! Worst first, because GitHub limits the length of both: results that are not as expected, other
-//! violations, the table of locks × scenarios, then the stories with their commands. Untrusted
-//! text stays text, never Markdown or HTML.
+//! The worst results come first, because GitHub limits the length of both: unexpected results, other
+//! violations, the table of locks × scenarios, then the stories with their commands. Untrusted text is shown
+//! literally, never interpreted as Markdown or HTML.
 
 mod page;
 pub mod quoted;
@@ -15,10 +15,10 @@ use crate::report_input::ReportInput;
 pub(crate) use page::Page;
 pub(crate) use sections::{place_columns, table_of};
 
-/// The limit of GitHub for a step's job summary: 1 MiB.
+/// Maximum size of a step's job summary on GitHub: 1 MiB.
 pub const SUMMARY_BYTES: usize = 1024 * 1024;
 
-/// The limit of GitHub for a comment, in characters; counted in bytes to be safe.
+/// Maximum length of a comment on GitHub, in characters. Counted in bytes to be safe.
 pub const COMMENT_BYTES: usize = 65_536;
 
 /// `--format md`.
@@ -29,10 +29,11 @@ pub const FORMAT: Format = Format {
     write: files,
 };
 
-/// `report.md`, which fits a job summary, and `comment.md`, which fits a comment.
+/// Returns `report.md`, which fits a job summary, and `comment.md`, which fits a comment.
 ///
 /// # Errors
-/// None.
+///
+/// Never fails.
 pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     let file = |name: &str, text: String| File {
         name: name.to_owned(),
@@ -42,7 +43,7 @@ pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     Ok(vec![report, file("comment.md", comment(input))])
 }
 
-/// The whole report, truncated to [`SUMMARY_BYTES`]; says what was cut.
+/// Returns the whole report, truncated to [`SUMMARY_BYTES`] with a note about the omitted parts.
 pub fn summary(input: &ReportInput) -> String {
     let mut page = Page::new(SUMMARY_BYTES);
     sections::headline(&mut page, input);
@@ -59,8 +60,8 @@ pub fn summary(input: &ReportInput) -> String {
     page.done()
 }
 
-/// The version for a comment: without the tables of expected violations and of open loops, with at
-/// most five stories, truncated to [`COMMENT_BYTES`].
+/// Returns the version for a comment, truncated to [`COMMENT_BYTES`]. It omits the tables of expected
+/// violations and of open loops, and has at most five stories.
 pub fn comment(input: &ReportInput) -> String {
     let mut page = Page::new(COMMENT_BYTES);
     page.at_most("stories", 5);

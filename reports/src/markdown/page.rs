@@ -1,11 +1,11 @@
-//! A page of limited length that tells what was cut.
+//! A page of limited length that lists what was cut.
 
 use std::collections::BTreeMap;
 
-/// Bytes reserved for the note about what was cut.
+/// Bytes reserved for the note about omitted parts.
 const RESERVED: usize = 1_000;
 
-/// Markdown up to a limit; the beginning is kept.
+/// Markdown of limited length. The end is cut if it is too long.
 pub struct Page {
     text: String,
     limit: usize,
@@ -14,7 +14,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// An empty page that will not be longer than `limit` bytes.
+    /// Creates an empty page of at most `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Page {
             text: String::new(),
@@ -24,12 +24,12 @@ impl Page {
         }
     }
 
-    /// Accepts at most this many blocks of a kind.
+    /// Limits the number of blocks of a kind.
     pub fn at_most(&mut self, kind: &'static str, count: usize) {
         self.allowed.insert(kind, count);
     }
 
-    /// Adds the whole block, or counts it as cut under `kind`, a plural. True if it was added.
+    /// Adds the whole block and returns true, or counts it as cut under `kind`, a plural, and returns false.
     pub fn add(&mut self, kind: &'static str, block: &str) -> bool {
         let room = self.allowed.get(kind) != Some(&0);
         if !room || self.text.len() + block.len() > self.limit {
@@ -43,12 +43,12 @@ impl Page {
         true
     }
 
-    /// Counts so many blocks of a kind as cut.
+    /// Counts `count` blocks of a kind as cut.
     pub fn cut(&mut self, kind: &'static str, count: usize) {
         *self.cut.entry(kind).or_default() += count;
     }
 
-    /// The page, with a note about what was cut at its end.
+    /// Returns the page, ending with a note about the parts that were cut.
     pub fn done(mut self) -> String {
         let cut = self.cut.iter();
         let cut: Vec<String> = cut.map(|(kind, n)| format!("{n} {kind}")).collect();

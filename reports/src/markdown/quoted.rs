@@ -1,24 +1,24 @@
 //! Untrusted text in Markdown, shown literally.
 //!
-//! Every character that is special in Markdown, HTML or on GitHub becomes a character reference,
-//! which none of them interprets. GitHub looks for mentions and links after that, in the finished
-//! text. So names are in `<code>`, where it does not look, and a word of prose that could be a
-//! mention, a reference or an address contains empty comments.
+//! Every character that is special in Markdown, HTML or on GitHub becomes a character reference, which none
+//! of them interprets. GitHub later searches the rendered text for mentions and links. Therefore names are in
+//! `<code>`, which GitHub skips, and a word of prose that could be a mention, a reference or an address
+//! contains empty comments.
 
 use crate::escape::shortened;
 
-/// Longer text is truncated, so that one name cannot fill the page.
-const LONGEST: usize = 160;
+/// Maximum length of quoted text in characters, so that one name cannot fill the page.
+const MAX_LENGTH: usize = 160;
 
-/// A name or a value, as code.
+/// Quotes a name or a value as code.
 pub fn code(text: &str) -> String {
-    let shown: String = shortened(text, LONGEST).chars().map(reference).collect();
+    let shown: String = shortened(text, MAX_LENGTH).chars().map(reference).collect();
     format!("<code>{shown}</code>")
 }
 
-/// A sentence.
+/// Quotes a sentence.
 pub fn prose(text: &str) -> String {
-    let text = shortened(text, 4 * LONGEST);
+    let text = shortened(text, 4 * MAX_LENGTH);
     let words = text.split(' ').map(|word| {
         let lower = word.to_lowercase();
         let mut links = ["@", "#", "://", "www."].iter();
@@ -32,11 +32,11 @@ pub fn prose(text: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Preformatted lines.
+/// Quotes preformatted lines.
 pub fn block(lines: &[String]) -> String {
     let mut out = String::from("<pre>");
     for line in lines {
-        for c in shortened(line, 4 * LONGEST).chars() {
+        for c in shortened(line, 4 * MAX_LENGTH).chars() {
             match c {
                 '&' | '<' | '>' | '"' => out.push_str(&format!("&#{};", u32::from(c))),
                 _ => out.push(c),
@@ -49,9 +49,10 @@ pub fn block(lines: &[String]) -> String {
 }
 
 fn reference(c: char) -> String {
-    match c.is_alphanumeric() || " .,;:-=/()%×…".contains(c) {
-        true => c.to_string(),
-        false => format!("&#{};", u32::from(c)),
+    if c.is_alphanumeric() || " .,;:-=/()%×…".contains(c) {
+        c.to_string()
+    } else {
+        format!("&#{};", u32::from(c))
     }
 }
 
@@ -60,19 +61,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_markdown_knows_stays() {
+    fn markdown_syntax_is_escaped() {
         let hostile = "a|b`c`<img src=x>*_[@team](#1)\n# h";
         let shown = code(hostile);
         let inside = &shown["<code>".len()..shown.len() - "</code>".len()];
         for c in ['|', '`', '<', '>', '*', '_', '[', ']', '@', '\n', '\\', '!'] {
             assert!(!inside.contains(c), "{c:?} in {shown}");
         }
-        // What is left of `#` are references.
+        // The remaining `#` are part of character references.
         assert!(!inside.replace("&#", "").contains('#'), "{shown}");
     }
 
     #[test]
-    fn mentions_and_links_in_prose_are_parted() {
+    fn mentions_and_links_in_prose_are_broken_up() {
         let shown = prose("ask @team about #12 at https://evil.example www.x.y");
         for link in ["@team", "&#64;team", "&#35;12", "://", "www."] {
             assert!(!shown.contains(link), "{link} in {shown}");
@@ -80,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_cannot_be_closed_from_inside() {
+    fn block_content_cannot_close_the_block() {
         let shown = block(&["</pre><script>".to_owned(), "x\n\ny".to_owned()]);
         assert_eq!(shown.matches("</pre>").count(), 1);
         assert!(!shown.contains("<script"));
@@ -88,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_ten_thousand_letters_is_cut() {
+    fn long_name_is_truncated() {
         assert!(code(&"é".repeat(10_000)).len() < 400);
     }
 }

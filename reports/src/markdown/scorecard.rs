@@ -1,4 +1,4 @@
-//! The scorecard: which lock is for what, and a row for each lock, the best first.
+//! The scorecard: recommendations, and a row per lock, best lock first.
 
 use picklock_scenarios::Family;
 
@@ -8,7 +8,7 @@ use super::sections::table_of;
 use crate::report_input::ReportInput;
 use crate::scorecard::{LockScore, Percentiles, Scorecard};
 
-/// Nothing if the matrix is too small to compare anything.
+/// Adds the scorecard, unless the matrix is too small for a comparison.
 pub(super) fn scorecard(page: &mut Page, input: &ReportInput) {
     let Some(scorecard) = Scorecard::from_matrix(&input.matrix) else {
         return;
@@ -27,7 +27,7 @@ pub(super) fn scorecard(page: &mut Page, input: &ReportInput) {
     table_of(page, "rows of the scorecard", &head, rows.collect());
 }
 
-/// A sentence with names between backticks.
+/// Formats a sentence with names between backticks.
 fn with_names(words: &str) -> String {
     let parts = words.split('`').enumerate();
     let parts = parts.map(|(index, part)| match index % 2 {
@@ -39,8 +39,8 @@ fn with_names(words: &str) -> String {
 
 fn row(score: &LockScore) -> String {
     let families = Family::ALL.map(|family| {
-        let of = score.families.get(family.as_str());
-        of.map_or("–".to_owned(), |of| of.describe())
+        let score = score.families.get(family.as_str());
+        score.map_or("–".to_owned(), |score| score.describe())
     });
     let latency = |it: Option<Percentiles>| it.map_or("–".to_owned(), Percentiles::describe);
     let costs = &score.costs;
@@ -49,7 +49,7 @@ fn row(score: &LockScore) -> String {
         score.all.describe(),
         families.join(" | "),
         prose(&score.sentence()),
-        score.fencing.words().to_owned(),
+        score.fencing.as_str().to_owned(),
         score.commands().unwrap_or_else(|| "–".to_owned()),
         latency(costs.healthy),
         latency(costs.contended),

@@ -1,4 +1,4 @@
-//! The parts of the page, each of which may be empty.
+//! The sections of the page. Each may be empty.
 
 use std::collections::HashMap;
 
@@ -9,79 +9,92 @@ use picklock_verdicts::record::{Cell, Mismatch, SearchRecord};
 
 use super::page::Page;
 use super::quoted::{block, code, prose};
-use crate::cell_status::{self, CellStatus, failures, sign, status};
+use crate::cell_status::{self, failures, overall, sign};
 use crate::escape::shortened;
 use crate::matrix::{
-    Conclusion, NOT_APPLICABLE, counts_in_words, distinct, inapplicable, lock_with_options,
-    name_of_lock, similarity_in_words,
+    CellOutcome, Conclusion, NOT_APPLICABLE, Severity, describe_counts, describe_similarity,
+    distinct, inapplicable, lock_with_options, name_of_lock,
 };
 use crate::report_input::ReportInput;
 use crate::responsibility::responsibility;
 use crate::search::statement;
 use crate::units::{count, span_us};
 
-/// The properties that every cell of the table shows; the others are named only if they did not
-/// hold.
+/// The properties that every cell of the table shows. The others are named only if they did not hold.
 const SHOWN_BY_SIGN: [Property; 3] = [Property::Exclusion, Property::Lease, Property::Resource];
 
-fn with(input: &ReportInput, wanted: CellStatus) -> Vec<&Cell> {
+/// Returns the cells with unexpected results, and those without expectations that did not hold.
+fn failed(input: &ReportInput) -> impl Iterator<Item = &Cell> {
     let cells = input.matrix.cells.iter();
-    cells.filter(|cell| status(cell) == wanted).collect()
+    cells.filter(|cell| CellOutcome::from_cell(cell).has_failures())
+}
+
+/// Returns the applicable cells without failures whose worst verdict has this status.
+fn as_expected(input: &ReportInput, status: Status) -> impl Iterator<Item = &Cell> {
+    input.matrix.cells.iter().filter(move |cell| {
+        let outcome = CellOutcome::from_cell(cell);
+        outcome.severity() == Severity::AsExpected
+            && outcome != CellOutcome::NotApplicable
+            && overall(&cell.verdicts) == status
+    })
 }
 
 fn place(cell: &Cell) -> String {
     place_columns(&lock_with_options(cell), &cell.scenario, cell.backend)
 }
 
-/// Three columns of a table.
+/// Formats lock, scenario and backend as three columns of a table.
 pub(crate) fn place_columns(lock: &str, scenario: &str, backend: BackendName) -> String {
     let [lock, scenario, backend] = [lock, scenario, backend.as_str()].map(code);
     format!("{lock} | {scenario} | {backend}")
 }
 
-/// A one-line summary of the report, and how much each search has tried.
+/// Adds a one-line summary of the report, and the coverage of each search.
 pub fn headline(page: &mut Page, input: &ReportInput) {
     let cells = input.matrix.cells.len();
-    let of = |wanted| with(input, wanted).len();
-    let (held, violated) = (of(CellStatus::Held), of(CellStatus::Violated));
-    let unknown = of(CellStatus::Unknown);
-    // Of the cells that there are: a violation stands even if others are missing.
-    let conclusion = Conclusion::of_cells(&input.matrix.cells);
+    let [held, violated, unknown] = [Status::Held, Status::Violated, Status::Unknown]
+        .map(|status| as_expected(input, status).count());
+    // Based on the cells that were run: a violation counts even if other cells are missing.
+    let conclusion = Conclusion::from_cells(&input.matrix.cells);
     let is_interrupted = input.matrix.interrupted;
-    let head = match (cells, conclusion) {
-        (0, _) => "nothing was run".to_owned(),
-        (_, Conclusion::AsExpected) if is_interrupted => Conclusion::Interrupted.why(),
-        (_, Conclusion::AsExpected) => format!("✔ {}", conclusion.why()),
-        (_, Conclusion::Violated { .. }) => format!("✘ {}", conclusion.why()),
-        (_, _) => conclusion.why(),
+    let head = match conclusion.severity() {
+        _ if cells == 0 => "no cell was run".to_owned(),
+        Severity::AsExpected if is_interrupted => Conclusion::from_matrix(&input.matrix).describe(),
+        Severity::AsExpected => format!("✔ {}", conclusion.describe()),
+        Severity::Failed => format!("✘ {}", conclusion.describe()),
+        _ => conclusion.describe(),
     };
-    let interrupted = match is_interrupted {
-        true => " It was **interrupted**: cells may be missing.",
-        false => "",
+    let interrupted = if is_interrupted {
+        " The matrix was **interrupted**: cells may be missing."
+    } else {
+        ""
     };
-    let counts = counts_in_words(&input.matrix);
+    let counts = describe_counts(&input.matrix);
     let counted = format!(
-        "{counts}. By verdict: {held} held, {violated} violated as expected, {unknown} partly undecided.{interrupted}\n\n"
+        "{counts}. By verdict: {held} held, {violated} violated as expected, {unknown} partly inconclusive.{interrupted}\n\n"
     );
     let text = match (&input.searches[..], cells) {
         ([], _) => format!("## Picklock: {head}\n\n{counted}"),
-        (searches, 0) => format!("## Picklock: {}\n\n", found(searches)),
-        (searches, _) => format!("## Picklock: {}; {head}\n\n{counted}", found(searches)),
+        (searches, 0) => format!("## Picklock: {}\n\n", describe_results(searches)),
+        (searches, _) => format!(
+            "## Picklock: {}; {head}\n\n{counted}",
+            describe_results(searches)
+        ),
     };
     page.add("headlines", &text);
     for search in &input.searches {
-        let told: Vec<String> = statement(search).iter().map(|it| prose(it)).collect();
-        let (lock, told) = (code(&search.lock.name), told.join(" "));
-        page.add("searches", &format!("Search of {lock}: {told}\n\n"));
+        let sentences: Vec<String> = statement(search).iter().map(|it| prose(it)).collect();
+        let (lock, sentences) = (code(&search.lock.name), sentences.join(" "));
+        page.add("searches", &format!("Search of {lock}: {sentences}\n\n"));
     }
     for one in &input.matrix.similarity {
-        let line = format!("{} ({})\n\n", prose(&similarity_in_words(one)), one.backend);
+        let line = format!("{} ({})\n\n", prose(&describe_similarity(one)), one.backend);
         page.add("similarities", &line);
     }
 }
 
-/// What all searches together have found.
-fn found(searches: &[SearchRecord]) -> String {
+/// Summarizes the results of all searches.
+fn describe_results(searches: &[SearchRecord]) -> String {
     let counterexamples: usize = searches
         .iter()
         .map(|search| search.counterexamples.len())
@@ -89,18 +102,21 @@ fn found(searches: &[SearchRecord]) -> String {
     let schedules = searches.iter().map(|search| search.schedules);
     let schedules = count(schedules.fold(0, u64::saturating_add), "schedule");
     match counterexamples {
-        0 => format!("nothing found in {schedules}"),
-        _ => format!("✘ {} in {schedules}", count(counterexamples, "find")),
+        0 => format!("no counterexample in {schedules}"),
+        _ => format!(
+            "✘ {} in {schedules}",
+            count(counterexamples, "counterexample")
+        ),
     }
 }
 
-/// Results that are not as expected.
+/// Adds the unexpected results.
 pub fn mismatches(page: &mut Page, input: &ReportInput) {
-    let head = "### Not as expected\n\n\
+    let head = "### Unexpected results\n\n\
                 | lock | scenario | backend | property | expected | got |\n\
                 |---|---|---|---|---|---|\n";
     let mut rows = Vec::new();
-    for cell in with(input, CellStatus::Failed) {
+    for cell in failed(input) {
         rows.extend(failures(cell).iter().map(|failure| mismatch(cell, failure)));
     }
     table_of(page, "mismatches", head, rows);
@@ -116,13 +132,13 @@ fn mismatch(cell: &Cell, failure: &Mismatch) -> String {
     format!("| {cell} | **{property}** | {expected} | **{got}**{runs} |\n")
 }
 
-/// A table whose rows may be cut.
+/// Adds a table whose rows may be cut.
 pub(crate) fn table_of(page: &mut Page, kind: &'static str, head: &str, rows: Vec<String>) {
     let mut rows = rows.into_iter();
     let Some(first) = rows.next() else {
         return;
     };
-    // The heading comes with the first row, because a table without rows is useless.
+    // The heading is added with the first row, because a table without rows is useless.
     if !page.add(kind, &format!("{head}{first}")) {
         return page.cut(kind, rows.len());
     }
@@ -132,12 +148,12 @@ pub(crate) fn table_of(page: &mut Page, kind: &'static str, head: &str, rows: Ve
     page.add("blank lines", "\n");
 }
 
-/// Cells that could not be run.
+/// Adds the cells that failed to run.
 pub fn not_run(page: &mut Page, input: &ReportInput) {
-    let head = "### Not run\n\n| lock | scenario | backend | why |\n|---|---|---|---|\n";
-    // With those that failed with another seed, which are the worst.
+    let head = "### Not run\n\n| lock | scenario | backend | reason |\n|---|---|---|---|\n";
+    // Includes cells that failed with another seed, which come first because they are the worst.
     let mut cells: Vec<&Cell> = input.matrix.cells.iter().collect();
-    cells.sort_by_key(|cell| status(cell));
+    cells.sort_by_key(|cell| CellOutcome::from_cell(cell).severity());
     let rows = cells.into_iter().filter_map(|cell| {
         let why = cell.error.as_deref()?;
         Some(format!("| {} | {} |\n", place(cell), prose(why)))
@@ -145,11 +161,11 @@ pub fn not_run(page: &mut Page, input: &ReportInput) {
     table_of(page, "cells that were not run", head, rows.collect());
 }
 
-/// Expected violations.
+/// Adds the expected violations.
 pub fn violated(page: &mut Page, input: &ReportInput) {
     let head = "### Violated, as expected\n\n| lock | scenario | backend | violated | runs |\n\
                 |---|---|---|---|---|\n";
-    let rows = with(input, CellStatus::Violated).into_iter().map(|cell| {
+    let rows = as_expected(input, Status::Violated).map(|cell| {
         let verdicts = cell.verdicts.iter();
         let violated = verdicts.filter(|(_, it)| it.status == Status::Violated);
         let violated = violated.map(|(property, verdict)| {
@@ -166,14 +182,14 @@ pub fn violated(page: &mut Page, input: &ReportInput) {
     table_of(page, "violations that were expected", head, rows.collect());
 }
 
-/// Locks × scenarios, one table for each backend.
+/// Adds the table of locks × scenarios for each backend.
 pub fn table(page: &mut Page, input: &ReportInput) {
     let cells = &input.matrix.cells;
     let name_of_lock = name_of_lock(cells);
     let names: Vec<String> = cells.iter().map(name_of_lock).collect();
     let locks = distinct(names.iter().map(String::as_str));
     let scenarios = distinct(cells.iter().map(|cell| cell.scenario.as_str()));
-    // Of several runs of one place, each.
+    // A place that was run several times shows the marks of each cell.
     let mut by_place: HashMap<[&str; 3], Vec<String>> = HashMap::new();
     for (cell, name) in cells.iter().zip(&names) {
         let place = [cell.backend.as_str(), &cell.scenario, name];
@@ -182,8 +198,9 @@ pub fn table(page: &mut Page, input: &ReportInput) {
     for backend in distinct(cells.iter().map(|cell| cell.backend.as_str())) {
         let names: Vec<String> = locks.iter().map(|lock| code(lock)).collect();
         let (names, columns) = (names.join(" | "), ":-:|".repeat(locks.len()));
-        let of = code(backend);
-        let head = format!("### Locks × scenarios ({of})\n\n| | {names} |\n|---|{columns}\n");
+        let backend_code = code(backend);
+        let head =
+            format!("### Locks × scenarios ({backend_code})\n\n| | {names} |\n|---|{columns}\n");
         let rows = scenarios.iter().map(|scenario| {
             let marks = locks.iter().map(|lock| {
                 let all = by_place.get(&[backend, scenario, lock]);
@@ -199,18 +216,19 @@ pub fn table(page: &mut Page, input: &ReportInput) {
         let [held, violated] = [Status::Held, Status::Violated].map(Status::sign);
         let [unknown, not_applicable] = [Status::Unknown, Status::NotApplicable].map(Status::sign);
         let legend = format!(
-            "Each cell: {shown}; {held} held, {violated} violated, {unknown} undecided, \
-             {not_applicable} {NOT_APPLICABLE}; other properties by name where violated (or \
-             undecided, with {unknown}); **bold with !**: not as expected.\n\n"
+            "Each cell: {shown}; {held} held, {violated} violated, {unknown} inconclusive, \
+             {not_applicable} {NOT_APPLICABLE}; other properties by name if violated (or \
+             inconclusive, with {unknown}); **bold with !**: unexpected.\n\n"
         );
         page.add("legends", &legend);
     }
 }
 
 fn marks_of(cell: &Cell) -> String {
-    match status(cell) {
-        CellStatus::NotRun => return "not run".to_owned(),
-        CellStatus::NotApplicable => return Status::NotApplicable.sign().to_owned(),
+    let outcome = CellOutcome::from_cell(cell);
+    match outcome {
+        CellOutcome::NotRun => return "not run".to_owned(),
+        CellOutcome::NotApplicable => return Status::NotApplicable.sign().to_owned(),
         _ => {}
     }
     let mut marks: String = SHOWN_BY_SIGN.map(|property| sign(cell, property)).concat();
@@ -222,16 +240,17 @@ fn marks_of(cell: &Cell) -> String {
             Status::Held | Status::NotApplicable => {}
         }
     }
-    match status(cell) {
-        CellStatus::Failed => format!("**{marks} !**"),
-        _ => marks,
+    if outcome.has_failures() {
+        format!("**{marks} !**")
+    } else {
+        marks
     }
 }
 
-/// The story of each failure, the worst first, collapsed.
+/// Adds the collapsed story of each failure, worst first.
 pub fn stories(page: &mut Page, input: &ReportInput) {
     let mut head = "### Stories\n\n";
-    for cell in with(input, CellStatus::Failed) {
+    for cell in failed(input) {
         let story = story(cell, input.replayable(cell));
         if page.add("stories", &format!("{head}{story}")) {
             head = "";
@@ -242,16 +261,16 @@ pub fn stories(page: &mut Page, input: &ReportInput) {
 fn story(cell: &Cell, replayable: Option<&str>) -> String {
     let failures = failures(cell);
     let mut lines: Vec<String> = Vec::new();
-    let mut told: Vec<&[String]> = Vec::new();
+    let mut printed: Vec<&[String]> = Vec::new();
     for failure in &failures {
         let (property, expected, got) = (failure.property, &failure.expected, &failure.got);
         lines.push(format!("{property}: expected {expected}, got {got}"));
         let story = cell_status::story(cell, failure.property);
-        if !story.is_empty() && told.contains(&story) {
+        if !story.is_empty() && printed.contains(&story) {
             lines.push("  (the same story)".to_owned());
         } else {
             lines.extend(story.iter().map(|line| format!("  {line}")));
-            told.push(story);
+            printed.push(story);
         }
     }
     let responsibility = responsibility(&cell.verdicts);
@@ -260,10 +279,10 @@ fn story(cell: &Cell, replayable: Option<&str>) -> String {
     let title = shortened(&cell_status::title(cell), 200);
     let replay = replayable.map_or(String::new(), |run_dir| {
         let command = block(&[format!("picklock replay {}", shell_words::quote(run_dir))]);
-        format!("\n\nIts <code>repro.toml</code> is kept:\n\n{command}")
+        format!("\n\nFrom the saved <code>repro.toml</code>:\n\n{command}")
     });
     format!(
-        "<details><summary>{} — {}</summary>\n\n{}\n\n{}\n\n{responsibility}See it again:\n\n{}{replay}\n\n</details>\n\n",
+        "<details><summary>{} — {}</summary>\n\n{}\n\n{}\n\n{responsibility}Reproduce:\n\n{}{replay}\n\n</details>\n\n",
         code(&title),
         summary.join(", "),
         prose(&cell.summary),
@@ -272,9 +291,9 @@ fn story(cell: &Cell, replayable: Option<&str>) -> String {
     )
 }
 
-/// What the locks or the backends do not offer.
+/// Adds the cells that are not applicable.
 pub fn not_applicable(page: &mut Page, input: &ReportInput) {
-    let head = "### Not applicable\n\n| locks | scenario | backend | why |\n|---|---|---|---|\n";
+    let head = "### Not applicable\n\n| locks | scenario | backend | reason |\n|---|---|---|---|\n";
     let rows = inapplicable(&input.matrix).into_iter().map(|group| {
         let locks: Vec<String> = group.locks.iter().map(|lock| code(lock)).collect();
         let [scenario, backend] = [group.scenario, group.backend.as_str()].map(code);
@@ -284,7 +303,7 @@ pub fn not_applicable(page: &mut Page, input: &ReportInput) {
     table_of(page, "cells that are not applicable", head, rows.collect());
 }
 
-/// Paths that could not be read.
+/// Adds the paths that could not be read.
 pub fn omitted(page: &mut Page, input: &ReportInput) {
     for (index, reason) in input.skipped.iter().enumerate() {
         let head = if index == 0 { "### Skipped\n\n" } else { "" };
@@ -293,17 +312,18 @@ pub fn omitted(page: &mut Page, input: &ReportInput) {
     }
 }
 
-/// How it was run, and the commands that repeat it.
+/// Adds the settings of the matrix and the commands that repeat it.
 pub fn how(page: &mut Page, input: &ReportInput) {
     let matrix = &input.matrix;
     let commands: Vec<String> = matrix.reproduce.lines().map(str::to_owned).collect();
     // A search has no number of runs per cell.
-    let runs = match input.searches.is_empty() {
-        true => format!("{} per cell from ", count(matrix.seeds, "run")),
-        false => String::new(),
+    let runs = if input.searches.is_empty() {
+        format!("{} per cell from ", count(matrix.seeds, "run"))
+    } else {
+        String::new()
     };
     let text = format!(
-        "\nTo repeat all of it (picklock {}, {runs}seed {}):\n\n{}\n\nA held property is \
+        "\nTo repeat everything (picklock {}, {runs}seed {}):\n\n{}\n\nA held property is \
          not proven: these runs found no violation of it.\n",
         prose(&matrix.picklock),
         matrix.seed,
@@ -312,7 +332,7 @@ pub fn how(page: &mut Page, input: &ReportInput) {
     page.add("commands", &text);
 }
 
-/// A row for each cell whose buyers arrived at a rate.
+/// Adds a row for each cell with an open loop.
 pub(super) fn open_loops(page: &mut Page, input: &ReportInput) {
     let head = "### Open loops\n\n\
                 Time to acquire (median / 99 % / longest): from the intended start, when the \
@@ -325,7 +345,7 @@ pub(super) fn open_loops(page: &mut Page, input: &ReportInput) {
 
 fn open_loop_row(cell: &Cell) -> Option<String> {
     let (arrived, unserved) = (cell.counts.arrived?, cell.counts.unserved?);
-    let [intended, asked] = ["acquire", ASKED].map(|operation| {
+    let [intended, from_request] = ["acquire", ASKED].map(|operation| {
         let latency = cell.latency.get(operation).filter(|it| it.count > 0);
         latency.map_or("never acquired".to_owned(), |it| {
             [it.p50_us, it.p99_us, it.max_us].map(span_us).join(" / ")
@@ -333,6 +353,6 @@ fn open_loop_row(cell: &Cell) -> Option<String> {
     });
     let cell = place(cell);
     Some(format!(
-        "| {cell} | {arrived} | {unserved} | {intended} | {asked} |\n"
+        "| {cell} | {arrived} | {unserved} | {intended} | {from_request} |\n"
     ))
 }

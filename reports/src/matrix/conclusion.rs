@@ -1,35 +1,36 @@
-//! How the cells of a matrix count, in every report alike, and what follows from all of them.
+//! The outcome of each cell of a matrix, which all reports share, and the conclusion from all cells.
 
 use picklock_verdicts::record::{Cell, MatrixRecord};
 
+use super::severity::Severity;
 use crate::units::count;
 
-/// The one word for what the lock or the backend does not offer.
+/// The term for a cell whose lock or backend does not offer what the scenario requires.
 pub(crate) const NOT_APPLICABLE: &str = "not applicable";
 
-/// What a cell counts as.
+/// The outcome of a cell, compared with its expectations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CellOutcome {
-    /// Every verdict is what is expected.
+    /// Every verdict is as expected.
     AsExpected,
-    /// A verdict is not what is expected.
+    /// A verdict is unexpected.
     Unexpected,
-    /// A property with an expectation could not be judged, and nothing differs.
+    /// A property with an expectation is inconclusive, and no verdict is unexpected.
     Inconclusive,
-    /// A run of it could not be made, and the others show no violation that counts.
+    /// A run failed, and the other runs show no violation that counts.
     NotRun,
-    /// Nothing is expected of the lock, and nothing was violated.
+    /// The cell has no expectation, and no property was violated.
     HeldNoExpectation,
-    /// Nothing is expected of the lock, and a property was violated.
+    /// The cell has no expectation, and a property was violated.
     ViolatedNoExpectation,
-    /// Nothing is expected of the lock, and a property could not be judged.
+    /// The cell has no expectation, and a property is inconclusive.
     InconclusiveNoExpectation,
-    /// The scenario asks for something that the lock or the backend does not offer.
+    /// The lock or the backend does not offer what the scenario requires.
     NotApplicable,
 }
 
 impl CellOutcome {
-    /// All of them, in the order of reports.
+    /// All outcomes, in the order of reports.
     pub const ALL: [CellOutcome; 8] = [
         CellOutcome::AsExpected,
         CellOutcome::Unexpected,
@@ -41,8 +42,8 @@ impl CellOutcome {
         CellOutcome::NotApplicable,
     ];
 
-    /// What this cell counts as. A violation takes precedence over a run that could not be made: another
-    /// seed has shown it.
+    /// Returns the outcome of a cell. A violation takes precedence over a failed run, because another seed
+    /// has proven it.
     pub fn from_cell(cell: &Cell) -> CellOutcome {
         let tallies = || cell.tally.values();
         let is_violated = || tallies().any(|tally| tally.violated > 0);
@@ -61,27 +62,47 @@ impl CellOutcome {
         } else if cell.expected.is_empty() && tallies().any(|tally| tally.unknown > 0) {
             CellOutcome::InconclusiveNoExpectation
         } else {
-            // Nothing was violated, or the scenario says that anything may come out.
+            // No property was violated, or the scenario accepts any result.
             CellOutcome::HeldNoExpectation
         }
     }
 
-    /// In words, after a number.
-    pub fn words(self) -> &'static str {
+    /// Returns the severity of the outcome.
+    pub fn severity(self) -> Severity {
+        match self {
+            CellOutcome::Unexpected | CellOutcome::ViolatedNoExpectation => Severity::Failed,
+            CellOutcome::NotRun => Severity::NotRun,
+            CellOutcome::Inconclusive | CellOutcome::InconclusiveNoExpectation => {
+                Severity::Inconclusive
+            }
+            CellOutcome::AsExpected
+            | CellOutcome::HeldNoExpectation
+            | CellOutcome::NotApplicable => Severity::AsExpected,
+        }
+    }
+
+    /// Returns true if [`failures`](crate::cell_status::failures) lists results of such a cell.
+    pub(crate) fn has_failures(self) -> bool {
+        matches!(self.severity(), Severity::Failed | Severity::Inconclusive)
+    }
+
+    /// Returns the text that reports print after a number.
+    pub fn as_str(self) -> &'static str {
         match self {
             CellOutcome::AsExpected => "as expected",
             CellOutcome::Unexpected => "unexpected",
-            CellOutcome::Inconclusive => "could not be judged",
-            CellOutcome::NotRun => "could not be run",
-            CellOutcome::HeldNoExpectation => "open",
-            CellOutcome::ViolatedNoExpectation => "open and violated",
-            CellOutcome::InconclusiveNoExpectation => "open and not judged",
+            CellOutcome::Inconclusive => "inconclusive",
+            CellOutcome::NotRun => "failed to run",
+            CellOutcome::HeldNoExpectation => "held without expectation",
+            CellOutcome::ViolatedNoExpectation => "violated without expectation",
+            CellOutcome::InconclusiveNoExpectation => "inconclusive without expectation",
             CellOutcome::NotApplicable => NOT_APPLICABLE,
         }
     }
 }
 
-/// How many cells count as what, without the outcomes that no cell has. Cells that were left out are not applicable.
+/// Counts the cells of each outcome, without outcomes that no cell has. Omitted cells count as not
+/// applicable.
 pub fn cell_counts(record: &MatrixRecord) -> Vec<(CellOutcome, usize)> {
     let counted = |outcome| {
         let outcomes = record.cells.iter().map(CellOutcome::from_cell);
@@ -95,103 +116,128 @@ pub fn cell_counts(record: &MatrixRecord) -> Vec<(CellOutcome, usize)> {
     counts.filter(|(_, number)| *number > 0).collect()
 }
 
-/// `8 cells: 6 as expected, 2 unexpected`.
-pub fn counts_in_words(record: &MatrixRecord) -> String {
+/// Formats the counts, such as `8 cells: 6 as expected, 2 unexpected`.
+pub fn describe_counts(record: &MatrixRecord) -> String {
     let counts = cell_counts(record).into_iter();
     let parts: Vec<String> = counts
-        .map(|(outcome, number)| format!("{number} {}", outcome.words()))
+        .map(|(outcome, number)| format!("{number} {}", outcome.as_str()))
         .collect();
-    let all = all_in_words(record);
-    match parts.is_empty() {
-        true => all,
-        false => format!("{all}: {}", parts.join(", ")),
+    let total = describe_total(record);
+    if parts.is_empty() {
+        total
+    } else {
+        format!("{total}: {}", parts.join(", "))
     }
 }
 
-/// `8 cells`, those that were left out included.
-pub(crate) fn all_in_words(record: &MatrixRecord) -> String {
+/// Formats the number of cells, such as `8 cells`, including omitted cells.
+pub(crate) fn describe_total(record: &MatrixRecord) -> String {
     count(record.cells.len() + record.skipped.len(), "cell")
 }
 
-/// What follows from all cells together: the exit code of `picklock matrix` is a function of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Conclusion {
-    /// The user stopped it.
-    Interrupted,
-    /// Results differ from what is expected, or properties of open cells were violated.
-    Violated {
-        /// Cells of the first kind.
-        unexpected: usize,
-        /// Cells of the second kind.
-        open: usize,
-    },
-    /// So many cells could not be run, and nothing else went wrong.
-    NotRun(usize),
-    /// In so many cells something could not be judged, and nothing else went wrong.
-    Inconclusive(usize),
-    /// There are cells, and each of them is not applicable.
-    NothingApplies,
-    /// Every cell is as expected; in open ones every property held.
-    AsExpected,
+/// The conclusion from all cells of a matrix, with the number of cells of each kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Conclusion {
+    /// Whether the user interrupted the matrix.
+    pub is_interrupted: bool,
+    /// Number of cells with an unexpected result.
+    pub unexpected: usize,
+    /// Number of cells with a violation and no expectation.
+    pub no_expectation: usize,
+    /// Number of cells that failed to run.
+    pub not_run: usize,
+    /// Number of inconclusive cells.
+    pub inconclusive: usize,
+    /// Whether there are cells, but none of them is applicable.
+    pub is_inapplicable: bool,
 }
 
 impl Conclusion {
-    /// What follows from this matrix. A violation takes precedence over a cell that could not be run,
-    /// and that over one that could not be judged. An open cell counts as a single run does: users who
-    /// test their own lock want to know that it failed.
+    /// Returns the conclusion from a matrix.
     pub fn from_matrix(record: &MatrixRecord) -> Conclusion {
-        match record.interrupted {
-            true => Conclusion::Interrupted,
-            false => Conclusion::of_cells(&record.cells),
+        Conclusion {
+            is_interrupted: record.interrupted,
+            ..Conclusion::from_cells(&record.cells)
         }
     }
 
-    /// What follows from these cells, which may not be all that were wanted.
-    pub fn of_cells(cells: &[Cell]) -> Conclusion {
-        let number_of = |wanted: CellOutcome| {
-            let outcomes = cells.iter().map(CellOutcome::from_cell);
-            outcomes.filter(|it| *it == wanted).count()
+    /// Returns the conclusion from these cells, which may be only some of those requested.
+    pub fn from_cells(cells: &[Cell]) -> Conclusion {
+        let mut conclusion = Conclusion {
+            is_inapplicable: !cells.is_empty(),
+            ..Conclusion::default()
         };
-        let unexpected = number_of(CellOutcome::Unexpected);
-        let open = number_of(CellOutcome::ViolatedNoExpectation);
-        let not_run = number_of(CellOutcome::NotRun);
-        let not_judged = number_of(CellOutcome::Inconclusive)
-            + number_of(CellOutcome::InconclusiveNoExpectation);
-        if unexpected + open > 0 {
-            Conclusion::Violated { unexpected, open }
-        } else if not_run > 0 {
-            Conclusion::NotRun(not_run)
-        } else if not_judged > 0 {
-            Conclusion::Inconclusive(not_judged)
-        } else if !cells.is_empty() && number_of(CellOutcome::NotApplicable) == cells.len() {
-            Conclusion::NothingApplies
+        for outcome in cells.iter().map(CellOutcome::from_cell) {
+            match outcome {
+                CellOutcome::Unexpected => conclusion.unexpected += 1,
+                CellOutcome::ViolatedNoExpectation => conclusion.no_expectation += 1,
+                CellOutcome::NotRun => conclusion.not_run += 1,
+                CellOutcome::Inconclusive | CellOutcome::InconclusiveNoExpectation => {
+                    conclusion.inconclusive += 1
+                }
+                CellOutcome::AsExpected
+                | CellOutcome::HeldNoExpectation
+                | CellOutcome::NotApplicable => {}
+            }
+            conclusion.is_inapplicable &= outcome == CellOutcome::NotApplicable;
+        }
+        conclusion
+    }
+
+    /// Returns the severity of the worst cell. A violation without an expectation counts as in a single run, because
+    /// users who test their own lock want to know that it failed.
+    pub fn severity(self) -> Severity {
+        if self.unexpected + self.no_expectation > 0 {
+            Severity::Failed
+        } else if self.not_run > 0 {
+            Severity::NotRun
+        } else if self.inconclusive > 0 {
+            Severity::Inconclusive
         } else {
-            Conclusion::AsExpected
+            Severity::AsExpected
         }
     }
 
-    /// Why, in one sentence without a full stop.
-    pub fn why(self) -> String {
+    /// Returns the reason for the severity in one sentence without a full stop.
+    pub fn describe(self) -> String {
+        if self.is_interrupted {
+            return "the matrix was interrupted".to_owned();
+        }
         let cells = |number: usize| count(number, "cell");
-        match self {
-            Conclusion::Interrupted => "it was interrupted".to_owned(),
-            Conclusion::Violated { unexpected, open } => {
+        let are = |number: usize| if number == 1 { "is" } else { "are" };
+        match self.severity() {
+            Severity::Failed => {
                 let mut parts = Vec::new();
-                if unexpected > 0 {
-                    let are = if unexpected == 1 { "is" } else { "are" };
-                    parts.push(format!("{} {are} not as expected", cells(unexpected)));
+                if self.unexpected > 0 {
+                    parts.push(format!(
+                        "{} {} unexpected",
+                        cells(self.unexpected),
+                        are(self.unexpected)
+                    ));
                 }
-                if open > 0 {
-                    let have = if open == 1 { "has" } else { "have" };
-                    let what = "a violation, and no expectation for it (open)";
-                    parts.push(format!("{} {have} {what}", cells(open)));
+                if self.no_expectation > 0 {
+                    let have = if self.no_expectation == 1 {
+                        "has"
+                    } else {
+                        "have"
+                    };
+                    let cells = cells(self.no_expectation);
+                    parts.push(format!("{cells} without an expectation {have} a violation"));
                 }
                 parts.join("; ")
             }
-            Conclusion::NotRun(number) => format!("{} could not be run", cells(number)),
-            Conclusion::Inconclusive(number) => format!("{} could not be judged", cells(number)),
-            Conclusion::NothingApplies => "nothing was tested: no cell is applicable".to_owned(),
-            Conclusion::AsExpected => "nothing differs from what is expected".to_owned(),
+            Severity::NotRun => format!("{} failed to run", cells(self.not_run)),
+            Severity::Inconclusive => {
+                format!(
+                    "{} {} inconclusive",
+                    cells(self.inconclusive),
+                    are(self.inconclusive)
+                )
+            }
+            Severity::AsExpected if self.is_inapplicable => {
+                "nothing was tested: no cell is applicable".to_owned()
+            }
+            Severity::AsExpected => "everything is as expected".to_owned(),
         }
     }
 }

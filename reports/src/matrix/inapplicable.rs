@@ -1,4 +1,5 @@
-//! What is not applicable: cells that were left out beforehand, and those whose runs showed it.
+//! Cells that are not applicable: those that were omitted when the matrix was planned, and those whose runs
+//! revealed it.
 
 use picklock_scenarios::BackendName;
 use picklock_verdicts::record::MatrixRecord;
@@ -12,12 +13,12 @@ pub struct Inapplicable<'a> {
     pub scenario: &'a str,
     /// The backend.
     pub backend: BackendName,
-    /// Why, in words.
+    /// The reason as text.
     pub reason: &'a str,
 }
 
 impl Inapplicable<'_> {
-    /// `redlock, fenced × split-vote × sim: it needs 4 nodes`.
+    /// Formats the group, such as `redlock, fenced × split-vote × sim: it needs 4 nodes`.
     pub fn describe(&self) -> String {
         let locks = self.locks.join(", ");
         format!(
@@ -27,7 +28,7 @@ impl Inapplicable<'_> {
     }
 }
 
-/// All cells of the matrix that are not applicable, those with the same reason together.
+/// Returns all cells of the matrix that are not applicable, grouped by reason.
 pub fn inapplicable(record: &MatrixRecord) -> Vec<Inapplicable<'_>> {
     let omitted = record.skipped.iter();
     let omitted = omitted.map(|one| (&one.lock, &one.scenario, one.backend, one.reason.as_str()));

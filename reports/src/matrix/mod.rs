@@ -1,24 +1,26 @@
-//! The results of a matrix: its cells in words.
+//! The results of a matrix, and their descriptions.
 //!
 //! The table for a terminal is [`terminal::matrix`](crate::terminal::matrix).
 
 mod conclusion;
 mod inapplicable;
 mod outcome;
+mod severity;
 mod similarity;
 
 use std::collections::{HashMap, HashSet};
 
-pub use conclusion::{CellOutcome, Conclusion, cell_counts, counts_in_words};
-pub(crate) use conclusion::{NOT_APPLICABLE, all_in_words};
+pub use conclusion::{CellOutcome, Conclusion, cell_counts, describe_counts};
+pub(crate) use conclusion::{NOT_APPLICABLE, describe_total};
 pub use inapplicable::{Inapplicable, inapplicable};
-pub(crate) use outcome::describe_mismatch;
-pub use outcome::{Severity, outcome_in_words, severity};
-pub use similarity::{ReferenceLock, similarity, similarity_in_words};
+pub use outcome::describe_outcome;
+pub(crate) use outcome::{describe_mismatch, rank};
+pub use severity::Severity;
+pub use similarity::{ReferenceLock, describe_similarity, similarity};
 
 use picklock_verdicts::record::Cell;
 
-/// The lock with its options, which make it another lock.
+/// Returns the lock's name with its options, which make it a different lock.
 pub(crate) fn lock_with_options(cell: &Cell) -> String {
     let options = cell.options.iter();
     options.fold(cell.lock.name.clone(), |name, (option, value)| {
@@ -26,7 +28,8 @@ pub(crate) fn lock_with_options(cell: &Cell) -> String {
     })
 }
 
-/// What to call the lock of each of these cells: with its options where one lock has several.
+/// Returns a function that names the lock of each of these cells, with its options if one lock occurs with
+/// several.
 pub(crate) fn name_of_lock<'a>(
     cells: impl IntoIterator<Item = &'a Cell>,
 ) -> impl Fn(&Cell) -> String {
@@ -35,13 +38,16 @@ pub(crate) fn name_of_lock<'a>(
         let first = known.entry(&cell.lock.name).or_insert(&cell.options);
         **first != cell.options
     });
-    move |cell: &Cell| match has_several {
-        true => lock_with_options(cell),
-        false => cell.lock.name.clone(),
+    move |cell: &Cell| {
+        if has_several {
+            lock_with_options(cell)
+        } else {
+            cell.lock.name.clone()
+        }
     }
 }
 
-/// Each name once, in the order in which they come.
+/// Returns each name once, in the order of first occurrence.
 pub(crate) fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut known = HashSet::new();
     names.filter(|name| known.insert(*name)).collect()

@@ -1,23 +1,25 @@
-//! A cell in words.
+//! Descriptions of a cell's result, and its rank.
 
 use picklock_verdicts::check::{Status, describe};
 use picklock_verdicts::expectation::Expectation;
 use picklock_verdicts::record::{Cell, Mismatch};
 
 use super::conclusion::NOT_APPLICABLE;
+use super::severity::Severity;
 
-/// The result of a cell in one line: `as expected`, `lease violated: race, expected held`.
-pub fn outcome_in_words(cell: &Cell) -> String {
-    let mismatches = cell.mismatches.iter();
-    // Beside an error only what was judged.
-    let told = mismatches.filter(|one| cell.error.is_none() || one.is_judged());
-    let mut told: Vec<String> = told.map(|it| describe_mismatch(it, cell.runs)).collect();
+/// Formats the result of a cell on one line, such as `as expected` or `lease violated: race, expected held`.
+pub fn describe_outcome(cell: &Cell) -> String {
+    // If a run failed, inconclusive properties are not worth mentioning.
+    let mut parts: Vec<String> = (cell.mismatches.iter())
+        .filter(|one| cell.error.is_none() || one.is_judged())
+        .map(|it| describe_mismatch(it, cell.runs))
+        .collect();
     if let Some(error) = &cell.error {
         let first = error.lines().next().unwrap_or_default();
-        told.push(format!("could not be run: {first}"));
+        parts.push(format!("failed to run: {first}"));
     }
-    if !told.is_empty() {
-        return told.join("; ");
+    if !parts.is_empty() {
+        return parts.join("; ");
     }
     if let Some(reason) = cell.inapplicable() {
         return format!("{NOT_APPLICABLE}: {reason}");
@@ -25,16 +27,18 @@ pub fn outcome_in_words(cell: &Cell) -> String {
     if cell.is_bound() {
         return "as expected".to_owned();
     }
-    let verdicts = cell.verdicts.iter();
-    let violated = verdicts.filter(|(_, verdict)| verdict.status == Status::Violated);
-    let violated: Vec<&str> = violated.map(|(property, _)| property.as_str()).collect();
-    match violated.is_empty() {
-        true => "nothing violated (no expectation)".to_owned(),
-        false => format!("{} violated (no expectation)", violated.join(", ")),
+    let violated: Vec<&str> = (cell.verdicts.iter())
+        .filter(|(_, verdict)| verdict.status == Status::Violated)
+        .map(|(property, _)| property.as_str())
+        .collect();
+    if violated.is_empty() {
+        "nothing violated (no expectation)".to_owned()
+    } else {
+        format!("{} violated (no expectation)", violated.join(", "))
     }
 }
 
-/// `lease violated: race, expected held`, and the number of affected runs.
+/// Formats a mismatch, such as `lease violated: race, expected held`, with the number of affected runs.
 pub(crate) fn describe_mismatch(mismatch: &Mismatch, runs: u64) -> String {
     let often = match runs {
         1 => String::new(),
@@ -69,14 +73,14 @@ pub fn severity(cell: &Cell) -> Severity {
         let broke =
             mismatch.got.status == Status::Violated && mismatch.expected == Expectation::Held;
         if broke {
-            Severity::Violated(describe(mismatch.property).severity)
+            (Severity::Failed, describe(mismatch.property).severity)
         } else if mismatch.is_judged() {
-            Severity::Differs
+            (Severity::Failed, u8::MAX)
         } else {
-            Severity::Inconclusive
+            (Severity::Inconclusive, 0)
         }
     };
-    let not_run = cell.error.iter().map(|_| Severity::NotRun);
-    let all = cell.mismatches.iter().map(of).chain(not_run);
-    all.min().unwrap_or(Severity::AsExpected)
+    let not_run = cell.error.iter().map(|_| (Severity::NotRun, 0));
+    let all = cell.mismatches.iter().map(of_mismatch).chain(not_run);
+    all.min().unwrap_or((Severity::AsExpected, 0))
 }

@@ -1,7 +1,9 @@
-//! Which built-in lock a user's lock behaves like, and where it is worse than the one that it is held to.
+//! Finds the built-in lock that behaves most like a user's lock, and where the user's lock is worse than its
+//! reference lock.
 //!
-//! A function of verdicts and of what the scenarios expect of the built-in locks. Only what was judged is
-//! compared: `unknown` is no evidence, nor is what does not apply, and nothing is said where an expectation is `any`.
+//! This is a pure function of the verdicts and of the scenarios' expectations of the built-in locks. Only
+//! held and violated verdicts are compared: `unknown` and `not-applicable` prove nothing, and an
+//! expectation of `any` allows no conclusion.
 
 use std::collections::BTreeMap;
 
@@ -9,33 +11,36 @@ use picklock_verdicts::check::{Status, Verdict};
 use picklock_verdicts::expectation::{Expectation, Expected, fits};
 use picklock_verdicts::record::{Cell, Similarity};
 
-/// A built-in lock: what the scenarios expect of it, by their names.
+/// A built-in lock with the scenarios' expectations of it, by scenario name.
 #[derive(Debug, Clone)]
 pub struct ReferenceLock {
-    /// Its name.
+    /// Name of the lock.
     pub name: String,
-    /// What each scenario expects.
+    /// Expectations of each scenario.
     pub expected: BTreeMap<String, Expected>,
 }
 
-/// How far the results of a lock are from what is expected of a standard. The smallest is the closest.
+/// The distance between the results of a lock and the expectations of a built-in lock. The smallest is the
+/// closest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Distance {
-    /// Properties that held here and are violated there, or the other way round.
+    /// Number of properties that held for one lock and are violated by the other.
     differs: usize,
-    /// Violations with another cause.
+    /// Number of violations with another cause.
     other_cause: usize,
-    /// True for any lock but the one that it is held to, which wins among equals.
+    /// Whether the built-in lock is not the reference lock. The reference lock wins among equals.
     is_other: bool,
 }
 
-/// Compares the cells of one lock in one backend with the standards, in their order. `held_to`: the
-/// standard that the lock is held to; `None` if no built-in lock uses as many servers, which is said then.
-/// The result is `None` if nothing was judged that could be compared.
+/// Compares the cells of one lock in one backend with built-in locks, in their order. `reference_name` names
+/// the reference lock. If it is `None`, because no built-in lock uses as many servers, the result states
+/// that.
+///
+/// Returns `None` if no verdict could be compared.
 pub fn similarity(
     cells: &[&Cell],
     references: &[ReferenceLock],
-    held_to: Option<&str>,
+    reference_name: Option<&str>,
 ) -> Option<Similarity> {
     let first = cells.first()?;
     let nothing = Similarity {
@@ -47,12 +52,12 @@ pub fn similarity(
         standard: None,
         worse: Vec::new(),
     };
-    let Some(held_to) = held_to else {
+    let Some(reference_name) = reference_name else {
         return Some(nothing);
     };
-    let measured = references.iter().map(|standard| {
+    let measured = references.iter().map(|reference| {
         let (mut distance, mut compared) = (Distance::default(), 0);
-        for (expectation, verdict) in results(cells, standard) {
+        for (expectation, verdict) in results(cells, reference) {
             compared += 1;
             let is_violated = verdict.status == Status::Violated;
             match expectation {
@@ -61,28 +66,26 @@ pub fn similarity(
                 _ => distance.differs += 1,
             }
         }
-        distance.is_other = standard.name != held_to;
-        (distance, compared, standard)
+        distance.is_other = reference.name != reference_name;
+        (distance, compared, reference)
     });
     let measured = measured.filter(|(_, compared, _)| *compared > 0);
-    // The first of several that are equally close.
+    // If several are equally close, the first one wins.
     let (distance, compared, closest) = measured.min_by_key(|(distance, ..)| *distance)?;
-    let standard = references
-        .iter()
-        .find(|standard| standard.name == held_to)?;
-    let worse = cells.iter().filter(|cell| is_worse(cell, standard));
+    let reference = references.iter().find(|it| it.name == reference_name)?;
+    let worse = cells.iter().filter(|cell| is_worse(cell, reference));
     Some(Similarity {
         like: Some(closest.name.clone()),
         differs: distance.differs,
         compared,
-        standard: Some(held_to.to_owned()),
+        standard: Some(reference_name.to_owned()),
         worse: worse.map(|cell| cell.scenario.clone()).collect(),
         ..nothing
     })
 }
 
-/// `mine: like get-then-del; set-nx-px would also hold in stale-delete`.
-pub fn similarity_in_words(similarity: &Similarity) -> String {
+/// Formats a similarity, such as `mine: like get-then-del; set-nx-px would also hold in stale-delete`.
+pub fn describe_similarity(similarity: &Similarity) -> String {
     let Similarity {
         lock,
         like,
@@ -93,7 +96,7 @@ pub fn similarity_in_words(similarity: &Similarity) -> String {
         ..
     } = similarity;
     let (Some(like), Some(standard)) = (like, standard) else {
-        return format!("{lock}: no built-in lock uses as many servers");
+        return format!("{lock}: no built-in lock uses this number of servers");
     };
     let differ = match differs {
         0 => format!("like {like}"),
@@ -107,25 +110,25 @@ pub fn similarity_in_words(similarity: &Similarity) -> String {
     format!("{lock}: {differ}; {standard} would {also}hold in {worse}")
 }
 
-/// What was judged, with what is expected of the standard.
+/// Returns the held and violated verdicts, with the expectation of the built-in lock.
 fn results<'a>(
     cells: &'a [&Cell],
-    standard: &'a ReferenceLock,
+    reference: &'a ReferenceLock,
 ) -> impl Iterator<Item = (&'a Expectation, &'a Verdict)> {
     cells.iter().flat_map(|cell| {
-        let expected = standard.expected.get(&cell.scenario);
+        let expected = reference.expected.get(&cell.scenario);
         cell.verdicts.iter().filter_map(move |(property, verdict)| {
             let expectation = expected?.get(*property)?;
             let is_judged = matches!(verdict.status, Status::Held | Status::Violated);
-            let is_open = matches!(expectation, Expectation::Any { .. });
-            (is_judged && !is_open && cell.error.is_none()).then_some((expectation, verdict))
+            let is_any = matches!(expectation, Expectation::Any { .. });
+            (is_judged && !is_any && cell.error.is_none()).then_some((expectation, verdict))
         })
     })
 }
 
-/// True if a property was violated, in any run, that the standard keeps.
-fn is_worse(cell: &Cell, standard: &ReferenceLock) -> bool {
-    let expected = standard.expected.get(&cell.scenario);
+/// Returns true if any run violated a property that the reference lock is expected to keep.
+fn is_worse(cell: &Cell, reference: &ReferenceLock) -> bool {
+    let expected = reference.expected.get(&cell.scenario);
     cell.tally.iter().any(|(property, tally)| {
         let expectation = expected.and_then(|expected| expected.get(*property));
         tally.violated > 0 && expectation == Some(&Expectation::Held)

@@ -1,12 +1,12 @@
-//! Figures from a history, beyond verdicts: latencies with and without faults, fairness, and how
-//! long faults and orphaned locks kept others waiting.
+//! Figures from a history in addition to the verdicts: latencies with and without faults, fairness, and how
+//! long faults and orphaned locks kept other clients waiting.
 //!
-//! - [`Phase`]: whether an operation met a fault, its aftermath, or neither
+//! - [`Phase`]: whether an operation overlapped a fault, its aftermath, or neither
 //! - [`Speed`]: latency and throughput of one phase
 //! - [`Fairness`], [`Recovery`], [`Orphan`]
-//! - [`cost`]: commands for an acquisition, from the command log
+//! - [`cost`]: commands per acquisition, from the command log
 //!
-//! Nothing is judged here.
+//! This module judges nothing.
 
 mod fairness;
 mod orphan;
@@ -28,29 +28,29 @@ pub use waits::LongestWait;
 /// All measures of one history.
 #[derive(Debug, Clone)]
 pub struct Measures {
-    /// One for each phase that the run had, in the order of [`Phase::ALL`].
+    /// One entry per phase of the run, in the order of [`Phase::ALL`].
     pub speeds: Vec<Speed>,
-    /// Who got the lock how often.
+    /// The number of grants per worker.
     pub fairness: Fairness,
-    /// One for each fault that ended before the run did.
+    /// One entry per fault that ended before the run did.
     pub recoveries: Vec<Recovery>,
     /// Locks that were not released, because the holder died or its release failed.
     pub orphans: Vec<Orphan>,
 }
 
-/// Measures a history, from its timeline.
+/// Computes the measures of a history from its timeline.
 pub fn measure(timeline: &Timeline<'_>) -> Measures {
     let operations = timeline.operations();
     Measures {
         speeds: speed::speeds(operations, &Phases::from_timeline(timeline)),
-        fairness: fairness::of(timeline.history().header.workers, operations),
+        fairness: fairness::fairness(timeline.history().header.workers, operations),
         recoveries: orphan::recoveries(timeline),
         orphans: orphan::orphans(timeline),
     }
 }
 
-/// The number of commands per acquisition, from the log that was kept with the history. `None` if
-/// nothing was granted, or if the log does not have those commands.
+/// Returns the number of commands per acquisition, from the log that was saved with the history, or `None` if
+/// there was no grant or the log lacks those commands.
 pub fn cost(timeline: &Timeline<'_>, log: &CommandLog) -> Option<Cost> {
     let operations = timeline.operations().iter();
     let granted = operations.filter(|operation| operation.succeeded(OperationKind::Acquire));

@@ -1,4 +1,4 @@
-//! How long a lock was not to be had: one that was not released, and any after a fault.
+//! Periods in which a lock was unavailable: because it was not released, or after a fault.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -13,29 +13,29 @@ use super::merged;
 pub struct Orphan {
     /// The worker that held it.
     pub worker: usize,
-    /// When the hold ended without a release, nanoseconds since the run began.
+    /// When the hold ended without a release, in nanoseconds since the start of the run.
     pub from_ns: u64,
-    /// When the lock was granted again; `None` if never.
+    /// When the lock was next granted, or `None` if it never was.
     pub granted_ns: Option<u64>,
-    /// How long at least one worker asked for it until then, nanoseconds.
+    /// Duration in which at least one worker requested it until then, in nanoseconds.
     pub blocked_ns: u64,
-    /// True if the holder died; false if its release ended in an error.
+    /// Whether the holder died. Otherwise its release ended in an error.
     pub died: bool,
 }
 
-/// The orphaned locks of a history, in order of their holds.
+/// Returns the orphaned locks of a history, in order of their holds.
 ///
-/// An attempt that died before its grant arrived may have left a lock behind as well; a history
-/// does not tell.
+/// A worker that died before its grant arrived may have left a lock behind as well, but a history does not
+/// show it.
 pub(super) fn orphans(timeline: &Timeline<'_>) -> Vec<Orphan> {
     let (holds, operations) = (timeline.holds(), timeline.operations());
     let failed = operations.iter().filter(|operation| {
         operation.kind == OperationKind::Release && operation.outcome == OperationOutcome::Failed
     });
     let failed: HashSet<u64> = failed.map(|release| release.op).collect();
-    let orphaned = |hold: &&Hold| hold.ended == HoldEnd::Killed || failed.contains(&hold.op);
-    let lost: Vec<&Hold> = holds.iter().filter(orphaned).collect();
-    if lost.is_empty() {
+    let is_orphaned = |hold: &&Hold| hold.ended == HoldEnd::Killed || failed.contains(&hold.op);
+    let orphaned_holds: Vec<&Hold> = holds.iter().filter(is_orphaned).collect();
+    if orphaned_holds.is_empty() {
         return Vec::new();
     }
     let mut grants: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
@@ -44,7 +44,7 @@ pub(super) fn orphans(timeline: &Timeline<'_>) -> Vec<Orphan> {
     }
     let waits = waits(operations);
     let end_ns = timeline.end_ns();
-    let orphans = lost.into_iter().map(|hold| {
+    let orphans = orphaned_holds.into_iter().map(|hold| {
         let grants = grants.get(&hold.key).map_or(&[][..], Vec::as_slice);
         let next = grants.partition_point(|begin_ns| *begin_ns <= hold.end_ns);
         let granted_ns = grants.get(next).copied();
@@ -61,19 +61,19 @@ pub(super) fn orphans(timeline: &Timeline<'_>) -> Vec<Orphan> {
     orphans.collect()
 }
 
-/// When at least one worker was asking, for each key: disjoint spans in order of time.
+/// Returns when at least one worker was requesting each key, as disjoint spans ordered by time.
 fn waits(operations: &[Operation]) -> BTreeMap<u32, Vec<(u64, u64)>> {
-    let mut asking: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
+    let mut requests: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
     let waits = operations.iter();
     for wait in waits.filter(|wait| wait.kind == OperationKind::Acquire) {
-        let spans = asking.entry(wait.key).or_default();
+        let spans = requests.entry(wait.key).or_default();
         spans.push((wait.requested_at_ns, wait.ended_at_ns));
     }
     let merge = |(key, spans)| (key, merged(spans));
-    asking.into_iter().map(merge).collect()
+    requests.into_iter().map(merge).collect()
 }
 
-/// How much of `from_ns..to_ns` the spans cover.
+/// Returns how much of `from_ns..to_ns` the spans cover.
 fn shared_ns(spans: &[(u64, u64)], from_ns: u64, to_ns: u64) -> u64 {
     let first = spans.partition_point(|span| span.1 <= from_ns);
     let within = spans[first..].iter().take_while(|span| span.0 < to_ns);
@@ -85,23 +85,25 @@ fn shared_ns(spans: &[(u64, u64)], from_ns: u64, to_ns: u64) -> u64 {
 /// A fault that ended before the run did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recovery {
-    /// Its kind.
+    /// Kind of the fault.
     pub fault: String,
-    /// The fault in words.
+    /// Description of the fault.
     pub detail: String,
-    /// When it ended, nanoseconds since the run began; for one that strikes once, when it struck.
+    /// When the fault ended, in nanoseconds since the start of the run. An instantaneous fault ends when it
+    /// fires.
     pub ended_at_ns: u64,
-    /// From then to the next grant of any lock, nanoseconds; `None` if there was none.
+    /// Time from then to the next grant of any lock, in nanoseconds, or `None` if there was none.
     pub next_grant_ns: Option<u64>,
 }
 
-/// One for each fault with a known end, in order of their beginnings.
+/// Returns one entry per fault with a known end, ordered by start.
 pub(super) fn recoveries(timeline: &Timeline<'_>) -> Vec<Recovery> {
     let (spans, holds) = (timeline.faults().iter(), timeline.holds());
     let known = spans.filter(|span| !span.missed).filter_map(|span| {
-        let ended_at_ns = match is_instantaneous(span.fault) {
-            true => span.began_ns,
-            false => span.ended_ns?,
+        let ended_at_ns = if is_instantaneous(span.fault) {
+            span.began_ns
+        } else {
+            span.ended_ns?
         };
         let next = holds.partition_point(|hold| hold.begin_ns < ended_at_ns);
         Some(Recovery {

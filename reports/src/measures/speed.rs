@@ -1,4 +1,4 @@
-//! Latency and throughput of each phase.
+//! Latency and throughput per phase.
 
 use hdrhistogram::Histogram;
 use picklock_verdicts::latency::empty_histogram;
@@ -9,29 +9,29 @@ use super::phase::{Phase, Phases};
 /// Latency and throughput of one phase.
 #[derive(Debug, Clone)]
 pub struct Speed {
-    /// Which phase.
+    /// The phase.
     pub phase: Phase,
-    /// Duration of the phase, nanoseconds.
+    /// Duration of the phase, in nanoseconds.
     pub length_ns: u64,
-    /// Acquisitions, from request to grant; in an open loop from the buyer's arrival.
+    /// Acquisitions, from request to grant; in an open loop, from the buyer's arrival.
     pub acquire: Outcomes,
-    /// In an open loop: latencies of the same acquisitions from the request, microseconds; else
+    /// In an open loop, latencies of the same acquisitions from the request, in microseconds. Otherwise
     /// empty.
-    pub asked_us: Histogram<u64>,
-    /// Releases, from request to answer.
+    pub from_request_us: Histogram<u64>,
+    /// Releases, from request to reply.
     pub release: Outcomes,
 }
 
 /// The outcomes of one kind of request.
 #[derive(Debug, Clone)]
 pub struct Outcomes {
-    /// Latencies of the successful ones, microseconds.
+    /// Latencies of successful requests, in microseconds.
     pub latency_us: Histogram<u64>,
-    /// How many were refused.
+    /// Number of refused requests.
     pub refused: u64,
-    /// How many ended in an error.
+    /// Number of requests that ended in an error.
     pub failed: u64,
-    /// How many were never answered, because their worker died or the run ended.
+    /// Number of requests without a reply, because their worker died or the run ended.
     pub unanswered: u64,
 }
 
@@ -59,27 +59,27 @@ impl Outcomes {
 }
 
 impl Speed {
-    /// Grants per second; `None` if the phase had no duration.
+    /// Returns the grants per second, or `None` if the phase has no duration.
     pub fn grants_per_s(&self) -> Option<f64> {
         let grants = self.acquire.latency_us.len();
         (self.length_ns > 0).then(|| grants as f64 / (self.length_ns as f64 / 1e9))
     }
 }
 
-/// One for each phase that lasted, or in which there was a request.
+/// Returns one entry per phase with a duration or with a request.
 ///
-/// An operation belongs to the worst phase that it overlaps since it was wanted: a buyer of an open
-/// loop who queued during a fault counts as during the fault.
+/// An operation belongs to the worst phase that it overlaps from its intended start: a buyer of an open loop
+/// who queued during a fault counts as during the fault.
 pub(super) fn speeds(operations: &[Operation], phases: &Phases) -> Vec<Speed> {
     let mut speeds = Phase::ALL.map(|phase| Speed {
         phase,
         length_ns: phases.length_ns(phase),
         acquire: Outcomes::new(),
-        asked_us: empty_histogram(),
+        from_request_us: empty_histogram(),
         release: Outcomes::new(),
     });
     for operation in operations {
-        let phase = phases.of_span(operation.wanted_ns(), operation.ended_at_ns);
+        let phase = phases.at(operation.wanted_ns(), operation.ended_at_ns);
         let speed = &mut speeds[phase as usize];
         match operation.kind {
             OperationKind::Acquire => {
@@ -88,14 +88,14 @@ pub(super) fn speeds(operations: &[Operation], phases: &Phases) -> Vec<Speed> {
                     let took_ns = operation
                         .ended_at_ns
                         .saturating_sub(operation.requested_at_ns);
-                    speed.asked_us.saturating_record(took_ns / 1_000);
+                    speed.from_request_us.saturating_record(took_ns / 1_000);
                 }
             }
             OperationKind::Release => speed.release.count(operation),
         }
     }
     let seen = |speed: &Speed| {
-        let any = |of: &Outcomes| of.latency_us.len() + of.refused + of.failed + of.unanswered > 0;
+        let any = |it: &Outcomes| it.latency_us.len() + it.refused + it.failed + it.unanswered > 0;
         speed.length_ns > 0 || any(&speed.acquire) || any(&speed.release)
     };
     speeds.into_iter().filter(seen).collect()

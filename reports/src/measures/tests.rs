@@ -1,4 +1,4 @@
-//! Measures of histories that were written by hand: one call an event, times in milliseconds.
+//! Measures of handwritten histories. Each call adds an event; times are in milliseconds.
 
 use picklock_verdicts::history::{Event, EventKind, History, read_history};
 
@@ -40,7 +40,7 @@ impl HistoryBuilder {
         self.at(at_ms, what)
     }
 
-    fn asked_for(self, at_ms: u64, worker: usize, op: u64, intended_ms: u64) -> Self {
+    fn acquire_intended_at(self, at_ms: u64, worker: usize, op: u64, intended_ms: u64) -> Self {
         let mut history = self.acquire(at_ms, worker, op);
         if let Some(EventKind::Acquire { intended_ns, .. }) =
             history.0.events.last_mut().map(|event| &mut event.what)
@@ -87,7 +87,7 @@ impl HistoryBuilder {
         let what = EventKind::FaultBegan {
             id,
             fault: fault.into(),
-            detail: format!("{fault} in words"),
+            detail: format!("{fault} description"),
             workers: vec![0],
             nodes: vec![],
             clock: None,
@@ -96,7 +96,7 @@ impl HistoryBuilder {
         self.at(at_ms, what)
     }
 
-    fn over(self, at_ms: u64, id: u32) -> Self {
+    fn fault_ended(self, at_ms: u64, id: u32) -> Self {
         self.at(at_ms, EventKind::FaultEnded { id })
     }
 
@@ -110,24 +110,24 @@ impl HistoryBuilder {
         self.at(at_ms, what)
     }
 
-    fn measured(self) -> Measures {
+    fn measure(self) -> Measures {
         measure(&Timeline::new(&self.0))
     }
 }
 
-/// Count and maximum of grants, and seconds, by phase.
+/// Returns the number of grants, the maximum latency and the duration in milliseconds, by phase.
 fn acquisitions(measures: &Measures) -> Vec<(Phase, u64, u64, u64)> {
-    let of = |speed: &Speed| {
+    let row = |speed: &Speed| {
         let latency = &speed.acquire.latency_us;
         let length_ms = speed.length_ns / MS;
         (speed.phase, latency.len(), latency.max() / 1_000, length_ms)
     };
-    measures.speeds.iter().map(of).collect()
+    measures.speeds.iter().map(row).collect()
 }
 
 #[test]
-fn nothing_happened() {
-    let measures = HistoryBuilder::new(2).measured();
+fn empty_history_has_no_measures() {
+    let measures = HistoryBuilder::new(2).measure();
     assert!(measures.speeds.is_empty());
     assert_eq!(measures.fairness.jain, None);
     assert_eq!(measures.fairness.longest_wait, None);
@@ -135,20 +135,20 @@ fn nothing_happened() {
 }
 
 #[test]
-fn an_operation_belongs_to_the_worst_phase_that_it_met() {
+fn operation_belongs_to_the_worst_phase_it_overlaps() {
     let measures = HistoryBuilder::new(1)
         .purchase(0, 0, 1)
-        // Asked before the fault, granted in it.
+        // Requested before the fault, granted during it.
         .acquire(40, 0, 2)
         .fault(50, 0, "delay")
         .granted(60, 0, 2)
         .release(70, 0, 2)
-        .over(80, 0)
-        // Up to one ttl of 100 ms after its end.
+        .fault_ended(80, 0)
+        // Within one TTL of 100 ms after its end.
         .purchase(150, 0, 3)
         .purchase(300, 0, 4)
         .purchase(320, 0, 5)
-        .measured();
+        .measure();
     assert_eq!(
         acquisitions(&measures),
         [
@@ -164,16 +164,16 @@ fn an_operation_belongs_to_the_worst_phase_that_it_met() {
 }
 
 #[test]
-fn a_fault_within_the_aftermath_of_another_is_still_a_fault() {
+fn fault_during_recovery_counts_as_faulty() {
     let measures = HistoryBuilder::new(1)
         .fault(0, 0, "delay")
-        .over(10, 0)
+        .fault_ended(10, 0)
         .fault(50, 1, "delay")
         .purchase(55, 0, 1)
-        .over(70, 1)
+        .fault_ended(70, 1)
         .purchase(165, 0, 2)
         .purchase(400, 0, 3)
-        .measured();
+        .measure();
     assert_eq!(
         acquisitions(&measures),
         [
@@ -185,22 +185,22 @@ fn a_fault_within_the_aftermath_of_another_is_still_a_fault() {
 }
 
 #[test]
-fn a_fault_that_strikes_once_takes_no_time_and_one_without_end_all_of_it() {
-    let once = HistoryBuilder::new(2)
+fn instantaneous_fault_has_no_duration_and_endless_one_lasts() {
+    let instantaneous = HistoryBuilder::new(2)
         .fault(50, 0, "crash-client")
         .killed(50, 0)
         .purchase(60, 1, 1)
         .purchase(300, 1, 2)
-        .over(311, 0)
-        .measured();
+        .fault_ended(311, 0)
+        .measure();
     assert_eq!(
-        acquisitions(&once),
+        acquisitions(&instantaneous),
         [(Phase::Healthy, 1, 2, 211), (Phase::Recovering, 1, 2, 100),]
     );
     let lasting = HistoryBuilder::new(2)
         .fault(50, 0, "partition")
         .purchase(300, 1, 1)
-        .measured();
+        .measure();
     assert_eq!(
         acquisitions(&lasting),
         [(Phase::Healthy, 0, 0, 50), (Phase::Faulty, 1, 2, 261)]
@@ -208,7 +208,7 @@ fn a_fault_that_strikes_once_takes_no_time_and_one_without_end_all_of_it() {
 }
 
 #[test]
-fn what_did_not_succeed_is_counted_and_not_timed() {
+fn unsuccessful_request_is_counted_but_not_timed() {
     let failed = EventKind::AcquireFailed {
         worker: 0,
         op: 2,
@@ -223,7 +223,7 @@ fn what_did_not_succeed_is_counted_and_not_timed() {
         .acquire(12, 0, 3)
         .acquire(13, 1, 4)
         .killed(20, 0)
-        .measured();
+        .measure();
     let acquire = &measures.speeds[0].acquire;
     assert_eq!(acquire.latency_us.len(), 0);
     assert_eq!(
@@ -233,24 +233,27 @@ fn what_did_not_succeed_is_counted_and_not_timed() {
 }
 
 #[test]
-fn jains_index_counts_those_who_asked() {
+fn jains_index_counts_workers_that_requested() {
     let even = HistoryBuilder::new(3)
         .purchase(0, 0, 1)
         .purchase(20, 1, 2)
-        .measured();
+        .measure();
     assert_eq!(even.fairness.grants, [1, 1, 0]);
-    assert_eq!((even.fairness.asked, even.fairness.jain), (2, Some(1.0)));
+    assert_eq!(
+        (even.fairness.requesters, even.fairness.jain),
+        (2, Some(1.0))
+    );
     let uneven = HistoryBuilder::new(4)
         .acquire(0, 1, 1)
         .acquire(0, 2, 2)
         .acquire(0, 3, 3)
         .purchase(1, 0, 4)
-        .measured();
+        .measure();
     assert_eq!(uneven.fairness.jain, Some(0.25));
 }
 
 #[test]
-fn a_wait_goes_on_over_refusals() {
+fn wait_includes_refusals() {
     let measures = HistoryBuilder::new(2)
         .acquire(0, 0, 1)
         .refused(10, 0, 1)
@@ -259,10 +262,10 @@ fn a_wait_goes_on_over_refusals() {
         .acquire(30, 0, 3)
         .granted(32, 0, 3)
         .release(40, 0, 3)
-        // A new want: nothing of the old wait counts.
+        // A new request: the old wait does not count.
         .acquire(50, 0, 4)
         .granted(60, 0, 4)
-        .measured();
+        .measure();
     let longest = measures.fairness.longest_wait.unwrap();
     assert_eq!(
         (longest.worker, longest.from_ns, longest.waited_ns),
@@ -272,17 +275,17 @@ fn a_wait_goes_on_over_refusals() {
 }
 
 #[test]
-fn recovery_lasts_from_the_end_of_a_fault_to_the_next_grant() {
+fn recovery_lasts_from_end_of_fault_to_next_grant() {
     let measures = HistoryBuilder::new(1)
         .fault(10, 0, "pause-node")
-        .over(60, 0)
+        .fault_ended(60, 0)
         .purchase(100, 0, 1)
         .fault(120, 1, "evict")
         .purchase(125, 0, 2)
         .fault(140, 2, "delay")
-        .over(150, 2)
+        .fault_ended(150, 2)
         .fault(160, 3, "partition")
-        .measured();
+        .measure();
     let seen: Vec<_> = measures
         .recoveries
         .iter()
@@ -299,7 +302,7 @@ fn recovery_lasts_from_the_end_of_a_fault_to_the_next_grant() {
 }
 
 #[test]
-fn an_orphaned_lock_blocks_while_somebody_asks_for_it() {
+fn orphaned_lock_blocks_while_it_is_requested() {
     let measures = HistoryBuilder::new(3)
         .acquire(0, 0, 1)
         .granted(2, 0, 1)
@@ -311,7 +314,7 @@ fn an_orphaned_lock_blocks_while_somebody_asks_for_it() {
         .acquire(90, 1, 4)
         .granted(102, 1, 4)
         .release(110, 1, 4)
-        .measured();
+        .measure();
     let [orphan] = &measures.orphans[..] else {
         panic!("{:?}", measures.orphans);
     };
@@ -323,7 +326,7 @@ fn an_orphaned_lock_blocks_while_somebody_asks_for_it() {
 }
 
 #[test]
-fn a_release_that_failed_may_leave_an_orphan_too() {
+fn failed_release_leaves_an_orphan() {
     let failed = EventKind::ReleaseFailed {
         worker: 0,
         op: 1,
@@ -337,7 +340,7 @@ fn a_release_that_failed_may_leave_an_orphan_too() {
         .at(12, failed)
         .acquire(20, 1, 2)
         .refused(90, 1, 2)
-        .measured();
+        .measure();
     let [orphan] = &measures.orphans[..] else {
         panic!("{:?}", measures.orphans);
     };
@@ -346,20 +349,21 @@ fn a_release_that_failed_may_leave_an_orphan_too() {
 }
 
 #[test]
-fn who_stood_in_the_line_during_a_fault_has_met_it() {
+fn buyer_queued_during_fault_counts_as_faulty() {
     let measures = HistoryBuilder::new(1)
-        .asked_for(0, 0, 1, 0)
+        .acquire_intended_at(0, 0, 1, 0)
         .granted(1, 0, 1)
         .fault(5, 0, "pause-client")
-        .over(300, 0)
+        .fault_ended(300, 0)
         .release(310, 0, 1)
-        // He came before the fault was over, and was asked for long after it and its aftermath.
-        .asked_for(450, 0, 2, 200)
+        // This buyer arrived before the fault ended. Its request was sent long after the fault and its
+        // aftermath.
+        .acquire_intended_at(450, 0, 2, 200)
         .granted(452, 0, 2)
         .release(460, 0, 2)
-        .asked_for(470, 0, 3, 465)
+        .acquire_intended_at(470, 0, 3, 465)
         .granted(472, 0, 3)
-        .measured();
+        .measure();
     assert_eq!(
         acquisitions(&measures),
         [
@@ -368,22 +372,28 @@ fn who_stood_in_the_line_during_a_fault_has_met_it() {
             (Phase::Recovering, 0, 0, 100),
         ]
     );
-    let asked = |index: usize| &measures.speeds[index].asked_us;
-    assert_eq!((asked(0).len(), asked(0).max() / 1_000), (2, 2));
-    assert_eq!((asked(1).len(), asked(1).max() / 1_000), (1, 2));
+    let from_request = |index: usize| &measures.speeds[index].from_request_us;
+    assert_eq!(
+        (from_request(0).len(), from_request(0).max() / 1_000),
+        (2, 2)
+    );
+    assert_eq!(
+        (from_request(1).len(), from_request(1).max() / 1_000),
+        (1, 2)
+    );
 }
 
 #[test]
-fn in_an_open_loop_every_buyer_waits_for_himself() {
+fn open_loop_waits_are_counted_per_buyer() {
     let measures = HistoryBuilder::new(1)
-        .asked_for(100, 0, 1, 20)
+        .acquire_intended_at(100, 0, 1, 20)
         .refused(150, 0, 1)
-        // Another one, then the same again.
-        .asked_for(160, 0, 2, 110)
+        // The next buyer, with two requests.
+        .acquire_intended_at(160, 0, 2, 110)
         .refused(170, 0, 2)
-        .asked_for(180, 0, 3, 110)
+        .acquire_intended_at(180, 0, 3, 110)
         .granted(200, 0, 3)
-        .measured();
+        .measure();
     let longest = measures.fairness.longest_wait.unwrap();
     assert_eq!((longest.from_ns, longest.waited_ns), (20 * MS, 130 * MS));
     assert!(!longest.granted);

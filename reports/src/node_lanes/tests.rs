@@ -1,4 +1,4 @@
-//! What lanes show of values and their ends.
+//! The values and their ends in the lanes of nodes.
 
 use picklock_verdicts::history::{Event, EventKind, KeyChange, read_history};
 use picklock_verdicts::key_history::Fate;
@@ -42,7 +42,7 @@ fn history(key_history: bool, events: Vec<(u64, EventKind)>) -> History {
     }
 }
 
-/// Worker 0 writes on two nodes; one value is removed by worker 1, the other one lost.
+/// Worker 0 writes on two nodes. Worker 1 removes one value; the other is lost.
 fn story() -> Vec<(u64, EventKind)> {
     let set = || KeyChange::Command(command(0, 7, Phase::Acquire, "SET"));
     let other = || KeyName::Other("a:fence".into());
@@ -65,7 +65,7 @@ fn story() -> Vec<(u64, EventKind)> {
 }
 
 #[test]
-fn each_key_of_each_node_has_a_lane_the_locks_own_first() {
+fn each_key_of_each_node_has_a_lane_lock_keys_first() {
     let lanes = node_lanes(&history(true, story())).unwrap();
     let seen: Vec<(usize, &str, Fate)> = lanes
         .iter()
@@ -80,11 +80,11 @@ fn each_key_of_each_node_has_a_lane_the_locks_own_first() {
         ]
     );
     let by = lanes[1].values[0].end.by().unwrap();
-    assert_eq!(command_in_words(by), "worker 1, attempt 8, release: DEL");
+    assert_eq!(describe_command(by), "worker 1, attempt 8, release: DEL");
 }
 
 #[test]
-fn a_release_of_its_own_is_an_end_and_no_theft() {
+fn own_release_ends_a_value_without_taking_it() {
     let mut events = story();
     events[3].1 = changed(
         1,
@@ -97,6 +97,6 @@ fn a_release_of_its_own_is_an_end_and_no_theft() {
 }
 
 #[test]
-fn without_key_history_there_are_no_lanes() {
+fn history_without_key_history_has_no_lanes() {
     assert!(node_lanes(&history(false, story())).is_none());
 }

@@ -1,13 +1,13 @@
-//! One entry of the log of a run.
+//! One entry of a run's log.
 
 use picklock_verdicts::history::History;
 use serde::Serialize;
 
-/// What kind of entry it is.
+/// The kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EntryKind {
-    /// Between the driver and a worker, or between a worker and the stock.
+    /// A message between the driver and a worker, or between a worker and the stock.
     Message,
     /// A command on its way to a node.
     Command,
@@ -17,32 +17,33 @@ pub enum EntryKind {
     KeyHistory,
     /// A fault began or ended.
     Fault,
-    /// Anything else that the harness saw.
+    /// Any other observation of the harness.
     Harness,
 }
 
-/// One entry. Texts come from locks and servers: whoever prints them makes them safe.
+/// One entry. Texts come from locks and servers; code that prints them must escape them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Entry {
-    /// When it happened, nanoseconds since the run began. A command or a reply: when the proxy had got it.
+    /// When it happened, in nanoseconds since the start of the run. For a command or a reply: when the proxy had
+    /// received it completely.
     pub at_ns: u64,
-    /// What kind it is.
+    /// Kind of the entry.
     pub kind: EntryKind,
-    /// From where to where: `w1 → n0`, `driver → w1`, `n0`.
+    /// Source and destination, such as `w1 → n0`, `driver → w1` or `n0`.
     pub route: String,
-    /// The worker that it is about.
+    /// The worker involved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worker: Option<usize>,
-    /// The node that it is about.
+    /// The node involved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<usize>,
-    /// The attempt that it belongs to.
+    /// The attempt that the entry belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub op: Option<u64>,
-    /// The key: of an attempt the lock's.
+    /// The key involved. For an attempt, the lock's key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// What happened.
+    /// Description of the event.
     pub text: String,
 }
 
@@ -61,10 +62,11 @@ impl Entry {
     }
 }
 
-/// A worker, or the client that looks at the locks after the run.
+/// Names a worker, or the client that inspects the locks after the run.
 pub(super) fn client(worker: usize, history: &History) -> String {
-    match worker < history.header.workers {
-        true => format!("w{worker}"),
-        false => "probe".to_owned(),
+    if worker < history.header.workers {
+        format!("w{worker}")
+    } else {
+        "probe".to_owned()
     }
 }

@@ -1,12 +1,12 @@
-//! A change of a key, as an entry.
+//! Turns changes of keys into entries.
 
 use picklock_scenarios::Phase;
 use picklock_verdicts::history::{Event, EventKind, History, KeyChange};
 
 use super::entry::{Entry, EntryKind, client};
-use crate::units::{span_ms, trigger_ns};
+use crate::units::{span_ms, time_ns};
 
-/// The entry for a change of a key.
+/// Returns the entry for a change of a key, or `None` for another event.
 pub(super) fn entry(event: &Event, history: &History) -> Option<Entry> {
     let EventKind::KeyChanged {
         node,
@@ -19,7 +19,7 @@ pub(super) fn entry(event: &Event, history: &History) -> Option<Entry> {
         return None;
     };
     let name = key.text(&history.header.keys);
-    let held = match (value, ttl_ms) {
+    let state = match (value, ttl_ms) {
         (None, _) => "is gone".to_owned(),
         (Some(value), None) => format!("= {value}, no expiry"),
         (Some(value), Some(ttl_ms)) => {
@@ -27,7 +27,7 @@ pub(super) fn entry(event: &Event, history: &History) -> Option<Entry> {
             format!("= {value}, expires in {}", span_ms(ttl_ms))
         }
     };
-    let text = format!("{name} {held} ({})", why_in_words(why, history));
+    let text = format!("{name} {state} ({})", describe_change(why, history));
     let by = why.command();
     Some(Entry {
         worker: by.map(|by| by.worker),
@@ -38,26 +38,26 @@ pub(super) fn entry(event: &Event, history: &History) -> Option<Entry> {
     })
 }
 
-fn why_in_words(why: &KeyChange, history: &History) -> String {
+fn describe_change(why: &KeyChange, history: &History) -> String {
     let text = match why {
         KeyChange::Command(by) => {
-            let asked = match by.phase {
+            let request = match by.phase {
                 Phase::Idle => "unrequested",
                 Phase::Acquire => "to acquire",
                 Phase::Extend => "to extend",
                 Phase::Release => "to release",
             };
-            let sent = |sent_ns| format!(", sent at {}", trigger_ns(sent_ns));
+            let sent = |sent_ns| format!(", sent at {}", time_ns(sent_ns));
             let sent = by.sent_ns.map(sent).unwrap_or_default();
             let client = client(by.worker, history);
-            return format!("{} of {client}, {asked}{sent}", by.command);
+            return format!("{} of {client}, {request}{sent}", by.command);
         }
         KeyChange::Expired => "expired",
         KeyChange::Evicted => "evicted",
         KeyChange::Flushed => "flushed",
         KeyChange::Restarted => "the server restarted",
         KeyChange::FailedOver => "a replica took over",
-        KeyChange::Found => "found so",
+        KeyChange::Found => "value found at first sight",
     };
     text.to_owned()
 }

@@ -1,18 +1,18 @@
-//! What the driver and a worker say to each other, and what a worker does to the stock, as entries.
+//! Turns messages between the driver and a worker, and a worker's accesses to the stock, into entries.
 
 use picklock_verdicts::history::{Event, EventKind, History};
 
 use super::entry::{Entry, EntryKind};
 use crate::units::span_ms;
 
-/// The entry for an event between the driver, a worker and the stock. `None`: it is something else.
+/// Returns the entry for an event between the driver, a worker and the stock, or `None` for another event.
 pub(super) fn entry(event: &Event, history: &History) -> Option<Entry> {
     let (worker, op) = event.what.attempt()?;
     let what = &event.what;
-    let asked = asked(what, history).map(|text| (format!("driver → w{worker}"), text));
-    let traded = || traded(what).map(|text| (format!("w{worker} → stock"), text));
-    let answered = || answered(what).map(|text| (format!("w{worker} → driver"), text));
-    let (route, text) = asked.or_else(traded).or_else(answered)?;
+    let request = describe_request(what, history).map(|text| (format!("driver → w{worker}"), text));
+    let access = || describe_access(what).map(|text| (format!("w{worker} → stock"), text));
+    let reply = || describe_reply(what).map(|text| (format!("w{worker} → driver"), text));
+    let (route, text) = request.or_else(access).or_else(reply)?;
     Some(Entry {
         worker: Some(worker),
         op: Some(op),
@@ -20,8 +20,8 @@ pub(super) fn entry(event: &Event, history: &History) -> Option<Entry> {
     })
 }
 
-/// What the driver asks for.
-fn asked(what: &EventKind, history: &History) -> Option<String> {
+/// Describes a request of the driver.
+fn describe_request(what: &EventKind, history: &History) -> Option<String> {
     Some(match what {
         EventKind::Acquire {
             key,
@@ -39,8 +39,8 @@ fn asked(what: &EventKind, history: &History) -> Option<String> {
     })
 }
 
-/// What the driver does to the stock in a worker's name.
-fn traded(what: &EventKind) -> Option<String> {
+/// Describes an access to the stock that the driver performs on behalf of a worker.
+fn describe_access(what: &EventKind) -> Option<String> {
     Some(match what {
         EventKind::StockRead { stock, .. } => format!("reads {stock}"),
         EventKind::StockChanged { from, to, .. } => format!("changes {from} to {to}"),
@@ -51,11 +51,14 @@ fn traded(what: &EventKind) -> Option<String> {
     })
 }
 
-/// What a worker answers, or tells unasked.
-fn answered(what: &EventKind) -> Option<String> {
-    let certain = |definite: bool| match definite {
-        true => "certain",
-        false => "outcome unknown",
+/// Describes a reply or an unprompted event of a worker.
+fn describe_reply(what: &EventKind) -> Option<String> {
+    let certainty = |definite: bool| {
+        if definite {
+            "certain"
+        } else {
+            "outcome unknown"
+        }
     };
     Some(match what {
         EventKind::Granted {
@@ -76,15 +79,15 @@ fn answered(what: &EventKind) -> Option<String> {
         }
         | EventKind::ReleaseFailed {
             message, definite, ..
-        } => format!("error ({}): {message}", certain(*definite)),
+        } => format!("error ({}): {message}", certainty(*definite)),
         EventKind::Extended { valid_ms, .. } => format!("renewed{}", valid(Some(*valid_ms))),
         EventKind::ExtendGranted { valid_ms, .. } => format!("extended{}", valid(*valid_ms)),
-        EventKind::ExtendRefused { .. } => "not extended: no longer its own".to_owned(),
+        EventKind::ExtendRefused { .. } => "not extended: no longer the owner".to_owned(),
         EventKind::Lost { .. } => "lost the lock".to_owned(),
         EventKind::Released { released, .. } => match released {
             Some(true) => "released".to_owned(),
-            Some(false) => "not released: no longer its own".to_owned(),
-            None => "release done, nothing said".to_owned(),
+            Some(false) => "not released: no longer the owner".to_owned(),
+            None => "release done, result not reported".to_owned(),
         },
         _ => return None,
     })

@@ -1,5 +1,5 @@
-//! Everything that a run has kept, as one list in the order of time: what driver and workers said to each other, the
-//! commands and replies on the wire, what became of the servers' keys, and the faults.
+//! The log of a saved run: one list, ordered by time, of the messages between driver and workers, the
+//! commands and replies at the proxy, the changes of the servers' keys, and the faults.
 
 mod entry;
 mod key_history;
@@ -15,25 +15,26 @@ pub use entry::{Entry, EntryKind};
 
 use crate::command_log::{CommandLog, Message};
 use crate::progress::Progress;
-use crate::units::trigger_ns;
+use crate::units::time_ns;
 
-/// Which entries are asked for.
+/// A filter for entries.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
-    /// Only so many before and after this time, nanoseconds since the run began.
+    /// Only this many entries before and after this time, which is in nanoseconds since the start of the run.
     pub around: Option<(u64, usize)>,
-    /// Only those about this key.
+    /// Only entries about this key.
     pub key: Option<String>,
-    /// Only those about this worker.
+    /// Only entries about this worker.
     pub worker: Option<usize>,
 }
 
-/// The entries of a run that are asked for, in the order of time. Faults concern everybody, so they always stay.
-pub fn entries(history: &History, proxy: Option<&CommandLog>, wanted: &Selection) -> Vec<Entry> {
-    let (events, messages) = near(history, proxy, wanted);
-    let mut all = of_events(events, history);
+/// Returns the selected entries of a run, ordered by time. Faults concern all workers and keys, so they are
+/// always included.
+pub fn entries(history: &History, proxy: Option<&CommandLog>, selection: &Selection) -> Vec<Entry> {
+    let (events, messages) = near(history, proxy, selection);
+    let mut all = event_entries(events, history);
     let locks = locks_of_attempts(history);
-    all.extend(messages.iter().map(|message| of_wire(message, history)));
+    all.extend(messages.iter().map(|message| proxy_entry(message, history)));
     for entry in all.iter_mut().filter(|entry| entry.key.is_none()) {
         let lock = entry.op.and_then(|op| locks.get(&op));
         let key = lock.and_then(|lock| history.header.keys.get(*lock as usize));
@@ -41,12 +42,12 @@ pub fn entries(history: &History, proxy: Option<&CommandLog>, wanted: &Selection
     }
     all.sort_by_key(|entry| entry.at_ns);
     all.retain(|entry| {
-        let of_worker = wanted.worker.is_none() || entry.worker == wanted.worker;
-        let of_key = (wanted.key.as_ref())
+        let is_about_worker = selection.worker.is_none() || entry.worker == selection.worker;
+        let is_about_key = (selection.key.as_ref())
             .is_none_or(|key| entry.key.as_ref() == Some(key) || entry.text.contains(key.as_str()));
-        entry.kind == EntryKind::Fault || of_worker && of_key
+        entry.kind == EntryKind::Fault || is_about_worker && is_about_key
     });
-    if let Some((at_ns, count)) = wanted.around {
+    if let Some((at_ns, count)) = selection.around {
         let here = all.partition_point(|entry| entry.at_ns < at_ns);
         all.truncate(here.saturating_add(count));
         all.drain(..here.saturating_sub(count));
@@ -54,27 +55,29 @@ pub fn entries(history: &History, proxy: Option<&CommandLog>, wanted: &Selection
     all
 }
 
-/// The lock that each attempt was for.
+/// Returns the lock of each attempt.
 fn locks_of_attempts(history: &History) -> HashMap<u64, u32> {
     let events = history.events.iter();
-    let asked = events.filter_map(|event| match event.what {
+    let requests = events.filter_map(|event| match event.what {
         EventKind::Acquire { op, key, .. } => Some((op, key)),
         _ => None,
     });
-    asked.collect()
+    requests.collect()
 }
 
-/// What may be among the entries that are asked for: of a history with a million events a page shows a few.
+/// Returns the events and messages that can be among the selected entries. A history may have a million
+/// events, of which a page shows a few.
 fn near<'a>(
     history: &'a History,
     proxy: Option<&'a CommandLog>,
-    wanted: &Selection,
+    selection: &Selection,
 ) -> (&'a [Event], &'a [Message]) {
     let messages = proxy.map_or(&[][..], |proxy| &proxy.messages);
-    let (Some((at_ns, count)), None, None) = (wanted.around, &wanted.key, wanted.worker) else {
+    let (Some((at_ns, count)), None, None) = (selection.around, &selection.key, selection.worker)
+    else {
         return (&history.events, messages);
     };
-    // Some events are no entry.
+    // Some events have no entry, so take more of them.
     let span = |here: usize, len: usize| {
         let room = count.saturating_mul(8);
         here.saturating_sub(room)..len.min(here.saturating_add(room))
@@ -87,24 +90,24 @@ fn near<'a>(
     )
 }
 
-fn of_events(events: &[Event], history: &History) -> Vec<Entry> {
+fn event_entries(events: &[Event], history: &History) -> Vec<Entry> {
     let mut progress = Progress::default();
-    // The end of a fault is told with its words, which its beginning has.
+    // The entry for the end of a fault repeats the description from its start.
     let is_first = |event: &Event| (events.first()).is_some_and(|it| std::ptr::eq(it, event));
     let before = history.events.iter().take_while(|it| !is_first(it));
     for event in before.filter(|event| matches!(event.what, EventKind::FaultBegan { .. })) {
         progress.text(&event.what);
     }
-    let told = events.iter().filter_map(|event| {
+    let entries = events.iter().filter_map(|event| {
         key_history::entry(event, history)
             .or_else(|| message::entry(event, history))
-            .or_else(|| of_event(event, &mut progress))
+            .or_else(|| other_entry(event, &mut progress))
     });
-    told.collect()
+    entries.collect()
 }
 
-/// What is neither a message nor a change of a key.
-fn of_event(event: &Event, progress: &mut Progress) -> Option<Entry> {
+/// Returns the entry for an event that is neither a message nor a change of a key.
+fn other_entry(event: &Event, progress: &mut Progress) -> Option<Entry> {
     let mut text = progress.text(&event.what)?;
     if let EventKind::FaultBegan { detail, .. } = &event.what {
         text = format!("{detail} began");
@@ -123,14 +126,14 @@ fn of_event(event: &Event, progress: &mut Progress) -> Option<Entry> {
     })
 }
 
-/// A reply as redis-cli shows it: `OK`, `(nil)`, `1`.
-fn reply_in_words(preview: &str) -> String {
+/// Formats a reply as redis-cli does: `OK`, `(nil)`, `1`.
+fn describe_reply(preview: &str) -> String {
     let text = preview.replace("\\r\\n", " ");
     let kind = text.chars().next();
     match (kind, text.as_str()) {
         (_, "$-1" | "*-1" | "_") => "(nil)".to_owned(),
         (Some('+' | ':'), _) => text[1..].to_owned(),
-        // `$5 value`: the length says nothing.
+        // `$5 value`: the length is not interesting.
         (Some('$'), _) => {
             (text.split_once(' ')).map_or(text.clone(), |(_, value)| value.to_owned())
         }
@@ -138,8 +141,8 @@ fn reply_in_words(preview: &str) -> String {
     }
 }
 
-/// A command or a reply. `preview` is what the proxy has kept of it.
-fn of_wire(message: &Message, history: &History) -> Entry {
+/// Returns the entry for a command or a reply. The log has only its first bytes, the preview.
+fn proxy_entry(message: &Message, history: &History) -> Entry {
     let (worker, node) = (message.worker, message.node);
     let client = client(worker, history);
     let (kind, route) = match message.direction {
@@ -148,12 +151,12 @@ fn of_wire(message: &Message, history: &History) -> Entry {
     };
     let mut text = match message.direction {
         Direction::Request => message.preview.clone(),
-        Direction::Reply => reply_in_words(&message.preview),
+        Direction::Reply => describe_reply(&message.preview),
     };
     match (message.outcome.as_str(), message.sent_ns) {
         ("forwarded", _) => {}
         (outcome, Some(sent_ns)) => {
-            text.push_str(&format!(" ({outcome}, went on at {})", trigger_ns(sent_ns)));
+            text.push_str(&format!(" ({outcome}, forwarded at {})", time_ns(sent_ns)));
         }
         (outcome, None) => text.push_str(&format!(" ({outcome})")),
     }

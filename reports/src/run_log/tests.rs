@@ -23,7 +23,7 @@ fn message(at_ns: u64, worker: usize, op: u64) -> Message {
 }
 
 #[test]
-fn messages_and_commands_stand_in_one_order_of_time() {
+fn messages_and_commands_are_ordered_by_time() {
     let history = history();
     let op = history
         .events
@@ -44,7 +44,7 @@ fn messages_and_commands_stand_in_one_order_of_time() {
         .unwrap();
     assert_eq!(del.route, "w1 → n0");
     assert!(
-        del.text.starts_with("DEL picklock:0 (held, went on at "),
+        del.text.starts_with("DEL picklock:0 (held, forwarded at "),
         "{}",
         del.text
     );
@@ -52,11 +52,11 @@ fn messages_and_commands_stand_in_one_order_of_time() {
 }
 
 #[test]
-fn selection_leaves_out_the_others() {
+fn selection_filters_by_worker_time_and_key() {
     let history = history();
-    let of = |wanted: &Selection| entries(&history, None, wanted);
-    let all = of(&Selection::default());
-    let of_worker = of(&Selection {
+    let select = |selection: &Selection| entries(&history, None, selection);
+    let all = select(&Selection::default());
+    let of_worker = select(&Selection {
         worker: Some(0),
         ..Selection::default()
     });
@@ -67,13 +67,13 @@ fn selection_leaves_out_the_others() {
             .all(|it| it.worker == Some(0) || it.kind == EntryKind::Fault)
     );
     let middle_ns = all[all.len() / 2].at_ns;
-    let around = of(&Selection {
+    let around = select(&Selection {
         around: Some((middle_ns, 2)),
         ..Selection::default()
     });
     let here = all.partition_point(|entry| entry.at_ns < middle_ns);
     assert_eq!(around, all[here - 2..here + 2]);
-    let elsewhere = of(&Selection {
+    let elsewhere = select(&Selection {
         key: Some("no such key".into()),
         ..Selection::default()
     });

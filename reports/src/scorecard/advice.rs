@@ -1,4 +1,4 @@
-//! Which lock is for what: computed from what came out, and said with what it rests on.
+//! Recommends a lock for each purpose, based on the results, and explains the recommendation.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -10,58 +10,59 @@ use serde::Serialize;
 use super::lock_score::LockScore;
 use super::outcome::ScenarioScore;
 
-/// What somebody needs a lock for.
+/// The purpose of a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
-    /// What the lock protects must not come to harm, whatever a client does.
+    /// The protected resource must never be damaged, whatever a client does.
     Money,
-    /// Work that should not be done twice, and may be now and then.
+    /// Work that should not be done twice, but occasionally may be.
     CronJob,
-    /// Work that must go on while some of the servers are gone.
+    /// Work that must continue while some of the servers are unavailable.
     Uptime,
 }
 
-/// Which lock is named.
+/// The recommendation for a purpose.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Choice {
-    /// This one.
+    /// This lock is recommended.
     Lock {
         /// Its name, with its options.
         #[serde(rename = "impl")]
         lock: String,
-        /// What Redis must not do, because the stock came to harm by it.
+        /// Causes in Redis that must not occur, because they damaged the stock.
         given_no: BTreeSet<Cause>,
-        /// How many other locks were tried enough to be named.
+        /// Number of other locks that were tested enough to be considered.
         others: usize,
-        /// How many of these are not good enough.
+        /// Number of these other locks that are not good enough.
         unfit: usize,
-        /// What it rests on.
+        /// The basis of the recommendation.
         basis: Basis,
     },
-    /// None of those that were tried is good enough.
+    /// None of the tested locks is good enough.
     NoneFits {
-        /// The one that comes closest.
+        /// The lock that comes closest.
         closest: String,
     },
-    /// What decides it was not tried with any lock.
+    /// No lock was tested in the decisive scenarios.
     NotTried {
-        /// Families of scenarios that are missing. None: the scenarios that measure it are.
+        /// Families of scenarios that are missing. Empty if the scenarios that measure the property are
+        /// missing.
         missing: Vec<Family>,
     },
 }
 
-/// What an advice rests on.
+/// The basis of a recommendation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Basis {
-    /// Scenarios in which the lock was judged.
+    /// Number of scenarios in which the lock was judged.
     pub scenarios: usize,
-    /// Runs of them.
+    /// Number of runs of these scenarios.
     pub runs: u64,
-    /// Where they took place.
+    /// Backends in which the runs took place.
     pub backends: BTreeSet<BackendName>,
-    /// Families of scenarios in which it was not tried.
+    /// Families of scenarios in which the lock was not tested.
     pub untested: Vec<Family>,
 }
 
@@ -69,8 +70,8 @@ impl Purpose {
     /// All purposes, in the order of reports.
     pub const ALL: [Purpose; 3] = [Purpose::Money, Purpose::CronJob, Purpose::Uptime];
 
-    /// Without scenarios of each of these families nothing is advised.
-    fn needs(self) -> &'static [Family] {
+    /// Returns the families that must be tested before a lock is recommended.
+    fn required_families(self) -> &'static [Family] {
         match self {
             Purpose::Money => &[Family::Clients, Family::Nodes, Family::Network],
             Purpose::CronJob => &[Family::Load, Family::Clients, Family::Network],
@@ -78,14 +79,15 @@ impl Purpose {
         }
     }
 
-    /// True if enough was tried with the lock.
-    fn is_tried(self, score: &LockScore) -> bool {
-        let mut needs = self.needs().iter();
+    /// Returns true if the lock was tested enough.
+    fn is_tested(self, score: &LockScore) -> bool {
+        let mut families = self.required_families().iter();
         let is_measured = score.costs.granted_without_minority.is_some();
-        needs.all(|family| score.judged_in(*family) > 0) && (self != Purpose::Uptime || is_measured)
+        families.all(|family| score.judged_in(*family) > 0)
+            && (self != Purpose::Uptime || is_measured)
     }
 
-    /// True if the lock is good enough.
+    /// Returns true if the lock is good enough.
     fn fits(self, score: &LockScore) -> bool {
         let harmed_by =
             |whose: &[ScenarioScore]| whose.iter().any(|it| score.harmed.contains_key(it));
@@ -97,13 +99,13 @@ impl Purpose {
         }
     }
 
-    /// Among the locks that are good enough, the smallest is the best, the first number first.
+    /// Returns the sort key of locks that are good enough. The smallest key is the best.
     fn order(self, score: &LockScore) -> [f64; 4] {
         let harmed: usize = score.harmed.values().map(Vec::len).sum();
         let [lost, own, price] = score.rank();
         match self {
             Purpose::Money => [harmed as f64, lost, own, price],
-            // The cheapest suffices.
+            // The cheapest one suffices.
             Purpose::CronJob => [own, price, lost, 0.0],
             Purpose::Uptime => {
                 let granted = score.costs.granted_without_minority.unwrap_or(0.0);
@@ -113,12 +115,12 @@ impl Purpose {
     }
 }
 
-/// Which lock is named for a purpose, and its score if one is. The scores are in the order of the matrix, and
-/// the first of equals is taken.
+/// Chooses a lock for a purpose, and returns its score if one is chosen. The scores are in the order of the
+/// matrix, and the first of equals wins.
 pub(super) fn choose(purpose: Purpose, scores: &[LockScore]) -> (Choice, Option<&LockScore>) {
-    let tried = || scores.iter().filter(|score| purpose.is_tried(score));
+    let tested = || scores.iter().filter(|score| purpose.is_tested(score));
     let best = |fits: &dyn Fn(&LockScore) -> bool| -> Option<&LockScore> {
-        let fitting = tried().filter(|score| fits(score));
+        let fitting = tested().filter(|score| fits(score));
         fitting.min_by(|one, other| {
             let [one, other] = [one, other].map(|score| purpose.order(score));
             one.partial_cmp(&other).unwrap_or(Ordering::Equal)
@@ -132,15 +134,15 @@ pub(super) fn choose(purpose: Purpose, scores: &[LockScore]) -> (Choice, Option<
                 Purpose::Money => score.harmed_by.clone(),
                 Purpose::CronJob | Purpose::Uptime => BTreeSet::new(),
             },
-            others: tried().count() - 1,
-            unfit: tried().filter(|score| !purpose.fits(score)).count(),
+            others: tested().count() - 1,
+            unfit: tested().filter(|score| !purpose.fits(score)).count(),
             basis: basis(score),
         },
         (None, Some(closest)) => Choice::NoneFits {
             closest: closest.lock.clone(),
         },
         (None, None) => {
-            let missing = untested(purpose.needs(), scores);
+            let missing = untested(purpose.required_families(), scores);
             Choice::NotTried { missing }
         }
     };
@@ -156,8 +158,8 @@ fn basis(score: &LockScore) -> Basis {
     }
 }
 
-/// Those of the families in which none of these locks was judged.
+/// Returns the families in which none of these locks was judged.
 pub(super) fn untested(families: &[Family], scores: &[LockScore]) -> Vec<Family> {
-    let is_untried = |family: &Family| scores.iter().all(|it| it.judged_in(*family) == 0);
-    families.iter().copied().filter(is_untried).collect()
+    let is_untested = |family: &Family| scores.iter().all(|it| it.judged_in(*family) == 0);
+    families.iter().copied().filter(is_untested).collect()
 }

@@ -1,46 +1,46 @@
-//! What a lock costs, from the cells of scenarios that measure it.
+//! The costs of a lock, from the cells of scenarios that measure them.
 
 use picklock_scenarios::{BackendName, Measure};
 use picklock_verdicts::record::Cell;
 use serde::Serialize;
 
-/// What it costs to use a lock. Each figure is left out if no cell measured it.
+/// The costs of using a lock. Each figure is omitted if no cell measured it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Costs {
-    /// Where it was measured; of several backends the one that is closest to production.
+    /// Backend of the measurements. If there are several, the one closest to production.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backend: Option<BackendName>,
-    /// Commands for each acquisition while the lock is mostly free.
+    /// Commands per acquisition while the lock is mostly free.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commands: Option<f64>,
-    /// The same while many clients want it.
+    /// Commands per acquisition while many clients want the lock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commands_contended: Option<f64>,
-    /// To acquire while the lock is mostly free.
+    /// Time to acquire while the lock is mostly free.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub healthy: Option<Percentiles>,
-    /// To acquire while many clients want it.
+    /// Time to acquire while many clients want the lock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contended: Option<Percentiles>,
-    /// To acquire in a run with a failover.
+    /// Time to acquire in a run with a failover.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failover: Option<Percentiles>,
-    /// The share of requests that were granted while a minority of the nodes was out of reach, from 0 to 1.
+    /// Share of requests that were granted while a minority of the nodes was unreachable, from 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub granted_without_minority: Option<f64>,
 }
 
-/// How long it took to acquire, microseconds.
+/// Time to acquire, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Percentiles {
     /// The median.
     pub p50_us: u64,
-    /// 99 % took no longer.
+    /// The 99th percentile.
     pub p99_us: u64,
 }
 
 impl Costs {
-    /// What one lock costs.
+    /// Computes the costs of one lock.
     pub(super) fn from_cells(cells: &[&Cell]) -> Costs {
         let measured = |cell: &&&Cell| cell.setting.is_some_and(|it| it.measures.is_some());
         let backends = cells.iter().filter(measured).map(|cell| cell.backend);
@@ -74,15 +74,14 @@ fn percentiles(cell: &Cell) -> Option<Percentiles> {
     })
 }
 
-/// The share of requests that were granted in these cells.
+/// Returns the share of requests that were granted in these cells.
 fn granted<'a>(cells: impl Iterator<Item = &'a Cell>) -> Option<f64> {
-    let counts = cells.map(|cell| {
-        let counts = &cell.counts;
-        let refused = counts.refused.saturating_add(counts.failed);
-        (counts.granted, counts.granted.saturating_add(refused))
-    });
-    let (granted, asked) = counts.fold((0_u64, 0_u64), |(granted, asked), (more, of)| {
-        (granted.saturating_add(more), asked.saturating_add(of))
-    });
-    (asked > 0).then(|| granted as f64 / asked as f64)
+    let (mut granted, mut requests) = (0_u64, 0_u64);
+    for Cell { counts, .. } in cells {
+        granted = granted.saturating_add(counts.granted);
+        for number in [counts.granted, counts.refused, counts.failed] {
+            requests = requests.saturating_add(number);
+        }
+    }
+    (requests > 0).then(|| granted as f64 / requests as f64)
 }

@@ -1,4 +1,4 @@
-//! One lock in all scenarios in which it was tried.
+//! The results of one lock in all scenarios in which it was tested.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,68 +9,69 @@ use serde::Serialize;
 use super::costs::Costs;
 use super::outcome::{ScenarioScore, causes};
 
-/// A lock, and what came out.
+/// A lock and its results.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LockScore {
     /// Its name, with its options.
     #[serde(rename = "impl")]
     pub lock: String,
-    /// How many runs were judged, all scenarios together.
+    /// Number of judged runs in all scenarios.
     pub runs: u64,
-    /// Where.
+    /// Backends of the runs.
     pub backends: BTreeSet<BackendName>,
-    /// The scenarios that it survived, and those in which it was judged.
+    /// Number of scenarios that it survived, and in which it was judged.
     pub all: FamilyScore,
-    /// The same by family; without families in which nothing was judged.
+    /// The same by family, without families in which nothing was judged.
     pub families: BTreeMap<&'static str, FamilyScore>,
-    /// Scenarios by what came out, the worst of all runs and backends.
+    /// Scenarios by outcome: the worst of all runs and backends.
     pub outcomes: BTreeMap<ScenarioScore, Vec<String>>,
-    /// Scenarios in which nothing could be judged, or that could not be run.
+    /// Scenarios that were inconclusive or failed to run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_judged: Vec<String>,
-    /// Scenarios in which the stock came to harm, by who is responsible.
+    /// Scenarios in which the stock was damaged, by the party at fault.
     pub harmed: BTreeMap<ScenarioScore, Vec<String>>,
-    /// What made Redis lose the lock where the stock came to harm.
+    /// Causes by which Redis lost the lock in cells in which the stock was damaged.
     pub harmed_by: BTreeSet<Cause>,
-    /// True if a client that wants the lock gets it, in all scenarios.
+    /// Whether a client that wants the lock gets it in all scenarios.
     pub progresses: bool,
-    /// Whether it gives fencing tokens.
+    /// Whether it issues fencing tokens.
     pub fencing: Fencing,
-    /// What it costs.
+    /// Costs of the lock.
     pub costs: Costs,
-    /// Independent Redis nodes that it uses.
+    /// Number of independent Redis nodes that it uses.
     pub nodes: usize,
-    /// Replicas of each node that it needs.
+    /// Number of replicas that it needs per node.
     pub replicas: usize,
-    /// True if it came to harm by a server's wall clock.
+    /// Whether a server's wall clock caused damage.
     pub trusts_server_clocks: bool,
-    /// True if it came to harm by a client's wall clock.
+    /// Whether a client's wall clock caused damage.
     pub trusts_client_clocks: bool,
 }
 
-/// How many scenarios a lock survived.
+/// The number of scenarios that a lock survived.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct FamilyScore {
-    /// Scenarios in which nothing came to harm.
+    /// Number of scenarios without damage.
     pub survived: usize,
-    /// Scenarios in which it was judged.
+    /// Number of scenarios in which the lock was judged.
     pub judged: usize,
 }
 
-/// Whether a lock gives fencing tokens.
+/// Whether a lock issues fencing tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fencing {
-    /// It gives none.
+    /// It issues none.
     None,
-    /// They always increased.
+    /// The tokens always increased.
     Held,
-    /// In some scenario they did not increase.
+    /// In some scenario the tokens did not increase.
     Violated,
 }
 
 impl LockScore {
-    /// The score of one lock; the cells are all its own, at least one, and each has a setting.
+    /// Creates the score of one lock from its cells. There must be at least one cell, and each must have a
+    /// setting.
     pub(super) fn new(lock: String, cells: &[&Cell]) -> LockScore {
         let judged = worst_of_each(cells);
         let mut families: BTreeMap<&'static str, FamilyScore> = BTreeMap::new();
@@ -85,8 +86,8 @@ impl LockScore {
             same.push((*scenario).to_owned());
         }
         let is_judged = |name: &str| judged.iter().any(|(scenario, ..)| *scenario == name);
-        let tried = cells.iter().filter(|cell| cell.inapplicable().is_none());
-        let mut not_judged: Vec<String> = tried.map(|cell| cell.scenario.clone()).collect();
+        let tested = cells.iter().filter(|cell| cell.inapplicable().is_none());
+        let mut not_judged: Vec<String> = tested.map(|cell| cell.scenario.clone()).collect();
         not_judged.retain(|name| !is_judged(name));
         not_judged.dedup();
         let is_harmful =
@@ -109,7 +110,7 @@ impl LockScore {
             progresses: violated(cells, Property::Progress) == 0,
             fencing: fencing(cells),
             costs: Costs::from_cells(cells),
-            // A scenario may give a lock more servers than it needs, and never fewer.
+            // A scenario may give a lock more servers than it needs, but never fewer.
             nodes: setting.clone().map(|it| it.nodes).min().unwrap_or(1),
             replicas: setting.map(|it| it.replicas).min().unwrap_or(0),
             trusts_server_clocks: harms.contains(&Cause::ClockJump),
@@ -117,10 +118,10 @@ impl LockScore {
         }
     }
 
-    /// The smallest is the best, the first number first.
+    /// Returns the sort key of a lock. The smallest key is the best.
     pub(super) fn rank(&self) -> [f64; 3] {
         let FamilyScore { survived, judged } = self.all;
-        // A lock of which nothing is known comes last.
+        // A lock without results comes last.
         let lost = match judged {
             0 => 2.0,
             _ => (judged - survived) as f64 / judged as f64,
@@ -129,8 +130,8 @@ impl LockScore {
         [lost, own, self.price()]
     }
 
-    /// What it needs and costs as one number, for comparisons only: servers, then commands while the lock is
-    /// mostly free, then those under contention.
+    /// Returns requirements and costs as one number, for comparisons only: servers first, then commands while
+    /// the lock is mostly free, then commands under contention.
     pub(super) fn price(&self) -> f64 {
         let tenths = |commands: Option<f64>| (commands.unwrap_or(0.0) * 10.0).round();
         let servers = self.nodes.saturating_mul(1 + self.replicas) as f64;
@@ -138,19 +139,19 @@ impl LockScore {
         (servers * 1e5 + tenths(free)) * 1e5 + tenths(contended)
     }
 
-    /// The scenarios in which this came out.
+    /// Returns the scenarios with this outcome.
     pub fn scenarios(&self, outcome: ScenarioScore) -> &[String] {
         self.outcomes.get(&outcome).map_or(&[], Vec::as_slice)
     }
 
-    /// In how many scenarios of a family it was judged.
+    /// Returns the number of scenarios of a family in which the lock was judged.
     pub fn judged_in(&self, family: Family) -> usize {
         let score = self.families.get(family.as_str());
         score.map_or(0, |score| score.judged)
     }
 }
 
-/// Each scenario that was judged, once, with the worst that came out.
+/// Returns each judged scenario once, with its worst outcome.
 fn worst_of_each<'a>(cells: &[&'a Cell]) -> Vec<(&'a str, Family, ScenarioScore)> {
     let mut judged: Vec<(&str, Family, ScenarioScore)> = Vec::new();
     for cell in cells {
@@ -169,7 +170,7 @@ fn worst_of_each<'a>(cells: &[&'a Cell]) -> Vec<(&'a str, Family, ScenarioScore)
 fn harmed(cells: &[&Cell]) -> BTreeMap<ScenarioScore, Vec<String>> {
     let mut harmed: BTreeMap<ScenarioScore, Vec<String>> = BTreeMap::new();
     for cell in cells {
-        if let Some(whose) = ScenarioScore::of_harm(cell) {
+        if let Some(whose) = ScenarioScore::from_harm(cell) {
             let same = harmed.entry(whose).or_default();
             if !same.contains(&cell.scenario) {
                 same.push(cell.scenario.clone());
@@ -180,13 +181,13 @@ fn harmed(cells: &[&Cell]) -> BTreeMap<ScenarioScore, Vec<String>> {
 }
 
 fn harmed_by(cells: &[&Cell]) -> BTreeSet<Cause> {
-    let is_by_redis = |cell: &&&Cell| ScenarioScore::of_harm(cell) == Some(ScenarioScore::Redis);
+    let is_by_redis = |cell: &&&Cell| ScenarioScore::from_harm(cell) == Some(ScenarioScore::Redis);
     let harmed = cells.iter().filter(is_by_redis);
     let causes = harmed.flat_map(|cell| causes(cell, Property::Resource));
     causes.collect()
 }
 
-/// In how many runs it was violated.
+/// Returns the number of runs in which the property was violated.
 fn violated(cells: &[&Cell], property: Property) -> u64 {
     let tallies = cells.iter().filter_map(|cell| cell.tally.get(&property));
     tallies.fold(0, |runs, tally| tally.violated.saturating_add(runs))

@@ -1,6 +1,7 @@
-//! The scorecard: one row for each lock of a matrix, the best first, and which lock is for what.
+//! The scorecard: one row per lock of a matrix, best lock first, and recommendations.
 //!
-//! A function of the matrix alone. Nothing is said of what was not tried, except that it was not.
+//! It is a function of the matrix alone. It makes no statement about untested scenarios, except that they are
+//! untested.
 
 mod advice;
 mod costs;
@@ -20,39 +21,39 @@ pub use costs::{Costs, Percentiles};
 pub use lock_score::{FamilyScore, Fencing, LockScore};
 pub use outcome::ScenarioScore;
 
-/// Fewer scenarios are no comparison.
-const FEWEST_SCENARIOS: usize = 2;
+/// Minimum number of scenarios for a comparison.
+const MIN_SCENARIOS: usize = 2;
 
-/// All locks of a matrix, compared.
+/// A comparison of all locks of a matrix.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Scorecard {
-    /// Which lock is for what.
+    /// Recommendations by purpose.
     pub advice: Vec<Advice>,
-    /// The locks, the best first: by the share of scenarios that they survive, then by how often the fault
-    /// is their own, then by what they need and cost.
+    /// The locks, best first: by the share of scenarios that they survive, then by how often they are at
+    /// fault, then by requirements and costs.
     pub locks: Vec<LockScore>,
-    /// Families of which no lock was tried in any scenario.
+    /// Families without any tested scenario.
     pub untested: Vec<Family>,
 }
 
-/// A lock for a purpose, or why none is named.
+/// The recommendation for a purpose.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Advice {
-    /// What for.
+    /// The purpose.
     pub purpose: Purpose,
-    /// Which lock.
+    /// The recommendation.
     pub choice: Choice,
-    /// All of it in words.
+    /// The recommendation as text.
     pub words: String,
 }
 
 impl Scorecard {
-    /// The scorecard of a matrix; `None`: it is too small to compare anything, or from a version that did
-    /// not write down what scenarios are about.
+    /// Creates the scorecard of a matrix. Returns `None` if the matrix is too small for a comparison, or if
+    /// its version did not record the settings of scenarios.
     pub fn from_matrix(record: &MatrixRecord) -> Option<Scorecard> {
         let known = || record.cells.iter().filter(|cell| cell.setting.is_some());
         let scenarios = distinct(known().map(|cell| cell.scenario.as_str()));
-        if scenarios.len() < FEWEST_SCENARIOS {
+        if scenarios.len() < MIN_SCENARIOS {
             return None;
         }
         let mut scores: Vec<LockScore> = Vec::new();
@@ -72,7 +73,7 @@ impl Scorecard {
                 choice,
             }
         });
-        // Stable: among equals the order of the matrix remains, which has simple locks first.
+        // The sort is stable: equals stay in the order of the matrix, which has simple locks first.
         scores.sort_by(|one, other| {
             let [one, other] = [one, other].map(LockScore::rank);
             one.partial_cmp(&other).unwrap_or(Ordering::Equal)

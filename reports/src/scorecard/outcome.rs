@@ -1,24 +1,25 @@
-//! What came out for a lock in one scenario, over all runs of a cell.
+//! The outcome for a lock in one scenario, over all runs of a cell.
 
-use picklock_scenarios::{Cause, Property, Responsible};
+use picklock_scenarios::{Cause, Property};
 use picklock_verdicts::record::Cell;
 use serde::Serialize;
 
 use crate::matrix::CellOutcome;
+use crate::responsibility::{Blame, Party};
 
-/// What came out, the best first.
+/// The outcome, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ScenarioScore {
-    /// Nothing was violated.
+    /// No property was violated.
     Held,
-    /// Two clients were inside together, and the fencing tokens kept the stock from harm.
+    /// Two clients held the lock at once, and the fencing tokens protected the stock.
     Fenced,
-    /// The lock was right, and the application around it or the resource spoilt the stock.
+    /// The lock was right, and the application or the resource damaged the stock.
     Outside,
-    /// A client is responsible for what was violated.
+    /// A client is responsible for the violation.
     Client,
-    /// Redis lost the lock, and the lock relied on it.
+    /// Redis lost the lock, which relied on it.
     Redis,
     /// The history does not show who is responsible.
     Undetermined,
@@ -27,26 +28,19 @@ pub enum ScenarioScore {
 }
 
 impl ScenarioScore {
-    /// True if nothing came to harm.
+    /// Returns true if nothing was damaged.
     pub fn is_survived(self) -> bool {
         matches!(self, ScenarioScore::Held | ScenarioScore::Fenced)
     }
 
-    /// What came out in a cell; `None`: nothing was judged.
+    /// Returns the outcome of a cell, or `None` if nothing was judged.
     pub fn from_cell(cell: &Cell) -> Option<ScenarioScore> {
-        let violated = || cell.tally.iter().filter(|(_, tally)| tally.violated > 0);
-        let blamed = violated().map(|(property, _)| blame(cell, *property));
-        if let Some(worst) = blamed.max() {
-            let of_overlaps =
-                |property: &Property| matches!(property, Property::Exclusion | Property::Lease);
-            let is_fenced = worst <= ScenarioScore::Redis
-                && violated().all(|(property, _)| of_overlaps(property))
-                && has_held(cell, Property::Fencing)
-                && has_held(cell, Property::Resource);
-            return Some(match is_fenced {
-                true => ScenarioScore::Fenced,
-                false => worst,
-            });
+        let blame = Blame::from_cell(cell);
+        if blame.is_fenced() {
+            return Some(ScenarioScore::Fenced);
+        }
+        if let Some(party) = blame.worst() {
+            return Some(party.into());
         }
         let is_judged = matches!(
             CellOutcome::from_cell(cell),
@@ -56,31 +50,27 @@ impl ScenarioScore {
         (is_judged && !unknown && !cell.tally.is_empty()).then_some(ScenarioScore::Held)
     }
 
-    /// Who is responsible for the harm to the stock; `None`: it came to none, or that was not judged.
-    pub fn of_harm(cell: &Cell) -> Option<ScenarioScore> {
-        let tally = cell.tally.get(&Property::Resource)?;
-        (tally.violated > 0).then(|| blame(cell, Property::Resource))
+    /// Returns who is responsible for damage to the stock, or `None` if there was none or it was not judged.
+    pub fn from_harm(cell: &Cell) -> Option<ScenarioScore> {
+        Blame::from_cell(cell)
+            .party(Property::Resource)
+            .map(ScenarioScore::from)
     }
 }
 
-fn has_held(cell: &Cell, property: Property) -> bool {
-    let tally = cell.tally.get(&property);
-    tally.is_some_and(|tally| tally.held > 0 && tally.violated == 0)
+impl From<Party> for ScenarioScore {
+    fn from(party: Party) -> ScenarioScore {
+        match party {
+            Party::Outside => ScenarioScore::Outside,
+            Party::Client => ScenarioScore::Client,
+            Party::Redis => ScenarioScore::Redis,
+            Party::Undetermined => ScenarioScore::Undetermined,
+            Party::Lock => ScenarioScore::Lock,
+        }
+    }
 }
 
-/// Who is responsible for the violations of a property, the worst of all runs.
-fn blame(cell: &Cell, property: Property) -> ScenarioScore {
-    let causes = causes(cell, property).map(|cause| match cause.responsible() {
-        Responsible::Client(_) => ScenarioScore::Client,
-        Responsible::Redis => ScenarioScore::Redis,
-        Responsible::Application(_) | Responsible::Resource(_) => ScenarioScore::Outside,
-        Responsible::Lock => ScenarioScore::Lock,
-        Responsible::Undetermined => ScenarioScore::Undetermined,
-    });
-    causes.max().unwrap_or(ScenarioScore::Undetermined)
-}
-
-/// The causes of the violations of a property.
+/// Returns the causes of the violations of a property.
 pub(super) fn causes(cell: &Cell, property: Property) -> impl Iterator<Item = Cause> {
     let tally = cell.tally.get(&property);
     tally

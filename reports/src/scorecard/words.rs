@@ -1,4 +1,4 @@
-//! The words of the scorecard, for all reports.
+//! The text of the scorecard, which all reports share.
 
 use std::collections::BTreeSet;
 
@@ -10,19 +10,22 @@ use super::lock_score::{FamilyScore, Fencing, LockScore};
 use super::outcome::ScenarioScore;
 use crate::units::{count, span_us};
 
-/// Further names are only counted.
+/// Maximum number of names to list. The rest is counted.
 const MAX_NAMES: usize = 4;
 
-/// What is no survival, the lock's own fault first.
+/// The outcomes that are not survival, the lock's own fault first, each with its text.
 const LOST: [(ScenarioScore, &str); 5] = [
     (ScenarioScore::Lock, "its own fault in"),
     (ScenarioScore::Redis, "Redis lost the lock in"),
-    (ScenarioScore::Client, "a client went on too long in"),
-    (ScenarioScore::Outside, "harmed outside the lock in"),
-    (ScenarioScore::Undetermined, "not explained in"),
+    (
+        ScenarioScore::Client,
+        "a client kept working after its lease in",
+    ),
+    (ScenarioScore::Outside, "damaged outside the lock in"),
+    (ScenarioScore::Undetermined, "fault unknown in"),
 ];
 
-/// `a, b and c`.
+/// Joins names, such as `a, b and c`.
 fn listed<T: AsRef<str>>(names: &[T], last: &str) -> String {
     match names {
         [] => String::new(),
@@ -34,7 +37,7 @@ fn listed<T: AsRef<str>>(names: &[T], last: &str) -> String {
     }
 }
 
-/// `a, b, c, d and 3 more`.
+/// Joins names, such as `a, b, c, d and 3 more`.
 fn named(names: &[String]) -> String {
     match names.split_at_checked(MAX_NAMES) {
         Some((shown, more @ [_, ..])) => format!("{} and {} more", shown.join(", "), more.len()),
@@ -43,25 +46,25 @@ fn named(names: &[String]) -> String {
 }
 
 impl Purpose {
-    fn words(self) -> &'static str {
+    fn as_str(self) -> &'static str {
         match self {
             Purpose::Money => "For money",
             Purpose::CronJob => "For a cron job",
-            Purpose::Uptime => "To go on while a minority of the servers is gone",
+            Purpose::Uptime => "To keep working without a minority of the servers",
         }
     }
 }
 
 impl FamilyScore {
-    /// `15/16`.
+    /// Formats the score, such as `15/16`.
     pub fn describe(self) -> String {
         format!("{}/{}", self.survived, self.judged)
     }
 }
 
 impl Fencing {
-    /// Whether there are tokens.
-    pub fn words(self) -> &'static str {
+    /// Returns whether there are tokens, as text.
+    pub fn as_str(self) -> &'static str {
         match self {
             Fencing::None => "no",
             Fencing::Held => "yes",
@@ -71,19 +74,19 @@ impl Fencing {
 }
 
 impl Percentiles {
-    /// `1 ms / 174 ms`.
+    /// Formats the percentiles, such as `1 ms / 174 ms`.
     pub fn describe(self) -> String {
         format!("{} / {}", span_us(self.p50_us), span_us(self.p99_us))
     }
 }
 
 impl LockScore {
-    /// What it survives and whose fault the rest is, in one sentence.
+    /// Returns one sentence about the scenarios that it survives, and who is at fault in the others.
     pub fn sentence(&self) -> String {
         let FamilyScore { survived, judged } = self.all;
         let scenarios = count(judged, "scenario");
         let mut parts = vec![match judged {
-            0 => "nothing could be judged".to_owned(),
+            0 => "inconclusive".to_owned(),
             _ if survived == judged => format!("survives all of {scenarios}"),
             _ => format!("survives {survived} of {scenarios}"),
         }];
@@ -98,12 +101,12 @@ impl LockScore {
             }
         }
         if !self.not_judged.is_empty() {
-            parts.push(format!("not judged: {}", named(&self.not_judged)));
+            parts.push(format!("inconclusive: {}", named(&self.not_judged)));
         }
         capitalised(&format!("{}.", parts.join("; ")))
     }
 
-    /// `1 node, no data lost in a failover or a restart`.
+    /// Formats the requirements, such as `1 node, no data lost in a failover or a restart`.
     pub fn needs(&self) -> String {
         let mut needs = vec![count(self.nodes, "node")];
         if self.replicas > 0 {
@@ -115,7 +118,7 @@ impl LockScore {
         if self.trusts_client_clocks {
             needs.push("client clocks that agree".to_owned());
         }
-        // The clock has a line of its own.
+        // Clocks are listed separately above.
         let lost_in = mishaps(self.harmed_by.iter().filter(|it| **it != Cause::ClockJump));
         if !lost_in.is_empty() {
             needs.push(format!("no data lost in {lost_in}"));
@@ -123,7 +126,7 @@ impl LockScore {
         needs.join(", ")
     }
 
-    /// `1.7, contended 14.7`; `None`: they were not counted.
+    /// Formats the commands, such as `1.7, contended 14.7`, or returns `None` if they were not counted.
     pub fn commands(&self) -> Option<String> {
         let free = self.costs.commands.map(|it| format!("{it:.1}"));
         let contended = self.costs.commands_contended;
@@ -132,29 +135,33 @@ impl LockScore {
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
-    /// `100 %`; `None`: not measured.
+    /// Formats the availability, such as `100 %`, or returns `None` if it was not measured.
     pub fn availability(&self) -> Option<String> {
         let granted = self.costs.granted_without_minority?;
-        // Never rounded up to all of them.
+        // Round down, so that only full availability is shown as 100 %.
         Some(format!("{} %", (granted * 1_000.0).floor() / 10.0))
     }
 
-    /// What it costs, in one sentence; `None`: nothing was measured.
-    pub fn costs_in_words(&self) -> Option<String> {
+    /// Returns the costs in one sentence, or `None` if nothing was measured.
+    pub fn describe_costs(&self) -> Option<String> {
         let costs = &self.costs;
         let mut parts = Vec::new();
         if let Some(commands) = self.commands() {
-            parts.push(format!("Commands for each acquisition: {commands}"));
+            parts.push(format!("Commands per acquisition: {commands}"));
         }
         let latencies = [
             (costs.healthy, "healthy"),
             (costs.contended, "contended"),
             (costs.failover, "around a failover"),
         ];
-        let told = latencies.map(|(it, when)| Some(format!("{} {when}", it?.describe())));
-        let told = told.into_iter().flatten().collect::<Vec<_>>().join(", ");
-        if !told.is_empty() {
-            parts.push(format!("to acquire, median / p99: {told}"));
+        let latencies: Vec<String> = (latencies.into_iter())
+            .filter_map(|(it, when)| Some(format!("{} {when}", it?.describe())))
+            .collect();
+        if !latencies.is_empty() {
+            parts.push(format!(
+                "to acquire, median / p99: {}",
+                latencies.join(", ")
+            ));
         }
         if let Some(share) = self.availability() {
             parts.push(format!("{share} granted without a minority of the nodes"));
@@ -169,7 +176,7 @@ fn capitalised(text: &str) -> String {
     first.unwrap_or_default() + chars.as_str()
 }
 
-/// What Redis must not do, for the causes that it is responsible for.
+/// Returns the event in Redis that must not occur, for a cause that Redis is responsible for.
 fn mishap(cause: Cause) -> &'static str {
     match cause {
         Cause::LostOnFailover => "a failover",
@@ -180,15 +187,15 @@ fn mishap(cause: Cause) -> &'static str {
     }
 }
 
-/// `a failover or a restart`.
+/// Joins the events, such as `a failover or a restart`.
 fn mishaps<'a>(causes: impl Iterator<Item = &'a Cause>) -> String {
     let words: BTreeSet<&str> = causes.copied().map(mishap).collect();
     listed(&Vec::from_iter(words), "or")
 }
 
-/// An advice in words. `chosen`: the lock that is named.
+/// Formats a recommendation. `chosen` is the score of the recommended lock.
 pub(super) fn advice(purpose: Purpose, choice: &Choice, chosen: Option<&LockScore>) -> String {
-    let said = match choice {
+    let text = match choice {
         Choice::Lock {
             lock,
             given_no,
@@ -198,29 +205,32 @@ pub(super) fn advice(purpose: Purpose, choice: &Choice, chosen: Option<&LockScor
         } => {
             let why = chosen.map_or_else(String::new, |score| why(purpose, score, given_no));
             let not_others = why_not_others(purpose, *others, *unfit);
-            format!("`{lock}`{why}{not_others} {}", rests_on(basis))
+            format!("`{lock}`{why}{not_others} {}", describe_basis(basis))
         }
         Choice::NoneFits { closest } => {
             let why = match purpose {
-                Purpose::Money => "with each of them a client or the lock itself did harm",
+                Purpose::Money => "with each of them a client or the lock itself caused damage",
                 Purpose::CronJob => {
-                    "each of them does harm or keeps everybody out by its own fault"
+                    "each of them causes damage or blocks all clients by its own fault"
                 }
-                Purpose::Uptime => "none of them granted anything",
+                Purpose::Uptime => "none of them granted any request",
             };
-            format!("none of these locks; {why}. `{closest}` comes closest.")
+            format!("none of these locks: {why}. `{closest}` comes closest.")
         }
         Choice::NotTried { missing } if missing.is_empty() => {
-            "no advice; no scenario that shows it was judged.".to_owned()
+            "no recommendation: no scenario that measures this was judged.".to_owned()
         }
         Choice::NotTried { missing } => {
-            format!("no advice; nothing was judged of: {}.", families(missing))
+            format!(
+                "no recommendation: no scenario was judged in these families: {}.",
+                families(missing)
+            )
         }
     };
-    format!("{}: {said}", purpose.words())
+    format!("{}: {text}", purpose.as_str())
 }
 
-/// Why this lock.
+/// Explains the choice of a lock.
 fn why(purpose: Purpose, score: &LockScore, given_no: &BTreeSet<Cause>) -> String {
     match purpose {
         Purpose::Money => why_for_money(score, given_no),
@@ -228,7 +238,7 @@ fn why(purpose: Purpose, score: &LockScore, given_no: &BTreeSet<Cause>) -> Strin
         Purpose::Uptime => {
             let share = score.availability().unwrap_or_default();
             let nodes = count(score.nodes, "node");
-            format!(", on {nodes}: {share} of the requests were granted meanwhile.")
+            format!(", on {nodes}: {share} of the requests were granted during that time.")
         }
     }
 }
@@ -242,8 +252,8 @@ fn why_for_money(score: &LockScore, given_no: &BTreeSet<Cause>) -> String {
     let by = |whose: ScenarioScore| score.harmed.get(&whose).map_or(&[][..], Vec::as_slice);
     let (redis, outside) = (by(ScenarioScore::Redis), by(ScenarioScore::Outside));
     let ways = [
-        (redis, "because Redis had lost the lock"),
-        (outside, "outside of the lock, which no lock prevents"),
+        (redis, "because Redis lost the lock"),
+        (outside, "outside of the lock, which no lock can prevent"),
     ];
     let times: usize = ways.iter().map(|(names, _)| names.len()).sum();
     let ways = ways.iter().filter(|(names, _)| !names.is_empty());
@@ -258,19 +268,19 @@ fn why_for_money(score: &LockScore, given_no: &BTreeSet<Cause>) -> String {
         .collect();
     let ways = listed(&ways, "and");
     let harm = match times {
-        0 => format!("{given}: what it protects came to no harm in any of {judged}."),
-        _ => format!("{given}. What it protects came to harm in {times} of {judged}, {ways}."),
+        0 => format!("{given}: the stock was not damaged in any of {judged}."),
+        _ => format!("{given}. The stock was damaged in {times} of {judged}, {ways}."),
     };
     let own = score.scenarios(ScenarioScore::Lock);
     if own.is_empty() {
         return harm;
     }
     let own = named(own);
-    format!("{harm} It failed by its own fault in {own}, without harm.")
+    format!("{harm} The lock failed by its own fault in {own}, without damage.")
 }
 
 fn why_for_a_cron_job(score: &LockScore) -> String {
-    let free = |commands: f64| format!(" and {commands:.1} commands for each acquisition");
+    let free = |commands: f64| format!(" and {commands:.1} commands per acquisition");
     let commands = score.costs.commands.map_or_else(String::new, free);
     let times = |outcome| score.scenarios(outcome).len();
     let own = named(score.scenarios(ScenarioScore::Lock));
@@ -281,7 +291,7 @@ fn why_for_a_cron_job(score: &LockScore) -> String {
         (others, "through a client or Redis"),
         (times(ScenarioScore::Outside), "outside of the lock"),
         (times(ScenarioScore::Lock), own.as_str()),
-        (unknown, "for reasons that are not known"),
+        (unknown, "for unknown reasons"),
     ];
     ways.retain(|(times, _)| *times > 0);
     let judged = count(score.all.judged, "scenario");
@@ -296,18 +306,18 @@ fn why_for_a_cron_job(score: &LockScore) -> String {
         }
     };
     let nodes = count(score.nodes, "node");
-    format!(" suffices, with {nodes}{commands}. It never kept everybody out{failed}.")
+    format!(" suffices, with {nodes}{commands}. It never blocked all clients{failed}.")
 }
 
-/// Why none of the others, of which so many are not good enough.
+/// Explains why none of the other locks was chosen. `unfit` of them are not good enough.
 fn why_not_others(purpose: Purpose, others: usize, unfit: usize) -> String {
     let fault = match purpose {
-        Purpose::Money => "a client or the lock itself did harm",
-        Purpose::CronJob => "the lock itself did harm, or kept everybody out",
-        Purpose::Uptime => "the lock itself did harm, or nobody got it",
+        Purpose::Money => "a client or the lock itself caused damage",
+        Purpose::CronJob => "the lock itself caused damage, or blocked all clients",
+        Purpose::Uptime => "the lock itself caused damage, or no client got it",
     };
     let rest = match purpose {
-        Purpose::Money => "came to no less harm",
+        Purpose::Money => "allowed no less damage",
         Purpose::CronJob => "cost no less, or failed more often by their own fault",
         Purpose::Uptime => "did no better",
     };
@@ -321,15 +331,15 @@ fn why_not_others(purpose: Purpose, others: usize, unfit: usize) -> String {
     }
 }
 
-fn rests_on(basis: &Basis) -> String {
+fn describe_basis(basis: &Basis) -> String {
     let backends: Vec<&str> = basis.backends.iter().map(|it| it.as_str()).collect();
     let untested = match basis.untested.as_slice() {
         [] => String::new(),
-        untested => format!("; not tried: {}", families(untested)),
+        untested => format!("; not tested: {}", families(untested)),
     };
     let (runs, backends) = (count(basis.runs, "run"), backends.join(", "));
     let scenarios = count(basis.scenarios, "scenario");
-    format!("Rests on {runs} of {scenarios} ({backends}){untested}.")
+    format!("Based on {runs} of {scenarios} ({backends}){untested}.")
 }
 
 fn families(families: &[Family]) -> String {
@@ -342,7 +352,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_names_are_counted() {
+    fn excess_names_are_counted() {
         let names = |count: usize| -> Vec<String> { (0..count).map(|n| format!("s{n}")).collect() };
         assert_eq!(named(&names(1)), "s0");
         assert_eq!(named(&names(3)), "s0, s1 and s2");

@@ -1,4 +1,4 @@
-//! Shards of one search, joined.
+//! Joins the shards of one search.
 
 use std::collections::BTreeSet;
 
@@ -9,16 +9,16 @@ use picklock_verdicts::record::{
     Counterexample, Placed, SearchKind, SearchRecord, Shards, Unshrunk,
 };
 
-/// Why records are no shards of one search.
+/// The reason why records are not shards of one search.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[expect(
     missing_docs,
-    reason = "the messages say what each is, and the names what is in it"
+    reason = "the messages describe the variants, and the names their fields"
 )]
 pub enum MergeError {
     #[error("no search was given")]
     Nothing,
-    #[error("{file} is of another search than {first}: its {what} is {got}, not {expected}")]
+    #[error("{file} belongs to another search than {first}: its {what} is {got}, not {expected}")]
     Foreign {
         first: String,
         file: String,
@@ -26,19 +26,19 @@ pub enum MergeError {
         got: String,
         expected: String,
     },
-    #[error("{file} is no shard: it is a whole search")]
+    #[error("{file} is not a shard: it is a whole search")]
     Whole { file: String },
     #[error("shard {shard} of {of} is in {file} and in an earlier file")]
     Overlapping { shard: u64, of: u64, file: String },
-    #[error("{file} has shard {shard} of {of}, which cannot be")]
+    #[error("{file} has an impossible shard number: {shard} of {of}")]
     OutOfRange { shard: u64, of: u64, file: String },
 }
 
-/// Joins records, each with the name of its file. Shards may be missing, which the result says; `elapsed_s` is that of
-/// the longest.
+/// Joins records, each with the name of its file. Shards may be missing, and the result lists them. Its
+/// `elapsed_s` is the longest of the records.
 ///
 /// # Errors
-/// They are not of one search, or overlap.
+/// Returns an error if the records are not shards of one search, or if they overlap.
 pub fn merge(records: Vec<(String, SearchRecord)>) -> Result<SearchRecord, MergeError> {
     let mut records = records.into_iter();
     let (first, mut joined) = records.next().ok_or(MergeError::Nothing)?;
@@ -63,11 +63,9 @@ pub fn merge(records: Vec<(String, SearchRecord)>) -> Result<SearchRecord, Merge
         && joined.complete
         && joined.kind == SearchKind::Sweep
         && joined.coverage.stuck == 0;
-    joined.counterexamples = told_once(&joined.counterexamples);
-    joined.repro = joined
-        .counterexamples
-        .first()
-        .and_then(|find| find.repro.clone());
+    joined.counterexamples = merge_counterexamples(&joined.counterexamples);
+    let first = joined.counterexamples.first();
+    joined.repro = first.and_then(|counterexample| counterexample.repro.clone());
     if is_whole {
         joined.reproduce = without_shard(&joined.reproduce);
     }
@@ -75,9 +73,9 @@ pub fn merge(records: Vec<(String, SearchRecord)>) -> Result<SearchRecord, Merge
     Ok(joined)
 }
 
-/// The command of one shard as that of all of them.
+/// Turns the command of one shard into the command of the whole search.
 fn without_shard(command: &str) -> String {
-    // The last one: the lock, which comes first, can be a program with such an option.
+    // Remove the last occurrence: the lock comes first, and can be a program with an option of that name.
     let Some((before, after)) = command.rsplit_once(" --shard") else {
         return command.to_owned();
     };
@@ -86,7 +84,7 @@ fn without_shard(command: &str) -> String {
     format!("{before}{rest}")
 }
 
-/// The shards of a record, none of which is there already.
+/// Returns the shards of a record, none of which may be in `have` already.
 fn shards(
     file: &str,
     record: &SearchRecord,
@@ -106,10 +104,10 @@ fn shards(
     }
 }
 
-/// In what two records differ that shards of one search must share.
+/// Returns the first difference between two records that rules out that they are shards of one search.
 fn difference(one: &SearchRecord, other: &SearchRecord) -> Option<(&'static str, String, String)> {
-    let of = |record: &SearchRecord| {
-        let (asked, lock) = (&record.asked, &record.lock);
+    let settings = |record: &SearchRecord| {
+        let (request, lock) = (&record.asked, &record.lock);
         let shards = record.shards.as_ref().map(|shards| shards.of);
         [
             ("version of picklock", record.picklock.clone()),
@@ -120,14 +118,20 @@ fn difference(one: &SearchRecord, other: &SearchRecord) -> Option<(&'static str,
             ("seed", record.seed.to_string()),
             ("depth", format!("{:?}", record.depth)),
             ("number of shards", format!("{shards:?}")),
-            ("workload", asked.workload.clone().unwrap_or_default()),
-            ("scenario", asked.scenario_hash.clone().unwrap_or_default()),
-            ("faults", asked.faults.join(",")),
-            ("request", format!("{asked:?}")),
-            ("what all runs share", record.coverage.fixed.join("; ")),
+            ("workload", request.workload.clone().unwrap_or_default()),
+            (
+                "scenario",
+                request.scenario_hash.clone().unwrap_or_default(),
+            ),
+            ("faults", request.faults.join(",")),
+            ("request", format!("{request:?}")),
+            (
+                "setting that all runs share",
+                record.coverage.fixed.join("; "),
+            ),
         ]
     };
-    let mut pairs = of(one).into_iter().zip(of(other));
+    let mut pairs = settings(one).into_iter().zip(settings(other));
     let differ = pairs.find(|((_, one), (_, other))| one != other);
     differ.map(|((what, one), (_, other))| (what, one, other))
 }
@@ -144,7 +148,7 @@ fn add(joined: &mut SearchRecord, part: SearchRecord) {
     covered.missed += more.missed;
     covered.stuck += more.stuck;
     covered.unrepeated += more.unrepeated;
-    // Shards know nothing of each other's patterns.
+    // The patterns of different shards may be the same, so this is a lower bound.
     covered.patterns = covered.patterns.max(more.patterns);
     for more in more.placed {
         let is_same = |one: &&mut Placed| (&one.moment, &one.fault) == (&more.moment, &more.fault);
@@ -163,22 +167,23 @@ fn add(joined: &mut SearchRecord, part: SearchRecord) {
     }
 }
 
-/// What one process tells of what several have found. Each shard has shrunk the first schedule of each shape that it
-/// saw, and left out what it saw another shape explain; of all of them only some are the first, or are not explained.
-fn told_once(counterexamples: &[Counterexample]) -> Vec<Counterexample> {
+/// Merges the counterexamples of several shards into those that a single process would report. Each shard has shrunk
+/// the first schedule that it saw of each signature, and has dropped signatures that another one explains. Only some
+/// of these are still the first of their signature and unexplained in the whole search.
+fn merge_counterexamples(counterexamples: &[Counterexample]) -> Vec<Counterexample> {
     let mut seen = Counterexamples::default();
-    for find in counterexamples {
-        for of in unshrunk(find) {
+    for counterexample in counterexamples {
+        for origin in unshrunk(counterexample) {
             seen.add(CounterexampleGroup {
                 violation: Violation {
-                    property: find.property,
-                    cause: find.cause,
+                    property: counterexample.property,
+                    cause: counterexample.cause,
                 },
-                place: (of.signature.len(), of.place),
-                signature: of.signature,
-                // Its shard knows whether it is steady. A search asks that of few, and in order.
-                plan: (find, of.robust),
-                count: of.schedules,
+                place: (origin.signature.len(), origin.place),
+                signature: origin.signature,
+                // The shard has already tested whether it is robust. A search tests only a few, in order.
+                plan: (counterexample, origin.robust),
+                count: origin.schedules,
                 robust: false,
                 unshrunk: Vec::new(),
             });
@@ -192,26 +197,26 @@ fn told_once(counterexamples: &[Counterexample]) -> Vec<Counterexample> {
             ..group
         });
     }
-    let told = shrunk.simplest().into_iter().map(|group| Counterexample {
+    let merged = shrunk.simplest().into_iter().map(|group| Counterexample {
         schedules: group.count,
         first: group.number(),
         robust: group.robust,
         unshrunk: Vec::new(),
         ..group.plan.0.clone()
     });
-    told.collect()
+    merged.collect()
 }
 
-/// What a find was shrunk from. One of an earlier version, or of servers, says nothing of it.
-fn unshrunk(find: &Counterexample) -> Vec<Unshrunk> {
-    if !find.unshrunk.is_empty() {
-        return find.unshrunk.clone();
+/// Returns the schedules from which a counterexample was shrunk. Records of real servers do not list them.
+fn unshrunk(counterexample: &Counterexample) -> Vec<Unshrunk> {
+    if !counterexample.unshrunk.is_empty() {
+        return counterexample.unshrunk.clone();
     }
     vec![Unshrunk {
-        signature: find.signature.clone(),
-        place: vec![find.first.saturating_sub(1)],
-        robust: find.robust,
-        schedules: find.schedules,
+        signature: counterexample.signature.clone(),
+        place: vec![counterexample.first.saturating_sub(1)],
+        robust: counterexample.robust,
+        schedules: counterexample.schedules,
     }]
 }
 
@@ -225,8 +230,9 @@ mod tests {
         text.split(' ').map(str::to_owned).collect()
     }
 
-    /// Of one schedule each, shrunk to this shape from those shapes at these places.
-    fn find(signature: &str, unshrunk: &[(&str, u64)]) -> Counterexample {
+    /// Returns a counterexample that was shrunk to this signature from the given signatures at these places,
+    /// each with one schedule.
+    fn counterexample(signature: &str, unshrunk: &[(&str, u64)]) -> Counterexample {
         let unshrunk = unshrunk.iter().map(|(signature, place)| Unshrunk {
             signature: words(signature),
             place: vec![*place],
@@ -251,42 +257,49 @@ mod tests {
         }
     }
 
-    fn told(counterexamples: &[Counterexample]) -> Vec<(String, u64, u64)> {
-        let once = told_once(counterexamples).into_iter();
-        once.map(|it| (it.signature.join(" "), it.schedules, it.first))
+    fn summary(counterexamples: &[Counterexample]) -> Vec<(String, u64, u64)> {
+        let merged = merge_counterexamples(counterexamples).into_iter();
+        merged
+            .map(|it| (it.signature.join(" "), it.schedules, it.first))
             .collect()
     }
 
     #[test]
-    fn of_one_shape_the_first_schedule_of_all_shards_is_shrunk() {
-        let (later, first) = (find("x", &[("a b", 7)]), find("y", &[("a b", 3)]));
-        assert_eq!(told(&[later, first]), [("y".to_owned(), 2, 4)]);
+    fn first_schedule_of_a_signature_in_all_shards_wins() {
+        let (later, first) = (
+            counterexample("x", &[("a b", 7)]),
+            counterexample("y", &[("a b", 3)]),
+        );
+        assert_eq!(summary(&[later, first]), [("y".to_owned(), 2, 4)]);
     }
 
     #[test]
-    fn what_the_find_of_another_shard_explains_is_none() {
-        let (two, one) = (find("x", &[("a b", 0)]), find("a", &[("a", 5)]));
-        assert_eq!(told(&[two, one]), [("a".to_owned(), 2, 6)]);
+    fn counterexample_explained_by_another_shard_is_dropped() {
+        let (two, one) = (
+            counterexample("x", &[("a b", 0)]),
+            counterexample("a", &[("a", 5)]),
+        );
+        assert_eq!(summary(&[two, one]), [("a".to_owned(), 2, 6)]);
     }
 
     #[test]
-    fn shapes_beyond_the_first_ones_are_counted_and_not_told() {
+    fn signatures_beyond_the_limit_are_only_counted() {
         let signatures = ["a", "b", "c", "d"].iter().zip(0..);
         let counterexamples: Vec<Counterexample> = signatures
-            .map(|(signature, at)| find(signature, &[(signature, at)]))
+            .map(|(signature, at)| counterexample(signature, &[(signature, at)]))
             .collect();
-        let told = told(&counterexamples);
-        assert_eq!(told.len(), MAX_SIGNATURES);
-        assert_eq!(told[0], ("a".to_owned(), 2, 1));
+        let summary = summary(&counterexamples);
+        assert_eq!(summary.len(), MAX_SIGNATURES);
+        assert_eq!(summary[0], ("a".to_owned(), 2, 1));
     }
 
     #[test]
-    fn first_schedule_that_its_shard_saw_to_be_steady_is_told_so_and_no_later_one() {
+    fn only_the_first_robust_signature_is_marked_robust() {
         let mut counterexamples =
-            ["a", "b", "c"].map(|signature| find(signature, &[(signature, 0)]));
+            ["a", "b", "c"].map(|signature| counterexample(signature, &[(signature, 0)]));
         counterexamples[1].unshrunk[0].robust = true;
         counterexamples[2].unshrunk[0].robust = true;
-        let robust: Vec<bool> = told_once(&counterexamples)
+        let robust: Vec<bool> = merge_counterexamples(&counterexamples)
             .iter()
             .map(|it| it.robust)
             .collect();
@@ -294,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn command_of_the_whole_names_no_shard() {
+    fn command_of_the_whole_search_has_no_shard() {
         for (command, whole) in [
             ("sweep --shard 1/4 --seed 1", "sweep --seed 1"),
             ("hunt --shard=auto/8", "hunt"),
@@ -309,8 +322,12 @@ mod tests {
     }
 
     #[test]
-    fn shards_that_say_nothing_of_it_are_joined_by_what_they_tell() {
-        let counterexamples = [find("a", &[]), find("a", &[]), find("b", &[])];
-        assert_eq!(told(&counterexamples).len(), 2);
+    fn shards_without_unshrunk_schedules_are_merged() {
+        let counterexamples = [
+            counterexample("a", &[]),
+            counterexample("a", &[]),
+            counterexample("b", &[]),
+        ];
+        assert_eq!(summary(&counterexamples).len(), 2);
     }
 }

@@ -1,4 +1,4 @@
-//! The results of a search: what it covers, as sentences; shards joined into one.
+//! The results of a search: its coverage as sentences, and shards joined into one.
 
 mod merge;
 mod statement;

@@ -1,26 +1,27 @@
-//! How much a search has tried, in sentences that say no more than it did.
+//! Describes the coverage of a search, in sentences that claim no more than it tested.
 
 use picklock_verdicts::record::{SearchKind, SearchRecord};
 
 use crate::units::{count, grouped};
 
-/// What was tried, what was the same in all runs, and what follows from that. One sentence or a few each.
+/// Returns what was tested, what all runs have in common, and the conclusion. Each item has one or more
+/// sentences.
 pub fn statement(record: &SearchRecord) -> Vec<String> {
-    let mut told = match record.kind {
-        SearchKind::Sweep => swept(record),
-        SearchKind::Hunt => hunted(record),
+    let mut sentences = match record.kind {
+        SearchKind::Sweep => describe_sweep(record),
+        SearchKind::Hunt => describe_hunt(record),
     };
-    told.extend(left_open(record));
+    sentences.extend(describe_gaps(record));
     let fixed = record.coverage.fixed.join("; ");
-    told.push(format!("The same in all of them: {fixed}."));
-    told.push(follows(record));
-    told
+    sentences.push(format!("All runs have in common: {fixed}."));
+    sentences.push(conclusion(record));
+    sentences
 }
 
-fn swept(record: &SearchRecord) -> Vec<String> {
+fn describe_sweep(record: &SearchRecord) -> Vec<String> {
     let covered = &record.coverage;
     let depth = record.depth.unwrap_or_default();
-    let injection_points = count(covered.injection_points, "moment");
+    let injection_points = count(covered.injection_points, "injection point");
     let places = count(covered.placements, "place");
     let faults = count(covered.faults.len(), "fault");
     let with = match depth {
@@ -29,101 +30,101 @@ fn swept(record: &SearchRecord) -> Vec<String> {
         depth => format!("with up to {depth} faults"),
     };
     let schedules = count(record.schedules, "schedule");
-    let mut told = vec![
+    let mut sentences = vec![
         format!(
-            "The run without faults has {injection_points}. {faults} can strike at them in {places}."
+            "The run without faults has {injection_points}. {faults} can fire at them in {places}."
         ),
         format!("{schedules} {with} were run and judged."),
     ];
     if covered.pruned > 0 {
-        told.push(format!(
-            "{} more would have the same faults in another order: each is the same run as one of them.",
+        sentences.push(format!(
+            "{} more have the same faults in another order, and each would repeat one of these runs.",
             grouped(covered.pruned)
         ));
     }
-    told
+    sentences
 }
 
-fn hunted(record: &SearchRecord) -> Vec<String> {
+fn describe_hunt(record: &SearchRecord) -> Vec<String> {
     let schedules = count(record.schedules, "schedule");
     let patterns = count(record.coverage.patterns, "pattern");
     let faults = record.asked.faults.join(", ");
     vec![format!(
-        "{schedules} with random workloads and faults (of {faults}) were run and judged. They have shown {patterns} of key history and protocol."
+        "{schedules} with random workloads and faults (of {faults}) were run and judged. They showed {patterns} of key history and protocol."
     )]
 }
 
-/// What keeps a schedule from saying something.
-fn left_open(record: &SearchRecord) -> Vec<String> {
+/// Lists the schedules that prove nothing, with the reasons.
+fn describe_gaps(record: &SearchRecord) -> Vec<String> {
     let covered = &record.coverage;
-    let mut told = Vec::new();
+    let mut sentences = Vec::new();
     if covered.missed > 0 {
-        told.push(format!(
-            "In {}, a fault did not strike: its target was gone, or its moment never came.",
+        sentences.push(format!(
+            "In {}, a fault did not fire: its target was gone, or its trigger never fired.",
             count(covered.missed, "schedule")
         ));
     }
     if !covered.inconclusive.is_empty() {
         let each = covered.inconclusive.iter();
         let each: Vec<String> = each.map(|(it, count)| format!("{it} in {count}")).collect();
-        told.push(format!(
-            "Could not be judged, mostly because the faults left too little to judge: {}.",
+        sentences.push(format!(
+            "Inconclusive, mostly because the faults left too little evidence: {}.",
             each.join(", ")
         ));
     }
     if covered.stuck > 0 {
         let schedules = count(covered.stuck, "schedule");
-        told.push(format!(
-            "{schedules} did not end, or could not be run, and says nothing."
+        sentences.push(format!(
+            "{schedules} did not end or failed to run, and proves nothing."
         ));
     }
     if covered.unrepeated > 0 {
-        told.push(format!(
-            "{} violated something and did not when repeated: that is no find.",
+        sentences.push(format!(
+            "{} found a violation that did not recur when repeated; it is not counted.",
             count(covered.unrepeated, "plan")
         ));
     }
     if let Some(shards) = &record.shards {
-        let missing = in_runs(&shards.missing());
+        let missing = describe_ranges(&shards.missing());
         if !missing.is_empty() {
             let all = grouped(shards.of);
-            let part = format!("This is part of a search in {all} shards; not here: {missing}.");
-            told.push(part);
+            let part = format!("This is part of a search in {all} shards; missing: {missing}.");
+            sentences.push(part);
         }
     }
     if record.interrupted {
-        told.push("It was interrupted.".to_owned());
+        sentences.push("The search was interrupted.".to_owned());
     }
-    told
+    sentences
 }
 
-fn follows(record: &SearchRecord) -> String {
-    let what = match record.asked.properties.as_slice() {
+fn conclusion(record: &SearchRecord) -> String {
+    let subject = match record.asked.properties.as_slice() {
         [] => "the lock".to_owned(),
         some => {
             let words: Vec<&str> = some.iter().map(|it| it.as_str()).collect();
             words.join(", ")
         }
     };
-    let most = count(record.depth.unwrap_or_default(), "fault");
+    let max = count(record.depth.unwrap_or_default(), "fault");
     match (record.counterexamples.is_empty(), record.exhaustive) {
         (true, true) => format!(
-            "No placement of up to {most} of this vocabulary breaks {what} in this workload with this seed. Other \
-             workloads, seeds, latencies and longer lists of faults were not tried."
+            "No placement of up to {max} of this fault model breaks {subject} in this workload with this seed. Other \
+             workloads, seeds, latencies and longer lists of faults were not tested."
         ),
         (true, false) => format!(
-            "Nothing was found against {what}. That is no proof: the search is not exhaustive."
+            "No counterexample to {subject} was found. This is not a proof, because the search is not exhaustive."
         ),
         (false, true) => format!(
-            "These are all the ways in which up to {most} of this vocabulary break {what} in this workload with this \
-             seed, up to the faults that each stands for."
+            "These are all the ways in which up to {max} of this fault model break {subject} in this workload with this \
+             seed, up to the faults that each represents."
         ),
         (false, false) => "There may be more: the search is not exhaustive.".to_owned(),
     }
 }
 
-/// Ascending numbers, those that follow each other as one: `1 to 6, 8, 10 to 12`.
-fn in_runs(numbers: &[u64]) -> String {
+/// Lists ascending numbers with consecutive ones as a range, such as `1 to 6, 8, 10 to 12`.
+fn describe_ranges(numbers: &[u64]) -> String {
     let runs = numbers.chunk_by(|one, next| one + 1 == *next);
     let words = runs.map(|run| match run {
         [first, .., last] => format!("{first} to {last}"),
@@ -137,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_that_follow_each_other_are_told_as_one_run() {
+    fn consecutive_numbers_are_shown_as_a_range() {
         let cases: [(&[u64], &str); 4] = [
             (&[], ""),
             (&[4], "4"),
@@ -145,7 +146,7 @@ mod tests {
             (&[1, 2, 3, 6, 8, 9, 10], "1 to 3, 6, 8 to 10"),
         ];
         for (numbers, words) in cases {
-            assert_eq!(in_runs(numbers), words);
+            assert_eq!(describe_ranges(numbers), words);
         }
     }
 }

@@ -1,15 +1,15 @@
 //! Ranks of a sample that enclose a quantile.
 //!
-//! Of `n` independent values, the number below the true quantile `q` is binomial (n, q). So the
-//! values of two ranks, chosen by the binomial distribution alone, enclose the quantile with a
-//! probability that does not depend on how the values are distributed (see David and Nagaraja,
-//! *Order Statistics*, section 7.1).
+//! Among `n` independent values, the number below the true quantile `q` is binomially distributed (n, q).
+//! Therefore the values of two ranks, chosen by the binomial distribution alone, enclose the quantile with a
+//! probability that does not depend on the distribution of the values (see David and Nagaraja, *Order
+//! Statistics*, section 7.1).
 
 /// Above this count, the error of the normal approximation is below a histogram's resolution.
 const LARGE: u64 = 100_000_000;
 
-/// The ranks, counted from 1, of the two values that enclose the true quantile. Each may miss it with
-/// at most the probability `tail`; `None` if no value lies far enough out.
+/// Returns the ranks, counted from 1, of the two values that enclose the true quantile. Each misses it with
+/// at most the probability `tail`, and is `None` if no value is far enough out.
 pub fn enclosing_ranks(count: u64, quantile: f64, tail: f64) -> (Option<u64>, Option<u64>) {
     let mean = count as f64 * quantile;
     let deviation = (mean * (1.0 - quantile)).sqrt();
@@ -22,14 +22,14 @@ pub fn enclosing_ranks(count: u64, quantile: f64, tail: f64) -> (Option<u64>, Op
     let (first, last) = window(count, quantile);
     let weights = weights(count, quantile, first, last);
     let total: f64 = weights.iter().sum();
-    // Below the lower rank lie at most `tail` of all outcomes: B < low. At the upper rank and above it
-    // as well: B >= high.
+    // At most `tail` of all outcomes are below the lower rank (B < low), and at most `tail` are at or above
+    // the upper rank (B >= high).
     let low = first + outermost(weights.iter(), total, tail);
     let high = last + 1 - outermost(weights.iter().rev(), total, tail);
     ((low > 0).then_some(low), (high <= count).then_some(high))
 }
 
-/// How many outcomes, from the outermost on, are together at most `tail` of all.
+/// Returns the number of outermost outcomes that together have at most the share `tail`.
 fn outermost<'a>(weights: impl Iterator<Item = &'a f64>, total: f64, tail: f64) -> u64 {
     let mut sum = 0.0;
     let within = |weight: &&f64| {
@@ -39,7 +39,7 @@ fn outermost<'a>(weights: impl Iterator<Item = &'a f64>, total: f64, tail: f64) 
     weights.take_while(within).count() as u64
 }
 
-/// The first and the last outcome that have to be looked at.
+/// Returns the first and the last outcome with a relevant probability.
 pub(super) fn window(count: u64, quantile: f64) -> (u64, u64) {
     let mean = count as f64 * quantile;
     // Beyond twelve deviations, every probability is below floating-point resolution.
@@ -48,7 +48,7 @@ pub(super) fn window(count: u64, quantile: f64) -> (u64, u64) {
     (first, ((mean + reach).ceil() as u64).min(count))
 }
 
-/// Binomial weights of the outcomes `first..=last`, the most likely one 1.
+/// Returns the binomial weights of the outcomes `first..=last`, scaled so that the most likely one is 1.
 pub(super) fn weights(count: u64, quantile: f64, first: u64, last: u64) -> Vec<f64> {
     let mode = (((count as f64 + 1.0) * quantile).floor() as u64).clamp(first, last);
     let odds = quantile / (1.0 - quantile);
@@ -64,7 +64,7 @@ pub(super) fn weights(count: u64, quantile: f64, first: u64, last: u64) -> Vec<f
     weights
 }
 
-/// The deviation that a standard normal variable exceeds with at most the probability `tail`, which
+/// Returns the deviation that a standard normal variable exceeds with at most the probability `tail`, which
 /// is below one half: Abramowitz and Stegun, 26.2.23, with its largest error added.
 pub(super) fn normal_deviate(tail: f64) -> f64 {
     let t = (-2.0 * tail.ln()).sqrt();
@@ -78,17 +78,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn normal_deviates_are_those_of_the_tables() {
+    fn normal_deviates_match_published_tables() {
         for (tail, table) in [(0.025, 1.959_964), (0.005, 2.575_829), (0.000_5, 3.290_527)] {
             let found = normal_deviate(tail);
             assert!(found >= table && found - table < 1e-3, "{tail}: {found}");
         }
     }
 
-    /// Ranks of the lower ends of a median's interval as published tables have them, counted from
-    /// 1; 0: there is none.
+    /// Ranks of the lower ends of a median's interval from published tables, counted from 1. 0 means that
+    /// there is none.
     #[test]
-    fn ranks_of_a_median_are_those_of_the_tables() {
+    fn median_ranks_match_published_tables() {
         let rank = |n, tail| enclosing_ranks(n, 0.5, tail).0.unwrap_or(0);
         for (n, at_95, at_99) in [
             (5, 0, 0),

@@ -10,18 +10,18 @@
 
 use super::binomial_ranks::{normal_deviate, weights, window};
 
-/// Above this variance, the normal distribution with a continuity correction differs from the
-/// binomial one by less than the digits that are printed, and sums would take long.
+/// Above this variance, the normal distribution with a continuity correction differs from the binomial one by
+/// less than the digits that are printed, and the sums would take long.
 const LARGE_VARIANCE: f64 = 1e8;
 
-/// The bounds of the true rate, 0 to 1, for `seen` of `runs`, which is not 0. Each is wrong with at
-/// most the probability `tail`, which is below one half.
+/// Returns the bounds of the true rate, 0 to 1, for `seen` of `runs`, which must not be 0. Each is wrong with
+/// at most the probability `tail`, which is below one half.
 pub(super) fn bounds(seen: u64, runs: u64, tail: f64) -> (f64, f64) {
     let (count, all) = (seen as f64, runs as f64);
     if count * (all - count) / all > LARGE_VARIANCE {
         return large_sample(count, all, tail);
     }
-    // The rate at which every run, or none, shows it with the probability `tail`.
+    // The rates at which every run, or no run, shows the event with the probability `tail`.
     let always = (tail.ln() / all).exp();
     let never = -(tail.ln() / all).exp_m1();
     let low = match seen {
@@ -37,20 +37,21 @@ pub(super) fn bounds(seen: u64, runs: u64, tail: f64) -> (f64, f64) {
     (low, high)
 }
 
-/// The outermost rate that is ruled out, between one that is and one that is not.
+/// Returns the outermost rate that is ruled out, between one that is ruled out and one that is not.
 fn edge(mut out: f64, mut inside: f64, is_out: impl Fn(f64) -> bool) -> f64 {
-    // The sums of `tails` are no more exact than that.
+    // The sums of `tails` are not more precise than this.
     while (out - inside).abs() > 1e-12 * out.max(inside) {
         let middle = f64::midpoint(out, inside);
-        match is_out(middle) {
-            true => out = middle,
-            false => inside = middle,
+        if is_out(middle) {
+            out = middle;
+        } else {
+            inside = middle;
         }
     }
     out
 }
 
-/// The probabilities of `seen` or fewer, and of `seen` or more, at this rate.
+/// Returns the probabilities of `seen` or fewer, and of `seen` or more, at this rate.
 fn tails(seen: u64, runs: u64, rate: f64) -> (f64, f64) {
     let (first, last) = window(runs, rate);
     if seen < first {
@@ -66,7 +67,7 @@ fn tails(seen: u64, runs: u64, rate: f64) -> (f64, f64) {
     (fewer / total, more / total)
 }
 
-/// The score interval with a continuity correction (Newcombe 1998, method 4).
+/// Computes the score interval with a continuity correction (Newcombe 1998, method 4).
 fn large_sample(seen: f64, runs: f64, tail: f64) -> (f64, f64) {
     let z = normal_deviate(tail);
     let (rate, square) = (seen / runs, z * z);
@@ -90,7 +91,7 @@ mod tests {
     /// Newcombe 1998, "Two-sided confidence intervals for the single proportion", table I,
     /// method 5.
     #[test]
-    fn intervals_are_the_published_ones() {
+    fn intervals_match_published_values() {
         for (seen, runs, low, high) in [
             (81, 263, 0.2527, 0.3676),
             (15, 148, 0.0578, 0.1617),
@@ -103,7 +104,7 @@ mod tests {
         }
     }
 
-    /// The probability of `seen` of `runs` at this rate, without the code under test.
+    /// Computes the probability of `seen` of `runs` at this rate, independently of the code under test.
     fn probability(seen: u64, runs: u64, rate: f64) -> f64 {
         let ways: f64 = (0..seen)
             .map(|drawn| (runs - drawn) as f64 / (drawn + 1) as f64)
@@ -112,7 +113,7 @@ mod tests {
         ways * rate.powi(seen) * (1.0 - rate).powi(others)
     }
 
-    /// How often the interval of a sample covers the true rate.
+    /// Computes how often the interval of a sample covers the true rate.
     fn coverage(intervals: &[(f64, f64)], rate: f64) -> f64 {
         let runs = intervals.len() as u64 - 1;
         let covers = |(_, (low, high)): &(u64, &(f64, f64))| (*low..=*high).contains(&rate);
@@ -123,10 +124,10 @@ mod tests {
             .sum()
     }
 
-    /// Where the same samples cover the rate, their probability first grows with the rate, then
-    /// falls. So the coverage is smallest just beside an end of an interval: these are all ends.
+    /// While the same samples cover the rate, their probability first grows with the rate, then falls. So the
+    /// coverage is smallest next to an end of an interval, and the test checks all ends.
     #[test]
-    fn every_rate_is_covered_with_the_promised_probability() {
+    fn every_rate_is_covered_with_95_percent_probability() {
         for runs in 1..=50 {
             let intervals: Vec<(f64, f64)> =
                 (0..=runs).map(|seen| bounds(seen, runs, 0.025)).collect();
@@ -141,8 +142,8 @@ mod tests {
     }
 
     #[test]
-    fn a_large_sample_is_judged_like_a_smaller_one() {
-        // Just below the limit and just above it.
+    fn large_sample_bounds_match_exact_bounds() {
+        // Just below the limit.
         let (runs, rate) = (400_000_000_u64, 0.5);
         let seen = (runs as f64 * rate) as u64;
         let exact = bounds(seen - 100_000, runs, 0.025);

@@ -1,9 +1,9 @@
 //! The median with the exact interval of the sign test.
 //!
 //! Conover, "Practical Nonparametric Statistics", 3.2. The only assumption is that the values are
-//! independent: of fifteen values, any three may be outliers in either direction, and the interval
-//! still ends at good ones. Tests that use magnitudes (the signed-rank test, the t-test) give
-//! outliers more weight, and a busy machine always has some.
+//! independent. Any three of fifteen values may be outliers in either direction, and the interval still ends
+//! at good ones. Tests that use magnitudes (the signed-rank test, the t-test) give more weight to outliers,
+//! which a busy machine always produces.
 
 use super::binomial_ranks::enclosing_ranks;
 
@@ -14,14 +14,14 @@ pub struct Interval {
     pub estimate: f64,
     /// The lower end of the interval.
     pub low: f64,
-    /// The upper end.
+    /// The upper end of the interval.
     pub high: f64,
 }
 
-/// The interval that covers the true median with at least this confidence, 0 to 1; `None` if there
+/// Returns the interval that covers the true median with at least this confidence, 0 to 1, or `None` if there
 /// are too few values for it.
 pub fn median_interval(values: &[f64], confidence: f64) -> Option<Interval> {
-    // Each value is above the true median or below it, like the toss of a coin.
+    // Each value is above or below the true median with equal probability, like the toss of a coin.
     let tail = (1.0 - confidence) / 2.0;
     let (low, high) = enclosing_ranks(values.len() as u64, 0.5, tail);
     let (low, high) = (low? as usize - 1, high? as usize - 1);
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ends_are_values_of_the_sample() {
+    fn interval_ends_are_values_of_the_sample() {
         let values = [9.0, 1.0, 8.0, 2.0, 7.0, 3.0, 6.0, 4.0, 5.0];
         let found = median_interval(&values, 0.95).unwrap();
         assert_eq!((found.low, found.estimate, found.high), (2.0, 5.0, 8.0));
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_have_no_interval() {
+    fn too_few_values_have_no_interval() {
         assert_eq!(median_interval(&[], 0.5), None);
         assert_eq!(median_interval(&[1.0; 5], 0.95), None);
     }

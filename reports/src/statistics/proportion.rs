@@ -1,15 +1,15 @@
 //! A proportion with its bounds.
 //!
-//! Bounds have 95 % confidence, and assume that the runs are independent samples, which runs with
-//! different seeds are. They are those of Clopper and Pearson throughout, also for never and always:
-//! after n runs without a violation, a rate of 1 - 0.025^(1/n), about 3.7/n, is not ruled out.
+//! Bounds have 95 % confidence, and assume that the runs are independent samples, as runs with different
+//! seeds are. All of them are Clopper-Pearson bounds, also for 0 and 100 %: after n runs without a violation,
+//! a rate of 1 - 0.025^(1/n), about 3.7/n, is not ruled out.
 
 use super::clopper_pearson;
 
-/// The confidence of the bounds, per cent.
+/// Confidence of the bounds, in percent.
 pub const CONFIDENCE_PERCENT: u32 = 95;
 
-/// The probability with which each of the two bounds may be wrong.
+/// Probability with which each of the two bounds may be wrong.
 const TAIL: f64 = 0.025;
 
 /// A number of runs out of all runs.
@@ -20,17 +20,18 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// `seen` of `runs`; `None` without runs, or if more was seen than there were.
+    /// Returns the rate `seen` of `runs`, or `None` if there are no runs or fewer runs than `seen`.
     pub fn new(seen: u64, runs: u64) -> Option<Rate> {
         (runs > 0 && seen <= runs).then_some(Rate { seen, runs })
     }
 
-    /// The bounds of the true rate, 0 to 1.
+    /// Returns the bounds of the true rate, 0 to 1.
     pub fn bounds(self) -> (f64, f64) {
         clopper_pearson::bounds(self.seen, self.runs, TAIL)
     }
 
-    /// `37 of 100 (27.5 – 47.3 %)`, `0 of 1000 (≤ 0.37 %)`, `20 of 20 (≥ 83.1 %)`.
+    /// Formats the rate, such as `37 of 100 (27.5 – 47.3 %)`, `0 of 1000 (≤ 0.37 %)` or `20 of 20 (≥ 83.1
+    /// %)`.
     pub fn describe(self) -> String {
         let (low, high) = self.bounds();
         let bounds = if self.seen == 0 {
@@ -45,7 +46,7 @@ impl Rate {
     }
 }
 
-/// The direction of rounding: a bound must not promise more than was computed.
+/// The direction of rounding. A bound must not claim more than was computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Round {
     /// For upper bounds.
@@ -54,13 +55,14 @@ pub enum Round {
     Down,
 }
 
-/// A fraction in per cent: two digits below one per cent, else one decimal.
+/// Formats a fraction in percent: with two significant digits below one percent, and otherwise with one
+/// decimal.
 pub fn per_cent(part: f64, round: Round) -> String {
     let percent = part * 100.0;
     let decimals = if percent >= 1.0 || percent <= 0.0 {
         1
     } else {
-        // The position of the first non-zero digit, and one more.
+        // The position of the first nonzero digit, and one more.
         (1.0 - percent.log10().floor()).min(12.0) as usize
     };
     let scale = 10_f64.powi(i32::try_from(decimals).unwrap_or(1));
@@ -69,9 +71,10 @@ pub fn per_cent(part: f64, round: Round) -> String {
         Round::Down => (percent * scale + 1e-9).floor() / scale,
     };
     let text = format!("{rounded:.decimals$}");
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
     }
 }
 
@@ -91,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn never_and_always_have_the_exact_bound() {
+    fn rates_of_0_and_100_percent_have_exact_bounds() {
         near(bounds(0, 1).1, 0.975);
         near(bounds(0, 10).1, 0.30850);
         near(bounds(0, 100).1, 0.03622);
@@ -101,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_read_as_people_write_them() {
+    fn rate_is_formatted_with_its_bounds() {
         let words = |seen, runs| Rate::new(seen, runs).unwrap().describe();
         assert_eq!(words(0, 1_000), "0 of 1000 (≤ 0.37 %)");
         assert_eq!(words(0, 100), "0 of 100 (≤ 3.7 %)");
@@ -112,14 +115,14 @@ mod tests {
     }
 
     #[test]
-    fn no_runs_no_rate() {
+    fn rate_requires_runs() {
         assert_eq!(Rate::new(0, 0), None);
         assert_eq!(Rate::new(2, 1), None);
     }
 
     proptest! {
         #[test]
-        fn bounds_stand_around_what_was_seen(runs in 1..100_000_u64, part in 0.0..=1.0_f64) {
+        fn bounds_enclose_the_observed_rate(runs in 1..100_000_u64, part in 0.0..=1.0_f64) {
             let seen = (runs as f64 * part) as u64;
             let rate = Rate::new(seen, runs).unwrap();
             let (low, high) = rate.bounds();

@@ -1,34 +1,34 @@
 //! A quantile with a confidence interval that assumes nothing about the distribution.
 //!
-//! Each interval covers the true quantile with at least 99 % confidence; the intervals of two equal
-//! quantiles fail to overlap in well under one case of a thousand.
+//! Each interval covers the true quantile with at least 99 % confidence. The intervals of two equal quantiles
+//! fail to overlap in well under one of a thousand cases.
 //!
-//! The values are assumed to be independent. Values of one run are not quite independent (a waiting
-//! worker waits for another one), and two machines are not equal. The interval covers sampling
-//! noise, not that of the machine.
+//! The values are assumed to be independent. Values of one run are not quite independent (a waiting worker
+//! waits for another one), and two machines are not equal. The interval covers sampling noise, but not the
+//! noise of the machine.
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::binomial_ranks::enclosing_ranks;
 
-/// The probability that each end of an interval misses: together 1 %.
+/// Probability that each end of an interval misses the quantile: 1 % in total.
 pub const TAIL: f64 = 0.005;
 
 /// A quantile and the interval that covers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Estimate {
-    /// How many values there are.
+    /// Number of values.
     pub count: u64,
-    /// The quantile of these values, microseconds.
+    /// Quantile of these values, in microseconds.
     pub value_us: u64,
-    /// The lower end of the interval; 0 if there are too few values for one.
+    /// Lower end of the interval, or 0 if there are too few values for one.
     pub low_us: u64,
-    /// The upper end; `None` if there are too few values for one.
+    /// Upper end of the interval, or `None` if there are too few values for one.
     pub high_us: Option<u64>,
 }
 
-/// The quantile of a histogram that is not empty. The interval includes the histogram's resolution.
+/// Returns a quantile of a histogram that is not empty. The interval includes the histogram's resolution.
 pub fn estimate(histogram: &Histogram<u64>, quantile: f64) -> Estimate {
     let count = histogram.len();
     let (low, high) = enclosing_ranks(count, quantile, TAIL);
@@ -42,7 +42,7 @@ pub fn estimate(histogram: &Histogram<u64>, quantile: f64) -> Estimate {
     }
 }
 
-/// The value of a rank, counted from 1.
+/// Returns the value at a rank, counted from 1.
 fn at_rank(histogram: &Histogram<u64>, rank: u64) -> u64 {
     let mut count = 0;
     for recorded in histogram.iter_recorded() {

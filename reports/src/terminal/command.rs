@@ -3,31 +3,33 @@
 use super::line::{COOL, Line, STRONG, columns};
 use crate::escape::visible;
 
-/// The command in a form that can be copied: long ones are broken between words with a backslash,
-/// as a shell allows.
-pub(super) fn see_it_again(command: &str, width: usize) -> Vec<Line> {
+/// Formats the command so that it can be copied. A long command is broken between words with a backslash, as
+/// a shell allows.
+pub(super) fn reproduce(command: &str, width: usize) -> Vec<Line> {
     if command.is_empty() {
         return Vec::new();
     }
-    let mut lines = vec![Line::new().plain("  ").styled(STRONG, "See it again")];
+    let mut lines = vec![Line::new().plain("  ").styled(STRONG, "Reproduce")];
     let command = visible(command);
-    let rows = match columns(&command) + 4 <= width {
-        true => vec![command.into_owned()],
-        false => break_command(&command, width.saturating_sub(8)),
+    let rows = if columns(&command) + 4 <= width {
+        vec![command.into_owned()]
+    } else {
+        break_command(&command, width.saturating_sub(8))
     };
     let last = rows.len() - 1;
     for (index, row) in rows.iter().enumerate() {
         let indent = if index == 0 { "    " } else { "      " };
         let line = Line::new().plain(indent).styled(COOL, row);
-        lines.push(match index == last {
-            true => line,
-            false => line.plain(" \\"),
+        lines.push(if index == last {
+            line
+        } else {
+            line.plain(" \\")
         });
     }
     lines
 }
 
-/// The command in rows of at most `width` columns, or one word if that is wider. An option and its
+/// Breaks the command into rows of at most `width` columns, or of one word if it is wider. An option and its
 /// value stay together if possible.
 fn break_command(command: &str, width: usize) -> Vec<String> {
     let words = shell_words(command);
@@ -51,7 +53,7 @@ fn break_command(command: &str, width: usize) -> Vec<String> {
     rows
 }
 
-/// The words as a shell splits them, with quotes and backslashes.
+/// Splits the words as a shell does, with quotes and backslashes.
 fn shell_words(command: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let (mut start, mut quote, mut escaped) = (0, None, false);
@@ -78,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quoted_words_stay_whole() {
+    fn quoted_word_is_not_split() {
         assert_eq!(
             shell_words(r#"picklock  --impl 'exec:a b' "c \" d" e\ f"#),
             ["picklock", "--impl", "'exec:a b'", r#""c \" d""#, r"e\ f"]
@@ -86,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn breaks_between_words_only() {
+    fn command_is_broken_between_words_only() {
         let command = "picklock scenario calm --impl 'exec:python3 a.py' --seed 7";
         assert_eq!(
             break_command(command, 26),

@@ -1,4 +1,4 @@
-//! Faults as brackets over their duration.
+//! Faults, drawn as brackets over their duration.
 
 use anstyle::Style;
 use picklock_verdicts::timeline::{FaultSpan, Timeline};
@@ -6,20 +6,20 @@ use picklock_verdicts::timeline::{FaultSpan, Timeline};
 use super::line::FAULT;
 use super::time_scale::Scale;
 
-/// Further rows are not drawn.
-const BANDS: usize = 4;
+/// Maximum number of rows.
+const MAX_BANDS: usize = 4;
 
 /// One column of one row.
 pub(super) type Cell = (char, Style);
 
-/// Writes a text from this column on, as far as there is room.
+/// Writes a text from this column on, as far as it fits.
 pub(super) fn write(row: &mut [Cell], at: usize, text: &str, style: Style) {
     for (cell, glyph) in row[at..].iter_mut().zip(text.chars()) {
         *cell = (glyph, style);
     }
 }
 
-/// Writes a label after `occupied.1`, or else before `occupied.0` if it fits there.
+/// Writes a label after `occupied.1`, or before `occupied.0` if it fits only there.
 pub(super) fn write_beside(row: &mut [Cell], occupied: (usize, usize), label: &str, style: Style) {
     let length = label.chars().count();
     let after = occupied.1 + 1;
@@ -30,7 +30,7 @@ pub(super) fn write_beside(row: &mut [Cell], occupied: (usize, usize), label: &s
     }
 }
 
-/// The faults in the window, packed into as few rows as possible.
+/// Returns the faults in the window, packed into as few rows as possible.
 pub(super) fn bands(timeline: &Timeline<'_>, scale: &Scale) -> Vec<Vec<Cell>> {
     let mut bands: Vec<Vec<Cell>> = Vec::new();
     for span in timeline.faults().iter().filter(|span| !span.missed) {
@@ -49,14 +49,14 @@ pub(super) fn bands(timeline: &Timeline<'_>, scale: &Scale) -> Vec<Vec<Cell>> {
                 let news = cells.filter(|(_, new)| new.0 != ' ');
                 news.for_each(|(cell, new)| *cell = new);
             }
-            None if bands.len() < BANDS => bands.push(drawn),
+            None if bands.len() < MAX_BANDS => bands.push(drawn),
             None => {}
         }
     }
     bands
 }
 
-/// One fault: a bracket with its name inside if it fits, else beside it.
+/// Draws one fault: a bracket with its name inside if it fits, and otherwise next to it.
 fn band(cells: usize, first: usize, last: usize, label: &str) -> Vec<Cell> {
     let mut row = vec![(' ', Style::new()); cells];
     row[first..=last].fill(('─', FAULT));
@@ -75,16 +75,16 @@ fn band(cells: usize, first: usize, last: usize, label: &str) -> Vec<Cell> {
     row
 }
 
-/// `pause-client w0`: the kind, and up to three affected workers and nodes. The kind may come from
-/// a file that Picklock did not write, so only single-column characters are kept.
+/// Returns a name such as `pause-client w0`: the kind, and up to three affected workers and nodes. The kind
+/// may come from a file that Picklock did not write, so only single-column characters are kept.
 fn short_name(span: &FaultSpan<'_>) -> String {
     let kind = span.fault.chars().filter(char::is_ascii_graphic);
     let mut name: String = kind.take(24).collect();
-    for (letter, struck) in [('w', span.workers), ('n', span.nodes)] {
-        for number in struck.iter().take(3) {
+    for (letter, targets) in [('w', span.workers), ('n', span.nodes)] {
+        for number in targets.iter().take(3) {
             name.push_str(&format!(" {letter}{number}"));
         }
-        if struck.len() > 3 {
+        if targets.len() > 3 {
             name.push('…');
         }
     }

@@ -1,22 +1,23 @@
-//! Faults, and workers that broke the protocol.
+//! Lists the faults, and the trouble of a run.
 
 use picklock_verdicts::record::{FiredFault, RunRecord};
 
 use super::line::{FAINT, FAULT, Line, STRONG, WARN};
-use crate::units::trigger_ns;
+use crate::units::time_ns;
 
-/// Further ones are only counted: the record has all of them.
-const LISTED: usize = 12;
+/// Maximum number of entries. The rest is counted; the record has all of them.
+const MAX_ENTRIES: usize = 12;
 
-/// The faults, each with its time.
-pub(super) fn struck(record: &RunRecord, width: usize) -> Vec<Line> {
-    let times: Vec<String> = record.faults.iter().take(LISTED).map(when).collect();
+/// Lists the faults, each with its time.
+pub(super) fn faults(record: &RunRecord, width: usize) -> Vec<Line> {
+    let times: Vec<String> = record.faults.iter().take(MAX_ENTRIES).map(when).collect();
     let column = times.iter().map(|t| t.chars().count()).max().unwrap_or(0) + 6;
     let mut lines = Vec::new();
     for (fault, time) in record.faults.iter().zip(times) {
-        let words = match fault.detail.is_empty() {
-            true => &fault.fault,
-            false => &fault.detail,
+        let words = if fault.detail.is_empty() {
+            &fault.fault
+        } else {
+            &fault.detail
         };
         let style = fault.began_ns.map_or(WARN, |_| FAULT);
         let line = Line::new().plain("    ").styled(style, &time);
@@ -25,10 +26,10 @@ pub(super) fn struck(record: &RunRecord, width: usize) -> Vec<Line> {
     titled("Faults", lines, record.faults.len())
 }
 
-/// Workers that broke the protocol, in words.
+/// Lists incidents, such as workers that broke the protocol.
 pub(super) fn trouble(record: &RunRecord, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
-    for words in record.trouble.iter().take(LISTED) {
+    for words in record.trouble.iter().take(MAX_ENTRIES) {
         let line = Line::new().plain("    ").styled(WARN, "! ");
         lines.extend(line.plain(words).wrap(width, 6));
     }
@@ -37,12 +38,12 @@ pub(super) fn trouble(record: &RunRecord, width: usize) -> Vec<Line> {
 
 fn when(fault: &FiredFault) -> String {
     match (fault.began_ns, fault.ended_ns) {
-        (None, _) => "never struck".into(),
+        (None, _) => "never fired".into(),
         (Some(began_ns), Some(ended_ns)) if ended_ns > began_ns => {
-            format!("{} – {}", trigger_ns(began_ns), trigger_ns(ended_ns))
+            format!("{} – {}", time_ns(began_ns), time_ns(ended_ns))
         }
-        (Some(began_ns), Some(_)) => trigger_ns(began_ns),
-        (Some(began_ns), None) => format!("from {} on", trigger_ns(began_ns)),
+        (Some(began_ns), Some(_)) => time_ns(began_ns),
+        (Some(began_ns), None) => format!("from {} on", time_ns(began_ns)),
     }
 }
 
@@ -52,8 +53,8 @@ fn titled(title: &str, listed: Vec<Line>, total: usize) -> Vec<Line> {
     }
     let mut lines = vec![Line::new().plain("  ").styled(STRONG, title)];
     lines.extend(listed);
-    if total > LISTED {
-        let more = format!("    … and {} more", total - LISTED);
+    if total > MAX_ENTRIES {
+        let more = format!("    … and {} more", total - MAX_ENTRIES);
         lines.push(Line::new().styled(FAINT, &more));
     }
     lines

@@ -1,22 +1,24 @@
-//! Counts, latency and the run's phases.
+//! Counts, latencies and the run's phases.
 
+use anstyle::Style;
 use picklock_scenarios::BackendName;
 use picklock_verdicts::latency::ASKED;
 use picklock_verdicts::record::{Counts, Latency, RunRecord};
 
 use super::line::{BAD, FAINT, Line};
-use crate::costs::commands_in_words;
+use crate::costs::describe_commands;
 use crate::units::{span_ms, span_us};
 
-/// The column where figures begin.
+/// Column in which figures begin.
 const NAME_COLUMN: usize = 12;
-/// Wide enough for a space and a duration below two minutes; longer ones are shown in seconds.
+/// Width of a column: enough for a space and a duration below two minutes. Longer durations are shown in
+/// seconds.
 const COLUMN: usize = 8;
 
-/// Counts, then latencies, then durations of the phases.
+/// Returns counts, then latencies, then durations of the phases.
 pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
     let mut lines = counts(&record.counts, width);
-    if let Some(commands) = commands_in_words(&record.counts) {
+    if let Some(commands) = describe_commands(&record.counts) {
         let line = Line::new().styled(FAINT, "  commands").pad_to(NAME_COLUMN);
         lines.extend(line.plain(&commands).wrap(width, NAME_COLUMN));
     }
@@ -28,7 +30,8 @@ pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
         lines.push(latency_row(operation, latency, width).cut(width));
     }
     if measured.iter().any(|(operation, _)| *operation == ASKED) {
-        let words = "acquire is timed from the buyer's arrival, asked from the worker's request";
+        let words =
+            "acquire is measured from the buyer's arrival, request from the worker's request";
         let line = Line::new().pad_to(NAME_COLUMN).styled(FAINT, words);
         lines.extend(line.wrap(width, NAME_COLUMN));
     }
@@ -61,28 +64,25 @@ fn counts(counts: &Counts, width: usize) -> Vec<Line> {
         .pad_to(NAME_COLUMN)
         .plain(&attempts.join(" · "))
         .plain(" · ");
-    let line = match adds_up {
-        true => line.plain(&sale),
-        false => line.styled(BAD, &sale),
-    };
-    line.wrap(width, NAME_COLUMN)
+    let style = if adds_up { Style::new() } else { BAD };
+    line.styled(style, &sale).wrap(width, NAME_COLUMN)
 }
 
-/// One of the times of a row, microseconds, and its name.
+/// The name of a time, and a function that reads it from a latency, in microseconds.
 type Time = (&'static str, fn(&Latency) -> u64);
 
-/// The times that there is room for.
+/// Returns the times that fit the width.
 fn times(width: usize) -> &'static [Time] {
-    match width < NAME_COLUMN + 6 * COLUMN {
-        true => &[("p50", |it| it.p50_us), ("p99", |it| it.p99_us)],
-        false => &[
-            ("p50", |it| it.p50_us),
-            ("p90", |it| it.p90_us),
-            ("p99", |it| it.p99_us),
-            ("p99.9", |it| it.p999_us),
-            ("max", |it| it.max_us),
-        ],
+    if width < NAME_COLUMN + 6 * COLUMN {
+        return &[("p50", |it| it.p50_us), ("p99", |it| it.p99_us)];
     }
+    &[
+        ("p50", |it| it.p50_us),
+        ("p90", |it| it.p90_us),
+        ("p99", |it| it.p99_us),
+        ("p99.9", |it| it.p999_us),
+        ("max", |it| it.max_us),
+    ]
 }
 
 fn latency_head(width: usize) -> Line {
@@ -96,7 +96,7 @@ fn latency_head(width: usize) -> Line {
 
 fn latency_row(operation: &str, latency: &Latency, width: usize) -> Line {
     let operation = match operation {
-        ASKED => "· asked",
+        ASKED => "· request",
         other => other,
     };
     let name = Line::new().plain("  ").plain(operation);
@@ -109,9 +109,10 @@ fn latency_row(operation: &str, latency: &Latency, width: usize) -> Line {
 
 fn cell(us: u64) -> String {
     let span = span_us(us);
-    match span.chars().count() < COLUMN {
-        true => span,
-        false => format!("{} s", us / 1_000_000),
+    if span.chars().count() < COLUMN {
+        span
+    } else {
+        format!("{} s", us / 1_000_000)
     }
 }
 

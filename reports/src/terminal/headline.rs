@@ -1,14 +1,14 @@
-//! What was run, and on which servers.
+//! The headline of a report: the lock, the scenario and the servers.
 
-use picklock_verdicts::check::Status;
 use picklock_verdicts::record::RunRecord;
 
 use super::line::{FAINT, Line, STRONG, WARN, style};
+use crate::cell_status::overall;
 use crate::units::{count, span_ms};
 
-/// Lock, scenario, backend and seed; the scenario's summary; the servers.
+/// Returns lock, scenario, backend and seed, then the scenario's summary, then the servers.
 pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
-    let status = overall(record);
+    let status = overall(&record.verdicts);
     let title = Line::new()
         .styled(style(status), status.sign())
         .plain(" ")
@@ -20,35 +20,21 @@ pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
         .plain(&format!("   seed {}", record.seed));
     let mut lines = title.wrap(width, 2);
     let backend = format!("  {}: ", record.backend);
-    let said = [
+    let paragraphs = [
         (&record.summary, Line::new().plain("  ")),
         (&circumstances(record), Line::new().plain("  ")),
         (&record.backend_reason, Line::new().styled(FAINT, &backend)),
     ];
-    for (text, start) in said {
+    for (text, start) in paragraphs {
         if !text.is_empty() {
             lines.extend(start.styled(FAINT, text).wrap(width, 2));
         }
     }
     if record.interrupted {
-        let words = "  Interrupted: this is what was seen until then.";
+        let words = "  Interrupted: this report covers the run up to that point.";
         lines.push(Line::new().styled(WARN, words));
     }
     lines
-}
-
-/// The status of the whole run: the worst of all properties.
-pub(super) fn overall(record: &RunRecord) -> Status {
-    let any = |status| record.verdicts.values().any(|v| v.status == status);
-    if any(Status::Violated) {
-        Status::Violated
-    } else if any(Status::Unknown) || record.verdicts.is_empty() {
-        Status::Unknown
-    } else if any(Status::Held) {
-        Status::Held
-    } else {
-        Status::NotApplicable
-    }
 }
 
 fn circumstances(record: &RunRecord) -> String {

@@ -1,6 +1,6 @@
 //! Lines of styled text with a known width.
 //!
-//! Every text is escaped when it is added, so no part of a report can forget to.
+//! Text is escaped when it is added to a line, so that no part of a report can forget it.
 
 use anstyle::{AnsiColor, Effects, Style};
 use picklock_verdicts::check::Status;
@@ -8,7 +8,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::escape::{inert, visible};
 
-/// One line: pieces of text, each with its style.
+/// A line: pieces of text, each with a style.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Line {
     pieces: Vec<(Style, String)>,
@@ -30,7 +30,7 @@ impl Line {
         self
     }
 
-    /// Appends blanks up to the column, or nothing if the line is already that wide.
+    /// Appends blanks up to the column. Does nothing if the line is already that wide.
     pub(super) fn pad_to(self, column: usize) -> Self {
         let missing = column.saturating_sub(self.width());
         self.plain(&" ".repeat(missing))
@@ -42,12 +42,12 @@ impl Line {
         self
     }
 
-    /// The number of columns.
+    /// Returns the width of the line in columns.
     pub(super) fn width(&self) -> usize {
         self.pieces.iter().map(|(_, text)| columns(text)).sum()
     }
 
-    /// Truncated to `width` columns, with `…` at the end.
+    /// Truncates the line to `width` columns. A truncated line ends with `…`.
     pub(super) fn cut(self, width: usize) -> Self {
         if self.width() <= width {
             return self;
@@ -66,8 +66,8 @@ impl Line {
         cut.plain("…")
     }
 
-    /// Wrapped into lines of at most `width` columns; all but the first are indented. A word that
-    /// is wider than a line is broken at the end of the line.
+    /// Wraps the line into lines of at most `width` columns. All but the first are indented. A word that is
+    /// wider than a line is broken at the end of the line.
     pub(super) fn wrap(self, width: usize, indent: usize) -> Vec<Line> {
         let indent = indent.min(width / 2);
         let mut wrapped = Wrapped {
@@ -93,8 +93,7 @@ impl Line {
         wrapped.lines
     }
 
-    /// Words with the spaces before them, so that together they are the line. The style may change
-    /// within a word.
+    /// Splits the line into words, each with the spaces before it. The style may change within a word.
     fn words(self) -> Vec<Vec<(Style, String)>> {
         let (mut words, mut word) = (Vec::new(), Vec::new());
         let mut in_word = false;
@@ -114,7 +113,7 @@ impl Line {
         words
     }
 
-    /// With escape sequences for its styles, without trailing spaces.
+    /// Renders the line with escape sequences for its styles, without trailing spaces.
     pub(super) fn render(&self) -> String {
         let mut out = String::new();
         for run in self.pieces.chunk_by(|a, b| a.0 == b.0) {
@@ -127,12 +126,12 @@ impl Line {
             }
         }
         out.truncate(out.trim_end_matches(' ').len());
-        // Wrapping may have put there what stood within a line.
+        // Wrapping may have moved text to the start of a line, where a workflow runner would execute it.
         inert(out)
     }
 }
 
-/// Lines being filled.
+/// Lines that are being filled.
 struct Wrapped {
     lines: Vec<Line>,
     /// Columns used in the last line.
@@ -147,7 +146,7 @@ impl Wrapped {
         self.used = self.indent;
     }
 
-    /// Appends text, broken at the end of each line.
+    /// Appends text, breaking it at the end of each line.
     fn put(&mut self, style: Style, text: &str) {
         let mut rest = text;
         while !rest.is_empty() {
@@ -157,7 +156,7 @@ impl Wrapped {
                 continue;
             }
             if fits.is_empty() {
-                // A character wider than a whole line is shown nevertheless.
+                // Show a character that is wider than a whole line anyway.
                 fits = &rest[..rest.chars().next().map_or(0, char::len_utf8)];
             }
             self.used += columns(fits);
@@ -169,12 +168,12 @@ impl Wrapped {
     }
 }
 
-/// The number of columns of `text` on a terminal.
+/// Returns the number of columns that `text` occupies on a terminal.
 pub(super) fn columns(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
-/// The longest prefix of `text` that fits `width` columns.
+/// Returns the longest prefix of `text` that fits into `width` columns.
 fn head(text: &str, width: usize) -> &str {
     let mut used = 0;
     for (at, c) in text.char_indices() {
@@ -194,7 +193,7 @@ pub(super) const WARN: Style = AnsiColor::Yellow.on_default();
 pub(super) const FAULT: Style = AnsiColor::Magenta.on_default();
 pub(super) const COOL: Style = AnsiColor::Cyan.on_default();
 
-/// The style of a status.
+/// Returns the style of a status.
 pub(super) fn style(status: Status) -> Style {
     match status {
         Status::Held => GOOD,
@@ -215,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn wraps_at_blanks_and_indents_what_follows() {
+    fn wrapping_breaks_at_blanks_and_indents_the_rest() {
         let line = Line::new().plain("the client outlived its lease");
         assert_eq!(
             plain(line.wrap(14, 2)),
@@ -224,13 +223,13 @@ mod tests {
     }
 
     #[test]
-    fn breaks_a_word_that_fits_nowhere() {
+    fn word_wider_than_a_line_is_broken() {
         let line = Line::new().plain("a bcdefghijkl m");
         assert_eq!(plain(line.wrap(6, 1)), ["a", " bcdef", " ghijk", " l m"]);
     }
 
     #[test]
-    fn wide_characters_count_twice() {
+    fn wide_characters_occupy_two_columns() {
         assert_eq!(
             plain(Line::new().plain("锁锁锁").wrap(5, 0)),
             ["锁锁", "锁"]
@@ -239,14 +238,14 @@ mod tests {
     }
 
     #[test]
-    fn styles_end_where_they_should() {
+    fn style_is_reset_after_its_text() {
         let red = AnsiColor::Red.on_default();
         let line = Line::new().styled(red, "no").plain(" more  ");
         assert_eq!(line.render(), "\u{1b}[31mno\u{1b}[0m more");
     }
 
     #[test]
-    fn wrapping_does_not_multiply_the_styles() {
+    fn wrapped_text_has_one_style_sequence_per_line() {
         let red = AnsiColor::Red.on_default();
         let line = Line::new().styled(red, "no two of them");
         assert_eq!(

@@ -4,15 +4,13 @@ use anstyle::Style;
 
 use super::line::{BAD, COOL, FAINT, FAULT, Line, WARN, columns};
 use crate::run_log::{Entry, EntryKind};
-use crate::units::trigger_ns;
+use crate::units::time_ns;
 
-/// The entries, one below the other: when, from where to where, and what. A text that is longer than its column goes
-/// on below. `violations`: when violations showed, in order; each gets a line of its own.
+/// Formats entries, one per line: time, route and text. A text that is longer than its column continues on
+/// the next line. `violations` has the times of violations in order; each gets its own line.
 pub fn log(entries: &[Entry], violations: &[(u64, String)], width: usize) -> String {
     let routes = entries.iter().map(|entry| columns(&entry.route));
-    let times = entries
-        .iter()
-        .map(|entry| columns(&trigger_ns(entry.at_ns)));
+    let times = entries.iter().map(|entry| columns(&time_ns(entry.at_ns)));
     let (route, times) = (routes.max().unwrap_or(0), times.max().unwrap_or(0));
     let column = times + 2 + route + 2;
     let mut out = String::new();
@@ -26,12 +24,12 @@ pub fn log(entries: &[Entry], violations: &[(u64, String)], width: usize) -> Str
         let last = entries.last().map_or(0, |entry| entry.at_ns);
         entries.first().is_some_and(|first| first.at_ns <= at_ns) && at_ns <= last
     };
-    let begun = |at_ns, style| {
-        let time = format!("{:>times$}  ", trigger_ns(at_ns));
+    let line_at = |at_ns, style| {
+        let time = format!("{:>times$}  ", time_ns(at_ns));
         Line::new().styled(style, &time)
     };
     let violation = |(at_ns, words): &(u64, String)| {
-        let line = begun(*at_ns, BAD).styled(BAD, words);
+        let line = line_at(*at_ns, BAD).styled(BAD, words);
         line.wrap(width, column)
     };
     let violations = violations.iter().filter(|(at_ns, _)| inside(*at_ns));
@@ -41,7 +39,7 @@ pub fn log(entries: &[Entry], violations: &[(u64, String)], width: usize) -> Str
             push(violation(one));
         }
         let style = style(entry.kind);
-        let line = begun(entry.at_ns, FAINT).styled(style, &entry.route);
+        let line = line_at(entry.at_ns, FAINT).styled(style, &entry.route);
         let line = line.pad_to(column).styled(style, &entry.text);
         push(line.wrap(width, column));
     }

@@ -1,8 +1,8 @@
 //! A run, a matrix or a search as text for a terminal.
 //!
-//! Text with ANSI styles; the caller strips them if they are not wanted. From top to bottom:
-//! lock and scenario, the verdicts, whose fault it was, the story, a timeline, faults, figures,
-//! and the command that repeats the run.
+//! The text contains ANSI styles, which the caller strips if they are not wanted. From top to bottom: lock
+//! and scenario, the verdicts, whose fault it was, the story, a timeline, faults, figures, and the command
+//! that repeats the run.
 
 mod command;
 mod fault_bands;

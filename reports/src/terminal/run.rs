@@ -6,18 +6,19 @@ use picklock_verdicts::record::RunRecord;
 
 use super::line::Line;
 use super::{command, faults, figures, headline, story, timeline, verdicts};
+use crate::cell_status::overall;
 
-/// The least width; a narrower terminal wraps by itself.
-pub(super) const NARROWEST: usize = 36;
-/// The greatest width: longer lines are hard to read.
-pub(super) const WIDEST: usize = 200;
+/// Minimum width. The text is wrapped by a narrower terminal.
+pub(super) const MIN_WIDTH: usize = 36;
+/// Maximum width, because longer lines are hard to read.
+pub(super) const MAX_WIDTH: usize = 200;
 
-/// The report of a run for a terminal of `width` columns (taken as at least 36, at most 200).
+/// Formats the report of a run for a terminal of `width` columns (clamped to 36 to 200).
 ///
-/// No line is wider than that, except that a single word of the command that repeats the run is
-/// never broken. Ends with a newline.
+/// No line is wider, except that a single word of the command that repeats the run is never broken. The text
+/// ends with a newline.
 pub fn run(record: &RunRecord, history: &History, width: usize) -> String {
-    let width = width.clamp(NARROWEST, WIDEST);
+    let width = width.clamp(MIN_WIDTH, MAX_WIDTH);
     let mut parts = vec![headline::lines(record, width)];
     if is_calm(record) {
         parts.push(verdicts::compact(record, width));
@@ -25,23 +26,23 @@ pub fn run(record: &RunRecord, history: &History, width: usize) -> String {
         parts.push(verdicts::table(record, width));
         parts.push(story::lines(record, width));
         parts.push(timeline::lines(record, history, width));
-        parts.push(faults::struck(record, width));
+        parts.push(faults::faults(record, width));
         parts.push(faults::trouble(record, width));
     }
     parts.push(figures::lines(record, width));
-    parts.push(command::see_it_again(&record.reproduce, width));
+    parts.push(command::reproduce(&record.reproduce, width));
     join(parts)
 }
 
-/// True if there is nothing to explain.
+/// Returns true if there is nothing to explain.
 fn is_calm(record: &RunRecord) -> bool {
-    headline::overall(record) == Status::Held
+    overall(&record.verdicts) == Status::Held
         && record.trouble.is_empty()
         && record.faults.is_empty()
         && !record.interrupted
 }
 
-/// Joins parts with empty lines between them; parts without lines are dropped.
+/// Joins parts with empty lines between them. Parts without lines are dropped.
 pub(super) fn join(parts: Vec<Vec<Line>>) -> String {
     let mut out = String::new();
     for part in parts.into_iter().filter(|part| !part.is_empty()) {

@@ -1,15 +1,16 @@
-//! The report of a search: what was found, and how much was tried.
+//! The report of a search: its counterexamples and its coverage.
 
 use picklock_verdicts::record::{Counterexample, SearchKind, SearchRecord};
 
 use super::line::{BAD, FAINT, GOOD, Line, STRONG};
-use super::run::{NARROWEST, WIDEST, join};
+use super::run::{MAX_WIDTH, MIN_WIDTH, join};
 use crate::search::statement;
 use crate::units::count;
 
-/// The report of a search for a terminal of `width` columns (taken as at least 60, at most 200). Ends with a newline.
+/// Formats the report of a search for a terminal of `width` columns (clamped to 36 to 200). The text ends
+/// with a newline.
 pub fn search(record: &SearchRecord, width: usize) -> String {
-    let width = width.clamp(NARROWEST, WIDEST);
+    let width = width.clamp(MIN_WIDTH, MAX_WIDTH);
     let mut parts = vec![headline(record)];
     let mut counterexamples = record.counterexamples.as_slice();
     while let Some(first) = counterexamples.first() {
@@ -17,7 +18,7 @@ pub fn search(record: &SearchRecord, width: usize) -> String {
             |other: &&Counterexample| (other.cause, &other.faults) == (first.cause, &first.faults);
         let (same, others) =
             counterexamples.split_at(counterexamples.iter().take_while(is_same).count());
-        parts.push(lines_of(
+        parts.push(describe_counterexamples(
             same,
             counterexamples.len() == record.counterexamples.len(),
             width,
@@ -26,14 +27,14 @@ pub fn search(record: &SearchRecord, width: usize) -> String {
     }
     let covered = statement(record).into_iter();
     let covered = covered.flat_map(|text| Line::new().plain("  ").plain(&text).wrap(width, 2));
-    let mut tried = vec![Line::new().styled(STRONG, "  How much was tried")];
-    tried.extend(covered);
-    parts.push(tried);
+    let mut coverage = vec![Line::new().styled(STRONG, "  Coverage")];
+    coverage.extend(covered);
+    parts.push(coverage);
     join(parts)
 }
 
 fn headline(record: &SearchRecord) -> Vec<Line> {
-    let what = match (record.kind, record.depth) {
+    let method = match (record.kind, record.depth) {
         (SearchKind::Sweep, Some(depth)) => {
             format!("every placement of up to {}", count(depth as u64, "fault"))
         }
@@ -41,38 +42,40 @@ fn headline(record: &SearchRecord) -> Vec<Line> {
         (SearchKind::Hunt, _) => "random plans".to_owned(),
     };
     let counterexamples = match record.counterexamples.len() {
-        0 => Line::new().styled(GOOD, "nothing found"),
-        found => Line::new().styled(BAD, &count(found as u64, "find")),
+        0 => Line::new().styled(GOOD, "no counterexample"),
+        number => Line::new().styled(BAD, &count(number as u64, "counterexample")),
     };
     let schedules = count(record.schedules, "schedule");
-    let tried = format!(" · {what} · {schedules} · {:.1} s · ", record.elapsed_s);
-    let line = Line::new().styled(STRONG, &record.lock.name).plain(&tried);
+    let details = format!(" · {method} · {schedules} · {:.1} s · ", record.elapsed_s);
+    let line = Line::new()
+        .styled(STRONG, &record.lock.name)
+        .plain(&details);
     vec![line.then(counterexamples)]
 }
 
-/// Finds with the same cause and faults, and the story of the first of them.
-fn lines_of(same: &[Counterexample], with_story: bool, width: usize) -> Vec<Line> {
-    let Some(find) = same.first() else {
+/// Formats counterexamples with the same cause and faults, and the story of the first one.
+fn describe_counterexamples(same: &[Counterexample], with_story: bool, width: usize) -> Vec<Line> {
+    let Some(first) = same.first() else {
         return Vec::new();
     };
-    let properties: Vec<&str> = same.iter().map(|find| find.property.as_str()).collect();
-    let what = format!("{}: {}", properties.join(", "), find.cause);
-    let schedules = count(find.schedules, "schedule");
-    let often = format!("  in {schedules}, first in number {}", find.first);
-    let head = Line::new().styled(BAD, "✘ ").styled(STRONG, &what);
+    let properties: Vec<&str> = same.iter().map(|one| one.property.as_str()).collect();
+    let title = format!("{}: {}", properties.join(", "), first.cause);
+    let schedules = count(first.schedules, "schedule");
+    let often = format!("  in {schedules}, first in number {}", first.first);
+    let head = Line::new().styled(BAD, "✘ ").styled(STRONG, &title);
     let mut lines = head.styled(FAINT, &often).wrap(width, 4);
-    if find.faults.is_empty() {
+    if first.faults.is_empty() {
         lines.push(Line::new().plain("    without a fault"));
     }
-    for fault in &find.faults {
+    for fault in &first.faults {
         lines.extend(Line::new().plain("    ").plain(fault).wrap(width, 6));
     }
-    for sentence in find.story.iter().filter(|_| with_story) {
+    for sentence in first.story.iter().filter(|_| with_story) {
         let line = Line::new().styled(FAINT, "      ").plain(sentence);
         lines.extend(line.wrap(width, 8));
     }
-    if !find.reproduce.is_empty() {
-        lines.push(Line::new().styled(FAINT, &format!("    {}", find.reproduce)));
+    if !first.reproduce.is_empty() {
+        lines.push(Line::new().styled(FAINT, &format!("    {}", first.reproduce)));
     }
     lines
 }

@@ -1,4 +1,4 @@
-//! What happened, in the checkers' own words.
+//! The story of the violations, in sentences of the checkers.
 
 use std::collections::HashSet;
 
@@ -7,24 +7,25 @@ use picklock_verdicts::record::RunRecord;
 
 use super::line::{FAINT, Line, STRONG};
 
-/// The full story of the first violated property, and from the others only what is new, because one
-/// fault often violates several properties with the same story.
+/// Returns the full story of the first violated property, and only the new sentences of the others, because
+/// one fault often violates several properties with the same story.
 pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
-    let mut told: HashSet<&str> = HashSet::new();
+    let mut printed: HashSet<&str> = HashSet::new();
     let mut same: Vec<&str> = Vec::new();
     let mut lines = Vec::new();
     for (property, verdict) in violated(record) {
         let story = verdict.story.iter().map(String::as_str);
-        let fresh: Vec<&str> = story.filter(|sentence| told.insert(sentence)).collect();
+        let fresh: Vec<&str> = story.filter(|sentence| printed.insert(sentence)).collect();
         if fresh.is_empty() {
             if !verdict.story.is_empty() {
                 same.push(property.as_str());
             }
             continue;
         }
-        let title = match lines.is_empty() {
-            true => format!("What happened ({property})"),
-            false => format!("and {property}"),
+        let title = if lines.is_empty() {
+            format!("What happened ({property})")
+        } else {
+            format!("and {property}")
         };
         lines.push(Line::new().plain("  ").styled(STRONG, &title));
         for sentence in fresh {
@@ -38,7 +39,7 @@ pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
     lines
 }
 
-/// Violated properties in reading order.
+/// Returns the violated properties in reading order.
 pub(super) fn violated(record: &RunRecord) -> impl Iterator<Item = (Property, &Verdict)> {
     let verdicts = record.verdicts.iter();
     verdicts

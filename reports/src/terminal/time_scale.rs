@@ -3,7 +3,7 @@
 use super::line::{FAINT, Line, columns};
 use super::time_window::Window;
 
-/// Labels of the axis are at least this many columns apart.
+/// Minimum distance between labels of the axis, in columns.
 const LABEL_EVERY: u64 = 10;
 
 /// A window spread over columns.
@@ -15,7 +15,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// Each cell has at least one nanosecond.
+    /// Creates a scale. Each cell spans at least one nanosecond.
     pub(super) fn new(window: &Window, cells: usize) -> Self {
         let cells = cells.max(1);
         let length_ns = window.to_ns.saturating_sub(window.from_ns);
@@ -26,14 +26,14 @@ impl Scale {
         }
     }
 
-    /// The beginning of a cell; the cell after the last one begins at the end of the window.
+    /// Returns the start of a cell. The cell after the last one starts at the end of the window.
     pub(super) fn begin_ns(&self, cell: usize) -> u64 {
         let offset = u128::from(self.length_ns) * cell as u128 / self.cells as u128;
         let offset = u64::try_from(offset).unwrap_or(u64::MAX);
         self.from_ns.saturating_add(offset)
     }
 
-    /// The cell of a time; `None` outside of the window.
+    /// Returns the cell of a time, or `None` outside of the window.
     pub(super) fn cell(&self, at_ns: u64) -> Option<usize> {
         let offset = at_ns.checked_sub(self.from_ns)?;
         if offset > self.length_ns {
@@ -43,26 +43,26 @@ impl Scale {
         Some((cell as usize).min(self.cells - 1))
     }
 
-    /// The first and the last cell that a span touches; `None` outside of the window.
+    /// Returns the first and the last cell that a span touches, or `None` outside of the window.
     pub(super) fn touched(&self, from_ns: u64, to_ns: u64) -> Option<(usize, usize)> {
         let end_ns = self.begin_ns(self.cells);
         if to_ns < self.from_ns || from_ns > end_ns || to_ns < from_ns {
             return None;
         }
         let first = self.cell(from_ns.max(self.from_ns))?;
-        // A span excludes its end: if it ends where a cell begins, it does not touch the cell.
+        // A span excludes its end: if it ends where a cell begins, it does not touch that cell.
         let last_ns = to_ns.min(end_ns).saturating_sub(1).max(self.from_ns);
         let last = self.cell(last_ns)?;
         Some((first, last.max(first)))
     }
 
-    /// Nanoseconds of the span in the cell.
+    /// Returns the nanoseconds of the span that are in the cell.
     pub(super) fn share_ns(&self, cell: usize, from_ns: u64, to_ns: u64) -> u64 {
         let from_ns = from_ns.max(self.begin_ns(cell));
         to_ns.min(self.begin_ns(cell + 1)).saturating_sub(from_ns)
     }
 
-    /// The axis: a ruler and its labels, for the lines under the cells.
+    /// Returns the axis: a ruler and its labels, for the lines under the cells.
     pub(super) fn axis(&self) -> (Line, Line) {
         let step_ns = round_up(self.length_ns / (self.cells as u64) * LABEL_EVERY);
         let mut ruler: Vec<char> = vec!['─'; self.cells];
@@ -85,7 +85,7 @@ impl Scale {
     }
 }
 
-/// The next 1, 2 or 5 times a power of ten.
+/// Rounds up to the next 1, 2 or 5 times a power of ten.
 fn round_up(ns: u64) -> u64 {
     let mut power: u64 = 1;
     loop {
@@ -99,7 +99,7 @@ fn round_up(ns: u64) -> u64 {
     }
 }
 
-/// Seconds with as many decimals as the step requires.
+/// Formats seconds with as many decimals as the step requires.
 fn seconds(at_ns: u64, step_ns: u64) -> String {
     let decimals = (0..9).find(|d| step_ns.is_multiple_of(10_u64.pow(9 - d)));
     let decimals = decimals.unwrap_or(9) as usize;
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_touch_the_cells_they_reach_into() {
+    fn span_touches_the_cells_it_reaches_into() {
         let scale = scale(0, 100, 10);
         assert_eq!(scale.touched(0, 10), Some((0, 0)));
         assert_eq!(scale.touched(5, 11), Some((0, 1)));
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn axis_labels_are_round_numbers_at_their_place() {
+    fn axis_labels_are_round_numbers() {
         let scale = scale(950_000_000, 1_950_000_000, 60);
         let (ruler, labels) = scale.axis();
         let ruler = ruler.render();
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_and_the_shortest_window_have_an_axis() {
+    fn extreme_windows_have_an_axis() {
         scale(0, u64::MAX, 40).axis();
         scale(u64::MAX, u64::MAX, 40).axis();
         scale(7, 7, 200).axis();

@@ -15,8 +15,8 @@ pub(super) struct Window {
     pub(super) key: u32,
 }
 
-/// The window around the first violation; the whole run if the violation has no time, or if no
-/// worker held the lock then.
+/// Returns the window around the first violation. Returns the whole run if the violation has no time, or if
+/// no worker held the lock at that time.
 pub(super) fn around_violation(
     record: &RunRecord,
     lanes: &BTreeMap<usize, Lane>,
@@ -36,13 +36,13 @@ pub(super) fn around_violation(
     };
     let length_ns = core.1 - core.0;
     let mut span = core;
-    // Neighbouring holds are included unless they are so long that they would dwarf the violation.
+    // Include neighbouring holds unless they are so long that they would dwarf the violation.
     if let Some(wider) = reach(lanes, key, core)
         && wider.1 - wider.0 <= length_ns.saturating_mul(3)
     {
         span = wider;
     }
-    // A double sale may show a little later than the overlap that caused it.
+    // A double sale may occur a little later than the overlap that caused it.
     for at_ns in violated(record).filter_map(|(_, verdict)| verdict.at_ns) {
         if at_ns <= span.1.saturating_add(length_ns) && at_ns >= span.0.saturating_sub(length_ns) {
             span = (span.0.min(at_ns), span.1.max(at_ns));
@@ -56,8 +56,8 @@ pub(super) fn around_violation(
     }
 }
 
-/// From the first to the last moment of the purchases that touch `span`, with their holds and
-/// releases but without waits.
+/// Returns the start and the end of the purchases that touch `span`, including their holds and releases but
+/// not their waits.
 fn reach(lanes: &BTreeMap<usize, Lane>, key: u32, span: (u64, u64)) -> Option<(u64, u64)> {
     let mut reach: Option<(u64, u64)> = None;
     for lane in lanes.values() {
@@ -75,7 +75,7 @@ fn reach(lanes: &BTreeMap<usize, Lane>, key: u32, span: (u64, u64)) -> Option<(u
     reach
 }
 
-/// The lock that most workers held at that time; the first lock if none was held.
+/// Returns the lock that most workers held at that time, or the first lock if none was held.
 fn key_at(lanes: &BTreeMap<usize, Lane>, at_ns: u64) -> u32 {
     let mut holders: BTreeMap<u32, usize> = BTreeMap::new();
     for segment in lanes.values().flat_map(|lane| &lane.segments) {

@@ -1,5 +1,5 @@
-//! A timeline of the violation: one row per worker, below them one per node with the values of the
-//! lock's key, one column per time step.
+//! A timeline of the violation: one row per worker, then one row per node with the values of the lock's key.
+//! Each column is a time step.
 
 use std::collections::BTreeMap;
 
@@ -15,13 +15,13 @@ use super::time_scale::Scale;
 use super::time_window::{Window, around_violation};
 use super::value_rows;
 use crate::node_lanes::{NO_KEY_HISTORY, NodeLane, node_lanes};
-use crate::units::{span_ns, trigger_ns};
+use crate::units::{span_ns, time_ns};
 use crate::worker_lanes::{Activity, Lane, MarkKind, lanes, overlaps};
 
-/// Further rows are not drawn.
-const ROWS: usize = 12;
-/// Workers that only wait are drawn if there are no more rows than this.
-const ROWS_WITH_WAITING: usize = 6;
+/// Maximum number of rows.
+const MAX_ROWS: usize = 12;
+/// Maximum number of rows if there are workers that only wait. Beyond it, they are not drawn.
+const MAX_ROWS_WITH_WAITING: usize = 6;
 
 /// The glyphs with their styles and meanings, in the order of the legend.
 const LEGEND: [(&str, Style, &str); 13] = [
@@ -36,11 +36,11 @@ const LEGEND: [(&str, Style, &str); 13] = [
     ("‹", FAINT, "releases"),
     ("$", STRONG, "sells"),
     ("×", STRONG, "fenced off"),
-    ("R", STRONG, "its late release claims success"),
+    ("R", STRONG, "late release claims success"),
     ("✝", BAD, "dies"),
 ];
 
-/// The timeline around the first violation; nothing if nothing was violated.
+/// Returns the timeline around the first violation. It is empty if nothing was violated.
 pub(super) fn lines(record: &RunRecord, history: &History, width: usize) -> Vec<Line> {
     if violated(record).next().is_none() || history.events.is_empty() {
         return Vec::new();
@@ -54,14 +54,14 @@ pub(super) fn lines(record: &RunRecord, history: &History, width: usize) -> Vec<
     }
     let names: Vec<String> = shown.iter().map(|(w, _)| format!("worker {w}")).collect();
     let node_lanes = node_lanes(history);
-    let (values, values_left_out) =
+    let (values, omitted_values) =
         value_rows::choose(node_lanes.as_deref().unwrap_or(&[]), &timeline, &window);
     let all_names = names.iter().chain(values.iter().map(|(name, _)| name));
     let widest = all_names.map(|name| columns(name)).max().unwrap_or(0);
     let margin = 4 + widest.max("overlap".len()) + 2;
     let scale = Scale::new(&window, width.saturating_sub(margin));
     let overlaps = overlaps(&timeline, window.key);
-    let together = columns_of(&overlaps, &scale);
+    let overlapping = overlapping_columns(&overlaps, &scale);
     let mut picture = Picture {
         margin,
         scale,
@@ -72,7 +72,7 @@ pub(super) fn lines(record: &RunRecord, history: &History, width: usize) -> Vec<
         picture.row("faults", FAULT, band);
     }
     for (name, (_, lane)) in names.iter().zip(&shown) {
-        let cells = cells(lane, &window, &scale, &together);
+        let cells = cells(lane, &window, &scale, &overlapping);
         picture.used.extend(cells.iter().map(|(glyph, _)| *glyph));
         picture.row(name, Style::new(), cells);
     }
@@ -83,10 +83,7 @@ pub(super) fn lines(record: &RunRecord, history: &History, width: usize) -> Vec<
     let (ruler, labels) = scale.axis();
     picture.indented(ruler);
     picture.indented(labels);
-    for (count, what) in [
-        (omitted, "workers"),
-        (values_left_out, "nodes with the key"),
-    ] {
+    for (count, what) in [(omitted, "workers"), (omitted_values, "nodes with the key")] {
         if count > 0 {
             picture.note(&format!("and {count} more {what}"), width);
         }
@@ -101,15 +98,15 @@ pub(super) fn lines(record: &RunRecord, history: &History, width: usize) -> Vec<
     picture.lines
 }
 
-/// The columns in which holds overlap.
-fn columns_of(overlaps: &[(u64, u64)], scale: &Scale) -> Vec<bool> {
-    let mut together = vec![false; scale.cells];
+/// Returns the columns in which holds overlap.
+fn overlapping_columns(overlaps: &[(u64, u64)], scale: &Scale) -> Vec<bool> {
+    let mut overlapping = vec![false; scale.cells];
     for &(from_ns, to_ns) in overlaps {
         if let Some((first, last)) = scale.touched(from_ns, to_ns) {
-            together[first..=last].fill(true);
+            overlapping[first..=last].fill(true);
         }
     }
-    together
+    overlapping
 }
 
 struct Picture {
@@ -130,9 +127,9 @@ impl Picture {
         self.lines.push(line.cut(self.margin + self.scale.cells));
     }
 
-    /// The rows of the lock's keys, and their legend if there are any.
+    /// Adds the rows of the lock's keys, and returns their legend if there are any.
     fn values(&mut self, values: &[(String, &NodeLane)]) -> Option<Line> {
-        // The first entry of the legend is always there.
+        // The legend always has the first entry.
         let mut marks = vec!['├'];
         for (name, lane) in values {
             let cells = value_rows::cells(lane, &self.scale);
@@ -159,18 +156,18 @@ fn title(history: &History, window: &Window, end_ns: u64) -> Line {
         line = line.plain(" of the lock ").plain(key);
     }
     let words = match (window.from_ns, window.to_ns.min(end_ns)) {
-        (0, to_ns) if to_ns == end_ns => format!(", the whole run of {}", trigger_ns(end_ns)),
+        (0, to_ns) if to_ns == end_ns => format!(", the whole run of {}", time_ns(end_ns)),
         (from_ns, to_ns) => format!(
             ", {} – {} of {}",
-            trigger_ns(from_ns),
-            trigger_ns(to_ns),
-            trigger_ns(end_ns)
+            time_ns(from_ns),
+            time_ns(to_ns),
+            time_ns(end_ns)
         ),
     };
     line.styled(FAINT, &words)
 }
 
-/// The workers to draw, by number, and how many were left out.
+/// Returns the workers to draw, by number, and the number of omitted workers.
 fn choose<'a>(
     lanes: &'a BTreeMap<usize, Lane>,
     window: &Window,
@@ -182,17 +179,17 @@ fn choose<'a>(
     let total = ranked.len();
     ranked.sort_by_key(|&(rank, worker, _)| (rank, worker));
     let active = ranked.iter().filter(|(rank, ..)| *rank < WAITS).count();
-    ranked.truncate(active.clamp(ROWS_WITH_WAITING, ROWS));
+    ranked.truncate(active.clamp(MAX_ROWS_WITH_WAITING, MAX_ROWS));
     ranked.sort_by_key(|&(_, worker, _)| worker);
     let omitted = total - ranked.len();
     let shown = ranked.into_iter().map(|(_, worker, lane)| (worker, lane));
     (shown.collect(), omitted)
 }
 
-/// The rank of workers that do nothing but wait.
+/// The rank of workers that only wait.
 const WAITS: u8 = 3;
 
-/// How relevant a worker is to the window, 0 the most; `None` if it is not.
+/// Returns the relevance of a worker to the window: 0 for the most relevant, `None` for an irrelevant one.
 fn rank(lane: &Lane, window: &Window) -> Option<u8> {
     let inside = |from_ns, to_ns| from_ns <= window.to_ns && to_ns >= window.from_ns;
     let does = |wanted: fn(Activity) -> bool| {
@@ -213,9 +210,9 @@ fn rank(lane: &Lane, window: &Window) -> Option<u8> {
     }
 }
 
-/// The cells of a worker's row. `together`: the columns in which holds overlap.
-fn cells(lane: &Lane, window: &Window, scale: &Scale, together: &[bool]) -> Vec<Cell> {
-    // For each cell, the time spent on each activity.
+/// Returns the cells of a worker's row. `overlapping` marks the columns in which holds overlap.
+fn cells(lane: &Lane, window: &Window, scale: &Scale, overlapping: &[bool]) -> Vec<Cell> {
+    // Per cell, the time spent on each activity.
     let mut share_ns = vec![[0_u64; 6]; scale.cells];
     const FROZEN: usize = 5;
     let mut spread = |slot: usize, from_ns, to_ns| {
@@ -235,14 +232,14 @@ fn cells(lane: &Lane, window: &Window, scale: &Scale, together: &[bool]) -> Vec<
     for (cell, shares) in share_ns.iter().enumerate() {
         let (from_ns, to_ns) = (scale.begin_ns(cell), scale.begin_ns(cell + 1));
         let half_ns = (to_ns - from_ns).div_ceil(2);
-        let activity = most(shares, half_ns);
+        let activity = dominant(shares, half_ns);
         let glyph = glyph(activity, shares[FROZEN] >= half_ns);
-        let doubled = activity.is_some_and(Activity::holds) && together[cell];
+        let doubled = activity.is_some_and(Activity::holds) && overlapping[cell];
         cells.push((glyph, if doubled { BAD } else { style_of(glyph) }));
     }
     for mark in &lane.marks {
         if let Some(cell) = scale.cell(mark.at_ns) {
-            // Only a release that is long enough to see gets a mark.
+            // Mark only releases that are long enough to see.
             let is_seen = scale.cell(mark.since_ns).is_none_or(|since| since < cell);
             if is_seen || mark.kind != MarkKind::Released {
                 put_mark(&mut cells, cell, mark.kind);
@@ -267,8 +264,9 @@ fn put_mark(cells: &mut [Cell], cell: usize, kind: MarkKind) {
     cells[cell] = (glyph, style);
 }
 
-/// What a cell shows: any hold, however short; other activities only from half a cell on.
-fn most(shares: &[u64; 6], half_ns: u64) -> Option<Activity> {
+/// Returns the activity that a cell shows: any hold, however short, but other activities only if they fill
+/// half of the cell.
+fn dominant(shares: &[u64; 6], half_ns: u64) -> Option<Activity> {
     let share = |activity: &Activity| shares[*activity as usize];
     let holding = [
         Activity::PastLease,
@@ -305,7 +303,7 @@ fn style_of(glyph: char) -> Style {
     entry.map_or(Style::new(), |(_, style, _)| *style)
 }
 
-/// Where holds overlap, and for how long in total.
+/// Returns a row that marks where holds overlap, with their total duration.
 fn overlap_row(overlaps: &[(u64, u64)], window: &Window, scale: &Scale) -> Option<Vec<Cell>> {
     let mut row = vec![(' ', Style::new()); scale.cells];
     let mut total_ns = 0;
@@ -322,7 +320,7 @@ fn overlap_row(overlaps: &[(u64, u64)], window: &Window, scale: &Scale) -> Optio
     Some(row)
 }
 
-/// The entries whose marks are drawn. Non-breaking spaces keep a mark and its meaning on one line.
+/// Returns a legend of the marks that are drawn. Non-breaking spaces keep a mark and its meaning on one line.
 fn legend(entries: &[(&str, Style, &str)], used: &[char]) -> Line {
     let mut line = Line::new().plain("  ");
     for (mark, style, meaning) in entries {

@@ -1,4 +1,4 @@
-//! Rows of the nodes' keys in a timeline: whose value each had, and why it ended.
+//! Rows of the nodes' keys in a timeline: the author of each value, and the reason for its end.
 
 use std::collections::HashSet;
 
@@ -11,30 +11,30 @@ use super::fault_bands::{Cell, write};
 use super::line::{BAD, FAULT, GOOD, WARN};
 use super::time_scale::Scale;
 use super::time_window::Window;
-use crate::node_lanes::{NodeLane, end_in_words};
+use crate::node_lanes::{NodeLane, describe_end};
 
-/// Further rows are not drawn; those that matter most to the violation are.
-const ROWS: usize = 5;
+/// Maximum number of rows. The ones most relevant to the violation are drawn.
+const MAX_ROWS: usize = 5;
 
 /// The glyphs of values with their styles and meanings, in the order of the legend.
 pub(super) const LEGEND: [(&str, Style, &str); 3] = [
     ("├ w0 ┤", GOOD, "value of worker 0 in the lock's key"),
-    ("╳", BAD, "taken by another"),
+    ("╳", BAD, "removed by another client"),
     ("◊", FAULT, "lost by the server"),
 ];
 
-/// The lanes of the keys of the window's lock, each with its row's name, and how many were left
-/// out. Values without an expiry on keys beside the lock, such as counters, have no row.
+/// Returns the lanes of the keys of the window's lock, each with its row's name, and the number of omitted
+/// lanes. Values without an expiry on other keys of the lock, such as counters, have no row.
 pub(super) fn choose<'a>(
     lanes: &'a [NodeLane],
     timeline: &Timeline<'_>,
     window: &Window,
 ) -> (Vec<(String, &'a NodeLane)>, usize) {
-    let mut shown: Vec<&NodeLane> = of_lock(lanes, timeline, window);
+    let mut shown: Vec<&NodeLane> = lanes_of_lock(lanes, timeline, window);
     let count = shown.len();
-    if count > ROWS {
+    if count > MAX_ROWS {
         shown.sort_by_cached_key(|lane| (interest(lane, window), lane.node));
-        shown.truncate(ROWS);
+        shown.truncate(MAX_ROWS);
         shown.sort_by(|a, b| (&a.key, a.node).cmp(&(&b.key, b.node)));
     }
     let keys: HashSet<&KeyName> = shown.iter().map(|lane| &lane.key).collect();
@@ -48,23 +48,26 @@ pub(super) fn choose<'a>(
     (shown.collect(), omitted)
 }
 
-/// The lanes of keys with a claim to the window's lock in the window.
-fn of_lock<'a>(
+/// Returns the lanes of keys that may hold the window's lock within the window.
+fn lanes_of_lock<'a>(
     lanes: &'a [NodeLane],
     timeline: &Timeline<'_>,
     window: &Window,
 ) -> Vec<&'a NodeLane> {
-    let asked = timeline.operations().iter();
-    let asked = asked.filter(|one| one.kind == OperationKind::Acquire && one.key == window.key);
-    let asked: HashSet<(usize, u64)> = asked.map(|one| (one.worker, one.op)).collect();
-    let of_lock = |lane: &NodeLane, span: &ValueSpan| {
+    let attempts: HashSet<(usize, u64)> = (timeline.operations().iter())
+        .filter(|one| one.kind == OperationKind::Acquire && one.key == window.key)
+        .map(|one| (one.worker, one.op))
+        .collect();
+    let belongs_to_lock = |lane: &NodeLane, span: &ValueSpan| {
         let author = span.author.as_ref();
         lane.key == KeyName::Lock(window.key)
-            || author.is_some_and(|author| asked.contains(&(author.worker, author.op)))
+            || author.is_some_and(|author| attempts.contains(&(author.worker, author.op)))
     };
     let wanted = lanes.iter().filter(|lane| {
         let mut values = lane.values.iter();
-        values.any(|span| span.may_be_lock_value() && inside(span, window) && of_lock(lane, span))
+        values.any(|span| {
+            span.may_be_lock_value() && inside(span, window) && belongs_to_lock(lane, span)
+        })
     });
     wanted.collect()
 }
@@ -73,8 +76,8 @@ fn inside(span: &ValueSpan, window: &Window) -> bool {
     span.from_ns <= window.to_ns && span.until_ns >= window.from_ns
 }
 
-/// How much a lane matters to the violation, 0 the most: a value was taken or lost, the key changed
-/// hands, or neither.
+/// Returns the relevance of a lane to the violation, 0 for the most relevant: a value was taken or lost, then
+/// the key had several writers, then neither.
 fn interest(lane: &NodeLane, window: &Window) -> u8 {
     let values = || lane.values.iter().filter(|span| inside(span, window));
     let writers: HashSet<_> = values()
@@ -89,18 +92,18 @@ fn interest(lane: &NodeLane, window: &Window) -> u8 {
     }
 }
 
-/// The end of a key's name, which is where names differ.
+/// Returns the end of a key's name, which is where names differ.
 fn ending(key: &str) -> String {
-    const LONGEST: usize = 12;
+    const MAX_LENGTH: usize = 12;
     let printable: Vec<char> = key.chars().filter(char::is_ascii_graphic).collect();
-    match printable.len().checked_sub(LONGEST) {
+    match printable.len().checked_sub(MAX_LENGTH) {
         None | Some(0) => printable.into_iter().collect(),
         Some(cut) => format!("…{}", printable[cut..].iter().collect::<String>()),
     }
 }
 
-/// The cells of a lane: `├ w0 ─── ran out ┤` for each value, with as many of its words as there is
-/// room for. A value of one column is `│`, and `┼` is where one ends and the next one begins.
+/// Returns the cells of a lane: `├ w0 ─── ran out ┤` for each value, with as much of its text as fits. A
+/// value of one column is `│`, and `┼` is where one value ends and the next one begins.
 pub(super) fn cells(lane: &NodeLane, scale: &Scale) -> Vec<Cell> {
     let mut row = vec![(' ', Style::new()); scale.cells];
     let place = |span: &ValueSpan| scale.touched(span.from_ns, span.until_ns);
@@ -109,7 +112,7 @@ pub(super) fn cells(lane: &NodeLane, scale: &Scale) -> Vec<Cell> {
             draw(&mut row[first..=last], span, scale);
         }
     }
-    // What is not as it should be must be seen, also where the next value begins in the same cell.
+    // Always show an abnormal end, even if the next value begins in the same cell.
     for span in &lane.values {
         if let (Some((_, last)), Some(cap)) = (place(span), cap(span, scale))
             && cap != ENDED
@@ -122,7 +125,7 @@ pub(super) fn cells(lane: &NodeLane, scale: &Scale) -> Vec<Cell> {
 
 const ENDED: Cell = ('┤', GOOD);
 
-/// The mark at the end of a value; `None`: it does not end in the window.
+/// Returns the mark at the end of a value, or `None` if it does not end in the window.
 fn cap(span: &ValueSpan, scale: &Scale) -> Option<Cell> {
     scale.cell(span.until_ns)?;
     match span.fate() {
@@ -133,7 +136,7 @@ fn cap(span: &ValueSpan, scale: &Scale) -> Option<Cell> {
     }
 }
 
-/// One value in its cells, of which there is at least one.
+/// Draws one value in its cells, of which there is at least one.
 fn draw(cells: &mut [Cell], span: &ValueSpan, scale: &Scale) {
     let last = cells.len() - 1;
     let (begins, cap) = (scale.cell(span.from_ns).is_some(), cap(span, scale));
@@ -148,28 +151,28 @@ fn draw(cells: &mut [Cell], span: &ValueSpan, scale: &Scale) {
         };
         cells[0] = (glyph, GOOD);
     }
-    let who = writer(span);
-    let length = who.chars().count();
-    let mut endings = ending_words(span).into_iter();
+    let author = author_name(span);
+    let length = author.chars().count();
+    let mut endings = describe_ending(span).into_iter();
     let fitting = endings.find(|words| length + words.chars().count() + 6 <= last);
     if let (Some((_, style)), Some(words)) = (cap, fitting) {
         let at = last - 2 - words.chars().count();
         write(cells, at, &format!(" {words} "), style);
     }
     if length + 2 < last {
-        write(cells, 1, &format!(" {who} "), WARN);
+        write(cells, 1, &format!(" {author} "), WARN);
     }
 }
 
-/// `w0`, or `?` if it was not seen who wrote the value.
-fn writer(span: &ValueSpan) -> String {
+/// Returns the author of a value, such as `w0`, or `?` if the write was not observed.
+fn author_name(span: &ValueSpan) -> String {
     let author = span.author.as_ref();
     author.map_or("?".to_owned(), |author| format!("w{}", author.worker))
 }
 
-/// Why a value ended and by whom, the longest way to say it first.
-fn ending_words(span: &ValueSpan) -> Vec<String> {
-    let ended = end_in_words(&span.end);
+/// Describes how and by whose command a value ended, longest text first.
+fn describe_ending(span: &ValueSpan) -> Vec<String> {
+    let ended = describe_end(&span.end);
     match span.end.by().map(|by| format!("by w{}", by.worker)) {
         Some(by) => vec![format!("{ended} {by}"), by],
         None => vec![ended.to_owned()],

@@ -1,4 +1,4 @@
-//! The verdicts as a table, and who is responsible.
+//! The verdicts as a table, and the responsible party.
 
 use picklock_verdicts::check::{Property, Status, Verdict};
 use picklock_verdicts::record::RunRecord;
@@ -8,19 +8,19 @@ use crate::cell_status::verdict_line;
 use crate::matrix::NOT_APPLICABLE;
 use crate::responsibility::responsibility;
 
-/// The least width for a separate column of causes.
-const ROOMY: usize = 93;
+/// Minimum width for a separate column of causes.
+const MIN_WIDTH_FOR_CAUSES: usize = 93;
 const PROPERTY_COLUMN: usize = 2;
 const STATUS_COLUMN: usize = 12;
 const CAUSE_COLUMN: usize = 30;
 
-/// One row for each property: status, cause, and meaning.
+/// Returns one row per property: status, cause and meaning.
 pub(super) fn table(record: &RunRecord, width: usize) -> Vec<Line> {
     let causes = record.verdicts.values().filter_map(|v| v.cause);
     let widest = causes.map(|cause| cause.as_str().len()).max().unwrap_or(0);
     let meaning_column = match widest {
         0 => CAUSE_COLUMN,
-        _ if width < ROOMY => CAUSE_COLUMN,
+        _ if width < MIN_WIDTH_FOR_CAUSES => CAUSE_COLUMN,
         widest => CAUSE_COLUMN + widest + 2,
     };
     let mut lines = Vec::new();
@@ -49,7 +49,7 @@ fn row(property: Property, verdict: &Verdict, width: usize, meaning_column: usiz
         .pad_to(CAUSE_COLUMN);
     if let Some(cause) = verdict.cause {
         line = line.styled(STRONG, cause.as_str());
-        // Without a separate column, the cause begins the sentence.
+        // Without a separate column, the cause is the beginning of the sentence.
         if meaning_column == CAUSE_COLUMN {
             line = line.plain(": ");
         }
@@ -63,7 +63,7 @@ fn row(property: Property, verdict: &Verdict, width: usize, meaning_column: usiz
     line.wrap(width, meaning_column)
 }
 
-/// If everything held: the properties on one line.
+/// Returns the properties on one line, for a run in which all of them held.
 pub(super) fn compact(record: &RunRecord, width: usize) -> Vec<Line> {
     let mut line = Line::new().plain(" ");
     // Non-breaking spaces keep a sign and its word on one line.

@@ -1,4 +1,4 @@
-//! The commands and replies of the command log, as instants: a track for each worker and node.
+//! The commands and replies of the command log as instants, with a track per worker and node.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::event::{TraceEvent, TraceWriter, track, us};
 use crate::command_log::CommandLog;
 use crate::escape::visible;
 
-/// The messages, in process `pid`.
+/// Writes the messages as tracks of the process `pid`.
 pub(super) fn commands(proxy: &CommandLog, pid: u32, events: &mut TraceWriter) {
     if proxy.messages.is_empty() {
         return;

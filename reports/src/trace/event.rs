@@ -1,4 +1,4 @@
-//! One event of a trace, and how events are written.
+//! The events of a trace, and how they are written.
 
 use std::borrow::Cow;
 
@@ -24,22 +24,23 @@ pub(super) struct TraceEvent<'a> {
     pub(super) args: Value,
 }
 
-/// Writes the trace event by event: a million of them would take several times the memory of their
+/// Writes a trace event by event, because a million of them would take several times the memory of their
 /// text.
 #[derive(Default)]
 pub(super) struct TraceWriter {
     text: Vec<u8>,
-    /// The first event that could not be written.
+    /// The first serialization error.
     error: Option<serde_json::Error>,
 }
 
 impl TraceWriter {
     pub(super) fn push(&mut self, event: TraceEvent<'_>) {
-        let before: &[u8] = match self.text.is_empty() {
-            true => br#"{"traceEvents":["#,
-            false => b",\n",
+        let separator: &[u8] = if self.text.is_empty() {
+            br#"{"traceEvents":["#
+        } else {
+            b",\n"
         };
-        self.text.extend_from_slice(before);
+        self.text.extend_from_slice(separator);
         if let Err(error) = serde_json::to_writer(&mut self.text, &event) {
             self.error.get_or_insert(error);
         }
@@ -51,7 +52,7 @@ impl TraceWriter {
         }
     }
 
-    /// The whole document. It is never empty, because it has the names of the tracks.
+    /// Returns the whole document. It is never empty, because it has the names of the tracks.
     pub(super) fn close(mut self, other: &Value) -> Result<Vec<u8>, serde_json::Error> {
         self.text
             .extend_from_slice(br#"],"displayTimeUnit":"ms","otherData":"#);
@@ -64,12 +65,12 @@ impl TraceWriter {
     }
 }
 
-/// Microseconds.
+/// Converts nanoseconds to microseconds.
 pub(super) fn us(ns: u64) -> f64 {
     ns as f64 / 1_000.0
 }
 
-/// The name of a process or of a track.
+/// Creates an event that names a process or a track.
 pub(super) fn track(kind: &'static str, pid: u32, tid: usize, name: String) -> TraceEvent<'static> {
     TraceEvent {
         name: kind.into(),
@@ -81,7 +82,7 @@ pub(super) fn track(kind: &'static str, pid: u32, tid: usize, name: String) -> T
     }
 }
 
-/// An event with a length.
+/// Creates an event with a duration.
 pub(super) fn complete<'a>(
     name: impl Into<Cow<'a, str>>,
     cat: &'static str,

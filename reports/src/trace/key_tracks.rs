@@ -1,4 +1,4 @@
-//! A track for each key of each node: whose value it had, and why that ended.
+//! A track for each key of each node: the authors of its values, and the reasons for their ends.
 
 use picklock_verdicts::history::History;
 use picklock_verdicts::key_history::ValueSpan;
@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::event::{TraceWriter, complete, track};
 use crate::escape::visible;
-use crate::node_lanes::{command_in_words, end_in_words, node_lanes};
+use crate::node_lanes::{describe_command, describe_end, node_lanes};
 
-/// Writes the tracks under the process `pid`; nothing if the history has no key history.
+/// Writes the tracks of the process `pid`. Writes nothing if the history has no key history.
 pub(super) fn keys(history: &History, pid: u32, events: &mut TraceWriter) {
     let lanes = node_lanes(history).unwrap_or_default();
     if !lanes.is_empty() {
@@ -19,23 +19,23 @@ pub(super) fn keys(history: &History, pid: u32, events: &mut TraceWriter) {
         let name = format!("node {}: {key}", lane.node);
         events.push(track("thread_name", pid, tid, name));
         for span in &lane.values {
-            let who = span.author.as_ref().map_or_else(
-                || "nobody who was seen".to_owned(),
+            let author = span.author.as_ref().map_or_else(
+                || "unknown author".to_owned(),
                 |author| format!("worker {}", author.worker),
             );
             let times = (span.from_ns, span.until_ns);
-            events.push(complete(who, "value", (pid, tid), times, about(span)));
+            events.push(complete(author, "value", (pid, tid), times, about(span)));
         }
     }
 }
 
 fn about(span: &ValueSpan) -> Value {
-    let by = |command| visible(&command_in_words(command)).into_owned();
+    let by = |command| visible(&describe_command(command)).into_owned();
     json!({
         "value": visible(&span.value),
         "written_by": span.author.as_ref().map(by),
         "ttl_ms": span.expiry.map(|expiry| expiry.ttl_ms),
-        "ended": match end_in_words(&span.end) {
+        "ended": match describe_end(&span.end) {
             "" => "with the run",
             words => words,
         },

@@ -1,13 +1,15 @@
-//! Chrome trace events: a timeline of each kept run for `ui.perfetto.dev`.
+//! Chrome trace events: a timeline of each saved run for `ui.perfetto.dev`.
 //!
-//! Process 1 has the workers, process 2 the faults, process 3 the stock. Process 4 shows when each
-//! worker was frozen. It is separate because a freeze may begin in a wait and end in a hold, and
-//! events of one track must nest. Process 5 has the keys of the nodes: whose value each had, and why
-//! it ended, if the history has key history. Process 6 has the commands and replies, if the run kept a command log.
-//! A complete event (`X`) is a wait, a hold, the part of a hold after its lease had (perhaps) run
-//! out, a fault, or the stay of a value. An instant (`i`) is a refusal, an error, or a lost worker. A counter (`C`) is
-//! the stock.
-//! Times are microseconds since the run began. The format:
+//! Process 1 has the workers, process 2 the faults, process 3 the stock. Process 4 shows when each worker was
+//! frozen. It is separate because a freeze may begin in a wait and end in a hold, and events of one track
+//! must nest. Process 5 has the keys of the nodes with the authors and ends of their values, if the run has a
+//! key history. Process 6 has the commands and replies, if the run has a command log.
+//!
+//! A complete event (`X`) is a wait, a hold, the part of a hold after its lease had (perhaps) expired, a
+//! fault, or the lifetime of a value. An instant (`i`) is a refusal, an error, or a lost worker. A counter
+//! (`C`) is the stock.
+//!
+//! Times are in microseconds since the start of the run. Specification of the format:
 //! <https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU>.
 
 mod command_tracks;
@@ -39,14 +41,14 @@ const COMMANDS: u32 = 6;
 pub const FORMAT: Format = Format {
     name: "trace",
     ending: ".trace.json",
-    about: "a timeline of each kept run that ui.perfetto.dev opens",
+    about: "a timeline of each saved run for ui.perfetto.dev",
     write: files,
 };
 
-/// A trace under `traces/` for each run whose history was kept.
+/// Returns a trace under `traces/` for each run with a saved history.
 ///
 /// # Errors
-/// No run kept its history.
+/// Returns an error if no run has a saved history.
 pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     let mut names = Names::default();
     let mut files = Vec::new();
@@ -61,13 +63,13 @@ pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
             bytes: trace(evidence, history)?,
         });
     }
-    match files.is_empty() {
-        true => Err(FormatError::Nothing {
+    if files.is_empty() {
+        return Err(FormatError::Nothing {
             format: "trace",
-            reason: "no run here kept its history; run with --out to keep it",
-        }),
-        false => Ok(files),
+            reason: "no run here has a saved history; run with --out to save it",
+        });
     }
+    Ok(files)
 }
 
 fn trace(evidence: &Evidence, history: &History) -> Result<Vec<u8>, FormatError> {
@@ -96,7 +98,7 @@ fn trace(evidence: &Evidence, history: &History) -> Result<Vec<u8>, FormatError>
     })
 }
 
-/// The names of processes and of their tracks.
+/// Returns the names of processes and of their tracks.
 fn tracks(timeline: &Timeline<'_>) -> Vec<TraceEvent<'static>> {
     let mut events = vec![
         track("process_name", WORKERS, 0, "workers".into()),
@@ -114,7 +116,7 @@ fn tracks(timeline: &Timeline<'_>) -> Vec<TraceEvent<'static>> {
     events
 }
 
-/// Waits, and holds with the parts after the end of their leases.
+/// Writes waits, and holds with the parts after the end of their leases.
 fn holding(timeline: &Timeline<'_>, events: &mut TraceWriter) {
     let operations = timeline.operations().iter();
     for wait in operations.filter(|operation| operation.kind == OperationKind::Acquire) {
@@ -161,13 +163,14 @@ fn about(history: &History, hold: &Hold) -> Value {
     })
 }
 
-/// The faults that struck, each with its track: those that overlap without nesting need separate ones.
+/// Returns the faults that fired, each with its track. Faults that overlap without nesting need separate
+/// tracks.
 fn fault_tracks<'t>(
     timeline: &'t Timeline<'_>,
 ) -> impl Iterator<Item = (usize, &'t FaultSpan<'t>)> {
     let mut free_at_ns: Vec<u64> = Vec::new();
-    let struck = timeline.faults().iter().filter(|span| !span.missed);
-    struck.map(move |span| {
+    let fired = timeline.faults().iter().filter(|span| !span.missed);
+    fired.map(move |span| {
         let until_ns = span.ended_ns.unwrap_or(timeline.end_ns());
         let mut tracks = free_at_ns.iter();
         let free = tracks.position(|free_ns| *free_ns <= span.began_ns);
@@ -194,7 +197,7 @@ fn faults(timeline: &Timeline<'_>, events: &mut TraceWriter) {
     }
 }
 
-/// When workers were frozen.
+/// Writes the periods in which workers were frozen.
 fn frozen(timeline: &Timeline<'_>, events: &mut TraceWriter) {
     if !timeline.frozen().is_empty() {
         events.push(track("process_name", FROZEN, 0, "frozen".into()));
@@ -209,7 +212,7 @@ fn frozen(timeline: &Timeline<'_>, events: &mut TraceWriter) {
     }
 }
 
-/// Instants and the stock.
+/// Writes instants and the stock.
 fn instants(history: &History, events: &mut TraceWriter) {
     for event in &history.events {
         if let EventKind::StockChanged { key, to, .. } = event.what {

@@ -1,4 +1,4 @@
-//! What lanes show of leases, deaths, freezes and overlaps.
+//! Leases, deaths, freezes and overlaps in lanes.
 
 use picklock_verdicts::check::{Property, judge};
 use picklock_verdicts::history::{Event, History, read_history};
@@ -58,7 +58,7 @@ fn down(worker: usize) -> EventKind {
     }
 }
 
-/// What worker 0 does, in milliseconds.
+/// Returns the activities of worker 0, with times in milliseconds.
 fn activities(list: Vec<(u64, EventKind)>) -> Vec<(u64, u64, Activity)> {
     let lanes = lanes(&Timeline::new(&history(list)));
     let segments = lanes[&0].segments.iter();
@@ -68,7 +68,7 @@ fn activities(list: Vec<(u64, EventKind)>) -> Vec<(u64, u64, Activity)> {
 }
 
 #[test]
-fn a_reported_lease_counts_from_the_request() {
+fn reported_lease_counts_from_the_request() {
     let list = vec![
         (0, acquire(0, 1)),
         (60, granted(0, 1, Some(90), Some(50))),
@@ -83,7 +83,7 @@ fn a_reported_lease_counts_from_the_request() {
 }
 
 #[test]
-fn without_a_report_only_what_is_certain_is_called_over() {
+fn unreported_lease_is_over_only_when_certain() {
     let list = vec![
         (0, acquire(0, 1)),
         (60, granted(0, 1, None, None)),
@@ -99,7 +99,7 @@ fn without_a_report_only_what_is_certain_is_called_over() {
 }
 
 #[test]
-fn renewals_move_the_deadline_and_a_lost_lease_ends_it() {
+fn renewal_extends_the_lease_and_a_loss_ends_it() {
     let extended = EventKind::Extended {
         worker: 0,
         op: 1,
@@ -118,7 +118,7 @@ fn renewals_move_the_deadline_and_a_lost_lease_ends_it() {
 }
 
 #[test]
-fn death_ends_whatever_was_going_on() {
+fn death_ends_the_current_activity() {
     let list = vec![
         (0, acquire(0, 1)),
         (10, granted(0, 1, Some(100), Some(10))),
@@ -137,7 +137,7 @@ fn death_ends_whatever_was_going_on() {
 }
 
 #[test]
-fn freezes_are_paired_by_their_number_and_last_to_the_end_if_never_over() {
+fn freeze_without_an_end_lasts_until_the_run_ends() {
     let pause = |id, worker| EventKind::FaultBegan {
         id,
         fault: "pause-client".into(),
@@ -159,7 +159,7 @@ fn freezes_are_paired_by_their_number_and_last_to_the_end_if_never_over() {
 }
 
 #[test]
-fn overlaps_are_of_different_workers_on_one_key() {
+fn overlaps_require_different_workers_on_one_key() {
     let list = vec![
         (0, acquire(0, 1)),
         (0, granted(0, 1, Some(50), Some(0))),
@@ -178,7 +178,7 @@ fn overlaps_are_of_different_workers_on_one_key() {
 }
 
 #[test]
-fn a_hold_without_length_overlaps_the_one_that_it_is_inside_of() {
+fn hold_of_zero_length_overlaps_the_hold_around_it() {
     let list = vec![
         (0, acquire(0, 1)),
         (0, granted(0, 1, Some(50), Some(0))),
@@ -194,5 +194,5 @@ fn a_hold_without_length_overlaps_the_one_that_it_is_inside_of() {
     let timeline = Timeline::new(&history);
     assert_eq!(overlaps(&timeline, 0), [(30 * MS, 30 * MS)]);
     let exclusion = &judge(&history)[&Property::Exclusion];
-    assert_eq!(exclusion.at_ns, Some(30 * MS), "as the checker has it");
+    assert_eq!(exclusion.at_ns, Some(30 * MS), "same as the checker");
 }

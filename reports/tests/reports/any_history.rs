@@ -1,6 +1,6 @@
-//! Whatever the history, the report comes out, and fits.
+//! Any history yields a report that fits its width.
 
-use picklock_reports::combine::of_run;
+use picklock_reports::combine::from_run;
 use picklock_reports::{html, progress, terminal, trace};
 use picklock_scenarios::Phase;
 use picklock_verdicts::check::{Cause, Property, Status, Verdict};
@@ -15,7 +15,7 @@ use crate::history_builder::HistoryBuilder;
 use crate::samples;
 use crate::terminal::plain;
 
-/// Numbers as they are, and as a broken or hostile file might have them.
+/// Numbers that occur, and numbers that a broken or hostile file might have.
 fn ms() -> impl Strategy<Value = u64> {
     prop_oneof![8 => 0..5_000_u64, 1 => Just(0), 1 => Just(u64::MAX)]
 }
@@ -24,12 +24,12 @@ fn worker() -> impl Strategy<Value = usize> {
     prop_oneof![20 => 0..6_usize, 1 => Just(usize::MAX)]
 }
 
-fn what() -> impl Strategy<Value = EventKind> {
-    prop_oneof![7 => of_lock(), 3 => of_others()]
+fn event() -> impl Strategy<Value = EventKind> {
+    prop_oneof![7 => lock_event(), 3 => other_event()]
 }
 
-/// What the lock says and is asked.
-fn of_lock() -> impl Strategy<Value = EventKind> {
+/// Generates requests to the lock and its replies.
+fn lock_event() -> impl Strategy<Value = EventKind> {
     let parts = (
         worker(),
         0..9_u64,
@@ -75,8 +75,8 @@ fn of_lock() -> impl Strategy<Value = EventKind> {
     )
 }
 
-/// What happens around it.
-fn of_others() -> impl Strategy<Value = EventKind> {
+/// Generates all other events.
+fn other_event() -> impl Strategy<Value = EventKind> {
     let parts = (worker(), 0..9_u64, 0..3_u32, ms(), any::<bool>(), ".{0,12}");
     (0..12_u8, parts).prop_map(|(kind, (worker, op, key, ms, flag, text))| match kind {
         8.. => key_changed(worker, op, key, ms, flag, text),
@@ -125,7 +125,7 @@ fn of_others() -> impl Strategy<Value = EventKind> {
     })
 }
 
-/// What a server is said to have done to a key.
+/// Generates a change of a key.
 fn key_changed(node: usize, op: u64, key: u32, ms: u64, flag: bool, text: String) -> EventKind {
     let command = KeyChange::Command(KeyCommand {
         worker: key as usize,
@@ -153,7 +153,7 @@ fn history() -> impl Strategy<Value = History> {
         5 => 0..10_u64,
         1 => Just(u64::MAX / 3),
     ];
-    prop::collection::vec((step_ns, what()), 0..60).prop_map(|events| {
+    prop::collection::vec((step_ns, event()), 0..60).prop_map(|events| {
         let mut history = HistoryBuilder::new(6).done();
         history.header.key_history = events.len() % 4 > 0;
         let mut at_ns = 0_u64;
@@ -207,7 +207,7 @@ fn record() -> impl Strategy<Value = RunRecord> {
 
 proptest! {
     #[test]
-    fn any_run_can_be_shown_in_any_width(
+    fn any_run_fits_any_width(
         record in record(), history in history(), width in 60..=200_usize,
     ) {
         let text = plain(&terminal::run(&record, &history, width));
@@ -219,13 +219,13 @@ proptest! {
 
     #[test]
     fn any_run_has_a_page_and_a_trace(record in record(), history in history()) {
-        let input = of_run(record, Some(history));
+        let input = from_run(record, Some(history));
         prop_assert!(html::page(&input).is_ok());
         prop_assert!(trace::files(&input).is_ok());
     }
 
     #[test]
-    fn any_event_has_a_safe_line_or_none(history in history()) {
+    fn progress_line_has_no_control_characters(history in history()) {
         let mut progress = progress::Progress::default();
         for line in history.events.iter().filter_map(|event| progress.line(event)) {
             prop_assert!(!line.chars().any(char::is_control), "{:?}", line);

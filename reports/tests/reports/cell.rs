@@ -1,4 +1,4 @@
-//! Cells of matrices, written by hand. The laboratory's tests include this file, too.
+//! Handwritten cells of matrices. The tests of the lab include this file, too.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use picklock_verdicts::check::{Cause, Property, Status, Verdict, Verdicts};
 use picklock_verdicts::expectation::Expectation;
 use picklock_verdicts::record::{Cell, Counts, Latency, LockInfo, Tally};
 
-/// A violation with a cause and a story.
+/// Returns a violation with a cause and a story.
 pub fn violated(cause: Cause, story: &[&str]) -> Verdict {
     Verdict {
         status: Status::Violated,
@@ -18,7 +18,7 @@ pub fn violated(cause: Cause, story: &[&str]) -> Verdict {
     }
 }
 
-/// One run: everything is held but what is said otherwise.
+/// Returns a cell of one run in which every property is held, except for those in `otherwise`.
 pub fn cell(lock: &str, scenario: &str, otherwise: &[(Property, Verdict)]) -> Cell {
     let mut verdicts: Verdicts = Property::ALL
         .into_iter()

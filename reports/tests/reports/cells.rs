@@ -1,8 +1,8 @@
-//! Matrices written by hand, from the sample runs.
+//! Handwritten matrices, made of the sample runs.
 
 use std::collections::BTreeMap;
 
-use picklock_reports::combine::{merge, of_run};
+use picklock_reports::combine::{from_run, merge};
 use picklock_reports::report_input::ReportInput;
 use picklock_verdicts::check::Property;
 use picklock_verdicts::expectation::{Expectation, fits};
@@ -11,16 +11,16 @@ use picklock_verdicts::record::{Mismatch, RunRecord};
 
 use crate::samples;
 
-/// Everything that a name may do to a report.
+/// Text with every character sequence that might break a report.
 pub const HOSTILE: &str = "a|b`c`</pre></details><script>alert(1)</script>@team #1 https://x.y\n\
                            ]]>\u{1b}[31m\u{0}\u{fffe}\u{202e}\"'&amp; 🔒";
 
-/// One cell that knows what is expected of it.
+/// Returns one cell with expectations.
 pub fn expecting(
     (record, history): (RunRecord, History),
     expected: &[(Property, &str)],
 ) -> ReportInput {
-    let mut material = of_run(record, Some(history));
+    let mut material = from_run(record, Some(history));
     let cell = &mut material.matrix.cells[0];
     cell.scenario_hash = "5eed".into();
     for (property, expected) in expected {
@@ -39,8 +39,8 @@ pub fn expecting(
     material
 }
 
-/// A cell that held, one that broke as expected, one that broke by unexpected result, one undecided by
-/// unexpected result, one that was not run.
+/// Returns five cells: one that held, one with an expected violation, one with an unexpected violation, one
+/// that is unexpectedly inconclusive, and one that was not run.
 pub fn matrix() -> ReportInput {
     let held = [(Property::Exclusion, "held"), (Property::Lease, "held")];
     let outlived = "violated: outlived-lease";
@@ -56,12 +56,16 @@ pub fn matrix() -> ReportInput {
             &[(Property::Exclusion, "held"), (Property::Ownership, "held")],
         ),
     ];
-    let mut undecided = samples::calm();
-    undecided.0.lock.name = "redlock".into();
-    undecided.0.scenario = "holder-crash".into();
-    let verdict = undecided.0.verdicts.get_mut(&Property::Progress).unwrap();
+    let mut inconclusive = samples::calm();
+    inconclusive.0.lock.name = "redlock".into();
+    inconclusive.0.scenario = "holder-crash".into();
+    let verdict = inconclusive
+        .0
+        .verdicts
+        .get_mut(&Property::Progress)
+        .unwrap();
     *verdict = crate::inconclusive("too few grants: 1 of 3");
-    parts.push(expecting(undecided, &[(Property::Progress, "held")]));
+    parts.push(expecting(inconclusive, &[(Property::Progress, "held")]));
     let mut not_run = samples::calm();
     not_run.0.lock.name = "redlock".into();
     let mut not_run = expecting(not_run, &held);
@@ -74,7 +78,7 @@ pub fn matrix() -> ReportInput {
     material
 }
 
-/// The matrix with every text in it that a stranger may choose set to [`HOSTILE`].
+/// Returns the matrix with every untrusted text set to [`HOSTILE`].
 pub fn hostile() -> ReportInput {
     let mut material = matrix();
     material.skipped = vec![HOSTILE.to_owned()];
@@ -101,7 +105,7 @@ pub fn hostile() -> ReportInput {
     material
 }
 
-/// The file of that name, as text.
+/// Returns the file of this name as text.
 pub fn file(material: &ReportInput, format: &str, name: &str) -> String {
     let format = picklock_reports::formats::find(format).unwrap();
     let files = (format.write)(material).unwrap();

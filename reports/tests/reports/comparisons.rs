@@ -1,4 +1,4 @@
-//! Before and after: what changed is said, and noise is not.
+//! Before and after: real changes are reported, and noise is not.
 
 use picklock_reports::comparison::{Comparison, Direction, compare, json, markdown, text};
 use picklock_reports::statistics::{TAIL, enclosing_ranks};
@@ -8,11 +8,11 @@ use picklock_verdicts::record::MatrixRecord;
 
 use crate::cells::{hostile, matrix};
 
-/// Numbers that look drawn, the same each time.
-struct Drawn(u64);
+/// A deterministic generator of numbers that look random.
+struct Generator(u64);
 
-impl Drawn {
-    /// Roughly exponential, microseconds, around `scale_us`.
+impl Generator {
+    /// Returns a roughly exponential latency around `scale_us`, in microseconds.
     fn latency_us(&mut self, scale_us: f64) -> u64 {
         self.0 = self
             .0
@@ -25,10 +25,10 @@ impl Drawn {
 
 fn with_latency(seed: u64, scale_us: f64, count: usize) -> MatrixRecord {
     let mut matrix = matrix().matrix;
-    let mut drawn = Drawn(seed);
+    let mut generator = Generator(seed);
     for cell in &mut matrix.cells {
         for latency in cell.latency.values_mut() {
-            *latency = summarize((0..count).map(|_| drawn.latency_us(scale_us)));
+            *latency = summarize((0..count).map(|_| generator.latency_us(scale_us)));
         }
     }
     matrix
@@ -57,7 +57,7 @@ fn only_cells_with_the_same_options_are_compared() {
     assert_eq!(only, "set-nx-px,retry_delay=50ms × calm × process");
 }
 
-/// One verdict worse, one better, one with another cause, and one alarm that is dead.
+/// Returns one verdict that got worse, one that got better, one with another cause, and one unexpected pass.
 fn all_directions() -> Comparison {
     let before = with_latency(1, 900.0, 500);
     let mut after = with_latency(2, 900.0, 500);
@@ -80,7 +80,7 @@ fn all_directions() -> Comparison {
 }
 
 #[test]
-fn verdict_changes_come_first_and_the_worse_before_the_better() {
+fn verdict_changes_are_sorted_worst_first() {
     let comparison = all_directions();
     let directions: Vec<Direction> = comparison
         .verdicts
@@ -99,21 +99,21 @@ fn verdict_changes_come_first_and_the_worse_before_the_better() {
     assert_eq!(comparison.only_before.len(), 1);
     let document: serde_json::Value = serde_json::from_str(&json(&comparison)).unwrap();
     assert_eq!(document["format"], "picklock-comparison/1");
-    let dead = &document["verdicts"][1];
-    assert_eq!(dead["direction"], "alarm-gone-dead");
-    assert_eq!(dead["expected"], "violated: outlived-lease");
+    let unexpected_pass = &document["verdicts"][1];
+    assert_eq!(unexpected_pass["direction"], "unexpected-pass");
+    assert_eq!(unexpected_pass["expected"], "violated: outlived-lease");
 }
 
 #[test]
-fn all_directions_are_told_in_words() {
+fn text_and_markdown_describe_all_directions() {
     let comparison = all_directions();
     insta::assert_snapshot!(text(&comparison), @r#"
     Before and after: 4 cells in both
 
     Verdicts: 1 worse, 1 unexpected pass, 1 with another cause, 1 better
-      ✘ worse  set-nx-px × calm × process  lease: held → violated: lost-on-failover
-      ‼ dead   set-nx-px × gc-pause × process  exclusion: violated: outlived-lease → held
-      ≠ other  set-nx-px × gc-pause × process  resource: violated: outlived-lease → violated: lost-on-failover
+      ✘ worse set-nx-px × calm × process  lease: held → violated: lost-on-failover
+      ‼ unexpected pass set-nx-px × gc-pause × process  exclusion: violated: outlived-lease → held
+      ≠ other set-nx-px × gc-pause × process  resource: violated: outlived-lease → violated: lost-on-failover
       ✔ better redlock × calm × process  cell: not run: no redis-server on the PATH → run
 
     Latency: 0 of 12 ratios beyond noise
@@ -129,7 +129,7 @@ fn all_directions_are_told_in_words() {
     | | lock | scenario | backend | property | before | after |
     |---|---|---|---|---|---|---|
     | ✘ worse | <code>set-nx-px</code> | <code>calm</code> | <code>process</code> | lease | <code>held</code> | <code>violated: lost-on-failover</code> |
-    | ‼ dead | <code>set-nx-px</code> | <code>gc-pause</code> | <code>process</code> | exclusion | <code>violated: outlived-lease</code> | <code>held</code> |
+    | ‼ unexpected pass | <code>set-nx-px</code> | <code>gc-pause</code> | <code>process</code> | exclusion | <code>violated: outlived-lease</code> | <code>held</code> |
     | ≠ other | <code>set-nx-px</code> | <code>gc-pause</code> | <code>process</code> | resource | <code>violated: outlived-lease</code> | <code>violated: lost-on-failover</code> |
     | ✔ better | <code>redlock</code> | <code>calm</code> | <code>process</code> | cell | <code>not run: no redis-server on the PATH</code> | <code>run</code> |
 
@@ -155,23 +155,25 @@ fn all_directions_are_told_in_words() {
 }
 
 #[test]
-fn only_an_expected_violation_is_an_alarm() {
+fn only_expected_violation_can_pass_unexpectedly() {
     let before = matrix().matrix;
     let mut after = matrix().matrix;
-    // Expected to hold, and violated before: that it holds now is better, and nothing else.
-    let mended = &mut after.cells[2];
-    mended.verdicts.insert(Property::Ownership, Verdict::held());
-    mended.tally.clear();
-    // Expected, and now undecided: the alarm does not sound any more.
-    let muted = &mut after.cells[1];
+    // Expected to hold, violated before, held now: this is better.
+    let fixed = &mut after.cells[2];
+    fixed.verdicts.insert(Property::Ownership, Verdict::held());
+    fixed.tally.clear();
+    // An expected violation that is inconclusive now is an unexpected pass, too.
+    let inconclusive = &mut after.cells[1];
     let unknown = crate::inconclusive("too few grants: 1 of 3");
-    muted.verdicts.insert(Property::Exclusion, unknown);
-    muted.tally.clear();
+    inconclusive.verdicts.insert(Property::Exclusion, unknown);
+    inconclusive.tally.clear();
     let comparison = compare(&before, &after).unwrap();
     let directions = |property| {
         let changes = comparison.verdicts.iter();
-        let of = changes.filter(move |change| change.property == Some(property));
-        of.map(|change| change.direction).collect::<Vec<_>>()
+        let of_property = changes.filter(move |change| change.property == Some(property));
+        of_property
+            .map(|change| change.direction)
+            .collect::<Vec<_>>()
     };
     assert_eq!(directions(Property::Ownership), [Direction::Better]);
     assert_eq!(directions(Property::Exclusion), [Direction::UnexpectedPass]);
@@ -179,7 +181,7 @@ fn only_an_expected_violation_is_an_alarm() {
 }
 
 #[test]
-fn ratio_within_noise_is_no_change() {
+fn ratio_within_noise_is_not_a_change() {
     let (mut ratios, mut alarms) = (0, 0);
     for seed in 0..30 {
         let before = with_latency(2 * seed + 1, 900.0, 300);
@@ -227,7 +229,7 @@ fn few_values_have_no_upper_bound() {
     }
 }
 
-/// The chance of `at` successes, added up from the definition.
+/// Computes the probability of `at` successes from the definition.
 fn binomial(count: u64, quantile: f64, at: u64) -> f64 {
     let ways: f64 = (0..at)
         .map(|i| ((count - i) as f64 / (i + 1) as f64).ln())
@@ -236,7 +238,7 @@ fn binomial(count: u64, quantile: f64, at: u64) -> f64 {
 }
 
 #[test]
-fn the_ranks_cover_what_they_promise_and_no_more_than_they_must() {
+fn ranks_are_the_tightest_that_cover_the_quantile() {
     for count in [1, 2, 7, 20, 100, 460, 461, 1_000] {
         for quantile in [0.5, 0.9, 0.99] {
             let below = |rank: u64| {
@@ -250,15 +252,15 @@ fn the_ranks_cover_what_they_promise_and_no_more_than_they_must() {
                     .sum::<f64>()
             };
             let (low, high) = enclosing_ranks(count, quantile, TAIL);
-            let said = format!("{count} values, {quantile}: {low:?} {high:?}");
-            assert!(below(low.unwrap_or(0)) <= 0.005 + 1e-9, "{said}");
-            assert!(below(low.unwrap_or(0) + 1) > 0.005 - 1e-9, "{said}");
+            let message = format!("{count} values, {quantile}: {low:?} {high:?}");
+            assert!(below(low.unwrap_or(0)) <= 0.005 + 1e-9, "{message}");
+            assert!(below(low.unwrap_or(0) + 1) > 0.005 - 1e-9, "{message}");
             if let Some(high) = high {
-                assert!(above(high) <= 0.005 + 1e-9, "{said}");
+                assert!(above(high) <= 0.005 + 1e-9, "{message}");
             }
             assert!(
                 above(high.unwrap_or(count + 1) - 1) > 0.005 - 1e-9,
-                "{said}"
+                "{message}"
             );
         }
     }
@@ -277,10 +279,10 @@ fn control_characters_in_names_are_escaped() {
     let mut after = hostile().matrix;
     after.cells[0].error = Some(crate::cells::HOSTILE.into());
     let comparison = compare(&hostile().matrix, &after).unwrap();
-    for said in [text(&comparison), markdown(&comparison)] {
+    for report in [text(&comparison), markdown(&comparison)] {
         assert!(
-            !said.contains('\u{1b}') && !said.contains('\u{202e}'),
-            "{said}"
+            !report.contains('\u{1b}') && !report.contains('\u{202e}'),
+            "{report}"
         );
     }
     assert!(!markdown(&comparison).contains("<script"));

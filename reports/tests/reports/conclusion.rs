@@ -1,9 +1,9 @@
-//! How cells count: the same in every report, and what follows from all of them.
+//! Outcomes of cells: the same in every report, and the conclusion from all of them.
 
 use std::collections::BTreeMap;
 
-use picklock_reports::gate::{GateOutcome, GateRuns, Rules, decide};
-use picklock_reports::matrix::{CellOutcome, Conclusion, counts_in_words};
+use picklock_reports::gate::{GateRuns, Rules, decide};
+use picklock_reports::matrix::{CellOutcome, Conclusion, Severity, describe_counts};
 use picklock_reports::report_input::ReportInput;
 use picklock_reports::{documents, terminal};
 use picklock_scenarios::BackendName;
@@ -13,11 +13,11 @@ use picklock_verdicts::record::{Cell, MatrixRecord, Mismatch, SkippedCell};
 use crate::cell::{cell, violated};
 use crate::cells::file;
 
-/// A cell of each kind.
+/// Returns a cell of each kind.
 fn every_kind() -> BTreeMap<&'static str, Cell> {
     let race = || [(Property::Lease, violated(Cause::Race, &[]))];
     let unknown = || [(Property::Lease, crate::inconclusive("too little"))];
-    let open = |mut cell: Cell| {
+    let without_expectation = |mut cell: Cell| {
         cell.expected.clear();
         cell
     };
@@ -41,22 +41,28 @@ fn every_kind() -> BTreeMap<&'static str, Cell> {
             differs(cell("a", "mismatch", &race()), "violated: race"),
         ),
         (
-            "undecided",
-            differs(cell("a", "undecided", &unknown()), "unknown"),
+            "inconclusive",
+            differs(cell("a", "inconclusive", &unknown()), "unknown"),
         ),
         ("failed", failed),
         ("any", any),
         ("inapplicable", not_offered()),
-        ("open", open(cell("a", "open", &[]))),
-        ("open-violated", open(cell("a", "open-violated", &race()))),
         (
-            "open-undecided",
-            open(cell("a", "open-undecided", &unknown())),
+            "held-free",
+            without_expectation(cell("a", "held-free", &[])),
+        ),
+        (
+            "violated-free",
+            without_expectation(cell("a", "violated-free", &race())),
+        ),
+        (
+            "inconclusive-free",
+            without_expectation(cell("a", "inconclusive-free", &unknown())),
         ),
     ])
 }
 
-/// A cell whose lock does not offer what the scenario asks for.
+/// Returns a cell whose lock does not offer what the scenario requires.
 fn not_offered() -> Cell {
     let reason = InconclusiveReason::ExtensionUntested {
         unsupported: Some("it never could".into()),
@@ -83,9 +89,9 @@ fn all() -> MatrixRecord {
     matrix(&kinds.keys().copied().collect::<Vec<_>>())
 }
 
-/// A matrix of two locks with every kind of cell, one of which was left out.
+/// A matrix of two locks with every kind of cell, one of which was omitted.
 #[test]
-fn every_report_counts_the_same() {
+fn every_report_has_the_same_counts() {
     let mut record = all();
     record.skipped.push(SkippedCell {
         lock: "b".into(),
@@ -94,112 +100,107 @@ fn every_report_counts_the_same() {
         reason: "it needs 4 nodes".into(),
         family: None,
     });
-    let said = counts_in_words(&record);
+    let counts = describe_counts(&record);
     assert_eq!(
-        said,
-        "10 cells: 1 as expected, 1 surprising, 1 could not be judged, 1 could not be run, 2 open, \
-         1 open and violated, 1 open and not judged, 2 not applicable"
+        counts,
+        "10 cells: 1 as expected, 1 unexpected, 1 inconclusive, 1 failed to run, 2 held without expectation, \
+         1 violated without expectation, 1 inconclusive without expectation, 2 not applicable"
     );
     let document: MatrixRecord = serde_json::from_str(&documents::json(&record)).unwrap();
-    assert_eq!(counts_in_words(&document), said);
+    assert_eq!(describe_counts(&document), counts);
     let text = terminal::matrix(&record, 200);
     let plain: String = text
         .split('\u{1b}')
         .map(|part| part.split_once('m').map_or(part, |it| it.1))
         .collect();
-    assert!(plain.contains(&said), "{plain}");
+    assert!(plain.contains(&counts), "{plain}");
     let input = ReportInput {
         matrix: record,
         ..ReportInput::default()
     };
     let markdown = file(&input, "md", "report.md");
-    assert!(markdown.contains(&said), "{markdown}");
+    assert!(markdown.contains(&counts), "{markdown}");
     let html = file(&input, "html", "report.html");
-    assert!(html.contains(&said), "the page does not say `{said}`");
+    assert!(html.contains(&counts), "the page lacks `{counts}`");
     for (report, text) in [("terminal", &plain), ("md", &markdown), ("html", &html)] {
         for why in ["it never could", "it needs 4 nodes"] {
-            assert!(text.contains(why), "{report} does not say `{why}`");
+            assert!(text.contains(why), "{report} lacks `{why}`");
         }
     }
-    // A unexpected result and an open violation are failures; what could not be judged is an error; what could not be run or
-    // is not applicable is skipped.
+    // Unexpected results and violations without an expectation are failures. Inconclusive cells are errors.
+    // Cells that failed to run or are not applicable are skipped.
     let junit = file(&input, "junit", "junit.xml");
     let count = |what: &str| junit.matches(what).count();
-    let counts = [count("<failure "), count("<error "), count("<skipped ")];
-    assert_eq!(counts, [2, 2, 3], "{junit}");
+    let junit_counts = [count("<failure "), count("<error "), count("<skipped ")];
+    assert_eq!(junit_counts, [2, 2, 3], "{junit}");
     assert_eq!(count("<testcase "), 10, "{junit}");
     let shown = |what: &str| html.matches(what).count();
     let cells = [shown("<a class=\"tile"), shown("<span class=\"skipped\">")];
-    assert_eq!(cells, [9, 0], "lock b has run nowhere, and has no column");
+    assert_eq!(cells, [9, 0], "lock b was never run, so it has no column");
     assert!(html.contains("Cells that are not applicable: 2"));
 }
 
 #[test]
-fn exit_code_is_that_of_the_worst_cell() {
-    let conclusion = |names: &[&str]| Conclusion::from_matrix(&matrix(names));
-    let violated = |unexpected, open| Conclusion::Violated { unexpected, open };
-    for (names, expected, why) in [
+fn worst_cell_determines_the_conclusion() {
+    for (names, severity, description) in [
         (
-            &["expected", "open", "any"][..],
-            Conclusion::AsExpected,
-            "nothing differs",
+            &["expected", "held-free", "any"][..],
+            Severity::AsExpected,
+            "everything is as expected",
         ),
         (
-            &["undecided", "open-undecided"],
-            Conclusion::Inconclusive(2),
-            "2 cells could not be judged",
+            &["inconclusive", "inconclusive-free"],
+            Severity::Inconclusive,
+            "2 cells are inconclusive",
         ),
         (
             &["expected", "inapplicable"],
-            Conclusion::AsExpected,
-            "nothing differs",
+            Severity::AsExpected,
+            "everything is as expected",
         ),
         (
             &["inapplicable"],
-            Conclusion::NothingApplies,
-            "nothing was tested",
+            Severity::AsExpected,
+            "nothing was tested: no cell is applicable",
         ),
         (
-            &["undecided", "failed"],
-            Conclusion::NotRun(1),
-            "1 cell could not be run",
+            &["inconclusive", "failed"],
+            Severity::NotRun,
+            "1 cell failed to run",
         ),
         (
-            &["failed", "open-violated"],
-            violated(0, 1),
-            "1 cell has a violation, and",
+            &["failed", "violated-free"],
+            Severity::Failed,
+            "1 cell without an expectation has a violation",
         ),
         (
-            &["mismatch", "undecided"],
-            violated(1, 0),
-            "1 cell is not as expected",
+            &["mismatch", "inconclusive"],
+            Severity::Failed,
+            "1 cell is unexpected",
         ),
         (
-            &["mismatch", "open-violated"],
-            violated(1, 1),
-            "1 cell is not as expected; 1 cell has",
+            &["mismatch", "violated-free"],
+            Severity::Failed,
+            "1 cell is unexpected; 1 cell without an expectation has a violation",
         ),
     ] {
-        let found = conclusion(names);
-        assert_eq!(found, expected, "{names:?}");
-        assert!(found.why().contains(why), "{}", found.why());
+        let conclusion = Conclusion::from_matrix(&matrix(names));
+        assert_eq!(conclusion.severity(), severity, "{names:?}");
+        assert_eq!(conclusion.describe(), description, "{names:?}");
     }
     let interrupted = MatrixRecord {
         interrupted: true,
         ..matrix(&["mismatch"])
     };
-    assert_eq!(
-        Conclusion::from_matrix(&interrupted),
-        Conclusion::Interrupted
-    );
+    assert!(Conclusion::from_matrix(&interrupted).is_interrupted);
 }
 
 #[test]
-fn the_headline_of_an_interrupted_matrix_tells_what_its_cells_show() {
+fn headline_of_interrupted_matrix_shows_its_cells() {
     for (name, headline) in [
-        ("mismatch", "## Picklock: ✘ 1 cell is not as expected\n"),
-        ("failed", "## Picklock: 1 cell could not be run\n"),
-        ("expected", "## Picklock: it was interrupted\n"),
+        ("mismatch", "## Picklock: ✘ 1 cell is unexpected\n"),
+        ("failed", "## Picklock: 1 cell failed to run\n"),
+        ("expected", "## Picklock: the matrix was interrupted\n"),
     ] {
         let input = ReportInput {
             matrix: MatrixRecord {
@@ -210,19 +211,22 @@ fn the_headline_of_an_interrupted_matrix_tells_what_its_cells_show() {
         };
         let markdown = file(&input, "md", "report.md");
         assert!(markdown.starts_with(headline), "{markdown}");
-        assert!(markdown.contains("It was **interrupted**"), "{markdown}");
+        assert!(
+            markdown.contains("The matrix was **interrupted**"),
+            "{markdown}"
+        );
     }
 }
 
-/// One seed showed a violation, and another could not be run.
+/// One seed showed a violation, and another one failed to run.
 #[test]
-fn a_violation_is_not_lost_where_another_seed_could_not_be_run() {
+fn violation_counts_even_if_another_seed_failed_to_run() {
     for (name, outcome) in [
         ("mismatch", CellOutcome::Unexpected),
-        ("open-violated", CellOutcome::ViolatedNoExpectation),
+        ("violated-free", CellOutcome::ViolatedNoExpectation),
         ("expected", CellOutcome::NotRun),
-        ("undecided", CellOutcome::NotRun),
-        ("open", CellOutcome::NotRun),
+        ("inconclusive", CellOutcome::NotRun),
+        ("held-free", CellOutcome::NotRun),
         ("any", CellOutcome::NotRun),
     ] {
         let mut record = matrix(&[name]);
@@ -231,16 +235,16 @@ fn a_violation_is_not_lost_where_another_seed_could_not_be_run() {
         assert_eq!(CellOutcome::from_cell(&record.cells[0]), outcome, "{name}");
         let is_violated = outcome != CellOutcome::NotRun;
         let conclusion = Conclusion::from_matrix(&record);
-        let is_failure = matches!(conclusion, Conclusion::Violated { .. });
+        let is_failure = conclusion.severity() == Severity::Failed;
         assert_eq!(is_failure, is_violated, "{name}: {conclusion:?}");
         let text = terminal::matrix(&record, 200);
         assert_ne!(text.contains("! not run"), is_violated, "{text}");
-        let ran = GateRuns {
+        let runs = GateRuns {
             matrix: record.clone(),
             paired: Vec::new(),
         };
-        let gate = decide(&Rules::default(), None, &ran).outcome();
-        let differs = gate == GateOutcome::Differs;
+        let gate = decide(&Rules::default(), None, &runs).severity();
+        let differs = gate == Severity::Failed;
         assert_eq!(differs, is_violated, "{name}: {gate:?}");
         let input = ReportInput {
             matrix: record,
@@ -249,22 +253,22 @@ fn a_violation_is_not_lost_where_another_seed_could_not_be_run() {
         let junit = file(&input, "junit", "junit.xml");
         assert_eq!(junit.contains("<failure "), is_violated, "{junit}");
         let markdown = file(&input, "md", "report.md");
-        assert_eq!(markdown.contains("### Not as expected"), is_violated);
+        assert_eq!(markdown.contains("### Unexpected results"), is_violated);
         assert!(markdown.contains("seed 8: no server"), "{markdown}");
     }
 }
 
 #[test]
 fn violation_in_a_hidden_run_is_counted() {
-    let mut open = every_kind().remove("open").unwrap();
-    open.tally.get_mut(&Property::Claims).unwrap().unknown = 1;
+    let mut hidden = every_kind().remove("held-free").unwrap();
+    hidden.tally.get_mut(&Property::Claims).unwrap().unknown = 1;
     assert_eq!(
-        CellOutcome::from_cell(&open),
+        CellOutcome::from_cell(&hidden),
         CellOutcome::InconclusiveNoExpectation
     );
     let input = ReportInput {
         matrix: MatrixRecord {
-            cells: vec![open],
+            cells: vec![hidden],
             ..MatrixRecord::default()
         },
         ..ReportInput::default()

@@ -1,11 +1,11 @@
-//! The machine's document against the contract.
+//! The JSON document against its documented keys.
 
 use picklock_reports::documents::{Document, json, read};
 use serde_json::Value;
 
 use crate::samples;
 
-/// The keys that the machine contract promises, as paths; kept stable.
+/// The documented keys as paths. They must stay stable.
 const PROMISED: [&str; 37] = [
     "/format",
     "/impl/name",
@@ -46,7 +46,7 @@ const PROMISED: [&str; 37] = [
     "/reproduce",
 ];
 
-/// In this order, with others in between.
+/// The order of keys, with other keys in between.
 const ORDER: [&str; 11] = [
     "format",
     "impl",
@@ -75,7 +75,7 @@ fn record_has_every_documented_key() {
 }
 
 #[test]
-fn the_format_leads_and_keys_keep_their_order() {
+fn document_starts_with_the_format_and_keeps_key_order() {
     let (record, _) = samples::gc_pause();
     let text = json(&record);
     assert!(text.starts_with("{\n  \"format\": "));
@@ -110,7 +110,7 @@ fn written_record_reads_back_equal() {
 }
 
 #[test]
-fn hostile_format_name_is_cut_and_escaped() {
+fn hostile_format_name_is_truncated_and_escaped() {
     let format = "\u{1b}[2J".repeat(1_000);
     let text = serde_json::json!({ "format": format }).to_string();
     let error = read(&text).unwrap_err().to_string();

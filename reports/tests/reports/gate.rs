@@ -1,11 +1,12 @@
-//! The decision of the gate: what is planted is found, and said in the right words.
+//! The decision of the gate: planted differences are found and reported.
 
 use std::collections::BTreeMap;
 
 use picklock_reports::gate::{
-    Baseline, CellKey, CellRules, Decision, GateOutcome, GateRuns, Limit, Metric, Pair, Paired,
-    Reference, Rules, Side, absorb, annotations, changes, decide, gate_json, markdown, terminal,
+    Baseline, CellKey, CellRules, Decision, GateRuns, Limit, Metric, Pair, Paired, Reference,
+    Rules, Side, absorb, annotations, changes, decide, gate_json, markdown, terminal,
 };
+use picklock_reports::matrix::Severity;
 use picklock_verdicts::check::{Cause, Property, Verdict};
 use picklock_verdicts::latency::summarize;
 use picklock_verdicts::record::{Cell, Counts, Latency, MatrixRecord, Redis, SkippedCell};
@@ -25,7 +26,7 @@ fn violated(cause: Cause) -> Verdict {
     cell::violated(cause, &story)
 }
 
-/// A cell of one run in which everything held but what is named.
+/// Returns a cell of one run in which every property held, except for those in `otherwise`.
 fn cell(lock: &str, scenario: &str, otherwise: &[(Property, Verdict)]) -> Cell {
     Cell {
         counts: Counts {
@@ -37,7 +38,7 @@ fn cell(lock: &str, scenario: &str, otherwise: &[(Property, Verdict)]) -> Cell {
     }
 }
 
-fn ran(cells: Vec<Cell>) -> GateRuns {
+fn runs(cells: Vec<Cell>) -> GateRuns {
     GateRuns {
         matrix: MatrixRecord {
             cells,
@@ -47,14 +48,14 @@ fn ran(cells: Vec<Cell>) -> GateRuns {
     }
 }
 
-/// The metric, which side of the bound it must stay on, what the bound is a multiple of, and the slack.
+/// The metric, the side of the bound, the reference of the bound, the factor and the slack.
 type Bound = (&'static str, Side, Reference, f64, f64);
 
 const P99: Bound = ("acquire.p99", Side::Max, Reference::Baseline, 1.3, 2_000.0);
 
 const AGAINST_CONTROL: Bound = ("acquire.p50", Side::Max, Reference::Control, 1.5, 0.0);
 
-/// Rules for all of these cells, with these limits for each.
+/// Returns rules for all of these cells, with these limits for each.
 fn rules(cells: &[Cell], limits: &[Bound]) -> Rules {
     let limits = limits
         .iter()
@@ -65,13 +66,13 @@ fn rules(cells: &[Cell], limits: &[Bound]) -> Rules {
             factor: *factor,
             slack: *slack,
         });
-    let of_cell = CellRules {
+    let cell_rules = CellRules {
         limits: limits.collect(),
         ..CellRules::default()
     };
     let cells = cells
         .iter()
-        .map(|cell| (CellKey::new(cell), of_cell.clone()));
+        .map(|cell| (CellKey::new(cell), cell_rules.clone()));
     Rules {
         cells: cells.collect(),
         control: None,
@@ -82,16 +83,16 @@ fn two() -> Vec<Cell> {
     vec![cell("redlock", "calm", &[]), cell("set-nx-px", "calm", &[])]
 }
 
-/// The decision about `now`, with `before` as the baseline.
-fn decided(before: Vec<Cell>, now: Vec<Cell>, limits: &[Bound]) -> Decision {
+/// Returns the decision about `now`, with `before` as the baseline.
+fn gate(before: Vec<Cell>, now: Vec<Cell>, limits: &[Bound]) -> Decision {
     let rules_now = rules(&now, limits);
-    let baseline = Baseline::new(&rules(&before, limits), &ran(before));
-    decide(&rules_now, Some(&baseline), &ran(now))
+    let baseline = Baseline::new(&rules(&before, limits), &runs(before));
+    decide(&rules_now, Some(&baseline), &runs(now))
 }
 
 #[test]
-fn nothing_differs() {
-    let decision = decided(
+fn same_results_pass() {
+    let decision = gate(
         two(),
         two(),
         &[
@@ -100,22 +101,22 @@ fn nothing_differs() {
             ("granted", Side::Min, Reference::Baseline, 1.0, 0.0),
         ],
     );
-    assert_eq!(decision.outcome(), GateOutcome::AsExpected);
+    assert_eq!(decision.severity(), Severity::AsExpected);
     assert_eq!((decision.expectations, decision.limits.len()), (2, 6));
     insta::assert_snapshot!(terminal(&decision));
     assert_eq!(annotations(&decision), "");
 }
 
 #[test]
-fn a_verdict_differs() {
+fn unexpected_verdict_fails() {
     let mut now = two();
     now[1] = cell(
         "set-nx-px",
         "calm",
         &[(Property::Lease, violated(Cause::Race))],
     );
-    let decision = decided(two(), now, &[]);
-    assert_eq!(decision.outcome(), GateOutcome::Differs);
+    let decision = gate(two(), now, &[]);
+    assert_eq!(decision.severity(), Severity::Failed);
     let all = [
         terminal(&decision),
         markdown(&decision),
@@ -126,7 +127,7 @@ fn a_verdict_differs() {
 }
 
 #[test]
-fn an_alarm_has_gone_dead() {
+fn unexpected_pass_fails() {
     let mut now = two();
     now[0]
         .expected
@@ -136,15 +137,15 @@ fn an_alarm_has_gone_dead() {
     insta::assert_snapshot!(terminal(&decision), @"
     ✘ redlock × calm × sim: unexpected pass
       lease held, expected violated: race: unexpected pass
-      = help: an expected violation no longer shows: either the lock was fixed (then change the expectation), or the fault no longer has its effect
-      see it again: picklock scenario calm --impl redlock --backend sim --seed 1
+      = help: an expected violation no longer occurs: either the lock was fixed (then change the expectation), or the fault no longer has its effect
+      reproduce: picklock scenario calm --impl redlock --backend sim --seed 1
 
     ✘ gate failed: 2 cells, 2 runs, 2 expectations, 0 limits; 1 finding
     ");
 }
 
 #[test]
-fn an_alarm_rings_for_another_reason() {
+fn expected_violation_with_another_cause_fails() {
     let mut now = two();
     now[0] = cell(
         "redlock",
@@ -164,28 +165,28 @@ fn an_alarm_rings_for_another_reason() {
 }
 
 #[test]
-fn a_latency_regressed() {
+fn latency_regression_fails() {
     let mut now = two();
     now[0].latency = latency(&[1_000, 2_000, 60_000]);
-    let decision = decided(two(), now, &[P99]);
-    assert_eq!(decision.outcome(), GateOutcome::Differs);
+    let decision = gate(two(), now, &[P99]);
+    assert_eq!(decision.severity(), Severity::Failed);
     insta::assert_snapshot!(terminal(&decision), @"
     ✘ redlock × calm × sim: limit broken
       acquire.p99 is 60 ms, and must be <= 54 ms (acquire.p99 <= baseline * 1.3 + 2ms; baseline 40 ms)
-      see it again: picklock scenario calm --impl redlock --backend sim --seed 1
+      reproduce: picklock scenario calm --impl redlock --backend sim --seed 1
 
     ✘ gate failed: 2 cells, 2 runs, 2 expectations, 2 limits; 1 finding
     ");
 }
 
 #[test]
-fn a_cell_is_missing_on_either_side() {
+fn missing_cell_on_either_side_fails() {
     let one = || vec![cell("redlock", "calm", &[])];
-    let omitted = decided(two(), one(), &[]);
-    let added = decided(one(), two(), &[]);
-    // Asked for, and nobody ran it.
-    let lost = decide(&rules(&two(), &[]), None, &ran(one()));
-    let mut skipped = ran(one());
+    let omitted = gate(two(), one(), &[]);
+    let added = gate(one(), two(), &[]);
+    // Configured, but not run.
+    let not_run = decide(&rules(&two(), &[]), None, &runs(one()));
+    let mut skipped = runs(one());
     skipped.matrix.skipped.push(SkippedCell {
         lock: "set-nx-px".into(),
         scenario: "calm".into(),
@@ -193,40 +194,40 @@ fn a_cell_is_missing_on_either_side() {
         reason: "needs 5 nodes".into(),
         family: None,
     });
-    let baseline = Baseline::new(&rules(&two(), &[]), &ran(two()));
+    let baseline = Baseline::new(&rules(&two(), &[]), &runs(two()));
     let skipped = decide(&rules(&one(), &[]), Some(&baseline), &skipped);
-    let all = [omitted, added, lost, skipped];
+    let all = [omitted, added, not_run, skipped];
     for decision in &all {
-        assert_eq!(decision.outcome(), GateOutcome::Differs);
+        assert_eq!(decision.severity(), Severity::Failed);
     }
     insta::assert_snapshot!(all.each_ref().map(terminal).join("---\n"));
 }
 
 #[test]
-fn the_baseline_is_about_something_else() {
+fn outdated_baseline_fails() {
     let mut other = two();
     other[0].scenario_hash = "1".repeat(40);
     other[1].runs = 3;
     for tally in other[1].tally.values_mut() {
         tally.held = 3;
     }
-    let decision = decided(two(), other, &[P99]);
-    assert_eq!(decision.outcome(), GateOutcome::Differs);
+    let decision = gate(two(), other, &[P99]);
+    assert_eq!(decision.severity(), Severity::Failed);
     let new_limit = decide(
         &rules(
             &two(),
             &[("release.p50", Side::Max, Reference::Baseline, 2.0, 0.0)],
         ),
-        Some(&Baseline::new(&rules(&two(), &[P99]), &ran(two()))),
-        &ran(two()),
+        Some(&Baseline::new(&rules(&two(), &[P99]), &runs(two()))),
+        &runs(two()),
     );
-    assert_eq!(new_limit.outcome(), GateOutcome::Differs);
+    assert_eq!(new_limit.severity(), Severity::Failed);
     insta::assert_snapshot!([terminal(&decision), terminal(&new_limit)].join("---\n"));
 }
 
-/// Another patch level is the same server; another version, or another server, is not.
+/// Another patch level is the same server. Another version or product is not.
 #[test]
-fn a_baseline_of_another_server_is_stale() {
+fn baseline_of_another_server_is_stale() {
     let on = |server: &str, version: &str| {
         let mut cells = two();
         for cell in &mut cells {
@@ -239,28 +240,28 @@ fn a_baseline_of_another_server_is_stale() {
     };
     let then = on("redis", "7.0.15");
     for (server, version, outcome) in [
-        ("redis", "7.0.16", GateOutcome::AsExpected),
-        ("redis", "8.0.2", GateOutcome::Differs),
-        ("valkey", "7.0.15", GateOutcome::Differs),
+        ("redis", "7.0.16", Severity::AsExpected),
+        ("redis", "8.0.2", Severity::Failed),
+        ("valkey", "7.0.15", Severity::Failed),
     ] {
-        let decision = decided(then.clone(), on(server, version), &[]);
-        assert_eq!(decision.outcome(), outcome, "{server} {version}");
+        let decision = gate(then.clone(), on(server, version), &[]);
+        assert_eq!(decision.severity(), outcome, "{server} {version}");
     }
-    // A baseline of before does not say on which server it was written.
-    assert_eq!(decided(two(), then, &[]).outcome(), GateOutcome::AsExpected);
+    // A baseline without server information matches every server.
+    assert_eq!(gate(two(), then, &[]).severity(), Severity::AsExpected);
 }
 
 #[test]
-fn without_a_baseline_or_without_any_run_nothing_passes() {
-    let no_baseline = decide(&rules(&two(), &[P99]), None, &ran(two()));
-    let empty = decide(&rules(&[], &[]), None, &ran(Vec::new()));
-    assert_eq!(no_baseline.outcome(), GateOutcome::Differs);
-    assert_eq!(empty.outcome(), GateOutcome::Differs);
+fn missing_baseline_or_empty_run_fails() {
+    let no_baseline = decide(&rules(&two(), &[P99]), None, &runs(two()));
+    let empty = decide(&rules(&[], &[]), None, &runs(Vec::new()));
+    assert_eq!(no_baseline.severity(), Severity::Failed);
+    assert_eq!(empty.severity(), Severity::Failed);
     insta::assert_snapshot!([terminal(&no_baseline), terminal(&empty)].join("---\n"));
 }
 
 #[test]
-fn what_could_not_be_run_or_judged_never_passes() {
+fn inconclusive_or_failed_run_does_not_pass() {
     let mut now = two();
     now[0].error = Some("seed 1: no redis-server on the PATH".into());
     now[1] = cell(
@@ -268,54 +269,54 @@ fn what_could_not_be_run_or_judged_never_passes() {
         "calm",
         &[(Property::Lease, crate::inconclusive("too little"))],
     );
-    let both = decided(two(), now.clone(), &[]);
-    assert_eq!(both.outcome(), GateOutcome::NotRun);
-    let unknown = decided(vec![now[1].clone()], vec![now[1].clone()], &[]);
-    assert_eq!(unknown.outcome(), GateOutcome::Inconclusive);
-    let mut open = cell("no-lock", "calm", &[]);
-    open.expected.clear();
-    let nothing_expected = decided(vec![open.clone()], vec![open], &[]);
-    assert_eq!(nothing_expected.outcome(), GateOutcome::Inconclusive);
+    let both = gate(two(), now.clone(), &[]);
+    assert_eq!(both.severity(), Severity::NotRun);
+    let unknown = gate(vec![now[1].clone()], vec![now[1].clone()], &[]);
+    assert_eq!(unknown.severity(), Severity::Inconclusive);
+    let mut free = cell("no-lock", "calm", &[]);
+    free.expected.clear();
+    let nothing_expected = gate(vec![free.clone()], vec![free], &[]);
+    assert_eq!(nothing_expected.severity(), Severity::Inconclusive);
     let mut idle = cell("redlock", "calm", &[]);
     idle.latency = latency(&[]);
-    let unmeasured = decided(
+    let unmeasured = gate(
         vec![idle.clone()],
         vec![idle],
         &[("acquire.p99", Side::Max, Reference::Number, 2e6, 0.0)],
     );
-    assert_eq!(unmeasured.outcome(), GateOutcome::Inconclusive);
+    assert_eq!(unmeasured.severity(), Severity::Inconclusive);
     let all = [both, unknown, nothing_expected, unmeasured];
     insta::assert_snapshot!(all.each_ref().map(terminal).join("---\n"));
 }
 
-/// Whatever limits are met, but one that counts these violations.
+/// No limit excuses a violation, unless it counts these violations.
 #[test]
-fn a_violation_differs_although_nothing_is_expected() {
+fn violation_without_expectation_fails() {
     let race = (Property::Lease, violated(Cause::Race));
-    let mut open = cell("no-lock", "calm", &[race]);
-    open.expected.clear();
-    let decided = |metric: &'static str, max: f64| {
+    let mut free = cell("no-lock", "calm", &[race]);
+    free.expected.clear();
+    let decide_with = |metric: &'static str, max: f64| {
         let bound = (metric, Side::Max, Reference::Number, max, 0.0);
-        let wanted = rules(&[open.clone()], &[bound]);
-        decide(&wanted, None, &ran(vec![open.clone()]))
+        let wanted = rules(&[free.clone()], &[bound]);
+        decide(&wanted, None, &runs(vec![free.clone()]))
     };
-    let decision = decided("acquire.p99", 2e6);
-    assert_eq!(decision.outcome(), GateOutcome::Differs);
-    let problem = "lease was violated 1 of 1 times, and nothing is expected of it";
+    let decision = decide_with("acquire.p99", 2e6);
+    assert_eq!(decision.severity(), Severity::Failed);
+    let problem = "lease was violated in 1 of 1 runs, without an expectation";
     assert_eq!(decision.findings[0].problem, problem);
-    let counted = decided("violations.lease", 1.0);
-    assert_eq!(counted.outcome(), GateOutcome::AsExpected);
+    let counted = decide_with("violations.lease", 1.0);
+    assert_eq!(counted.severity(), Severity::AsExpected);
 }
 
 #[test]
-fn expectation_of_the_user_overrides_the_scenarios() {
+fn user_expectation_overrides_the_scenario() {
     let mut wanted = rules(&two(), &[]);
     for ((_, rules), words) in wanted.cells.iter_mut().zip(["held", "violated"]) {
         rules
             .expects
             .insert(Property::Lease, words.parse().unwrap());
     }
-    let decision = decide(&wanted, None, &ran(two()));
+    let decision = decide(&wanted, None, &runs(two()));
     let problems: Vec<&str> = decision
         .findings
         .iter()
@@ -328,8 +329,8 @@ fn expectation_of_the_user_overrides_the_scenarios() {
     );
 }
 
-/// A real cell with nine pairs in which the lock takes `times` as long as the control, on a
-/// machine that slows down by half on the way and is wild once.
+/// Returns a real cell with nine pairs in which the lock takes `times` as long as the control. The machine
+/// gradually slows down by half, and one pair is an outlier.
 fn paired(times: f64) -> (Cell, Paired) {
     let mut lock = cell("mine", "round-trips", &[]);
     lock.backend = picklock_scenarios::BackendName::Process;
@@ -354,9 +355,9 @@ fn paired(times: f64) -> (Cell, Paired) {
 fn in_pairs(baseline_times: f64, times: f64, limit: Bound) -> Decision {
     let backend = |times| {
         let (cell, paired) = paired(times);
-        let mut ran = ran(vec![cell]);
-        ran.paired.push(paired);
-        ran
+        let mut runs = runs(vec![cell]);
+        runs.paired.push(paired);
+        runs
     };
     let before = backend(baseline_times);
     let mut wanted = rules(&before.matrix.cells, &[limit]);
@@ -366,60 +367,60 @@ fn in_pairs(baseline_times: f64, times: f64, limit: Bound) -> Decision {
 }
 
 #[test]
-fn pairs_tell_a_slow_lock_from_a_slow_machine() {
+fn pairs_distinguish_slow_lock_from_slow_machine() {
     let same = in_pairs(1.0, 1.0, AGAINST_CONTROL);
-    assert_eq!(same.outcome(), GateOutcome::AsExpected);
+    assert_eq!(same.severity(), Severity::AsExpected);
     let slower = in_pairs(1.0, 2.0, AGAINST_CONTROL);
-    assert_eq!(slower.outcome(), GateOutcome::Differs);
-    // Slow from the beginning is the baseline; slower than that is not.
-    assert_eq!(in_pairs(2.0, 2.0, P99).outcome(), GateOutcome::AsExpected);
+    assert_eq!(slower.severity(), Severity::Failed);
+    // A lock that was always slow matches the baseline. A lock that is slower now does not.
+    assert_eq!(in_pairs(2.0, 2.0, P99).severity(), Severity::AsExpected);
     let regressed = in_pairs(2.0, 4.0, P99);
-    assert_eq!(regressed.outcome(), GateOutcome::Differs);
-    // Not sure to 95 %: no alarm.
+    assert_eq!(regressed.severity(), Severity::Failed);
+    // Below 95 % confidence, the limit is not broken.
     assert_eq!(
-        in_pairs(1.0, 1.5, AGAINST_CONTROL).outcome(),
-        GateOutcome::AsExpected
+        in_pairs(1.0, 1.5, AGAINST_CONTROL).severity(),
+        Severity::AsExpected
     );
     let all = [same, slower, regressed];
     insta::assert_snapshot!(all.each_ref().map(terminal).join("---\n"));
 }
 
 #[test]
-fn a_control_that_could_not_be_run_is_no_pass() {
+fn failed_control_run_does_not_pass() {
     let (cell, mut paired) = paired(1.0);
     paired.error = Some("no Redis".into());
-    let mut ran = ran(vec![cell]);
-    let wanted = rules(&ran.matrix.cells, &[AGAINST_CONTROL]);
-    ran.paired.push(paired);
-    assert_eq!(decide(&wanted, None, &ran).outcome(), GateOutcome::NotRun);
-    ran.paired.clear();
+    let mut runs = runs(vec![cell]);
+    let wanted = rules(&runs.matrix.cells, &[AGAINST_CONTROL]);
+    runs.paired.push(paired);
+    assert_eq!(decide(&wanted, None, &runs).severity(), Severity::NotRun);
+    runs.paired.clear();
     assert_eq!(
-        decide(&wanted, None, &ran).outcome(),
-        GateOutcome::Inconclusive
+        decide(&wanted, None, &runs).severity(),
+        Severity::Inconclusive
     );
 }
 
-/// A run that could not be judged may be a violation.
+/// An inconclusive run may hide a violation.
 #[test]
-fn most_violations_are_not_kept_by_runs_that_nobody_could_judge() {
-    let most = |max: f64| ("violations.lease", Side::Max, Reference::Number, max, 0.0);
+fn inconclusive_runs_count_against_maximum_violations() {
+    let at_most = |max: f64| ("violations.lease", Side::Max, Reference::Number, max, 0.0);
     let outcome = |max, unknown, violated| {
         let mut cell = cell("redlock", "calm", &[]);
         cell.expected.clear();
         let tally = cell.tally.get_mut(&Property::Lease).unwrap();
         (tally.held, tally.unknown, tally.violated) = (1, unknown, violated);
-        let wanted = rules(&[cell.clone()], &[most(max)]);
-        decide(&wanted, None, &ran(vec![cell])).outcome()
+        let wanted = rules(&[cell.clone()], &[at_most(max)]);
+        decide(&wanted, None, &runs(vec![cell])).severity()
     };
-    assert_eq!(outcome(0.0, 0, 0), GateOutcome::AsExpected);
-    assert_eq!(outcome(0.0, 3, 0), GateOutcome::Inconclusive);
-    assert_eq!(outcome(2.0, 2, 0), GateOutcome::AsExpected);
-    assert_eq!(outcome(2.0, 2, 1), GateOutcome::Inconclusive);
-    assert_eq!(outcome(0.0, 3, 1), GateOutcome::Differs);
+    assert_eq!(outcome(0.0, 0, 0), Severity::AsExpected);
+    assert_eq!(outcome(0.0, 3, 0), Severity::Inconclusive);
+    assert_eq!(outcome(2.0, 2, 0), Severity::AsExpected);
+    assert_eq!(outcome(2.0, 2, 1), Severity::Inconclusive);
+    assert_eq!(outcome(0.0, 3, 1), Severity::Failed);
 }
 
 #[test]
-fn runs_of_pairs_are_one_cell() {
+fn runs_of_pairs_are_merged_into_one_cell() {
     let mut whole = cell("redlock", "calm", &[]);
     let lease = (Property::Lease, violated(Cause::Race));
     let mut other = cell("redlock", "calm", &[lease]);
@@ -438,7 +439,7 @@ fn runs_of_pairs_are_one_cell() {
         (2, 1, 1)
     );
     assert_eq!(whole.verdicts, other.verdicts);
-    let decision = decide(&rules(&[whole.clone()], &[]), None, &ran(vec![whole]));
+    let decision = decide(&rules(&[whole.clone()], &[]), None, &runs(vec![whole]));
     assert_eq!(
         decision.findings[0].problem,
         "lease violated: race in 1 of 3 runs, expected held"
@@ -446,17 +447,17 @@ fn runs_of_pairs_are_one_cell() {
 }
 
 #[test]
-fn a_baseline_is_read_back_and_says_what_changed() {
+fn baseline_round_trips_and_lists_its_changes() {
     let mut before = two();
     before[0].options.insert("retries".into(), "3".into());
     let wanted = rules(&before, &[P99]);
-    let old = Baseline::new(&wanted, &ran(before.clone()));
+    let old = Baseline::new(&wanted, &runs(before.clone()));
     assert_eq!(Baseline::parse(&old.to_text()).unwrap(), old);
     insta::assert_snapshot!("baseline_file", old.to_text());
     before[0].latency = latency(&[50_000]);
     before.remove(1);
     before.push(cell("fenced", "calm", &[]));
-    let new = Baseline::new(&rules(&before, &[P99]), &ran(before));
+    let new = Baseline::new(&rules(&before, &[P99]), &runs(before));
     insta::assert_snapshot!(changes(Some(&old), &new).join("\n"), @"
     + fenced × calm × sim
     ~ redlock retries=3 × calm × sim: acquire.p99 40031 → 50015
@@ -466,35 +467,35 @@ fn a_baseline_is_read_back_and_says_what_changed() {
 }
 
 #[test]
-fn strangers_words_stay_words() {
+fn untrusted_text_is_escaped() {
     let mut hostile = cell(
         "x\n::error::`|<img>\x1b[2J",
         "calm",
         &[(Property::Lease, violated(Cause::Race))],
     );
     hostile.reproduce = "picklock\n::set-output name=a::b".into();
-    let decision = decided(vec![hostile.clone()], vec![hostile], &[]);
+    let decision = gate(vec![hostile.clone()], vec![hostile], &[]);
     let lines = annotations(&decision);
     assert_eq!(lines.lines().count(), 1, "{lines}");
     let page = markdown(&decision);
     assert!(!page.contains("<img>") && !page.contains('\x1b'), "{page}");
     assert!(!terminal(&decision).contains('\x1b'));
-    let mut talkative = cell("redlock", "calm", &[]);
-    talkative.error = Some("ask @team about #12\nat https://x.y | `z`".into());
-    let page = markdown(&decided(two(), vec![talkative], &[]));
+    let mut with_links = cell("redlock", "calm", &[]);
+    with_links.error = Some("ask @team about #12\nat https://x.y | `z`".into());
+    let page = markdown(&gate(two(), vec![with_links], &[]));
     let parted = "| ask &#64;<!-- -->team about &#35;<!-- -->12<br>at https:<!-- -->//x.y &#124; &#96;z&#96; |";
     assert!(page.contains(parted), "{page}");
 }
 
 #[test]
-fn github_shows_ten() {
+fn annotations_are_limited_to_ten() {
     let cells: Vec<Cell> = (0..15)
         .map(|number| {
             let name = format!("lock-{number}");
             cell(&name, "calm", &[(Property::Lease, violated(Cause::Race))])
         })
         .collect();
-    let lines = annotations(&decided(cells.clone(), cells, &[]));
+    let lines = annotations(&gate(cells.clone(), cells, &[]));
     assert_eq!(lines.lines().count(), 10);
     assert!(
         lines.ends_with("6 more findings; the log has them\n"),

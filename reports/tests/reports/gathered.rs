@@ -1,6 +1,6 @@
-//! Runs and matrices read and put together.
+//! Runs and matrices that are read and merged.
 
-use picklock_reports::combine::{merge, of_run};
+use picklock_reports::combine::{from_run, merge};
 use picklock_reports::documents::{Document, read};
 use picklock_reports::formats::FORMATS;
 use picklock_verdicts::check::{Cause, Property};
@@ -10,9 +10,9 @@ use crate::cells::matrix;
 use crate::samples;
 
 #[test]
-fn a_run_becomes_a_matrix_of_one_cell_with_itself_as_evidence() {
+fn run_becomes_a_matrix_with_one_cell() {
     let (record, history) = samples::gc_pause();
-    let material = of_run(record.clone(), Some(history));
+    let material = from_run(record.clone(), Some(history));
     let cell = &material.matrix.cells[0];
     assert_eq!(
         cell.run_dir.as_deref(),
@@ -28,20 +28,20 @@ fn a_run_becomes_a_matrix_of_one_cell_with_itself_as_evidence() {
 }
 
 #[test]
-fn a_violation_without_a_cause_counts_as_undetermined() {
+fn violation_without_a_cause_counts_as_undetermined() {
     let (mut record, history) = samples::gc_pause();
     let exclusion = record.verdicts.get_mut(&Property::Exclusion).unwrap();
     exclusion.cause = None;
-    let material = of_run(record, Some(history));
+    let material = from_run(record, Some(history));
     let tally = &material.matrix.cells[0].tally[&Property::Exclusion];
     assert_eq!((tally.violated, tally.causes[&Cause::Undetermined]), (1, 1));
 }
 
 #[test]
-fn records_of_runs_show_what_hides() {
+fn invisible_characters_in_records_are_escaped() {
     let (mut record, history) = samples::gc_pause();
     record.summary = "turned \u{202e}round".to_owned();
-    let files = picklock_reports::document_files::files(&of_run(record, Some(history))).unwrap();
+    let files = picklock_reports::document_files::files(&from_run(record, Some(history))).unwrap();
     for file in files {
         let text = String::from_utf8(file.bytes).unwrap();
         assert!(text.contains("turned \\u202eround"), "{}", file.name);
@@ -49,7 +49,7 @@ fn records_of_runs_show_what_hides() {
 }
 
 #[test]
-fn runs_of_two_matrices_do_not_take_each_others_place() {
+fn merged_matrices_keep_their_runs_apart() {
     let whole = merge(vec![("a".into(), matrix()), ("b".into(), matrix())]);
     assert_eq!(whole.matrix.cells.len(), 10);
     for cell in &whole.matrix.cells {
@@ -63,7 +63,7 @@ fn runs_of_two_matrices_do_not_take_each_others_place() {
 }
 
 #[test]
-fn documents_are_recognised_by_format_and_others_refused() {
+fn documents_are_recognised_by_their_format() {
     let (record, _) = samples::calm();
     let run = serde_json::to_string_pretty(&record).unwrap();
     assert!(matches!(read(&run), Ok(Document::Run(_))));
@@ -88,21 +88,21 @@ fn documents_are_recognised_by_format_and_others_refused() {
     }
 }
 
-/// The reports add up what a document counts.
+/// Reports add up the counts of a document, so they must be consistent.
 #[test]
-fn a_matrix_that_contradicts_itself_is_refused() {
-    let refused = |change: fn(&mut Cell)| {
+fn inconsistent_matrix_is_rejected() {
+    let error_after = |change: fn(&mut Cell)| {
         let mut record = matrix().matrix;
         change(&mut record.cells[0]);
         let text = serde_json::to_string(&record).unwrap();
         read(&text).unwrap_err().to_string()
     };
-    let said = refused(|cell| cell.runs = u64::MAX);
-    assert!(said.contains("a count of 18446744073709551615"), "{said}");
-    let said = refused(|cell| cell.runs = 0);
-    assert!(said.contains("more verdicts on"), "{said}");
-    let said = refused(|cell| cell.mismatches = vec![mismatch(cell.runs + 1)]);
-    assert!(said.contains("unexpected results in"), "{said}");
+    let error = error_after(|cell| cell.runs = u64::MAX);
+    assert!(error.contains("a count of 18446744073709551615"), "{error}");
+    let error = error_after(|cell| cell.runs = 0);
+    assert!(error.contains("more verdicts on"), "{error}");
+    let error = error_after(|cell| cell.mismatches = vec![mismatch(cell.runs + 1)]);
+    assert!(error.contains("unexpected results in"), "{error}");
 }
 
 fn mismatch(runs: u64) -> Mismatch {
@@ -115,7 +115,7 @@ fn mismatch(runs: u64) -> Mismatch {
 }
 
 #[test]
-fn every_format_writes_files_of_its_ending_under_names_of_their_own() {
+fn every_format_writes_unique_files_with_its_extension() {
     let mut names: Vec<String> = Vec::new();
     for format in FORMATS {
         let files = (format.write)(&matrix()).unwrap();

@@ -1,4 +1,4 @@
-//! Histories written by hand: one call an event, times in milliseconds.
+//! Handwritten histories. Each call adds an event; times are in milliseconds.
 
 use picklock_verdicts::history::{Event, EventKind, History, read_history};
 
@@ -46,22 +46,29 @@ impl HistoryBuilder {
         self.at(at_ms, what)
     }
 
-    /// For a buyer of an open loop, who came at that time.
-    pub fn asked_for(mut self, at_ms: u64, worker: usize, op: u64, came_ms: u64) -> Self {
+    /// Adds a request for a buyer of an open loop who arrived at `intended_ms`.
+    pub fn acquire_intended_at(
+        mut self,
+        at_ms: u64,
+        worker: usize,
+        op: u64,
+        intended_ms: u64,
+    ) -> Self {
         self = self.acquire(at_ms, worker, op);
-        let asked = self.history.events.last_mut().map(|event| &mut event.what);
-        if let Some(EventKind::Acquire { intended_ns, .. }) = asked {
-            *intended_ns = Some(came_ms * 1_000_000);
+        let last = self.history.events.last_mut().map(|event| &mut event.what);
+        if let Some(EventKind::Acquire { intended_ns, .. }) = last {
+            *intended_ns = Some(intended_ms * 1_000_000);
         }
         self
     }
 
-    /// A grant of a lock that says for how long.
+    /// Adds a grant of a lock that reports its validity.
     pub fn granted(self, at_ms: u64, worker: usize, op: u64) -> Self {
         let mut events = self.history.events.iter().rev();
-        let asked =
-            events.find(|e| matches!(e.what, EventKind::Acquire { op: asked, .. } if asked == op));
-        let elapsed_ms = asked.map(|asked| at_ms - asked.at_ns / 1_000_000);
+        let request = events.find(
+            |e| matches!(e.what, EventKind::Acquire { op: requested, .. } if requested == op),
+        );
+        let elapsed_ms = request.map(|request| at_ms - request.at_ns / 1_000_000);
         let what = EventKind::Granted {
             worker,
             op,
@@ -96,7 +103,7 @@ impl HistoryBuilder {
             .at(at_ms + 1, released)
     }
 
-    /// A whole purchase that nothing disturbs.
+    /// Adds a whole purchase without disturbances.
     pub fn purchase(self, at_ms: u64, worker: usize, op: u64, left: i64) -> Self {
         self.acquire(at_ms, worker, op)
             .granted(at_ms + 2, worker, op)
@@ -117,7 +124,7 @@ impl HistoryBuilder {
         self.at(at_ms, what)
     }
 
-    pub fn fault_over(self, at_ms: u64, id: u32) -> Self {
+    pub fn fault_ended(self, at_ms: u64, id: u32) -> Self {
         self.at(at_ms, EventKind::FaultEnded { id })
     }
 }

@@ -1,4 +1,4 @@
-//! JUnit XML: what a CI server counts, and that every server can read it.
+//! JUnit XML: the counts of a CI server, and the validity of the document.
 
 use std::process::Command;
 
@@ -30,17 +30,17 @@ fn suites_are_locks_and_cases_are_scenarios() {
       1.705 s  worker 2 got the lock while worker 1 was inside
     ownership: expected held, got violated: race
       1.702 s  worker 0 was told that it had released its own lock
-    See it again:
+    Reproduce:
       picklock scenario stale-delete --impl get-then-del --backend sim --seed 7 --workers 3
     </failure>
             </testcase>
         </testsuite>
         <testsuite name="redlock" tests="2" skipped="1" errors="1" failures="0">
             <testcase name="holder-crash (process)" classname="redlock">
-                <error message="progress: expected held, got unknown" type="unknown">
+                <error message="progress: expected held, got unknown" type="inconclusive">
     progress: expected held, got unknown
       too few grants: 1 of 3
-    See it again:
+    Reproduce:
       picklock scenario calm --impl set-nx-px --backend sim --seed 7 --workers 2
     </error>
             </testcase>
@@ -53,7 +53,7 @@ fn suites_are_locks_and_cases_are_scenarios() {
 }
 
 #[test]
-fn a_lock_with_options_is_another_suite() {
+fn lock_with_options_is_a_separate_suite() {
     let mut input = matrix();
     input.matrix.cells.truncate(1);
     let mut other = input.matrix.cells[0].clone();
@@ -69,7 +69,7 @@ fn a_lock_with_options_is_another_suite() {
     }
 }
 
-/// Says what is wrong with the document; the schema states the rules of Jenkins's `junit-10.xsd`.
+/// Returns the schema violations of a document. The schema states the rules of Jenkins's `junit-10.xsd`.
 fn complaints(document: &str) -> Option<String> {
     let path = std::env::temp_dir().join(format!("picklock-junit-{}.xml", document.len()));
     std::fs::write(&path, document).unwrap();
@@ -79,11 +79,11 @@ fn complaints(document: &str) -> Option<String> {
         .output()
         .expect("xmllint runs (Debian: libxml2-utils; scripts/test installs it)");
     std::fs::remove_file(&path).ok();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     match output.status.code() {
         Some(0) => None,
-        Some(3) => Some(said),
-        other => panic!("xmllint ended with {other:?}; is the schema itself wrong?\n{said}"),
+        Some(3) => Some(errors),
+        other => panic!("xmllint ended with {other:?}; is the schema itself wrong?\n{errors}"),
     }
 }
 
@@ -106,9 +106,9 @@ fn schema_rejects_a_wrong_document() {
         (" errors=", " mistakes="),
         ("</testsuite>", "<note/></testsuite>"),
     ] {
-        let spoilt = document.replacen(right, wrong, 1);
-        assert_ne!(spoilt, document, "{right}");
-        assert!(complaints(&spoilt).is_some(), "{wrong}");
+        let invalid = document.replacen(right, wrong, 1);
+        assert_ne!(invalid, document, "{right}");
+        assert!(complaints(&invalid).is_some(), "{wrong}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Runs with key history, written by hand.
+//! Handwritten runs with a key history.
 
 use std::sync::Arc;
 
@@ -30,8 +30,8 @@ pub fn changed(node: usize, value: Option<&str>, why: KeyChange) -> EventKind {
     }
 }
 
-/// Worker 0 has the lock on nodes 0 to 2. Node 0 restarts empty, so worker 1 gets nodes 0, 3 and 4.
-/// Its value on node 3 is removed by worker 0, and the one on node 4 runs out.
+/// Worker 0 has the lock on nodes 0 to 2. Node 0 restarts empty, so worker 1 gets nodes 0, 3 and 4. Worker 0
+/// removes the value of worker 1 on node 3, and the value on node 4 expires.
 pub fn eroded_quorum() -> Sample {
     let set = |worker, op| command(worker, op, Phase::Acquire, "SET");
     let del = |worker, op| command(worker, op, Phase::Release, "EVALSHA");
@@ -64,7 +64,7 @@ pub fn eroded_quorum() -> Sample {
     record.nodes = 5;
     record.verdicts = judge(&history);
     for verdict in record.verdicts.values_mut() {
-        // What the checkers tell of it is not what is looked at here.
+        // These tests ignore the stories of the checkers.
         verdict.story.clear();
     }
     record.verdicts.insert(Property::Progress, Verdict::held());
@@ -78,11 +78,11 @@ fn with_key_history(run: HistoryBuilder) -> History {
     history
 }
 
-/// Text that tries every way out of where it is put.
+/// Text that tries every way to break out of its context.
 pub const ATTACK: &str =
     "\x1b[2J</script><!--<script>\"'><img src=x onerror=alert(1)>\u{2028}\u{202e}🔓&amp;\r\n";
 
-/// The same run, with keys, values and commands of a stranger who means harm.
+/// Returns the same run with malicious keys, values and commands.
 pub fn hostile() -> Sample {
     let (record, mut history) = eroded_quorum();
     for event in &mut history.events {
@@ -96,7 +96,7 @@ pub fn hostile() -> Sample {
         else {
             continue;
         };
-        // Two keys, so that a terminal has to name them.
+        // Use two keys, so that the terminal report has to name them.
         *key = KeyName::Other(format!("{ATTACK}{}", *node % 2).into());
         *value = value.as_ref().map(|_| ATTACK.into());
         if let KeyChange::Command(command) = why {

@@ -1,8 +1,8 @@
-//! Reports as people and machines read them.
+//! Reports as read by people and by machines.
 
 #![expect(
     clippy::unwrap_used,
-    reason = "functions beside the tests may fail the test, like the tests themselves"
+    reason = "helper functions may fail the test, like the tests themselves"
 )]
 
 mod any_history;
@@ -30,7 +30,7 @@ mod similarity;
 mod terminal;
 mod trace;
 
-/// A verdict `unknown` of a record that has the words alone.
+/// Returns an `unknown` verdict of a record that has only the text of the reason.
 fn inconclusive(words: impl Into<String>) -> picklock_verdicts::check::Verdict {
     picklock_verdicts::check::Verdict {
         story: vec![words.into()],

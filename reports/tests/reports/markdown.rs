@@ -1,6 +1,6 @@
-//! Markdown: what people read first, and what must not come through.
+//! Markdown: the order of its sections, and the escaping of untrusted text.
 
-use picklock_reports::combine::of_run;
+use picklock_reports::combine::from_run;
 use picklock_reports::markdown::{COMMENT_BYTES, SUMMARY_BYTES, comment, summary};
 use picklock_reports::report_input::ReportInput;
 
@@ -14,33 +14,33 @@ fn matrix_report_lists_worst_cells_first() {
 }
 
 #[test]
-fn a_single_run_is_a_matrix_of_one_cell() {
+fn single_run_is_reported_as_a_matrix_of_one_cell() {
     let (record, history) = samples::gc_pause();
-    let text = comment(&of_run(record, Some(history)));
+    let text = comment(&from_run(record, Some(history)));
     assert!(
-        text.contains("✘ 1 cell has a violation, and no expectation for it (open)"),
+        text.contains("✘ 1 cell without an expectation has a violation"),
         "{text}"
     );
     assert!(text.contains("picklock scenario gc-pause"), "{text}");
 }
 
 #[test]
-fn search_without_finds_says_how_much_was_tried() {
+fn search_without_counterexamples_states_its_coverage() {
     let mut input = ReportInput {
         searches: vec![sweep("set-nx-px")],
         ..ReportInput::default()
     };
-    assert!(summary(&input).starts_with("## Picklock: ✘ 1 find in 41 schedules\n"));
+    assert!(summary(&input).starts_with("## Picklock: ✘ 1 counterexample in 41 schedules\n"));
     input.searches[0].counterexamples.clear();
     for text in [summary(&input), comment(&input)] {
         for part in [
-            "## Picklock: nothing found in 41 schedules\n",
+            "## Picklock: no counterexample in 41 schedules\n",
             "41 schedules with one fault were run and judged.",
         ] {
             assert!(text.contains(part), "{text}");
         }
         assert!(
-            !text.contains("nothing was run") && !text.contains("0 cells"),
+            !text.contains("no cell was run") && !text.contains("0 cells"),
             "{text}"
         );
     }
@@ -59,7 +59,7 @@ fn markup_in_names_is_escaped() {
             text.matches("</pre>").count()
         );
         assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'));
-        // Outside of code and of blocks, where GitHub looks for mentions, there is no `@`.
+        // There is no `@` outside of code and blocks, where GitHub looks for mentions.
         let mut outside = text.clone();
         for (open, close) in [("<pre>", "</pre>"), ("<code>", "</code>")] {
             while let Some(from) = outside.find(open) {
@@ -74,19 +74,18 @@ fn markup_in_names_is_escaped() {
         // Every row of a table has as many cells as its head.
         let mut bars = None;
         for line in text.lines() {
-            match line.starts_with('|') {
-                true => {
-                    let count = line.matches('|').count();
-                    assert_eq!(*bars.get_or_insert(count), count, "{line}");
-                }
-                false => bars = None,
+            if line.starts_with('|') {
+                let count = line.matches('|').count();
+                assert_eq!(*bars.get_or_insert(count), count, "{line}");
+            } else {
+                bars = None;
             }
         }
     }
 }
 
 #[test]
-fn oversized_report_is_cut_and_says_so() {
+fn oversized_report_is_cut_with_a_note() {
     let mut material = matrix();
     let cells = material.matrix.cells.clone();
     for number in 0..3_000 {

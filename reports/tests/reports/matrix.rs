@@ -1,4 +1,4 @@
-//! A matrix as people read it.
+//! A matrix as shown on a terminal.
 
 use picklock_reports::documents::json;
 use picklock_reports::terminal;
@@ -16,13 +16,13 @@ fn mismatch(property: Property, expected: &str, got: &str) -> Mismatch {
     }
 }
 
-/// Something of everything that a matrix can show.
+/// Returns a matrix with an example of everything that it can show.
 fn sample() -> MatrixRecord {
     let outlived = || {
         [
             (
                 Property::Exclusion,
-                violated(Cause::OutlivedLease, &["0.1 s  two were inside"]),
+                violated(Cause::OutlivedLease, &["0.1 s  two clients held it"]),
             ),
             (Property::Resource, violated(Cause::OutlivedLease, &[])),
         ]
@@ -42,10 +42,10 @@ fn sample() -> MatrixRecord {
     );
     unclear.mismatches = vec![mismatch(Property::Lease, "held", "unknown")];
     let mut failed = cell("exec:python3 a.py", "calm", &[]);
-    failed.error = Some("seed 1: worker 0 ended before it was ready\n  last words".into());
+    failed.error = Some("seed 1: worker 0 exited before it was ready\n  stderr".into());
     failed.verdicts.clear();
-    let mut open = cell("exec:python3 a.py", "gc-pause", &outlived());
-    open.expected.clear();
+    let mut free = cell("exec:python3 a.py", "gc-pause", &outlived());
+    free.expected.clear();
     MatrixRecord {
         format: MATRIX_FORMAT.into(),
         picklock: "0.1.0".into(),
@@ -61,7 +61,7 @@ fn sample() -> MatrixRecord {
             failed,
             bad,
             unclear,
-            open,
+            free,
         ],
         skipped: vec![SkippedCell {
             lock: "exec:python3 a.py".into(),
@@ -83,7 +83,7 @@ fn sample() -> MatrixRecord {
     }
 }
 
-/// Without escape sequences, as with NO_COLOR.
+/// Removes escape sequences, as `NO_COLOR` does.
 fn plain(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;
@@ -104,13 +104,13 @@ fn at(width: usize, record: &MatrixRecord) -> String {
 }
 
 #[test]
-fn a_table_with_everything() {
+fn table_shows_every_kind_of_result() {
     insta::assert_snapshot!(at(100, &sample()));
 }
 
 #[test]
-fn a_narrow_terminal() {
-    // Eight locks fit no table of sixty columns, neither way.
+fn narrow_terminal_shows_a_list() {
+    // Eight locks do not fit into any table of sixty columns.
     let mut record = sample();
     for number in 0..6 {
         for scenario in [
@@ -130,7 +130,7 @@ fn a_narrow_terminal() {
 }
 
 #[test]
-fn rates_of_many_runs() {
+fn many_runs_are_shown_with_rates() {
     let mut record = sample();
     record.seeds = 100;
     record.cells.retain(|cell| cell.error.is_none());
@@ -150,11 +150,11 @@ fn rates_of_many_runs() {
 }
 
 #[test]
-fn colours_say_nothing_of_their_own() {
+fn colours_are_never_the_only_information() {
     let styled = terminal::matrix(&sample(), 100);
     assert!(styled.contains('\u{1b}'));
     let words = plain(&styled);
-    assert!(!words.contains('\u{1b}') && words.contains("mismatch"));
+    assert!(!words.contains('\u{1b}') && words.contains("unexpected"));
     assert!(
         words.contains(r"\u{1b}[2Jworker 1"),
         "a story cannot clear the screen"
@@ -162,13 +162,13 @@ fn colours_say_nothing_of_their_own() {
 }
 
 #[test]
-fn a_document_reads_back_and_older_ones_do() {
+fn matrix_round_trips_and_skipped_may_be_missing() {
     let record = sample();
     let text = json(&record);
     assert!(text.starts_with("{\n  \"format\": \"picklock-matrix/1\""));
     let back: MatrixRecord = serde_json::from_str(&text).unwrap();
     assert_eq!(back, record);
-    // What was added later may be missing.
+    // Keys with default values may be missing.
     let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
     value.as_object_mut().unwrap().remove("skipped");
     let older: MatrixRecord = serde_json::from_value(value).unwrap();
@@ -176,7 +176,7 @@ fn a_document_reads_back_and_older_ones_do() {
 }
 
 #[test]
-fn an_interrupted_matrix_without_cells_says_so() {
+fn interrupted_matrix_without_cells_is_noted() {
     let record = MatrixRecord {
         interrupted: true,
         cells: Vec::new(),

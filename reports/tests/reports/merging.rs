@@ -1,4 +1,4 @@
-//! Parts of one matrix, joined; what does not belong together is refused.
+//! Joins parts of one matrix, and rejects parts that do not belong together.
 
 use picklock_reports::matrix_parts::{MatrixMergeError, merge_matrices};
 use picklock_verdicts::record::{Cell, MATRIX_FORMAT, MatrixRecord};
@@ -17,7 +17,7 @@ fn part(cells: Vec<Cell>) -> MatrixRecord {
     }
 }
 
-fn kept(lock: &str) -> Cell {
+fn saved_cell(lock: &str) -> Cell {
     Cell {
         run_dir: Some(format!("{lock}/calm")),
         ..cell(lock, "calm", &[])
@@ -32,12 +32,12 @@ fn joined(one: MatrixRecord, other: MatrixRecord) -> Result<MatrixRecord, Matrix
 }
 
 #[test]
-fn matrices_of_different_cells_become_one_and_name_each_run_by_its_file() {
+fn merged_matrix_names_each_run_by_its_file() {
     let other = MatrixRecord {
         elapsed_ms: Some(30),
-        ..part(vec![kept("redlock")])
+        ..part(vec![saved_cell("redlock")])
     };
-    let whole = joined(part(vec![kept("fenced")]), other).unwrap();
+    let whole = joined(part(vec![saved_cell("fenced")]), other).unwrap();
     let cells: Vec<_> = whole
         .cells
         .iter()
@@ -51,9 +51,9 @@ fn matrices_of_different_cells_become_one_and_name_each_run_by_its_file() {
 }
 
 #[test]
-fn matrices_that_overlap_or_differ_in_version_seed_or_scenario_are_refused() {
-    let one = || part(vec![kept("fenced")]);
-    let other = || part(vec![kept("redlock")]);
+fn overlapping_or_different_matrices_are_rejected() {
+    let one = || part(vec![saved_cell("fenced")]);
+    let other = || part(vec![saved_cell("redlock")]);
     let twice = joined(one(), one()).unwrap_err();
     assert_eq!(
         twice.to_string(),
@@ -66,7 +66,7 @@ fn matrices_that_overlap_or_differ_in_version_seed_or_scenario_are_refused() {
     let newer = joined(one(), newer).unwrap_err();
     assert_eq!(
         newer.to_string(),
-        "b/matrix.json is of another matrix than a/matrix.json: its version of picklock is 0.2.0, not 0.1.0"
+        "b/matrix.json belongs to another matrix than a/matrix.json: its version of picklock is 0.2.0, not 0.1.0"
     );
     let seeded = MatrixRecord { seed: 2, ..other() };
     assert!(matches!(

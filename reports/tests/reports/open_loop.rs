@@ -1,6 +1,6 @@
-//! Open loops: both clocks in every output, told apart, and clients that were left in the line counted.
+//! Open loops: both latencies are in every output with their start, and unserved buyers are counted.
 
-use picklock_reports::combine::of_run;
+use picklock_reports::combine::from_run;
 use picklock_reports::documents;
 use picklock_reports::gate::Metric;
 use picklock_reports::html::page;
@@ -14,11 +14,11 @@ use crate::terminal::plain;
 
 fn rush() -> ReportInput {
     let (record, history) = samples::rush();
-    of_run(record, Some(history))
+    from_run(record, Some(history))
 }
 
 #[test]
-fn terminal_says_where_each_latency_begins() {
+fn terminal_states_the_start_of_each_latency() {
     let (record, history) = samples::rush();
     let text = plain(&terminal::run(&record, &history, 100));
     let from = text.find("  counts").unwrap();
@@ -27,12 +27,12 @@ fn terminal_says_where_each_latency_begins() {
               left
     latency        p50     p90     p99   p99.9     max   count
     acquire     152 ms  424 ms  424 ms  424 ms  424 ms       6
-    · asked       2 ms  424 ms  424 ms  424 ms  424 ms       6
+    · request     2 ms  424 ms  424 ms  424 ms  424 ms       6
     release       1 ms    1 ms    1 ms    1 ms    1 ms       6
-              acquire is timed from the buyer's arrival, asked from the worker's request
+              acquire is measured from the buyer's arrival, request from the worker's request
     took      setup 12 ms · workload 3.41 s · teardown 3 ms
 
-    See it again
+    Reproduce
       picklock scenario rush --impl set-nx-px --backend sim --seed 7 --workers 2
     ");
     let narrow = plain(&terminal::run(&record, &history, 60));
@@ -47,7 +47,7 @@ fn record_has_both_latencies_and_unserved_buyers() {
     assert_eq!(json["counts"]["unserved"], 2);
     let p50_us = |operation: &str| json["latency"][operation]["p50_us"].as_u64().unwrap();
     assert!(p50_us("acquire") > 150_000 && p50_us(ASKED) < 3_000);
-    // In a closed loop nothing of it is there.
+    // A closed loop has none of these keys.
     let (closed, _) = samples::calm();
     let json = documents::json(&closed);
     for word in [ASKED, "arrived", "unserved"] {
@@ -59,10 +59,10 @@ fn record_has_both_latencies_and_unserved_buyers() {
 fn page_draws_both_latencies() {
     let material = rush();
     let shown = page(&material).unwrap();
-    let mut kept = material;
-    kept.evidence[0].history = None;
-    let kept = page(&kept).unwrap();
-    for page in [&shown, &kept] {
+    let mut without_history = material;
+    without_history.evidence[0].history = None;
+    let without_history = page(&without_history).unwrap();
+    for page in [&shown, &without_history] {
         for words in ["> from the intended start</th>", "> from the request</th>"] {
             assert_eq!(page.matches(words).count(), 1, "{words}");
         }
@@ -71,7 +71,7 @@ fn page_draws_both_latencies() {
     }
     assert!(shown.contains("<figcaption>acquire, from the intended start</figcaption>"));
     let (record, history) = samples::calm();
-    let closed = page(&of_run(record, Some(history))).unwrap();
+    let closed = page(&from_run(record, Some(history))).unwrap();
     assert!(
         !closed.contains("from the request") && closed.contains("<figcaption>acquire</figcaption>")
     );
@@ -93,21 +93,25 @@ fn markdown_has_a_row_for_open_loops() {
     ");
     assert!(!comment(&rush()).contains("Open loops"));
     let (record, history) = samples::calm();
-    assert!(!summary(&of_run(record, Some(history))).contains("Open loops"));
+    assert!(!summary(&from_run(record, Some(history))).contains("Open loops"));
 }
 
 #[test]
 fn gate_limits_both_latencies_and_unserved_buyers() {
     let material = rush();
     let cell = &material.matrix.cells[0];
-    let value = |word: &str| Metric::named(word).unwrap().of(cell);
+    let value = |name: &str| Metric::named(name).unwrap().value_in(cell);
     assert!(value("acquire.p50").unwrap() > 150_000.0);
     assert!(value("acquire_asked.p50").unwrap() < 3_000.0);
     assert_eq!(value("acquire_asked.count"), Some(6.0));
     assert_eq!(value("unserved"), Some(2.0));
     let (record, history) = samples::calm();
-    let closed = &of_run(record, Some(history)).matrix.cells[0];
+    let closed = &from_run(record, Some(history)).matrix.cells[0];
     for word in ["acquire_asked.p50", "acquire_asked.count", "unserved"] {
-        assert_eq!(Metric::named(word).unwrap().of(closed), None, "{word}");
+        assert_eq!(
+            Metric::named(word).unwrap().value_in(closed),
+            None,
+            "{word}"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! The repro file: whatever is in it comes back, and a stranger's name ends no comment.
+//! The repro file: its values round-trip, and no name ends a comment.
 
 use std::collections::BTreeMap;
 
@@ -49,12 +49,12 @@ fn repro(scenario: Scenario) -> Repro {
     }
 }
 
-fn again(repro: &Repro) -> Repro {
+fn round_trip(repro: &Repro) -> Repro {
     toml::from_str(&text(repro).unwrap()).unwrap()
 }
 
 #[test]
-fn the_file_reads_as_written_down() {
+fn repro_file_matches_the_snapshot() {
     let scenario = catalog::named("lost-reply").unwrap();
     let mut repro = repro(scenario);
     repro.overrides.workers = Some(3);
@@ -62,19 +62,19 @@ fn the_file_reads_as_written_down() {
 }
 
 #[test]
-fn every_scenario_of_the_catalog_comes_back() {
+fn every_catalog_scenario_round_trips() {
     for (name, _) in catalog::CATALOG {
         let repro = repro(catalog::named(name).unwrap());
-        assert_eq!(again(&repro), repro, "{name}");
+        assert_eq!(round_trip(&repro), repro, "{name}");
     }
 }
 
 #[test]
-fn every_seed_comes_back() {
+fn every_seed_round_trips() {
     for seed in [0, 1, i64::MAX as u64, i64::MAX as u64 + 1, u64::MAX] {
         let mut repro = repro(catalog::named("calm").unwrap());
         repro.seed = seed;
-        assert_eq!(again(&repro).seed, seed);
+        assert_eq!(round_trip(&repro).seed, seed);
     }
     let wrong = text(&repro(catalog::named("calm").unwrap())).unwrap();
     for seed in ["-1", "1.5", "\"many\"", "true"] {
@@ -90,7 +90,7 @@ fn line_breaks_in_names_stay_in_the_comment() {
     repro.scenario_given = HOSTILE.into();
     repro.scenario.summary = HOSTILE.into();
     repro.picklock = "0.1.0\nseed = 8".into();
-    assert_eq!(again(&repro), repro);
+    assert_eq!(round_trip(&repro), repro);
     let text = text(&repro).unwrap();
     let (head, _) = text.split_once("\n\n").unwrap();
     assert!(head.lines().all(|line| line.starts_with('#')), "{head}");
@@ -112,35 +112,35 @@ fn comparison_names_changed_verdicts() {
     assert_eq!(
         compared(&then, &now, "0.2.0"),
         "replay: different verdicts: exclusion violated: race, was violated: outlived-lease; \
-         lease violated, was held; progress not judged, was unknown (then picklock 0.1.0, now 0.2.0)"
+         lease violated, was held; progress inconclusive, was unknown (then picklock 0.1.0, now 0.2.0)"
     );
 }
 
 proptest! {
     #[test]
-    fn every_scenario_comes_back(scenario in arbitrary::scenario(3, 4)) {
+    fn generated_scenario_round_trips(scenario in arbitrary::scenario(3, 4)) {
         let repro = repro(scenario);
-        prop_assert_eq!(again(&repro), repro);
+        prop_assert_eq!(round_trip(&repro), repro);
     }
 }
 
 #[test]
-fn reports_say_where_a_run_can_be_replayed_and_only_there() {
+fn only_replayable_runs_show_the_replay_command() {
     let mut material = matrix();
-    let told = |material: &ReportInput| {
+    let reports = |material: &ReportInput| {
         [
             summary(material),
             file(material, "junit", "junit.xml"),
-            crate::html::opened(&page(material).unwrap()),
+            crate::html::expanded(&page(material).unwrap()),
         ]
     };
-    for text in told(&material) {
+    for text in reports(&material) {
         assert!(!text.contains("picklock replay"), "{text}");
     }
     for evidence in &mut material.evidence {
         evidence.has_repro = true;
     }
-    for text in told(&material) {
+    for text in reports(&material) {
         assert!(text.contains("picklock replay runs/3"), "{text}");
     }
     for evidence in &mut material.evidence {
@@ -150,7 +150,7 @@ fn reports_say_where_a_run_can_be_replayed_and_only_there() {
     for run_dir in cells.iter_mut().flat_map(|cell| &mut cell.run_dir) {
         run_dir.insert_str(0, "my ");
     }
-    for text in told(&material) {
+    for text in reports(&material) {
         let text = text.replace("&apos;", "'");
         assert!(text.contains("picklock replay 'my runs/3'"), "{text}");
     }

@@ -1,4 +1,4 @@
-//! Runs as they come out, written by hand.
+//! Handwritten runs and their records.
 
 use std::collections::BTreeMap;
 
@@ -92,24 +92,24 @@ pub fn calm() -> Sample {
     (record, history)
 }
 
-/// Somebody comes every 100 ms; one of two workers freezes within the lock for half a second, and
-/// the run ends before all are served.
+/// A buyer arrives every 100 ms. One of two workers freezes while it holds the lock for half a second, and
+/// the run ends before all buyers are served.
 pub fn rush() -> Sample {
     let mut builder = HistoryBuilder::new(2)
-        .asked_for(0, 0, 1, 0)
+        .acquire_intended_at(0, 0, 1, 0)
         .granted(2, 0, 1)
         .fault(10, 0, "pause-client", 0)
-        .asked_for(100, 1, 2, 100)
-        .fault_over(510, 0)
+        .acquire_intended_at(100, 1, 2, 100)
+        .fault_ended(510, 0)
         .sold(520, 0, 1, 2)
         .released(522, 0, 1)
         .granted(524, 1, 2)
         .sold(526, 1, 2, 1)
         .released(528, 1, 2);
-    for (op, came_ms) in (3..).zip([200, 300, 400, 500]) {
+    for (op, intended_ms) in (3..).zip([200, 300, 400, 500]) {
         let at_ms = 500 + 10 * op;
         builder = builder
-            .asked_for(at_ms, 0, op, came_ms)
+            .acquire_intended_at(at_ms, 0, op, intended_ms)
             .granted(at_ms + 2, 0, op)
             .released(at_ms + 5, 0, op);
     }
@@ -130,7 +130,7 @@ pub fn rush() -> Sample {
             },
         )
         .done();
-    let mut record = record("rush", "Somebody comes every 100 ms.", &history);
+    let mut record = record("rush", "A buyer arrives every 100 ms.", &history);
     record.counts = counts(&history);
     (record, history)
 }
@@ -138,7 +138,7 @@ pub fn rush() -> Sample {
 const GC_PAUSE: &str = "A holder freezes for 1.5 ttl after reading the last unit, as in a long \
                         garbage collection; its successor is inside when it wakes.";
 
-/// The classic: worker 0 sleeps through its lease and sells what worker 1 has sold.
+/// The classic case: worker 0 is frozen beyond its lease, and sells a unit that worker 1 has sold.
 pub fn gc_pause() -> Sample {
     let history = HistoryBuilder::new(3)
         .purchase(0, 0, 1, 2)
@@ -149,7 +149,7 @@ pub fn gc_pause() -> Sample {
         .acquire(228, 2, 5)
         .fault(240, 0, "pause-client", 0)
         .granted(1_225, 1, 4)
-        .fault_over(1_740, 0)
+        .fault_ended(1_740, 0)
         .sold(1_830, 0, 3, 0)
         .released(1_832, 0, 3)
         .sold(1_980, 1, 4, -1)
@@ -187,7 +187,7 @@ pub fn gc_pause() -> Sample {
     (record, history)
 }
 
-/// The same with fencing: the late sale is refused.
+/// The same run with fencing: the late sale is refused.
 pub fn fenced() -> Sample {
     let (mut record, mut history) = gc_pause();
     for event in &mut history.events {
@@ -216,7 +216,7 @@ pub fn fenced() -> Sample {
     (record, history)
 }
 
-/// The same, of a lock that does not say for how long it may believe.
+/// The same run of a lock that does not report how long its lease is valid.
 pub fn silent() -> Sample {
     let (mut record, mut history) = gc_pause();
     rename(&mut record, "exec:./silent.py");
@@ -233,7 +233,7 @@ pub fn silent() -> Sample {
     (record, history)
 }
 
-/// A late release deletes the lock of the successor, and a third worker walks in.
+/// A late release deletes the lock of the successor, and a third worker gets it, too.
 pub fn stale_delete() -> Sample {
     let released = EventKind::Released {
         worker: 0,
@@ -250,7 +250,7 @@ pub fn stale_delete() -> Sample {
         .at(201, EventKind::Release { worker: 0, op: 1 })
         .fault(202, 0, "pause-client", 0)
         .granted(1_004, 1, 2)
-        .fault_over(1_700, 0)
+        .fault_ended(1_700, 0)
         .at(1_702, released)
         .granted(1_705, 2, 3)
         .sold(1_904, 1, 2, 1)
@@ -282,7 +282,7 @@ pub fn stale_delete() -> Sample {
     (record, history)
 }
 
-/// Two of five hundred hold together while all others wait.
+/// Two of five hundred workers hold the lock at once while all others wait.
 pub fn crowd() -> Sample {
     let mut builder = HistoryBuilder::new(500);
     for worker in 0..500 {
@@ -368,7 +368,7 @@ pub fn hostile() -> Sample {
     (record, history)
 }
 
-/// Nobody ever got the lock, and its key never expires.
+/// No client ever got the lock, and its key never expires.
 pub fn no_grants() -> Sample {
     let down = EventKind::WorkerDown {
         worker: 0,

@@ -1,4 +1,4 @@
-//! The scorecard: what is computed, and that nothing is said without evidence.
+//! The scorecard: its computations, and that it claims nothing without evidence.
 
 use picklock_reports::report_input::ReportInput;
 use picklock_reports::scorecard::{Choice, Fencing, LockScore, Purpose, ScenarioScore, Scorecard};
@@ -19,8 +19,8 @@ fn setting(family: Family, nodes: usize) -> Option<CellSetting> {
     })
 }
 
-/// A cell of a scenario that is named after its family.
-fn of_family(lock: &str, family: Family, otherwise: &[(Property, Verdict)]) -> Cell {
+/// Returns a cell of a scenario that is named after its family.
+fn family_cell(lock: &str, family: Family, otherwise: &[(Property, Verdict)]) -> Cell {
     let mut cell = cell(lock, family.as_str(), otherwise);
     cell.setting = setting(family, 1);
     cell
@@ -35,18 +35,18 @@ fn record(cells: Vec<Cell>) -> MatrixRecord {
     }
 }
 
-/// A lock that holds in a scenario of each family, except for what is said.
-fn tried(lock: &str, broken: &[(Family, &[Property], Cause)]) -> Vec<Cell> {
-    let of = |family: Family| {
-        let same = broken.iter().filter(|(of, ..)| *of == family);
+/// Returns cells of a lock that holds in a scenario of each family, except for those in `broken`.
+fn tested(lock: &str, broken: &[(Family, &[Property], Cause)]) -> Vec<Cell> {
+    let cell_of = |family: Family| {
+        let same = broken.iter().filter(|(broken, ..)| *broken == family);
         let verdicts = same.flat_map(|(_, properties, cause)| {
             properties
                 .iter()
                 .map(|property| (*property, violated(*cause, &[])))
         });
-        of_family(lock, family, &verdicts.collect::<Vec<_>>())
+        family_cell(lock, family, &verdicts.collect::<Vec<_>>())
     };
-    Family::ALL.map(of).into()
+    Family::ALL.map(cell_of).into()
 }
 
 fn scorecard(cells: Vec<Cell>) -> Scorecard {
@@ -57,7 +57,7 @@ fn score<'a>(card: &'a Scorecard, lock: &str) -> &'a LockScore {
     let mut scores = card.locks.iter();
     scores
         .find(|score| score.lock == lock)
-        .expect("the lock was tried")
+        .expect("the lock was tested")
 }
 
 fn advice(card: &Scorecard, purpose: Purpose) -> (&Choice, &str) {
@@ -68,10 +68,13 @@ fn advice(card: &Scorecard, purpose: Purpose) -> (&Choice, &str) {
 
 const OVERLAP: &[Property] = &[Property::Exclusion, Property::Resource];
 
-/// A lock that a client outlives, one with tokens, and one that frees what is not its own.
+/// The violations of a lock that Redis lost during a lease.
+const LEASE_OVERLAP: &[Property] = &[Property::Exclusion, Property::Lease, Property::Resource];
+
+/// A lock that a client outlives, one with tokens, and one that releases other clients' locks.
 fn three() -> Vec<Cell> {
-    let mut cells = tried("plain", &[(Family::Clients, OVERLAP, Cause::OutlivedLease)]);
-    let mut fenced = tried(
+    let mut cells = tested("plain", &[(Family::Clients, OVERLAP, Cause::OutlivedLease)]);
+    let mut fenced = tested(
         "tokens",
         &[
             (
@@ -79,7 +82,7 @@ fn three() -> Vec<Cell> {
                 &[Property::Exclusion],
                 Cause::OutlivedLease,
             ),
-            (Family::Nodes, OVERLAP, Cause::LostOnFailover),
+            (Family::Nodes, LEASE_OVERLAP, Cause::LostOnFailover),
         ],
     );
     for cell in &mut fenced {
@@ -87,7 +90,7 @@ fn three() -> Vec<Cell> {
         (tally.held, tally.not_applicable) = (1, 0);
     }
     cells.extend(fenced);
-    cells.extend(tried(
+    cells.extend(tested(
         "thief",
         &[(Family::Network, OVERLAP, Cause::StolenRelease)],
     ));
@@ -95,7 +98,7 @@ fn three() -> Vec<Cell> {
 }
 
 #[test]
-fn violation_counts_by_whose_fault_it_was() {
+fn violations_are_grouped_by_fault() {
     let card = scorecard(three());
     let tokens = score(&card, "tokens");
     assert_eq!(tokens.scenarios(ScenarioScore::Fenced), ["clients"]);
@@ -114,12 +117,12 @@ fn violation_counts_by_whose_fault_it_was() {
         tokens.sentence(),
         "Survives 4 of 5 scenarios, 1 of them by its fencing tokens; Redis lost the lock in nodes."
     );
-    // Among equals the one whose own fault it was comes last.
+    // Among equals, the lock that is itself at fault comes last.
     assert_eq!(card.locks.last().unwrap().lock, "thief");
 }
 
 #[test]
-fn money_asks_for_a_lock_that_no_client_can_harm() {
+fn money_requires_a_lock_safe_from_clients() {
     let card = scorecard(three());
     let (choice, words) = advice(&card, Purpose::Money);
     let Choice::Lock {
@@ -138,14 +141,14 @@ fn money_asks_for_a_lock_that_no_client_can_harm() {
     assert_eq!((*others, *unfit), (2, 2));
     assert_eq!(
         words,
-        "For money: `tokens`, on a Redis that does not lose the lock in a failover. What it protects \
-         came to harm in 1 of 5 scenarios, each time because Redis had lost the lock (nodes). With each of the 2 \
-         others a client or the lock itself did harm. Rests on 5 runs of 5 scenarios (sim)."
+        "For money: `tokens`, on a Redis that does not lose the lock in a failover. The stock \
+         was damaged in 1 of 5 scenarios, each time because Redis lost the lock (nodes). With each of the 2 \
+         others a client or the lock itself caused damage. Based on 5 runs of 5 scenarios (sim)."
     );
 }
 
 #[test]
-fn cron_job_takes_the_first_that_does_no_harm_itself() {
+fn cron_job_takes_the_cheapest_lock_without_own_fault() {
     let card = scorecard(three());
     let (choice, words) = advice(&card, Purpose::CronJob);
     assert!(
@@ -154,12 +157,12 @@ fn cron_job_takes_the_first_that_does_no_harm_itself() {
     );
     assert!(
         words.contains(
-            "it failed in 1 of 5 scenarios through a client or Redis. With 1 of the 2 others the lock itself did \
-             harm, or kept everybody out; the rest cost no less, or failed more often by their own fault."
+            "it failed in 1 of 5 scenarios through a client or Redis. With 1 of the 2 others the lock itself caused \
+             damage, or blocked all clients; the rest cost no less, or failed more often by their own fault."
         ),
         "{words}"
     );
-    let stuck = tried(
+    let stuck = tested(
         "stuck",
         &[(Family::Load, &[Property::Progress], Cause::NoTtl)],
     );
@@ -169,8 +172,8 @@ fn cron_job_takes_the_first_that_does_no_harm_itself() {
 }
 
 #[test]
-fn what_was_not_tried_gets_no_advice() {
-    let mut cells = tried("plain", &[]);
+fn untested_purpose_gets_no_recommendation() {
+    let mut cells = tested("plain", &[]);
     cells.retain(|cell| !["clients", "network", "clocks"].contains(&cell.scenario.as_str()));
     let card = scorecard(cells);
     assert_eq!(
@@ -180,38 +183,37 @@ fn what_was_not_tried_gets_no_advice() {
     let (_, words) = advice(&card, Purpose::Money);
     assert_eq!(
         words,
-        "For money: no advice; nothing was judged of: clients, network."
+        "For money: no recommendation: no scenario was judged in these families: clients, network."
     );
     let (_, words) = advice(&card, Purpose::Uptime);
-    let head = "To go on while a minority of the servers is gone";
+    let head = "To keep working without a minority of the servers";
     assert_eq!(
         words,
-        format!("{head}: no advice; no scenario that shows it was judged.")
+        format!("{head}: no recommendation: no scenario that measures this was judged.")
     );
     assert_eq!(
-        Scorecard::from_matrix(&record(vec![of_family("a", Family::Load, &[])])),
+        Scorecard::from_matrix(&record(vec![family_cell("a", Family::Load, &[])])),
         None
     );
 }
 
 #[test]
-fn advice_says_which_families_it_does_not_rest_on() {
-    let mut cells = tried("plain", &[]);
+fn recommendation_lists_untested_families() {
+    let mut cells = tested("plain", &[]);
     cells.retain(|cell| cell.scenario != "clocks");
     let card = scorecard(cells);
     let (_, words) = advice(&card, Purpose::Money);
-    let end =
-        "no harm in any of 4 scenarios. Rests on 4 runs of 4 scenarios (sim); not tried: clocks.";
+    let end = "was not damaged in any of 4 scenarios. Based on 4 runs of 4 scenarios (sim); not tested: clocks.";
     assert!(words.ends_with(end), "{words}");
 }
 
-/// What could not be judged is neither survived nor lost, and no lock is named for what nobody saw.
+/// An inconclusive scenario counts neither as survived nor as lost, and supports no recommendation.
 #[test]
-fn unjudged_scenario_counts_for_nothing() {
+fn inconclusive_scenario_is_not_counted() {
     let unknown = || [(Property::Lease, crate::inconclusive("too little"))];
-    let mut cells = tried("plain", &[]);
+    let mut cells = tested("plain", &[]);
     cells.retain(|cell| cell.scenario != "nodes");
-    cells.push(of_family("plain", Family::Nodes, &unknown()));
+    cells.push(family_cell("plain", Family::Nodes, &unknown()));
     let card = scorecard(cells);
     let plain = score(&card, "plain");
     assert_eq!(plain.not_judged, ["nodes"]);
@@ -221,8 +223,8 @@ fn unjudged_scenario_counts_for_nothing() {
 }
 
 #[test]
-fn cost_comes_from_the_cells_that_measure_it() {
-    let mut cells = tried("quorum", &[]);
+fn costs_come_from_the_cells_that_measure_them() {
+    let mut cells = tested("quorum", &[]);
     for cell in &mut cells {
         cell.counts.granted = 4;
         cell.counts.commands = Some(6);
@@ -250,20 +252,20 @@ fn cost_comes_from_the_cells_that_measure_it() {
     let card = scorecard(cells);
     let quorum = score(&card, "quorum");
     assert_eq!(
-        quorum.costs_in_words().unwrap(),
-        "Commands for each acquisition: 1.5; to acquire, median / p99: 1 ms / 2 ms healthy; 80 % granted \
+        quorum.describe_costs().unwrap(),
+        "Commands per acquisition: 1.5; to acquire, median / p99: 1 ms / 2 ms healthy; 80 % granted \
          without a minority of the nodes."
     );
     assert_eq!(quorum.needs(), "5 nodes");
     let (_, words) = advice(&card, Purpose::Uptime);
     assert!(
-        words.contains("`quorum`, on 5 nodes: 80 % of the requests were granted meanwhile."),
+        words.contains("`quorum`, on 5 nodes: 80 % of the requests were granted during that time."),
         "{words}"
     );
 }
 
 #[test]
-fn every_report_has_the_same_advice() {
+fn every_report_has_the_same_recommendations() {
     let record = record(three());
     let card = Scorecard::from_matrix(&record).unwrap();
     let input = ReportInput {
@@ -292,26 +294,27 @@ fn every_report_has_the_same_advice() {
 }
 
 #[test]
-fn scorecard_as_a_terminal_shows_it() {
+fn terminal_shows_the_scorecard() {
     let text = crate::terminal::plain(&terminal::matrix(&record(three()), 100));
-    // The title, the advice, the locks; the table follows.
+    // The title, the recommendations and the locks. The table follows.
     let parts: Vec<&str> = text.split("\n\n").take(3).collect();
     insta::assert_snapshot!(parts.join("\n\n"), @"
     3 locks × 5 scenarios × sim   one run each, seed 0
 
-    For money: `tokens`, on a Redis that does not lose the lock in a failover. What it protects came to
-      harm in 1 of 5 scenarios, each time because Redis had lost the lock (nodes). With each of the 2
-      others a client or the lock itself did harm. Rests on 5 runs of 5 scenarios (sim).
-    For a cron job: `plain` suffices, with 1 node. It never kept everybody out; it failed in 1 of 5
-      scenarios through a client or Redis. With 1 of the 2 others the lock itself did harm, or kept
-      everybody out; the rest cost no less, or failed more often by their own fault. Rests on 5 runs of
-      5 scenarios (sim).
-    To go on while a minority of the servers is gone: no advice; no scenario that shows it was judged.
+    For money: `tokens`, on a Redis that does not lose the lock in a failover. The stock was damaged in
+      1 of 5 scenarios, each time because Redis lost the lock (nodes). With each of the 2 others a
+      client or the lock itself caused damage. Based on 5 runs of 5 scenarios (sim).
+    For a cron job: `plain` suffices, with 1 node. It never blocked all clients; it failed in 1 of 5
+      scenarios through a client or Redis. With 1 of the 2 others the lock itself caused damage, or
+      blocked all clients; the rest cost no less, or failed more often by their own fault. Based on 5
+      runs of 5 scenarios (sim).
+    To keep working without a minority of the servers: no recommendation: no scenario that measures this
+      was judged.
 
-    Scorecard: scenarios survived of those judged, the best lock first
+    Scorecard: scenarios survived of those judged, best lock first
             all      load     clients  nodes    network  clocks
     plain   4/5      1/1      0/1      1/1      1/1      1/1
-      Survives 4 of 5 scenarios; a client went on too long in clients.
+      Survives 4 of 5 scenarios; a client kept working after its lease in clients.
       Needs 1 node; fencing: no.
     tokens  4/5      1/1      1/1      0/1      1/1      1/1
       Survives 4 of 5 scenarios, 1 of them by its fencing tokens; Redis lost the lock in nodes.

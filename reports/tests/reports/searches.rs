@@ -1,9 +1,10 @@
-//! Searches written by hand.
+//! Handwritten searches.
 
 use picklock_verdicts::record::{Placed, SearchRecord};
 use serde_json::json;
 
-/// A sweep of a lock with one find, and a heat map of two moments and three faults.
+/// Returns a sweep of a lock with one counterexample, and a heat map of two injection points and three
+/// faults.
 pub fn sweep(lock: &str) -> SearchRecord {
     let scenario = picklock_scenarios::catalog::named("gc-pause").unwrap();
     let document = json!({

@@ -1,8 +1,8 @@
-//! Which built-in lock a lock behaves like, from verdicts and expectations written by hand.
+//! Finds the built-in lock that a lock behaves like, from handwritten verdicts and expectations.
 
 use std::collections::BTreeMap;
 
-use picklock_reports::matrix::{ReferenceLock, similarity, similarity_in_words};
+use picklock_reports::matrix::{ReferenceLock, describe_similarity, similarity};
 use picklock_reports::report_input::ReportInput;
 use picklock_scenarios::Scenario;
 use picklock_verdicts::check::{Cause, Property};
@@ -32,10 +32,10 @@ lease = "held"
 resource = "any"
 "#;
 
-/// `careful` and `equal` keep everything that can be kept, `careless` does not.
+/// Returns `careful` and `equal`, which keep every property, and `careless`, which does not.
 fn references() -> Vec<ReferenceLock> {
     let scenarios = [LATE, PAUSE].map(|text| Scenario::parse(text, "mine.toml").unwrap());
-    let of = |name: &str| ReferenceLock {
+    let reference = |name: &str| ReferenceLock {
         name: name.to_owned(),
         expected: scenarios
             .iter()
@@ -45,12 +45,12 @@ fn references() -> Vec<ReferenceLock> {
             })
             .collect::<BTreeMap<_, _>>(),
     };
-    ["careless", "equal", "careful"].map(of).into()
+    ["careless", "equal", "careful"].map(reference).into()
 }
 
-fn said(cells: &[Cell], held_to: &str) -> Option<String> {
+fn describe(cells: &[Cell], reference_name: &str) -> Option<String> {
     let cells: Vec<&Cell> = cells.iter().collect();
-    similarity(&cells, &references(), Some(held_to)).map(|found| similarity_in_words(&found))
+    similarity(&cells, &references(), Some(reference_name)).map(|found| describe_similarity(&found))
 }
 
 fn outlived() -> Cell {
@@ -65,62 +65,65 @@ fn stolen(cause: Cause) -> Cell {
 }
 
 #[test]
-fn the_lock_that_it_is_held_to_wins_among_equals() {
+fn reference_lock_wins_among_equals() {
     let cells = [cell("mine", "late", &[]), outlived()];
-    assert_eq!(said(&cells, "careful").unwrap(), "mine: like careful");
-    assert_eq!(said(&cells, "equal").unwrap(), "mine: like equal");
-    // Held to the worse one, it is still like the better ones, the first of them.
-    assert_eq!(said(&cells, "careless").unwrap(), "mine: like equal");
+    assert_eq!(describe(&cells, "careful").unwrap(), "mine: like careful");
+    assert_eq!(describe(&cells, "equal").unwrap(), "mine: like equal");
+    // With the worse lock as its reference, it is still like the better ones, of which the first one wins.
+    assert_eq!(describe(&cells, "careless").unwrap(), "mine: like equal");
 }
 
 #[test]
-fn a_worse_lock_is_told_where_the_better_one_would_hold() {
+fn worse_lock_lists_where_its_reference_would_hold() {
     let cells = [stolen(Cause::StolenRelease), outlived()];
     let text = "mine: like careless; careful would also hold in late";
-    assert_eq!(said(&cells, "careful").unwrap(), text);
-    assert_eq!(said(&cells, "careless").unwrap(), "mine: like careless");
-    // Another cause is another story, but the same results.
+    assert_eq!(describe(&cells, "careful").unwrap(), text);
+    assert_eq!(describe(&cells, "careless").unwrap(), "mine: like careless");
+    // Another cause is a different violation with the same result.
     let cells = [stolen(Cause::Race), outlived()];
-    assert_eq!(said(&cells, "careful").unwrap(), text);
+    assert_eq!(describe(&cells, "careful").unwrap(), text);
 }
 
 #[test]
-fn lock_like_no_other_gets_the_closest_one() {
+fn lock_without_a_match_gets_the_closest_one() {
     let lease = (Property::Lease, violated(Cause::Race, &[]));
     let cells = [cell("mine", "late", &[]), cell("mine", "pause", &[lease])];
     let text =
         "mine: closest to careful, from which 2 of 11 results differ; careful would hold in pause";
-    assert_eq!(said(&cells, "careful").unwrap(), text);
+    assert_eq!(describe(&cells, "careful").unwrap(), text);
 }
 
 #[test]
-fn unjudged_cells_are_not_compared() {
+fn inconclusive_cells_are_not_compared() {
     let unknown = |scenario: &str| {
         let all = Property::ALL.map(|property| (property, crate::inconclusive("too little")));
         cell("mine", scenario, &all)
     };
-    assert_eq!(said(&[unknown("late"), unknown("pause")], "careful"), None);
-    assert_eq!(said(&[], "careful"), None);
-    assert_eq!(said(&[cell("mine", "another", &[])], "careful"), None);
+    assert_eq!(
+        describe(&[unknown("late"), unknown("pause")], "careful"),
+        None
+    );
+    assert_eq!(describe(&[], "careful"), None);
+    assert_eq!(describe(&[cell("mine", "another", &[])], "careful"), None);
     let mut failed = stolen(Cause::Race);
     failed.error = Some("no server".into());
-    assert_eq!(said(&[failed], "careful"), None);
+    assert_eq!(describe(&[failed], "careful"), None);
     let cells = [unknown("late"), outlived()];
-    assert_eq!(said(&cells, "careful").unwrap(), "mine: like careful");
+    assert_eq!(describe(&cells, "careful").unwrap(), "mine: like careful");
 }
 
 #[test]
-fn a_lock_on_other_servers_than_any_built_in_one_is_compared_with_none() {
+fn lock_with_another_number_of_servers_is_not_compared() {
     let cells = [outlived()];
     let cells: Vec<&Cell> = cells.iter().collect();
     let found = similarity(&cells, &[], None).unwrap();
-    let text = "mine: no built-in lock uses as many servers";
-    assert_eq!(similarity_in_words(&found), text);
+    let text = "mine: no built-in lock uses this number of servers";
+    assert_eq!(describe_similarity(&found), text);
     assert_eq!(similarity(&[], &[], None), None);
 }
 
 #[test]
-fn the_pages_say_in_which_backend() {
+fn reports_state_the_backend_of_a_similarity() {
     let cells = vec![cell("mine", "late", &[]), outlived()];
     let all: Vec<&Cell> = cells.iter().collect();
     let similarity = Vec::from_iter(similarity(&all, &references(), Some("careful")));
@@ -140,10 +143,10 @@ fn the_pages_say_in_which_backend() {
 }
 
 #[test]
-fn a_violation_in_a_run_that_is_not_shown_counts() {
+fn violation_in_a_hidden_run_counts() {
     let mut once = cell("mine", "late", &[]);
     once.runs = 20;
     once.tally.get_mut(&Property::Lease).unwrap().violated = 1;
-    let said = said(&[once, outlived()], "careful").unwrap();
-    assert!(said.ends_with("careful would hold in late"), "{said}");
+    let text = describe(&[once, outlived()], "careful").unwrap();
+    assert!(text.ends_with("careful would hold in late"), "{text}");
 }

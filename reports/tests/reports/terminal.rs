@@ -1,4 +1,4 @@
-//! What a person sees. The snapshots leave the styles out; two tests look at the styles alone.
+//! Terminal reports. The snapshots omit the styles, and two tests check only the styles.
 
 use picklock_reports::terminal;
 use picklock_verdicts::check::Property;
@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::key_history_samples;
 use crate::samples::{self, Sample};
 
-/// Without styles: exactly the sequences that `anstyle` writes, and no others.
+/// Removes the styles: exactly the sequences that `anstyle` writes.
 pub fn plain(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;
@@ -45,12 +45,12 @@ fn gc_pause_at_60() {
 }
 
 #[test]
-fn fencing_did_its_work() {
+fn fencing_protects_the_stock() {
     insta::assert_snapshot!(show(samples::fenced(), 100));
 }
 
 #[test]
-fn nobody_is_accused_of_outliving_a_lease_that_was_not_told() {
+fn unreported_lease_is_never_drawn_as_over() {
     let (record, history) = samples::silent();
     let text = plain(&terminal::run(&record, &history, 100));
     let row = text.lines().find(|line| line.starts_with("    worker 1 "));
@@ -59,12 +59,12 @@ fn nobody_is_accused_of_outliving_a_lease_that_was_not_told() {
 }
 
 #[test]
-fn a_late_release_takes_the_successors_lock() {
+fn late_release_deletes_the_successors_lock() {
     insta::assert_snapshot!(show(samples::stale_delete(), 100));
 }
 
 #[test]
-fn one_story_is_told_once() {
+fn shared_story_is_printed_once() {
     let (mut record, history) = samples::gc_pause();
     let overlap = record.verdicts[&Property::Exclusion].clone();
     record.verdicts.insert(Property::Lease, overlap.clone());
@@ -77,7 +77,7 @@ fn one_story_is_told_once() {
 }
 
 #[test]
-fn many_workers_are_not_all_drawn_but_the_guilty_ones_are() {
+fn overlapping_workers_are_drawn_among_many() {
     let (record, history) = samples::crowd();
     let text = show((record, history), 100);
     for worker in [37, 411] {
@@ -103,7 +103,7 @@ fn calm() {
       release       1 ms    1 ms    1 ms    1 ms    1 ms       3
       took      setup 12 ms · workload 3.41 s · teardown 3 ms
 
-      See it again
+      Reproduce
         picklock scenario calm --impl set-nx-px --backend sim --seed 7 --workers 2
     ");
 }
@@ -126,7 +126,7 @@ fn unknown() {
       claims    ✔ held            what the lock reported agrees with what it did
 
       Faults
-        never struck  pause-client for 1.5 s, when a worker has read stock 1
+        never fired  pause-client for 1.5 s, when a worker has read stock 1
 
       counts    3 granted · 0 refused · 0 failed · 3 released · 3 sold of 3, 0 left
       latency        p50     p90     p99   p99.9     max   count
@@ -134,7 +134,7 @@ fn unknown() {
       release       1 ms    1 ms    1 ms    1 ms    1 ms       3
       took      setup 12 ms · workload 3.41 s · teardown 3 ms
 
-      See it again
+      Reproduce
         picklock scenario gc-pause --impl set-nx-px --backend sim --seed 7 --workers 2
     ");
 }
@@ -146,7 +146,7 @@ fn interrupted() {
       Nothing goes wrong.
       2 workers · 1 node · ttl 1 s · redis 7.0.15 · set-nx-px 0.1.0
       process: asked for with --backend
-      Interrupted: this is what was seen until then.
+      Interrupted: this report covers the run up to that point.
 
       exclusion ✔ held            no two clients held a lock at the same time
       lease     ✔ held            no client was let in while another's lease was running
@@ -162,13 +162,13 @@ fn interrupted() {
       release       1 ms    1 ms    1 ms    1 ms    1 ms       3
       took      setup 12 ms · workload 3.41 s · teardown 3 ms
 
-      See it again
+      Reproduce
         picklock scenario calm --impl set-nx-px --backend sim --seed 7 --workers 2
     ");
 }
 
 #[test]
-fn nobody_got_the_lock() {
+fn run_without_grants_is_inconclusive() {
     insta::assert_snapshot!(show(samples::no_grants(), 100), @"
     ✘ setnx-expire × crash-mid-acquire × process   seed 7
       A worker is killed as the reply of its first acquiring command arrives.
@@ -194,7 +194,7 @@ fn nobody_got_the_lock() {
         worker 1  ······················································································
                   ┬─────────────┬─────────────┬─────────────┬──────────────┬─────────────┬──────────────
                   0 s           1 s           2 s           3 s            4 s           5 s
-        No key history: what the nodes' keys held is not known.
+        No key history: the values of the nodes' keys are unknown.
         · waits  ✝ dies
 
       Faults
@@ -203,13 +203,13 @@ fn nobody_got_the_lock() {
       counts    0 granted · 2 refused · 0 failed · 0 released · 0 sold of 3, 3 left
       took      setup 12 ms · workload 3.41 s · teardown 3 ms
 
-      See it again
+      Reproduce
         picklock scenario crash-mid-acquire --impl setnx-expire --backend sim --seed 7 --workers 2
     ");
 }
 
 #[test]
-fn one_worker_alone() {
+fn single_worker_is_inconclusive() {
     insta::assert_snapshot!(show(samples::one_worker(), 80), @"
     ? set-nx-px × calm × process   seed 7
       Nothing goes wrong.
@@ -230,23 +230,23 @@ fn one_worker_alone() {
       release       1 ms    1 ms    1 ms    1 ms    1 ms       2
       took      setup 12 ms · workload 3.41 s · teardown 3 ms
 
-      See it again
+      Reproduce
         picklock scenario calm --impl set-nx-px --backend sim --seed 7 --workers 1
     ");
 }
 
 #[test]
-fn hostile_lock() {
+fn hostile_lock_is_escaped() {
     insta::assert_snapshot!(show(samples::hostile(), 120));
 }
 
 #[test]
-fn a_hostile_lock_cannot_command_the_terminal() {
+fn control_codes_of_a_hostile_lock_are_escaped() {
     let (record, history) = samples::hostile();
     let text = terminal::run(&record, &history, 120);
     let commands = plain(&text).chars().find(|c| c.is_control() && *c != '\n');
     assert_eq!(commands, None);
-    // The attack's own green must be shown as text, and be no style.
+    // The attack's own green must appear as text, not as a style.
     assert!(text.contains(r"\u{1b}[1;32m"));
     assert!(!text.contains("\x1b[1;32m"));
 }
@@ -266,7 +266,7 @@ fn overlapping_holds_are_red() {
 }
 
 #[test]
-fn the_nodes_say_whose_value_they_had_and_why_it_ended() {
+fn node_rows_show_authors_and_ends_of_values() {
     let text = show(key_history_samples::eroded_quorum(), 100);
     let row = |node: &str| {
         let row = text.lines().find(|line| line.starts_with(node));
@@ -280,14 +280,14 @@ fn the_nodes_say_whose_value_they_had_and_why_it_ended() {
 }
 
 #[test]
-fn the_nodes_of_a_narrow_terminal() {
+fn node_rows_fit_a_narrow_terminal() {
     let text = show(key_history_samples::eroded_quorum(), 60);
     assert!(text.contains("├ w1 ─ by w0 ╳"), "{text}");
     insta::assert_snapshot!(text);
 }
 
 #[test]
-fn the_keys_of_strangers_cannot_command_the_terminal() {
+fn control_codes_in_keys_are_escaped() {
     let text = show(key_history_samples::hostile(), 100);
     let commands = text.chars().find(|c| c.is_control() && *c != '\n');
     assert_eq!(commands, None);
@@ -295,7 +295,7 @@ fn the_keys_of_strangers_cannot_command_the_terminal() {
 }
 
 #[test]
-fn a_run_without_key_history_says_so_in_one_line() {
+fn missing_key_history_is_noted_once() {
     let text = show(samples::gc_pause(), 100);
     assert_eq!(text.matches("No key history").count(), 1, "{text}");
     assert!(!text.contains("    node 0"), "{text}");

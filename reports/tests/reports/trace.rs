@@ -1,8 +1,8 @@
-//! The trace keeps to the format's rules, and tells what happened.
+//! The trace follows the rules of the format, and contains the events of the run.
 
 use std::collections::HashMap;
 
-use picklock_reports::combine::of_run;
+use picklock_reports::combine::from_run;
 use serde_json::Value;
 
 use crate::cells::{hostile, matrix};
@@ -16,13 +16,13 @@ fn events(text: &str) -> Vec<Value> {
 }
 
 fn trace((record, history): Sample) -> Vec<Value> {
-    let files = picklock_reports::trace::files(&of_run(record, Some(history))).unwrap();
+    let files = picklock_reports::trace::files(&from_run(record, Some(history))).unwrap();
     assert_eq!(files.len(), 1);
     events(std::str::from_utf8(&files[0].bytes).unwrap())
 }
 
-/// What is wrong with an event, by the format's document.
-fn wrong(event: &Value) -> Option<&'static str> {
+/// Returns the first rule of the format that an event violates.
+fn violated_rule(event: &Value) -> Option<&'static str> {
     let number = |key: &str| event[key].as_f64();
     if !event["name"].is_string() || !event["pid"].is_u64() || !event["tid"].is_u64() {
         return Some("no name, pid or tid");
@@ -31,10 +31,8 @@ fn wrong(event: &Value) -> Option<&'static str> {
         return Some("no time");
     }
     match event["ph"].as_str() {
-        Some("M") => match event["args"]["name"].is_string() {
-            true => None,
-            false => Some("a track without a name"),
-        },
+        Some("M") if !event["args"]["name"].is_string() => Some("a track without a name"),
+        Some("M") => None,
         Some("X") if number("dur").is_none_or(|dur| dur < 0.0) => Some("no duration"),
         Some("i") if event["s"] != "t" => Some("an instant without a scope"),
         Some("C") if !event["args"]["units"].is_i64() => Some("a counter that counts nothing"),
@@ -43,12 +41,12 @@ fn wrong(event: &Value) -> Option<&'static str> {
     }
 }
 
-/// Complete events of one track must lie apart or within each other.
+/// Returns a violation of the rule that complete events of one track must be disjoint or nested.
 fn crossing(events: &[Value]) -> Option<String> {
     let mut tracks: HashMap<(u64, u64), Vec<(u64, u64)>> = HashMap::new();
     for event in events.iter().filter(|event| event["ph"] == "X") {
         let track = (event["pid"].as_u64()?, event["tid"].as_u64()?);
-        // Back to whole nanoseconds, in which they were measured.
+        // Convert back to whole nanoseconds, the unit of measurement.
         let ns = |us: f64| (us * 1_000.0).round() as u64;
         let from = ns(event["ts"].as_f64()?);
         let until = from + ns(event["dur"].as_f64()?);
@@ -73,7 +71,7 @@ fn crossing(events: &[Value]) -> Option<String> {
 }
 
 #[test]
-fn every_sample_keeps_to_the_rules() {
+fn every_sample_follows_the_format() {
     let samples = [
         samples::calm(),
         samples::gc_pause(),
@@ -86,7 +84,7 @@ fn every_sample_keeps_to_the_rules() {
     for sample in samples {
         let events = trace(sample);
         for event in &events {
-            assert_eq!(wrong(event), None, "{event}");
+            assert_eq!(violated_rule(event), None, "{event}");
         }
         assert_eq!(crossing(&events), None);
     }
@@ -94,7 +92,7 @@ fn every_sample_keeps_to_the_rules() {
     assert_eq!(files.len(), matrix().evidence.len());
     for file in files {
         let events = events(std::str::from_utf8(&file.bytes).unwrap());
-        assert!(events.iter().all(|event| wrong(event).is_none()));
+        assert!(events.iter().all(|event| violated_rule(event).is_none()));
     }
 }
 
@@ -109,25 +107,26 @@ fn rules_reject_a_wrong_trace() {
     hold["dur"] = Value::from(dur + 0.001);
     assert!(crossing(&events).is_some());
     events[0]["ph"] = Value::from("Z");
-    assert!(wrong(&events[0]).is_some());
+    assert!(violated_rule(&events[0]).is_some());
 }
 
 #[test]
-fn waits_holds_freezes_faults_and_stock_are_there() {
+fn trace_has_waits_holds_freezes_faults_and_stock() {
     let events = trace(samples::gc_pause());
     let times = |name: &str, pid: u64| -> Vec<(f64, f64)> {
-        let of = events
+        let matching = events
             .iter()
             .filter(|event| event["name"] == name && event["pid"] == pid);
-        of.map(|event| {
-            (
-                event["ts"].as_f64().unwrap(),
-                event["dur"].as_f64().unwrap_or(0.0),
-            )
-        })
-        .collect()
+        matching
+            .map(|event| {
+                (
+                    event["ts"].as_f64().unwrap(),
+                    event["dur"].as_f64().unwrap_or(0.0),
+                )
+            })
+            .collect()
     };
-    // Worker 0 holds for 1.61 s, 0.612 s of them past its lease; it is frozen for 1.5 s.
+    // Worker 0 holds the lock for 1.61 s, of which 0.612 s are past its lease. It is frozen for 1.5 s.
     assert!(times("holds", 1).contains(&(222_000.0, 1_610_000.0)));
     assert!(
         times("lease over", 1).contains(&(1_220_000.0, 612_000.0)),
@@ -145,14 +144,14 @@ fn waits_holds_freezes_faults_and_stock_are_there() {
 }
 
 #[test]
-fn without_a_history_there_is_no_trace_and_that_is_said() {
+fn missing_history_is_an_error() {
     let (record, _) = samples::calm();
-    let error = picklock_reports::trace::files(&of_run(record, None)).unwrap_err();
+    let error = picklock_reports::trace::files(&from_run(record, None)).unwrap_err();
     assert!(error.to_string().contains("--out"), "{error}");
 }
 
 #[test]
-fn the_values_of_keys_are_there_with_their_ends() {
+fn trace_has_the_values_of_keys_with_their_ends() {
     let events = trace(key_history_samples::eroded_quorum());
     let value = |tid: u64| {
         let mut found = events.iter();

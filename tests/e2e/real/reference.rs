@@ -235,7 +235,7 @@ fn a_worse_lock_fails_and_is_told_where() {
         "mine × gc-pause × process",
         "ownership violated: stolen-release, expected held",
         "hold in gc-pause",
-        "exit 1: 1 cell is not as expected",
+        "exit 1: 1 cell is unexpected",
     ] {
         assert!(worse.stdout.contains(said), "{said}\n{}", worse.all());
     }

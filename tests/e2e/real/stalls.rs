@@ -227,7 +227,7 @@ fn a_restart_that_outlasts_the_hold_is_no_pass() {
         story.contains("a fault lasted too long: crash-node"),
         "{story}"
     );
-    assert!(outlasted.all().contains("longer than its scenario says"));
+    assert!(outlasted.all().contains("longer than specified"));
     let seen = run("12s").exits(1);
     let lease = &seen.document()["verdicts"]["lease"];
     assert_eq!(lease["cause"], "lost-on-restart", "{lease:#}");

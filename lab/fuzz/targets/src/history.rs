@@ -1,6 +1,6 @@
 //! A history file: read, judged, and reported in every format.
 
-use picklock_reports::combine::of_run;
+use picklock_reports::combine::from_run;
 use picklock_reports::{documents, terminal};
 use picklock_verdicts::assemble::{About, assemble};
 use picklock_verdicts::check::judge;
@@ -47,5 +47,5 @@ pub fn use_it(history: History) {
     for width in WIDTHS {
         drop(terminal::run(&record, &history, width));
     }
-    reports_of::write_all(&of_run(record, Some(history)));
+    reports_of::write_all(&from_run(record, Some(history)));
 }

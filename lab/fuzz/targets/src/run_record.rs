@@ -1,6 +1,6 @@
 //! The documents of a run's directory, and those that are made from many runs.
 
-use picklock_reports::combine::of_run;
+use picklock_reports::combine::from_run;
 use picklock_reports::documents::{Document, read};
 use picklock_reports::gate::Baseline;
 use picklock_reports::report_input::ReportInput;
@@ -42,7 +42,7 @@ fn run_of(record: RunRecord) {
         *again == record,
         "it reads differently after it was written"
     );
-    reports_of::write_all(&of_run(record, None));
+    reports_of::write_all(&from_run(record, None));
 }
 
 fn matrix_of(record: MatrixRecord) {

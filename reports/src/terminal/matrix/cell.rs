@@ -1,34 +1,28 @@
-//! One cell, as a few short lines.
+//! Formats one cell as a few short lines.
 
 use anstyle::Style;
 use picklock_verdicts::check::{Property, Status, describe};
 use picklock_verdicts::record::Cell;
 
-use super::super::line::{BAD, FAINT, GOOD, Line, STRONG, WARN};
+use super::super::line::{BAD, FAINT, Line, STRONG, WARN, style};
+use crate::cell_status::overall;
 use crate::matrix::{CellOutcome, NOT_APPLICABLE, distinct};
 use crate::units::span_us;
 
-/// The sign of the whole cell and its style. Expected results are not emphasised.
+/// Returns the sign of the whole cell and its style. Expected results are not emphasised.
 pub(super) fn sign(cell: &Cell) -> (&'static str, Style) {
-    let any = |status| cell.verdicts.values().any(|v| v.status == status);
-    if CellOutcome::from_cell(cell) == CellOutcome::NotRun {
-        ("!", BAD)
-    } else if cell.is_unexpected() {
-        (Status::Violated.sign(), BAD)
-    } else if !cell.mismatches.is_empty() {
-        (Status::Unknown.sign(), WARN)
-    } else if any(Status::Violated) {
-        (Status::Violated.sign(), STRONG)
-    } else if any(Status::Unknown) {
-        (Status::Unknown.sign(), WARN)
-    } else if cell.inapplicable().is_some() {
-        (Status::NotApplicable.sign(), FAINT)
-    } else {
-        (Status::Held.sign(), GOOD)
+    match CellOutcome::from_cell(cell) {
+        CellOutcome::NotRun => ("!", BAD),
+        CellOutcome::Unexpected => (Status::Violated.sign(), BAD),
+        CellOutcome::Inconclusive => (Status::Unknown.sign(), WARN),
+        _ => match overall(&cell.verdicts) {
+            Status::Violated => (Status::Violated.sign(), STRONG),
+            status => (status.sign(), style(status)),
+        },
     }
 }
 
-/// Properties with this status, in reading order.
+/// Returns the properties with this status, in reading order.
 pub(super) fn with(cell: &Cell, status: Status) -> impl Iterator<Item = Property> {
     let verdicts = cell.verdicts.iter();
     verdicts
@@ -36,13 +30,13 @@ pub(super) fn with(cell: &Cell, status: Status) -> impl Iterator<Item = Property
         .map(|(property, _)| *property)
 }
 
-/// The p99 of acquire, if anything was acquired.
+/// Returns the p99 of acquire, if any attempt was granted.
 pub(super) fn p99(cell: &Cell) -> Option<String> {
     let acquire = cell.latency.get("acquire").filter(|one| one.count > 0)?;
     Some(format!("p99 {}", span_us(acquire.p99_us)))
 }
 
-/// Sign and letters, then the causes, then the latency.
+/// Returns sign and letters, then the causes, then the latency.
 pub(super) fn block(cell: &Cell) -> Vec<Line> {
     let (sign, style) = sign(cell);
     if CellOutcome::from_cell(cell) == CellOutcome::NotRun {
@@ -57,11 +51,12 @@ pub(super) fn block(cell: &Cell) -> Vec<Line> {
     };
     let (violated, unknown) = (letters(Status::Violated), letters(Status::Unknown));
     let is_held = violated.is_empty() && unknown.is_empty();
-    let unknown = match unknown.is_empty() || sign == Status::Unknown.sign() {
-        // The sign already says so.
-        true => unknown,
-        // After another sign, letters alone would read as violations.
-        false => format!("?{unknown}"),
+    let unknown = if unknown.is_empty() || sign == Status::Unknown.sign() {
+        // The sign already marks the letters as inconclusive.
+        unknown
+    } else {
+        // After another sign, the letters alone would look like violations.
+        format!("?{unknown}")
     };
     let parts = [
         sign,
@@ -69,9 +64,9 @@ pub(super) fn block(cell: &Cell) -> Vec<Line> {
         &unknown,
         if is_held { "held" } else { "" },
         match (cell.is_unexpected(), cell.is_bound()) {
-            (true, _) => "mismatch",
+            (true, _) => "unexpected",
             (false, true) => "",
-            (false, false) => "open",
+            (false, false) => "no expectation",
         },
     ];
     let parts: Vec<&str> = parts.into_iter().filter(|it| !it.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! The matrix as a list, if no table fits: a heading for each scenario, a line for each lock.
+//! The matrix as a list, for widths that no table fits: a heading per scenario, a line per lock.
 
 use picklock_verdicts::check::Status;
 use picklock_verdicts::record::Cell;
@@ -7,13 +7,13 @@ use super::super::line::{BAD, FAINT, Line, STRONG, WARN, columns};
 use super::cell::{p99, sign, with};
 use crate::matrix::{CellOutcome, NOT_APPLICABLE, distinct, name_of_lock};
 
-/// The widest column for names.
-const WIDEST_NAME: usize = 28;
+/// Maximum width of the column for names.
+const MAX_NAME_WIDTH: usize = 28;
 
 pub(super) fn lines(cells: &[&Cell], width: usize) -> Vec<Line> {
     let name_of_lock = name_of_lock(cells.iter().copied());
     let names = cells.iter().map(|cell| columns(&name_of_lock(cell)));
-    let column = 2 + names.max().unwrap_or(0).min(WIDEST_NAME) + 2;
+    let column = 2 + names.max().unwrap_or(0).min(MAX_NAME_WIDTH) + 2;
     let mut lines = Vec::new();
     for scenario in distinct(cells.iter().map(|cell| cell.scenario.as_str())) {
         lines.push(Line::new().styled(STRONG, scenario));
@@ -36,7 +36,7 @@ fn row(cell: &Cell, name: &str, column: usize, width: usize) -> Vec<Line> {
     let is_not_run = CellOutcome::from_cell(cell) == CellOutcome::NotRun;
     if let Some(error) = cell.error.as_ref().filter(|_| is_not_run) {
         let first = error.lines().next().unwrap_or_default();
-        let line = line.plain("could not be run: ").plain(first);
+        let line = line.plain("failed to run: ").plain(first);
         return line.wrap(width, column + 2);
     }
     if let Some(reason) = cell.inapplicable() {
@@ -50,14 +50,14 @@ fn row(cell: &Cell, name: &str, column: usize, width: usize) -> Vec<Line> {
         _ => line.plain(&violated.join(" · ")),
     };
     if !unknown.is_empty() {
-        let text = format!("unknown: {}", unknown.join(", "));
+        let text = format!("inconclusive: {}", unknown.join(", "));
         let gap = if violated.is_empty() { "" } else { " · " };
         line = line.plain(gap).styled(WARN, &text);
     }
     if cell.is_unexpected() {
-        line = line.plain(" · ").styled(BAD, "mismatch");
+        line = line.plain(" · ").styled(BAD, "unexpected");
     } else if !cell.is_bound() {
-        line = line.styled(FAINT, " · open");
+        line = line.styled(FAINT, " · no expectation");
     }
     if let Some(p99) = p99(cell) {
         line = line.styled(FAINT, "  ").styled(FAINT, &p99);
@@ -65,7 +65,7 @@ fn row(cell: &Cell, name: &str, column: usize, width: usize) -> Vec<Line> {
     line.wrap(width, column + 2)
 }
 
-/// `exclusion, resource: outlived-lease`, one text for each cause.
+/// Groups violated properties by cause, such as `exclusion, resource: outlived-lease`.
 fn by_cause(cell: &Cell) -> Vec<String> {
     let cause_of = |property| {
         let verdict = &cell.verdicts[&property];

@@ -1,5 +1,4 @@
-//! The matrix for a terminal: the scorecard, a table for each backend, then the results that are not as expected,
-//! the worst first.
+//! The matrix for a terminal: the scorecard, a table per backend, then the unexpected results, worst first.
 
 mod cell;
 mod grid;
@@ -12,16 +11,16 @@ mod summary;
 use picklock_verdicts::record::{Cell, MatrixRecord};
 
 use super::line::{Line, STRONG};
-use super::run::{NARROWEST, WIDEST, join};
+use super::run::{MAX_WIDTH, MIN_WIDTH, join};
 use crate::matrix::distinct;
 use crate::scorecard::Scorecard;
 
-/// The matrix for a terminal of `width` columns (taken as at least 60, at most 200).
+/// Formats the matrix for a terminal of `width` columns (clamped to 36 to 200).
 ///
-/// The table is transposed, or becomes a list, if it would be too wide. No line is wider than
-/// `width`, except that a single word of a command is never broken. Ends with a newline.
+/// A table that would be too wide is transposed, or becomes a list. No line is wider than `width`, except
+/// that a single word of a command is never broken. The text ends with a newline.
 pub fn matrix(record: &MatrixRecord, width: usize) -> String {
-    let width = width.clamp(NARROWEST, WIDEST);
+    let width = width.clamp(MIN_WIDTH, MAX_WIDTH);
     if record.interrupted && record.cells.is_empty() {
         return join(vec![summary::outcome(record, width)]);
     }
@@ -32,8 +31,8 @@ pub fn matrix(record: &MatrixRecord, width: usize) -> String {
     }
     let backends = distinct(record.cells.iter().map(|cell| cell.backend.as_str()));
     for backend in &backends {
-        let of_backend = |cell: &&Cell| cell.backend.as_str() == *backend;
-        let cells: Vec<&Cell> = record.cells.iter().filter(of_backend).collect();
+        let is_here = |cell: &&Cell| cell.backend.as_str() == *backend;
+        let cells: Vec<&Cell> = record.cells.iter().filter(is_here).collect();
         let mut lines = Vec::new();
         if backends.len() > 1 {
             lines.push(Line::new().styled(STRONG, backend));

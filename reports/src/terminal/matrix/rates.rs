@@ -36,7 +36,7 @@ pub(super) fn lines(record: &MatrixRecord, width: usize) -> Vec<Line> {
                 text.push_str(&format!(": {}", causes.join(", ")));
             }
             if tally.unknown > 0 {
-                text.push_str(&format!("; {} could not be judged", tally.unknown));
+                text.push_str(&format!("; {} inconclusive", tally.unknown));
             }
             lines.extend(Line::new().plain(&text).wrap(width, 4));
         }

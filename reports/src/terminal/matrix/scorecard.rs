@@ -1,17 +1,17 @@
-//! The scorecard: which lock is for what, then a row and a sentence for each lock, the best first.
+//! The scorecard: recommendations, then a row and a sentence per lock, best lock first.
 
 use picklock_scenarios::Family;
 
 use super::super::line::{FAINT, GOOD, Line, STRONG, columns};
 use crate::scorecard::{LockScore, Scorecard};
 
-/// The widest column for names.
-const WIDEST_NAME: usize = 24;
+/// Maximum width of the column for names.
+const MAX_NAME_WIDTH: usize = 24;
 
-/// The widest entry of a column, with the gap after it.
+/// Maximum width of a column's entry, including the gap after it.
 const COLUMN: usize = 9;
 
-/// What to take.
+/// Returns the recommendations.
 pub(super) fn advice(scorecard: &Scorecard, width: usize) -> Vec<Line> {
     let advice = scorecard.advice.iter();
     let lines = advice.flat_map(|advice| Line::new().plain(&advice.words).wrap(width, 2));
@@ -20,8 +20,8 @@ pub(super) fn advice(scorecard: &Scorecard, width: usize) -> Vec<Line> {
 
 pub(super) fn locks(scorecard: &Scorecard, width: usize) -> Vec<Line> {
     let names = scorecard.locks.iter().map(|score| columns(&score.lock));
-    let first = names.max().unwrap_or(0).min(WIDEST_NAME) + 2;
-    let text = "Scorecard: scenarios survived of those judged, the best lock first";
+    let first = names.max().unwrap_or(0).min(MAX_NAME_WIDTH) + 2;
+    let text = "Scorecard: scenarios survived of those judged, best lock first";
     let mut lines = vec![Line::new().styled(STRONG, text)];
     let mut head = Line::new().pad_to(first).styled(FAINT, "all");
     for (index, family) in Family::ALL.iter().enumerate() {
@@ -38,7 +38,7 @@ pub(super) fn locks(scorecard: &Scorecard, width: usize) -> Vec<Line> {
 
 fn lock(score: &LockScore, first: usize, width: usize) -> Vec<Line> {
     let mut row = Line::new().styled(STRONG, &score.lock);
-    // A name that is too long pushes the figures to a line of their own.
+    // A name that is too long moves the figures to the next line.
     let mut lines = Vec::new();
     if columns(&score.lock) + 2 > first {
         lines.extend(row.wrap(width, 2));
@@ -48,17 +48,17 @@ fn lock(score: &LockScore, first: usize, width: usize) -> Vec<Line> {
     for (index, family) in Family::ALL.iter().enumerate() {
         let column = first + COLUMN * (index + 1);
         row = match score.families.get(family.as_str()) {
-            Some(of) if of.survived == of.judged => row.pad_to(column).styled(GOOD, &of.describe()),
-            Some(of) => row.pad_to(column).plain(&of.describe()),
+            Some(it) if it.survived == it.judged => row.pad_to(column).styled(GOOD, &it.describe()),
+            Some(it) => row.pad_to(column).plain(&it.describe()),
             None => row.pad_to(column).styled(FAINT, "untested"),
         };
     }
     lines.push(row.cut(width));
-    let costs = score.costs_in_words();
+    let costs = score.describe_costs();
     let costs = costs.map_or_else(String::new, |costs| format!(" {costs}"));
     let text = format!("  {}", score.sentence());
     lines.extend(Line::new().plain(&text).wrap(width, 2));
-    let fencing = score.fencing.words();
+    let fencing = score.fencing.as_str();
     let text = format!("  Needs {}; fencing: {fencing}.{costs}", score.needs());
     lines.extend(Line::new().styled(FAINT, &text).wrap(width, 2));
     lines

@@ -5,12 +5,12 @@ use picklock_verdicts::record::{KeyHistoryTally, MatrixRecord};
 
 use super::super::line::{BAD, FAINT, GOOD, Line, STRONG, WARN};
 use crate::matrix::{
-    CellOutcome, all_in_words, cell_counts, distinct, inapplicable, similarity_in_words,
+    CellOutcome, cell_counts, describe_similarity, describe_total, distinct, inapplicable,
 };
 use crate::units::count;
 
-/// Further reasons why cells are not applicable are only counted.
-const REASONS: usize = 8;
+/// Maximum number of reasons for cells that are not applicable to list. The rest is counted.
+const MAX_REASONS: usize = 8;
 
 pub(super) fn title(record: &MatrixRecord, width: usize) -> Vec<Line> {
     let cells = &record.cells;
@@ -39,7 +39,7 @@ pub(super) fn title(record: &MatrixRecord, width: usize) -> Vec<Line> {
 pub(super) fn legend(width: usize) -> Vec<Line> {
     let letters = Property::ALL.map(|one| format!("{}\u{a0}{one}", describe(one).letter));
     let signs = format!(
-        "{} held · {} violated · {} could not be judged · unexpected result: not as the scenario expects · open: no expectation for this lock · p99: time to acquire",
+        "{} held · {} violated · {} inconclusive · unexpected: differs from the scenario's expectation · no expectation: the scenario has none for this lock · p99: time to acquire",
         Status::Held.sign(),
         Status::Violated.sign(),
         Status::Unknown.sign()
@@ -50,7 +50,7 @@ pub(super) fn legend(width: usize) -> Vec<Line> {
         .collect()
 }
 
-/// One line for all locks to which a scenario is not applicable for the same reason.
+/// Returns one line per scenario and reason, for all locks that the scenario is not applicable to.
 pub(super) fn not_applicable(record: &MatrixRecord, width: usize) -> Vec<Line> {
     let groups = inapplicable(record);
     let cells: usize = groups.iter().map(|group| group.locks.len()).sum();
@@ -59,25 +59,25 @@ pub(super) fn not_applicable(record: &MatrixRecord, width: usize) -> Vec<Line> {
     }
     let text = format!("Not applicable ({})", count(cells, "cell"));
     let mut lines = vec![Line::new().styled(FAINT, &text)];
-    for group in groups.iter().take(REASONS) {
+    for group in groups.iter().take(MAX_REASONS) {
         let text = format!("  {}", group.describe());
         lines.extend(Line::new().styled(FAINT, &text).wrap(width, 4));
     }
-    if groups.len() > REASONS {
-        let more = groups.len() - REASONS;
+    if groups.len() > MAX_REASONS {
+        let more = groups.len() - MAX_REASONS;
         let text = format!("  and {more} more (--json has them all)");
         lines.push(Line::new().styled(FAINT, &text));
     }
     lines
 }
 
-/// The number of cells with each outcome.
+/// Returns the number of cells of each outcome.
 pub(super) fn outcome(record: &MatrixRecord, width: usize) -> Vec<Line> {
     if record.cells.is_empty() && record.interrupted {
-        let text = "interrupted before the first run had ended";
+        let text = "interrupted before the first run ended";
         return Line::new().styled(WARN, text).wrap(width, 2);
     }
-    let mut line = Line::new().plain(&format!("{}: ", all_in_words(record)));
+    let mut line = Line::new().plain(&format!("{}: ", describe_total(record)));
     for (index, (outcome, number)) in cell_counts(record).into_iter().enumerate() {
         if index > 0 {
             line = line.plain(", ");
@@ -90,7 +90,7 @@ pub(super) fn outcome(record: &MatrixRecord, width: usize) -> Vec<Line> {
             CellOutcome::Inconclusive | CellOutcome::InconclusiveNoExpectation => WARN,
             CellOutcome::HeldNoExpectation | CellOutcome::NotApplicable => FAINT,
         };
-        line = line.styled(style, &format!("{number} {}", outcome.words()));
+        line = line.styled(style, &format!("{number} {}", outcome.as_str()));
     }
     if record.interrupted {
         let text = "; interrupted: other cells, or runs of these, are missing";
@@ -99,23 +99,24 @@ pub(super) fn outcome(record: &MatrixRecord, width: usize) -> Vec<Line> {
     line.wrap(width, 2)
 }
 
-/// Which built-in lock each of the others behaves like.
+/// Returns the built-in lock that each user's lock behaves like.
 pub(super) fn similarity(record: &MatrixRecord, width: usize) -> Vec<Line> {
     let mut cells = record.cells.iter();
     let several = cells.any(|cell| cell.backend != record.cells[0].backend);
     let mut lines = Vec::new();
     for one in &record.similarity {
-        let backend = match several {
-            true => format!(" ({})", one.backend),
-            false => String::new(),
+        let backend = if several {
+            format!(" ({})", one.backend)
+        } else {
+            String::new()
         };
-        let text = format!("{}{backend}", similarity_in_words(one));
+        let text = format!("{}{backend}", describe_similarity(one));
         lines.extend(Line::new().plain(&text).wrap(width, 2));
     }
     lines
 }
 
-/// How much of the key history was confirmed, where there were real servers.
+/// Returns how much of the key history was confirmed on real servers.
 pub(super) fn key_history(record: &MatrixRecord, width: usize) -> Vec<Line> {
     let tallies = record.cells.iter().filter_map(|cell| cell.key_history);
     let Some(tally) = tallies.reduce(KeyHistoryTally::and) else {
@@ -128,14 +129,14 @@ pub(super) fn key_history(record: &MatrixRecord, width: usize) -> Vec<Line> {
     Line::new().styled(FAINT, &text).wrap(width, 2)
 }
 
-/// How many runs were made again, if any.
+/// Returns the number of reruns, if there were any.
 pub(super) fn reruns(record: &MatrixRecord, width: usize) -> Vec<Line> {
     let reruns = record.cells.iter().map(|cell| cell.reruns);
     let reruns = reruns.fold(0, u64::saturating_add);
     let text = match reruns {
         0 => return Vec::new(),
-        1 => "1 run was made again, because it could not be judged".to_owned(),
-        _ => format!("{reruns} runs were made again, because they could not be judged"),
+        1 => "1 rerun, because the first run was inconclusive".to_owned(),
+        _ => format!("{reruns} reruns, because the first runs were inconclusive"),
     };
     Line::new().styled(FAINT, &text).wrap(width, 2)
 }

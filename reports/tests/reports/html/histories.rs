@@ -1,8 +1,8 @@
-//! Histories made up for a page: long ones, and hostile ones.
+//! Synthetic histories for a page: long ones and hostile ones.
 
 use picklock_verdicts::history::{Event, EventKind, History, read_history};
 
-/// The header of a history with so many workers.
+/// Returns the header of a history with this many workers.
 pub fn header(workers: usize) -> String {
     format!(
         concat!(
@@ -15,8 +15,8 @@ pub fn header(workers: usize) -> String {
     )
 }
 
-/// So many purchases of six events each, one after the other, by eight workers in turn. Each
-/// thousandth holder stays so long that the next one is inside with it.
+/// Returns a history of purchases with six events each, one after the other, by eight workers in turn. Every
+/// thousandth holder stays so long that the next one overlaps with it.
 pub fn long(purchases: u64) -> History {
     let mut history = read_history(header(8).as_bytes()).expect("a valid header");
     history.events = (0..purchases).flat_map(purchase).collect();
@@ -27,7 +27,7 @@ pub fn long(purchases: u64) -> History {
 fn purchase(op: u64) -> [Event; 6] {
     const STEP_NS: u64 = 3_000_000;
     let worker = (op % 8) as usize;
-    // The next client that asks waits a little: the times of a real lock are never round.
+    // Each request arrives a little later, because the times of a real lock are never round.
     let requested_at_ns = op * STEP_NS + op * 7_919 % 400_000;
     let granted_ns = op * STEP_NS + 600_000;
     let held_ns = match op % 1_000 {
@@ -35,7 +35,7 @@ fn purchase(op: u64) -> [Event; 6] {
         _ => 1_700_000 + op * 104_729 % 500_000,
     };
     let left = 199_999 - op as i64;
-    let asked = EventKind::Acquire {
+    let request = EventKind::Acquire {
         worker,
         op,
         key: 0,
@@ -73,7 +73,7 @@ fn purchase(op: u64) -> [Event; 6] {
         last_command_ns: None,
     };
     [
-        (requested_at_ns, asked),
+        (requested_at_ns, request),
         (granted_ns, granted),
         (granted_ns + 100_000, read),
         (granted_ns + 900_000, sold),

@@ -1,4 +1,4 @@
-//! The page for a browser: what is in it, how big it gets, and what a browser makes of it.
+//! The page for a browser: its contents, its size, and how a browser shows it.
 
 mod browser;
 mod histories;
@@ -7,8 +7,9 @@ mod searched;
 mod values;
 mod words;
 
-/// The page with the evidence of its cells unpacked, as a browser builds it when all of them are opened.
-pub fn opened(page: &str) -> String {
+/// Returns the page with the evidence of its cells unpacked, as in a browser in which all of them are
+/// expanded.
+pub fn expanded(page: &str) -> String {
     use std::io::Read;
 
     use base64::Engine;

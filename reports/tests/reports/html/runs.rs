@@ -1,4 +1,4 @@
-//! Runs in the simulation, put together as a matrix: what `picklock matrix` would leave.
+//! Simulated runs combined into a matrix, as `picklock matrix` would save it.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use picklock_verdicts::record::{
     Cell, CellSetting, MATRIX_FORMAT, MatrixRecord, Mismatch, Redis, RunRecord, Tally,
 };
 
-/// A matrix of real runs in the simulation.
+/// Returns a matrix of simulated runs.
 pub fn matrix(locks: &[&str], scenarios: &[&str], seeds: u64) -> ReportInput {
     let mut material = nothing(seeds);
     for scenario in scenarios {
@@ -28,7 +28,7 @@ pub fn matrix(locks: &[&str], scenarios: &[&str], seeds: u64) -> ReportInput {
     material
 }
 
-/// A matrix without cells.
+/// Returns a matrix without cells.
 pub fn nothing(seeds: u64) -> ReportInput {
     ReportInput {
         matrix: MatrixRecord {
@@ -49,7 +49,7 @@ pub fn nothing(seeds: u64) -> ReportInput {
     }
 }
 
-/// A cell, and the run that it shows.
+/// Returns a cell and the run that it shows.
 pub fn cell(lock: &str, scenario: &str, seeds: u64) -> (Cell, Option<Evidence>) {
     let trial = Trial::scenario(scenario)
         .expect("a scenario of the catalog")
@@ -62,7 +62,7 @@ pub fn cell(lock: &str, scenario: &str, seeds: u64) -> (Cell, Option<Evidence>) 
         Err(error) => {
             let history = super::histories::long(0);
             let record = record(&history, Verdicts::new(), "");
-            let mut cell = of_record(&record, "", expected);
+            let mut cell = from_record(&record, "", expected);
             (cell.lock.name, cell.scenario) = (lock.into(), scenario.into());
             cell.error = Some(error.to_string());
             return (cell, None);
@@ -79,7 +79,7 @@ pub fn cell(lock: &str, scenario: &str, seeds: u64) -> (Cell, Option<Evidence>) 
         &trial.planned_scenario().summary,
     );
     let run_dir = format!("cells/{lock}/{scenario}/sim");
-    let mut cell = of_record(&record, &run_dir, expected);
+    let mut cell = from_record(&record, &run_dir, expected);
     cell.setting = Some(CellSetting {
         family: trial.planned_scenario().family(),
         measures: trial.planned_scenario().measures,
@@ -99,7 +99,7 @@ pub fn cell(lock: &str, scenario: &str, seeds: u64) -> (Cell, Option<Evidence>) 
     (cell, Some(evidence))
 }
 
-/// The record of a history.
+/// Returns the record of a history.
 pub fn record(history: &History, verdicts: Verdicts, summary: &str) -> RunRecord {
     let about = About {
         picklock: "0.1.0".into(),

@@ -1,4 +1,4 @@
-//! The page of a search: its finds, how much was tried, and the heat map.
+//! The page of a search: its counterexamples, its coverage, and the heat map.
 
 use picklock_reports::html::page;
 use picklock_reports::report_input::ReportInput;
@@ -7,7 +7,7 @@ use super::runs;
 use crate::cells::HOSTILE;
 use crate::searches::sweep;
 
-/// A search whose find's run is on the page.
+/// Returns a search whose counterexample's run is on the page.
 pub fn searched() -> ReportInput {
     let mut input = runs::matrix(&["set-nx-px"], &["gc-pause"], 1);
     let run_dir = "out/ownership-stolen-release-1";
@@ -18,14 +18,14 @@ pub fn searched() -> ReportInput {
 }
 
 #[test]
-fn page_of_a_search_has_its_finds_statement_and_heat_map() {
+fn page_of_a_search_has_statement_and_heat_map() {
     let page = page(&searched()).unwrap();
     for part in [
         "set-nx-px, searched",
         "ownership: stolen-release",
         "worker 0 is frozen for 1.5 leases",
         "worker 0 deleted what worker 1 had written",
-        "The run without faults has 14 moments",
+        "The run without faults has 14 injection points",
         "<a href=\"#cell-0\">Its run, with the timeline</a>",
         "<td class=\"heat-4\">8 ✘8</td>",
         "<td class=\"heat-0\">8</td>",
@@ -37,7 +37,7 @@ fn page_of_a_search_has_its_finds_statement_and_heat_map() {
 }
 
 #[test]
-fn search_without_kept_runs_is_a_page_without_a_matrix() {
+fn search_without_saved_runs_has_no_matrix() {
     let input = ReportInput {
         searches: vec![sweep(HOSTILE)],
         ..ReportInput::default()

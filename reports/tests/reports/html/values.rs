@@ -1,6 +1,6 @@
 //! The lanes of the nodes' keys, as data of the page.
 
-use picklock_reports::combine::of_run;
+use picklock_reports::combine::from_run;
 use picklock_reports::html::page;
 use picklock_verdicts::history::{Event, History};
 use picklock_verdicts::key_history::write_key_history;
@@ -10,7 +10,7 @@ use super::runs;
 use crate::key_history_samples::{ATTACK, changed, command, eroded_quorum, hostile};
 use crate::samples::{self, Sample};
 
-/// The data of the page's only timeline.
+/// Returns the data of the page's only timeline.
 fn track(page: &str) -> Value {
     let from = page.find("id=\"track-0\">").expect("a timeline") + "id=\"track-0\">".len();
     let to = page[from..].find("</script>").expect("its end");
@@ -18,10 +18,10 @@ fn track(page: &str) -> Value {
 }
 
 fn page_of((record, history): Sample) -> String {
-    page(&of_run(record, Some(history))).unwrap()
+    page(&from_run(record, Some(history))).unwrap()
 }
 
-/// The lines of `key-history.jsonl` but the first, which names the format.
+/// Returns the lines of `key-history.jsonl` except the first, which names the format.
 pub fn key_history(history: &History) -> Vec<Value> {
     let mut text = Vec::new();
     write_key_history(history, &mut text).unwrap();
@@ -32,9 +32,9 @@ pub fn key_history(history: &History) -> Vec<Value> {
         .collect()
 }
 
-/// The lanes have exactly the values of the key history: where, whose, from when to when, why ended.
+/// The lanes have exactly the values of the key history: node, key, author, period and end.
 #[test]
-fn the_data_of_the_lanes_is_the_key_history() {
+fn lane_data_matches_the_key_history() {
     for (lock, scenario) in [
         ("redlock", "quorum-erosion"),
         ("get-then-del", "stale-delete"),
@@ -88,15 +88,15 @@ fn markup_in_keys_values_and_commands_is_escaped() {
 }
 
 #[test]
-fn a_history_without_key_history_has_no_lanes_and_says_so() {
+fn missing_key_history_is_noted() {
     let page = page_of(samples::gc_pause());
-    assert_eq!(page.matches("No key history: what").count(), 1);
+    assert_eq!(page.matches("No key history: the values").count(), 1);
     assert_eq!(track(&page)["values"]["rows"], Value::Array(vec![]));
 }
 
-/// Fifty thousand values on two hundred keys: bounded, and the bounds are said.
+/// Fifty thousand values on two hundred keys are limited, and the page states the limits.
 #[test]
-fn a_flood_of_values_stays_small_and_the_page_says_what_it_left_out() {
+fn page_limits_many_values_and_notes_omissions() {
     let (record, mut history) = eroded_quorum();
     let began_ns = history.events.last().unwrap().at_ns;
     for n in 0..50_000_u64 {
@@ -107,11 +107,14 @@ fn a_flood_of_values_stays_small_and_the_page_says_what_it_left_out() {
     }
     let page = page_of((record, history));
     assert!(page.len() < 4_000_000, "{} bytes", page.len());
-    assert!(page.contains("are drawn as one"), "what is drawn together");
-    assert!(page.contains("Of 200 keys of nodes 48 have a lane"));
+    assert!(
+        page.contains("are drawn as one"),
+        "note about merged values"
+    );
+    assert!(page.contains("Only 48 of 200 keys of nodes have a lane"));
     let track = track(&page);
     let rows = track["values"]["rows"].as_array().unwrap();
-    // The lanes of the violation are there, and its values are not drawn together.
+    // The lanes of the violation are drawn, and their values are not merged.
     let first = &rows[0]["pieces"][0];
     assert_eq!(
         (&rows[0]["node"], &first["from_ns"]),

@@ -1,4 +1,4 @@
-//! What the page says, and how it says what strangers said.
+//! The text of the page, and its treatment of untrusted text.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use picklock_verdicts::check::{Property, judge};
 use picklock_verdicts::history::EventKind;
 use picklock_verdicts::record::Tally;
 
-use super::{histories, opened, runs};
+use super::{expanded, histories, runs};
 
-/// Everything between the first of these and the next of those.
+/// Returns the text between the first `open` and the next `close`.
 fn between<'a>(text: &'a str, open: &str, close: &str) -> &'a str {
     let from = text.find(open).unwrap_or_else(|| panic!("no {open}")) + open.len();
     let to = text[from..]
@@ -20,9 +20,9 @@ fn between<'a>(text: &'a str, open: &str, close: &str) -> &'a str {
 }
 
 #[test]
-fn a_matrix_tells_whose_fault_it_was_and_how_sure_that_is() {
+fn matrix_shows_fault_and_confidence() {
     let matrix = runs::matrix(&["set-nx-px", "redlock"], &["calm", "gc-pause"], 5);
-    let page = opened(&page(&matrix).unwrap());
+    let page = expanded(&page(&matrix).unwrap());
     for words in [
         "client outlived its lease",
         "outlived-lease",
@@ -44,7 +44,7 @@ fn page_makes_no_network_requests() {
     let page = page(&runs::matrix(&["set-nx-px"], &["gc-pause"], 1)).unwrap();
     assert!(page.contains("default-src 'none'; style-src 'sha256-"));
     assert!(page.contains("base-uri 'none'; form-action 'none'"));
-    // Nothing in it has a style or a script that the hashes do not know.
+    // The hashes cover every style and script on the page.
     assert!(!page.contains("unsafe-inline") && !page.contains(" style="));
     for way_out in [
         "http:",
@@ -59,7 +59,7 @@ fn page_makes_no_network_requests() {
 }
 
 #[test]
-fn a_surprise_is_shown_with_what_was_expected() {
+fn unexpected_result_is_shown_with_its_expectation() {
     let mut material = runs::matrix(&["set-nx-px"], &["calm"], 1);
     let cell = &mut material.matrix.cells[0];
     cell.mismatches = vec![picklock_verdicts::record::Mismatch {
@@ -70,11 +70,11 @@ fn a_surprise_is_shown_with_what_was_expected() {
     }];
     let page = page(&material).unwrap();
     assert!(page.contains("lease violated: evicted, expected held"));
-    assert!(page.contains("‼ not as expected"));
+    assert!(page.contains("‼ unexpected"));
 }
 
 #[test]
-fn a_lock_with_options_has_a_column_of_its_own() {
+fn lock_with_options_has_its_own_column() {
     let mut material = runs::matrix(&["set-nx-px"], &["calm"], 1);
     let mut other = material.matrix.cells[0].clone();
     other.options.insert("retry_delay".into(), "50ms".into());
@@ -87,31 +87,31 @@ fn a_lock_with_options_has_a_column_of_its_own() {
 }
 
 #[test]
-fn cells_that_could_not_be_run_or_read_are_named() {
+fn failed_or_unreadable_cells_are_listed() {
     let mut material = runs::matrix(&["set-nx-px"], &["calm"], 1);
     material.matrix.cells[0].error = Some("no Redis <here>".into());
     material.skipped = vec!["runs/<x>: a record of another version".into()];
     material.evidence.clear();
     let page = page(&material).unwrap();
-    assert!(page.contains("Could not be run: no Redis &#60;here&#62;"));
+    assert!(page.contains("Failed to run: no Redis &#60;here&#62;"));
     assert!(page.contains("Skipped: runs/&#60;x&#62;: a record of another version"));
 }
 
-/// All directories may be gone: the page still has what the matrix says, and its head stays short.
+/// All run directories may be missing. The page still shows the data of the matrix, and its head stays short.
 #[test]
-fn cell_whose_directory_is_gone_says_so() {
+fn missing_run_directory_is_noted() {
     let mut material = runs::matrix(&["set-nx-px"], &["calm", "gc-pause"], 1);
     material.evidence.clear();
     material.skipped = (0..9).map(|n| format!("the run of {n}: gone")).collect();
     let page = page(&material).unwrap();
     assert_eq!(page.matches("class=\"notice\">Skipped").count(), 6);
     assert!(page.contains("Skipped: 4 more."));
-    let page = opened(&page);
-    let gone = "<code>cells/set-nx-px/gc-pause/sim</code>, is gone or cannot be read";
+    let page = expanded(&page);
+    let gone = "<code>cells/set-nx-px/gc-pause/sim</code>, is missing or cannot be read";
     assert!(page.contains(gone));
     assert!(
         page.contains("worker 1 got the lock"),
-        "the story is the matrix's own"
+        "the story comes from the matrix"
     );
     assert!(!page.contains("class=\"timeline\""));
 }
@@ -123,12 +123,15 @@ fn page_without_cells_is_written() {
 }
 
 #[test]
-fn a_cell_without_history_shows_the_latencies_that_it_kept() {
+fn cell_without_history_shows_its_latencies() {
     let mut material = runs::matrix(&["set-nx-px"], &["calm"], 1);
     material.evidence[0].history = None;
-    let kept = page(&material).unwrap();
-    assert!(kept.contains("all runs of the cell together") && kept.contains("<polyline"));
-    assert!(kept.contains("This cell has no kept history"));
+    let without_history = page(&material).unwrap();
+    assert!(
+        without_history.contains("all runs of the cell together")
+            && without_history.contains("<polyline")
+    );
+    assert!(without_history.contains("This cell has no saved history"));
     for latency in material.matrix.cells[0].latency.values_mut() {
         latency.histogram = "not base64 ".into();
     }
@@ -136,7 +139,7 @@ fn a_cell_without_history_shows_the_latencies_that_it_kept() {
     assert!(!broken.contains("<polyline"));
 }
 
-/// A lock that tries every way out of a page.
+/// Tests a lock whose name tries every way to break out of the markup.
 #[test]
 fn markup_in_names_is_escaped() {
     let attack = "</script><!--<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\u{2028}\
@@ -183,7 +186,7 @@ fn markup_in_names_is_escaped() {
     }];
     let page = page(&material).unwrap();
     assert!(!page.contains("<img"), "markup got through");
-    // The page's own script, and the data of its one timeline.
+    // The page's own script, and the data of its only timeline.
     assert_eq!(page.matches("<script").count(), 2);
     assert_eq!(page.matches("</script").count(), 2);
     assert!(!page.contains("<!--"));
@@ -199,7 +202,7 @@ fn markup_in_names_is_escaped() {
 }
 
 #[test]
-fn a_name_of_ten_thousand_characters_is_cut_and_whole_on_hover() {
+fn long_name_is_truncated_and_whole_on_hover() {
     let long = "looong🔒 ".repeat(1_250);
     let mut material = runs::matrix(&["set-nx-px"], &["calm"], 1);
     material.matrix.cells[0].lock.name = long.clone();
@@ -210,12 +213,12 @@ fn a_name_of_ten_thousand_characters_is_cut_and_whole_on_hover() {
 }
 
 #[test]
-fn a_million_events_fit_into_ten_megabytes_and_the_page_says_what_it_left_out() {
+fn million_events_fit_into_ten_megabytes() {
     let history = histories::long(166_667);
     assert!(history.events.len() >= 1_000_000);
     let record = runs::record(&history, judge(&history), "A long one.");
     let mut material = runs::nothing(1);
-    material.matrix.cells = vec![runs::of_record(&record, "long", BTreeMap::new())];
+    material.matrix.cells = vec![runs::from_record(&record, "long", BTreeMap::new())];
     material.evidence = vec![Evidence {
         run_dir: "long".into(),
         record,
@@ -225,6 +228,6 @@ fn a_million_events_fit_into_ten_megabytes_and_the_page_says_what_it_left_out() 
     }];
     let page = page(&material).unwrap();
     assert!(page.len() < 10_000_000, "{} bytes", page.len());
-    assert!(page.contains("is drawn together"));
-    assert!(page.contains("overlapping holds"), "overlaps are kept");
+    assert!(page.contains("are drawn as one"));
+    assert!(page.contains("overlapping holds"), "overlaps are shown");
 }

@@ -1,30 +1,30 @@
-//! What a page owes to those who cannot see it, or use no mouse: rules of WCAG that a script can check.
+//! Accessibility of a page: the WCAG rules that a script can check.
 //!
-//! Names of what can be used, headers of tables, one heading of the first level and no level left out, ids
-//! that are unique, the language, contrast of text, and that everything that can be scrolled or used has a
-//! place in the order of the focus.
+//! These are names of controls, headers of tables, one first-level heading and no skipped level, unique ids,
+//! the language, the contrast of text, and a place in the focus order for everything that can be scrolled or
+//! operated.
 
 use super::Sheet;
 
 const SCRIPT: &str = r##"(() => {
   const faults = [];
-  const say = (element, what) => faults.push(`${what}: ${element.outerHTML.slice(0, 120)}`);
+  const report = (element, what) => faults.push(`${what}: ${element.outerHTML.slice(0, 120)}`);
   const all = (selector) => [...document.querySelectorAll(selector)].filter((it) => it.checkVisibility());
   const name = (it) => (it.getAttribute('aria-label') || it.labels?.[0]?.textContent || it.textContent
     || it.title || '').trim();
   all('a[href], button, input, select, [role=region], [role=img], [role=application]').forEach((it) => {
-    if (!name(it)) say(it, 'no name');
+    if (!name(it)) report(it, 'no name');
   });
-  // Who says what is written on it must reach it.
+  // Voice-control users activate a control by its visible text, so its name must contain that text.
   all('a[aria-label], button[aria-label]').forEach((it) => {
     const words = it.textContent.replace(/[^\p{L}\p{N} ]/gu, '').trim().toLowerCase();
-    if (!it.ariaLabel.toLowerCase().includes(words)) say(it, 'named otherwise than it is labelled');
+    if (!it.ariaLabel.toLowerCase().includes(words)) report(it, 'name lacks the visible text');
   });
   all('table').forEach((table) => {
-    if (!table.querySelector('th')) say(table, 'a table without headers');
+    if (!table.querySelector('th')) report(table, 'a table without headers');
     table.querySelectorAll('thead th').forEach((th) => {
-      if (!th.textContent.trim()) say(th, 'a header without a word');
-      if (th.scope !== 'col') say(th, 'a header without scope');
+      if (!th.textContent.trim()) report(th, 'a header without text');
+      if (th.scope !== 'col') report(th, 'a header without scope');
     });
   });
   const levels = all('h1, h2, h3, h4').map((it) => Number(it.tagName[1]));
@@ -38,8 +38,8 @@ const SCRIPT: &str = r##"(() => {
     const style = getComputedStyle(it);
     const scrolls = /auto|scroll/.test(style.overflowX + style.overflowY)
       && (it.scrollWidth > it.clientWidth + 1 || it.scrollHeight > it.clientHeight + 1);
-    if (scrolls && it.tabIndex < 0 && !it.querySelector('a[href], button, [tabindex="0"]')) say(it, 'scrolls, and no key reaches it');
-    if (it.tabIndex > 0) say(it, 'is out of the order of the focus');
+    if (scrolls && it.tabIndex < 0 && !it.querySelector('a[href], button, [tabindex="0"]')) report(it, 'scrolls, but no key reaches it');
+    if (it.tabIndex > 0) report(it, 'is out of the order of the focus');
   });
   const pen = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
   const parsed = new Map();
@@ -72,22 +72,22 @@ const SCRIPT: &str = r##"(() => {
     const key = `${front} on ${back}`;
     if (ratio < 4.5 && !seen.has(key)) {
       seen.add(key);
-      say(it, `contrast ${ratio.toFixed(2)}`);
+      report(it, `contrast ${ratio.toFixed(2)}`);
     }
   });
   return JSON.stringify(faults);
 })()"##;
 
-/// The faults of the page as it stands.
+/// Returns the faults of the page in its current state.
 pub fn faults(sheet: &Sheet) -> Vec<String> {
     let found = sheet.value(SCRIPT);
     let text = found.as_str().expect("the script gives a text");
     serde_json::from_str(text).expect("a list of texts")
 }
 
-/// A check that cannot fail is none.
+/// Checks that the script finds the faults of a bad page.
 #[test]
-fn faulty_page_is_found_out() {
+fn faults_of_a_bad_page_are_found() {
     let bad = "<!doctype html><html><head><title>x</title></head><body><main><h1>a</h1><h3>b</h3>\
         <a href='#a' id='t'></a><p id='t' style='color: #bbb; background: white'>pale</p><table><tr><td>1</td></tr></table>\
         <div style='overflow: auto; height: 20px; width: 40px'><p>long long long long</p></div></main></body></html>";

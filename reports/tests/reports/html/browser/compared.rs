@@ -1,4 +1,4 @@
-//! The page of two sets side by side: what it says, and what a browser makes of it.
+//! The page that compares two sets: its contents, and how a browser shows it.
 
 use picklock_reports::comparison::compare;
 use picklock_reports::html::comparison_page;
@@ -10,9 +10,9 @@ use picklock_verdicts::record::Tally;
 
 use super::super::runs;
 use super::Sheet;
-use super::looks::{assert_no_overflow, keep, place, written};
+use super::looks::{assert_no_overflow, place, save_picture, written};
 
-/// Latencies around `scale_us`: the same each time, spread over some decade.
+/// Sets deterministic latencies around `scale_us` that spread over about a decade.
 fn time(material: &mut ReportInput, index: usize, scale_us: u64, count: u64) {
     let spread = |at: u64| scale_us + at * 7_919 % scale_us + at * 104_729 % (scale_us / 3);
     for latency in material.matrix.cells[index].latency.values_mut() {
@@ -43,8 +43,8 @@ fn set(material: &mut ReportInput, index: usize, property: Property, verdict: Ve
     cell.verdicts.insert(property, verdict);
 }
 
-/// Before: some real runs. After: one lock broke, an expected violation does not show any more,
-/// another has another cause, one was mended; one cell is slower, one faster; one came, one went.
+/// Returns some real runs and a changed copy. After: one lock broke, an expected violation no longer occurs,
+/// another one has another cause, one was fixed, one cell is slower, one faster, one was added, one removed.
 fn before_and_after() -> (ReportInput, ReportInput) {
     let locks = ["set-nx-px", "fenced", "redlock"];
     let scenarios = ["calm", "gc-pause", "slow-section"];
@@ -80,7 +80,7 @@ fn page((before, after): &(ReportInput, ReportInput)) -> String {
 }
 
 #[test]
-fn verdicts_come_first_then_latencies_then_what_was_compared() {
+fn page_shows_verdicts_then_latencies_then_settings() {
     let page = page(&before_and_after());
     let body = &page[page.find("<main>").unwrap()..];
     let order = [
@@ -88,7 +88,7 @@ fn verdicts_come_first_then_latencies_then_what_was_compared() {
         "Got worse",
         "held</span> → <b class=\"is\">violated: lost-on-failover",
         "worker 2 got the lock while worker 1 still held it",
-        "Dead alarms",
+        "Unexpected passes",
         "Violated with another cause",
         "Got better",
         "Only before",
@@ -106,7 +106,7 @@ fn verdicts_come_first_then_latencies_then_what_was_compared() {
         let at = body[from..].find(words);
         from += at.unwrap_or_else(|| panic!("{words} is missing, or not in its place"));
     }
-    // The scenario's own words about the unexpected pass.
+    // The scenario's own text about the unexpected pass.
     assert!(body.contains("The scenario expects: exclusion <b>violated"));
 }
 
@@ -156,20 +156,20 @@ fn markup_in_names_is_escaped() {
 }
 
 #[test]
-fn a_browser_shows_what_changed_and_complains_of_nothing() {
+fn browser_shows_changes_without_complaints() {
     let file = written("before-after.html", &page(&before_and_after()));
     let sheet = Sheet::open(&file, 1280, 900);
     sheet.prefer("light");
     assert_no_overflow(&sheet);
-    keep("report-before-after-light.png", &sheet.picture());
-    // The only one that got worse lies open, with its story and its command.
+    save_picture("report-before-after-light.png", &sheet.picture());
+    // The only change for the worse is expanded, with its story and its command.
     let number = |expression: &str| sheet.number(expression);
     assert_eq!(number("document.querySelectorAll('.change').length"), 4.0);
     let open = sheet.value("document.querySelector('.change[open] .story').textContent");
     assert!(open.as_str().unwrap().contains("worker 2 got the lock"));
     let shown = "getComputedStyle(document.querySelector('.change .copy')).display";
     assert_ne!(sheet.value(shown), "none");
-    marks_stand_where_their_numbers_say(&sheet);
+    assert_marks_match_their_numbers(&sheet);
     sheet.value("document.querySelector('#latency').scrollIntoView()");
     std::fs::write(place("before-after-latency.png"), sheet.picture()).unwrap();
     sheet.prefer("dark");
@@ -188,15 +188,16 @@ fn a_browser_shows_what_changed_and_complains_of_nothing() {
     std::fs::write(place("before-after-narrow-run.png"), sheet.picture()).unwrap();
     sheet.on_paper(760, 1100);
     std::fs::write(place("before-after-paper.png"), sheet.picture()).unwrap();
-    // On paper nothing can be unfolded: every change shows at least its own line.
+    // Nothing can be expanded on paper, so every change shows at least its own line.
     let hidden = "Array.from(document.querySelectorAll('.change')).filter(one => one.getBoundingClientRect().height < 20).length";
     assert_eq!(number(hidden), 0.0);
     assert!(sheet.print().starts_with(b"%PDF"));
     assert_eq!(sheet.complaints(), Vec::<String>::new());
 }
 
-/// Slower stands right of the line, faster left of it, and all of it inside the drawing.
-fn marks_stand_where_their_numbers_say(sheet: &Sheet) {
+/// Checks that slower ratios are right of the line, faster ones left of it, and all of them inside the
+/// drawing.
+fn assert_marks_match_their_numbers(sheet: &Sheet) {
     let rows = sheet.value(
         "JSON.stringify(Array.from(document.querySelectorAll('.ratio:not(.axis)')).map(row => ({
             words: row.querySelector('.figures').textContent,

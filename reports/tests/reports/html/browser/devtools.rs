@@ -1,9 +1,9 @@
-//! Chromium, and its DevTools protocol over two pipes.
+//! Chromium, controlled by its DevTools protocol over two pipes.
 //!
-//! Messages are JSON, each ended by a zero byte; the browser reads them from descriptor 3 and writes
-//! them to descriptor 4 (`--remote-debugging-pipe`). Written here because a client from crates.io brings
-//! TLS, an HTTP client and every type of the protocol: that was an eighth of the time in which this
-//! workspace compiles, for a dozen commands.
+//! Messages are JSON, each terminated by a zero byte. The browser reads them from descriptor 3 and writes
+//! them to descriptor 4 (`--remote-debugging-pipe`). Implemented here because a client from crates.io brings
+//! TLS, an HTTP client and every type of the protocol: an eighth of the compile time of this workspace, for a
+//! dozen commands.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -17,14 +17,14 @@ use serde_json::{Value, json};
 /// Names under which Chromium is installed.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
-/// How long the browser may take for one command; waited for in full only where a test fails.
+/// Maximum time that the browser may take for one command. Only a failing test waits this long.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Browsers without a page. To start one takes longer than most tests, so those of one process share them. Each ends
-/// with the pipe, so with the process.
+/// Idle browsers without a page. Starting one takes longer than most tests, so the tests of one process share
+/// them. Each exits when its pipe closes, at the latest with the process.
 static IDLE: Mutex<Vec<DevTools>> = Mutex::new(Vec::new());
 
-/// Runs the browser, and removes its files after it. What the shell has as its own input and output are the browser's
+/// Runs the browser, and removes its files afterwards. The shell's input and output become the browser's
 /// descriptors 3 and 4.
 const RUN: &str = r#"
 profile=$(mktemp -d) || exit 1
@@ -42,7 +42,7 @@ pub struct DevTools {
     events: Vec<Value>,
 }
 
-/// Chromium, by name on PATH. Without one the test fails: a page that nobody opened is not tested.
+/// Finds Chromium on PATH. Without it the test fails, because it would test nothing.
 fn chromium() -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
@@ -55,7 +55,7 @@ fn chromium() -> PathBuf {
 }
 
 impl DevTools {
-    /// A browser with a new page.
+    /// Opens a browser with a new page.
     pub fn open() -> Self {
         let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut tools = idle.unwrap_or_else(Self::start);
@@ -68,7 +68,7 @@ impl DevTools {
         tools
     }
 
-    /// Closes the page; the browser is there for another test.
+    /// Closes the page, and leaves the browser to another test.
     pub fn close(mut self) {
         self.session = None;
         let closed = json!({ "targetId": self.target });
@@ -82,7 +82,7 @@ impl DevTools {
         let mut browser = Command::new("sh")
             .args(["-c", RUN])
             .arg(chromium())
-            // Chromium refuses to run as root with its sandbox; the page is our own.
+            // Chromium refuses to run as root with its sandbox. The page is trusted.
             .args(["--headless=new", "--no-sandbox", "--disable-gpu"])
             .args(["--hide-scrollbars", "--no-first-run"])
             .args(["--remote-debugging-pipe", "--disable-background-networking"])
@@ -94,14 +94,14 @@ impl DevTools {
             .expect("a shell starts the browser");
         let commands = browser.stdin.take().expect("it is piped");
         let output = BufReader::new(browser.stdout.take().expect("it is piped"));
-        let (tell, messages) = mpsc::channel();
+        let (sender, messages) = mpsc::channel();
         std::thread::spawn(move || {
             for message in output.split(0).map_while(Result::ok) {
-                // A browser that ends may leave half a message.
+                // A browser that exits may leave half a message.
                 let Ok(message) = serde_json::from_slice(&message) else {
                     break;
                 };
-                if tell.send(message).is_err() {
+                if sender.send(message).is_err() {
                     break;
                 }
             }
@@ -117,7 +117,7 @@ impl DevTools {
         }
     }
 
-    /// Sends a command, written as the protocol's documentation writes it, and returns its result.
+    /// Sends a command, named as in the protocol's documentation, and returns its result.
     pub fn call(&mut self, method: &str, parameters: Value) -> Value {
         self.last_id += 1;
         let mut command = json!({ "id": self.last_id, "method": method, "params": parameters });
@@ -135,28 +135,28 @@ impl DevTools {
                 assert!(message.get("error").is_none(), "{method}: {message}");
                 return message["result"].take();
             }
-            self.keep(message);
+            self.record(message);
         }
     }
 
-    /// Sends a command, and waits for an event that comes after it was sent.
+    /// Sends a command, and waits for an event that arrives after it.
     pub fn call_and_wait(&mut self, method: &str, parameters: Value, event: &str) -> Value {
         let before = self.events.len();
         let result = self.call(method, parameters);
         while !(self.events[before..].iter()).any(|seen| seen["method"] == event) {
             let message = self.message(event);
-            self.keep(message);
+            self.record(message);
         }
         result
     }
 
-    /// All events that have come.
+    /// Returns all events so far.
     pub fn events(&self) -> &[Value] {
         &self.events
     }
 
-    /// Keeps an event, unless it is late news of the page before.
-    fn keep(&mut self, event: Value) {
+    /// Records an event, unless it belongs to an earlier page.
+    fn record(&mut self, event: Value) {
         if event["sessionId"].as_str() == self.session.as_deref() {
             self.events.push(event);
         }

@@ -1,4 +1,4 @@
-//! The lanes of the nodes' keys, as a reader sees and hears them.
+//! The lanes of the nodes' keys, as shown and announced to a reader.
 
 use picklock_reports::html::page;
 use serde_json::{Value, json};
@@ -8,13 +8,13 @@ use super::super::values::key_history;
 use super::Sheet;
 use super::looks::{assert_no_overflow, place, text, written};
 
-/// What is said and which colour is painted at a time of a lane. The pointer goes down the picture
-/// until the lane with that title answers.
+/// Returns the text and the colour that are shown at a time of a lane. Moves the pointer down the canvas
+/// until it finds the lane with that title.
 fn seen(sheet: &Sheet, title: &str, at_ns: f64) -> Value {
     let probe = r"((title, at) => {
-        const known bug = document.querySelector('.known bug[open]');
-        const canvas = known bug.querySelector('canvas'), tip = document.getElementById('tip');
-        const box = canvas.getBoundingClientRect(), shown = known bug.querySelector('.timeline').dataset;
+        const details = document.querySelector('.cell-details[open]');
+        const canvas = details.querySelector('canvas'), tip = document.getElementById('tip');
+        const box = canvas.getBoundingClientRect(), shown = details.querySelector('.timeline').dataset;
         const left = 84, right = box.width - 8;
         const x = left + (at - shown.from) / (shown.to - shown.from) * (right - left);
         for (let y = 1; y < box.height; y++) {
@@ -35,7 +35,7 @@ fn seen(sheet: &Sheet, title: &str, at_ns: f64) -> Value {
     serde_json::from_str(seen.as_str().expect("a text")).expect("JSON")
 }
 
-/// The middle of a value, its lane's title, and what is to be read there.
+/// Returns the title of the value's lane, the middle of the value, and its expected text.
 fn expected(line: &Value) -> (String, f64, Vec<String>) {
     let title = format!(
         "key {} on node {}",
@@ -43,7 +43,7 @@ fn expected(line: &Value) -> (String, f64, Vec<String>) {
         line["node"]
     );
     let time = |name: &str| line[name].as_f64().unwrap();
-    let whose = |by: &Value| {
+    let author = |by: &Value| {
         let [worker, op] = ["worker", "op"].map(|name| by[name].as_u64().unwrap());
         let [phase, command] = ["phase", "command"].map(|name| by[name].as_str().unwrap());
         format!("worker {worker}, attempt {op}, {phase}: {command}")
@@ -52,11 +52,11 @@ fn expected(line: &Value) -> (String, f64, Vec<String>) {
     let ended = match &line["ended_by"] {
         Value::Null if end == "stays" => "still there at the end of the run".to_owned(),
         Value::Null => end,
-        by => format!("{end} by {}", whose(by)),
+        by => format!("{end} by {}", author(by)),
     };
     let words = vec![
         format!("value {}", line["value"].as_str().unwrap()),
-        format!("written by {}", whose(&line["written_by"])),
+        format!("written by {}", author(&line["written_by"])),
         ended,
     ];
     (
@@ -67,7 +67,7 @@ fn expected(line: &Value) -> (String, f64, Vec<String>) {
 }
 
 #[test]
-fn the_lanes_of_keys_show_and_say_what_the_key_history_has() {
+fn key_lanes_match_the_key_history() {
     let input = runs::matrix(&["redlock"], &["quorum-erosion"], 1);
     let history = input.evidence[0].history.as_ref().unwrap();
     let end_ns = history.events.last().unwrap().at_ns as f64;
@@ -77,7 +77,7 @@ fn the_lanes_of_keys_show_and_say_what_the_key_history_has() {
     sheet.value("document.querySelector('.timeline').scrollIntoView({block: 'center'})");
     let mut colours: Vec<(u64, String)> = Vec::new();
     let mut lines = key_history(history);
-    // Narrower ones cannot be met with a pointer.
+    // The pointer cannot hit narrower values.
     lines.retain(|line| {
         let time = |name: &str| line[name].as_f64().unwrap();
         time("until_ns") - time("from_ns") > end_ns / 100.0
@@ -86,49 +86,49 @@ fn the_lanes_of_keys_show_and_say_what_the_key_history_has() {
     for line in &lines {
         let (title, middle_ns, wanted) = expected(line);
         let seen = seen(&sheet, &title, middle_ns);
-        let heard: Vec<&str> = seen["words"].as_str().unwrap().lines().collect();
+        let lines: Vec<&str> = seen["words"].as_str().unwrap().lines().collect();
         for words in wanted {
-            assert!(heard.contains(&&*words), "{words}: {heard:?}");
+            assert!(lines.contains(&&*words), "{words}: {lines:?}");
         }
         let worker = line["written_by"]["worker"].as_u64().unwrap();
         colours.push((worker, seen["colour"].as_str().unwrap().to_owned()));
     }
-    // The colour tells the workers apart.
-    let of = |worker: u64| colours.iter().find(|(w, _)| *w == worker).unwrap();
+    // The colour distinguishes the workers.
+    let colour_of = |worker: u64| colours.iter().find(|(w, _)| *w == worker).unwrap();
     let lost = lines
         .iter()
         .position(|line| line["end"] == "lost-in-restart");
     assert!(lost.is_some(), "{lines:?}");
-    assert_ne!(of(0).1, of(1).1);
+    assert_ne!(colour_of(0).1, colour_of(1).1);
     std::fs::write(place("key-lanes.png"), sheet.picture()).unwrap();
     let lane = &lines[lost.unwrap()];
     by_keyboard(&sheet, &expected(lane));
     assert_eq!(sheet.complaints(), Vec::<String>::new());
 }
 
-/// Down to the lane and along it: what stands there is said aloud.
+/// Moves to the lane and along it with the keyboard, and checks the announced text.
 fn by_keyboard(sheet: &Sheet, (title, _, wanted): &(String, f64, Vec<String>)) {
     let press = |key: &str| {
         sheet.press(key);
         sheet.settle();
-        text(sheet, ".said")
+        text(sheet, ".announcement")
     };
-    sheet.focus(".known_bug[open] canvas");
+    sheet.focus(".cell-details[open] canvas");
     let found = (0..40).any(|_| press("ArrowDown").starts_with(title.as_str()));
     assert!(found, "no lane {title}");
-    let mut heard = String::new();
+    let mut announced = String::new();
     for _ in 0..20 {
-        heard = press(",");
+        announced = press(",");
     }
     for words in wanted {
-        assert!(heard.contains(words.as_str()), "{words}: {heard}");
+        assert!(announced.contains(words.as_str()), "{words}: {announced}");
     }
 }
 
 #[test]
 fn markup_in_keys_is_drawn_as_text() {
     let (record, history) = crate::key_history_samples::hostile();
-    let input = picklock_reports::combine::of_run(record, Some(history));
+    let input = picklock_reports::combine::from_run(record, Some(history));
     let file = written("hostile-keys.html", &page(&input).unwrap());
     let sheet = Sheet::open(&file, 390, 844);
     assert_no_overflow(&sheet);

@@ -1,4 +1,4 @@
-//! A browser opens the page: a reader's way through it, and how it looks.
+//! A browser opens the page: navigation by a reader, and pictures of it.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use picklock_verdicts::history::EventKind;
 use super::super::{histories, runs};
 use super::Sheet;
 
-const SUBJECTS: [&str; 4] = ["setnx-expire", "set-nx-px", "fenced", "redlock"];
+const LOCKS: [&str; 4] = ["setnx-expire", "set-nx-px", "fenced", "redlock"];
 const SCENARIOS: [&str; 5] = [
     "calm",
     "gc-pause",
@@ -20,7 +20,7 @@ const SCENARIOS: [&str; 5] = [
     "crash-mid-acquire",
 ];
 
-/// Where pages and pictures are left for a person to look at.
+/// Returns the path where a page or a picture is saved for inspection.
 pub fn place(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
@@ -31,8 +31,8 @@ pub fn written(name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// Pictures go beside the page; with `PICKLOCK_PICTURES` set, into that folder as well.
-pub fn keep(name: &str, picture: &[u8]) {
+/// Saves a picture next to the page. If `PICKLOCK_PICTURES` is set, saves it to that folder, too.
+pub fn save_picture(name: &str, picture: &[u8]) {
     assert!(picture.len() < 300_000, "{name}: {} bytes", picture.len());
     std::fs::write(place(name), picture).expect("the file can be written");
     if let Some(folder) = std::env::var_os("PICKLOCK_PICTURES") {
@@ -40,11 +40,11 @@ pub fn keep(name: &str, picture: &[u8]) {
     }
 }
 
-/// The window of time of the timeline that is open.
+/// Returns the visible time window of the expanded timeline.
 pub fn window(sheet: &Sheet) -> (f64, f64) {
     let edge = |name: &str| {
-        let of = "document.querySelector('.known_bug[open] .timeline').dataset";
-        sheet.number(&format!("Number({of}.{name})"))
+        let dataset = "document.querySelector('.cell-details[open] .timeline').dataset";
+        sheet.number(&format!("Number({dataset}.{name})"))
     };
     (edge("from"), edge("to"))
 }
@@ -53,15 +53,15 @@ pub fn length((from, to): (f64, f64)) -> f64 {
     to - from
 }
 
-/// Nothing may be wider than the window, which would move the whole page sideways.
+/// Asserts that nothing is wider than the window, which would move the whole page sideways.
 pub fn assert_no_overflow(sheet: &Sheet) {
     let wide = sheet.number("document.documentElement.scrollWidth - innerWidth");
     assert!(wide <= 0.0, "{wide} pixels too wide");
 }
 
-/// Clicks what a selector finds within the known bug that is open.
+/// Clicks the element that a selector finds within the expanded cell.
 pub fn click(sheet: &Sheet, selector: &str) {
-    let selector = format!(".known_bug[open] {selector}");
+    let selector = format!(".cell-details[open] {selector}");
     sheet.click(&selector);
     sheet.settle();
 }
@@ -71,23 +71,23 @@ fn press(sheet: &Sheet, key: &str) {
     sheet.settle();
 }
 
-/// The text of what a selector finds within the known bug that is open.
+/// Returns the text of the element that a selector finds within the expanded cell.
 pub fn text(sheet: &Sheet, selector: &str) -> String {
     let text = sheet.value(&format!(
-        "document.querySelector('.known_bug[open] {selector}').textContent"
+        "document.querySelector('.cell-details[open] {selector}').textContent"
     ));
     text.as_str().expect("a text").to_owned()
 }
 
 #[test]
-fn a_reader_finds_the_evidence_and_the_violation_in_the_timeline() {
-    let matrix = runs::matrix(&SUBJECTS, &SCENARIOS, 3);
+fn reader_can_navigate_from_cell_to_violation() {
+    let matrix = runs::matrix(&LOCKS, &SCENARIOS, 3);
     let file = written("matrix.html", &page(&matrix).unwrap());
     let sheet = Sheet::open(&file, 1280, 900);
     sheet.prefer("light");
     assert_no_overflow(&sheet);
     sheet.value("document.getElementById('matrix').scrollIntoView()");
-    keep("report-matrix-light.png", &sheet.picture());
+    save_picture("report-matrix-light.png", &sheet.picture());
 
     let cells = &matrix.matrix.cells;
     let index = cells
@@ -101,18 +101,18 @@ fn a_reader_finds_the_evidence_and_the_violation_in_the_timeline() {
     jump_to_the_violation(&sheet, exclusion.at_ns.unwrap() as f64);
     press(&sheet, "Escape");
     sheet.value(
-        "document.querySelector('.known_bug[open] .timeline').scrollIntoView({block: 'center'})",
+        "document.querySelector('.cell-details[open] .timeline').scrollIntoView({block: 'center'})",
     );
-    keep("report-timeline-light.png", &sheet.picture());
+    save_picture("report-timeline-light.png", &sheet.picture());
     sheet.prefer("dark");
-    keep("report-timeline-dark.png", &sheet.picture());
+    save_picture("report-timeline-dark.png", &sheet.picture());
     sheet.value("document.getElementById('matrix').scrollIntoView()");
-    keep("report-matrix-dark.png", &sheet.picture());
+    save_picture("report-matrix-dark.png", &sheet.picture());
     assert_eq!(sheet.complaints(), Vec::<String>::new());
 }
 
 fn from_the_cell_to_its_evidence(sheet: &Sheet, index: usize) {
-    let opened = || sheet.number("document.querySelectorAll('.known_bug[open]').length");
+    let opened = || sheet.number("document.querySelectorAll('.cell-details[open]').length");
     assert_eq!(opened(), 0.0);
     let tile = format!("a.tile[href='#cell-{index}']");
     sheet.click(&tile);
@@ -134,7 +134,7 @@ fn from_the_cell_to_its_evidence(sheet: &Sheet, index: usize) {
     assert_eq!(opened(), 1.0);
 }
 
-/// Buttons, keys, wheel.
+/// Zooms and pans with buttons, keys and the wheel.
 fn zoom_and_pan(sheet: &Sheet) {
     click(sheet, "canvas");
     let whole = window(sheet);
@@ -144,7 +144,7 @@ fn zoom_and_pan(sheet: &Sheet) {
         length(closer) < length(whole) * 0.6,
         "{closer:?} of {whole:?}"
     );
-    let canvas = ".known_bug[open] canvas";
+    let canvas = ".cell-details[open] canvas";
     sheet.focus(canvas);
     press(sheet, "+");
     let closest = window(sheet);
@@ -156,9 +156,9 @@ fn zoom_and_pan(sheet: &Sheet) {
     assert!(window(sheet).0 > closest.0, "the arrow pans");
     press(sheet, "0");
     assert_eq!(window(sheet), whole);
-    let place = |of: &str| {
+    let place = |expression: &str| {
         let canvas = format!("document.querySelector('{canvas}').getBoundingClientRect()");
-        sheet.number(&format!("(box => {of})({canvas})"))
+        sheet.number(&format!("(box => {expression})({canvas})"))
     };
     let (x, y) = (place("box.left + box.width / 2"), place("box.top + 60"));
     sheet.wheel(x, y, -240.0);
@@ -169,47 +169,47 @@ fn zoom_and_pan(sheet: &Sheet) {
 }
 
 fn jump_to_the_violation(sheet: &Sheet, at_ns: f64) {
-    let canvas = ".known_bug[open] canvas";
+    let canvas = ".cell-details[open] canvas";
     sheet.focus(canvas);
     press(sheet, "n");
-    let said = text(sheet, ".jump-status");
+    let status = text(sheet, ".jump-status");
     assert!(
-        said.contains("exclusion violated: outlived-lease"),
-        "{said}"
+        status.contains("exclusion violated: outlived-lease"),
+        "{status}"
     );
     let shown = window(sheet);
     assert!(shown.0 < at_ns && at_ns < shown.1, "{at_ns} in {shown:?}");
-    // Down to the lane of the second holder, and along it: what stands there is said.
-    let mut heard = String::new();
+    // Move down to the lane of the second holder and along it. The page announces each item.
+    let mut announced = String::new();
     for _ in 0..8 {
         press(sheet, "ArrowDown");
-        heard = text(sheet, ".said");
-        if heard.starts_with("worker 1") {
+        announced = text(sheet, ".announcement");
+        if announced.starts_with("worker 1") {
             break;
         }
     }
-    assert!(heard.contains("worker 1, holds"), "{heard}");
-    assert!(heard.contains("token "), "{heard}");
+    assert!(announced.contains("worker 1, holds"), "{announced}");
+    assert!(announced.contains("token "), "{announced}");
     press(sheet, ".");
-    let next = text(sheet, ".said");
+    let next = text(sheet, ".announcement");
     assert!(next.starts_with("worker 1"), "{next}");
     assert!(next.contains("releases"), "{next}");
 }
 
 #[test]
-fn the_page_fits_a_telephone_and_paper() {
-    let matrix = runs::matrix(&SUBJECTS, &["calm", "gc-pause"], 1);
+fn page_fits_a_phone_and_paper() {
+    let matrix = runs::matrix(&LOCKS, &["calm", "gc-pause"], 1);
     let file = written("narrow.html", &page(&matrix).unwrap());
     let sheet = Sheet::open(&file, 390, 844);
     sheet.prefer("light");
     assert_no_overflow(&sheet);
-    keep("report-narrow.png", &sheet.picture());
+    save_picture("report-narrow.png", &sheet.picture());
     for index in 0..matrix.matrix.cells.len() {
         sheet.value(&format!("location.hash = '#cell-{index}'"));
         sheet.until(&format!("document.getElementById('cell-{index}')"));
     }
     assert_no_overflow(&sheet);
-    sheet.value("document.querySelectorAll('.known_bug')[6].scrollIntoView()");
+    sheet.value("document.querySelectorAll('.cell-details')[6].scrollIntoView()");
     std::fs::write(place("narrow-evidence.png"), sheet.picture()).expect("the file can be written");
     sheet.value("document.querySelectorAll('.timeline')[6].scrollIntoView()");
     std::fs::write(place("narrow-timeline.png"), sheet.picture()).expect("the file can be written");
@@ -222,7 +222,7 @@ fn the_page_fits_a_telephone_and_paper() {
 }
 
 #[test]
-fn the_theme_can_be_chosen_against_the_system() {
+fn theme_overrides_the_system() {
     let file = written(
         "one.html",
         &page(&runs::matrix(&["redlock"], &["calm"], 1)).unwrap(),
@@ -238,22 +238,23 @@ fn the_theme_can_be_chosen_against_the_system() {
     sheet.click("#theme");
     sheet.settle();
     assert_eq!(paper(), light);
-    // The only cell is open from the beginning.
+    // The only cell is expanded from the start.
     assert_eq!(
-        sheet.value("document.querySelectorAll('.known_bug[open] .timeline[data-ready]').length"),
+        sheet
+            .value("document.querySelectorAll('.cell-details[open] .timeline[data-ready]').length"),
         1
     );
     assert_eq!(sheet.complaints(), Vec::<String>::new());
 }
 
-/// A hundred thousand holds are drawn, and drawn again at every zoom, without a complaint.
+/// A hundred thousand holds are drawn at every zoom level without a complaint.
 #[test]
-fn a_long_history_can_be_walked_through() {
+fn long_history_can_be_navigated() {
     let history = histories::long(100_000);
     let verdicts = picklock_verdicts::check::judge(&history);
     let record = runs::record(&history, verdicts, "Long.");
     let mut material = runs::nothing(1);
-    material.matrix.cells = vec![runs::of_record(&record, "long", Default::default())];
+    material.matrix.cells = vec![runs::from_record(&record, "long", Default::default())];
     material.evidence = vec![picklock_reports::report_input::Evidence {
         run_dir: "long".into(),
         record,
@@ -274,20 +275,20 @@ fn a_long_history_can_be_walked_through() {
         sheet.press("n");
     }
     sheet.settle();
-    let said = sheet.value("document.querySelector('.jump-status').textContent");
+    let status = sheet.value("document.querySelector('.jump-status').textContent");
     let last = format!("{overlaps} of {overlaps}:");
     assert!(
-        said.as_str().expect("a text").starts_with(&last),
-        "{overlaps} overlaps, and {said}"
+        status.as_str().expect("a text").starts_with(&last),
+        "{overlaps} overlaps, but {status}"
     );
     assert!(length(window(&sheet)) < length(whole) / 50.0);
     std::fs::write(place("long-close.png"), sheet.picture()).expect("the file can be written");
     assert_eq!(sheet.complaints(), Vec::<String>::new());
 }
 
-/// What was said on the wire stands with the hold, and as arrows, if asked for.
+/// Commands are listed with their hold, and drawn as arrows on request.
 #[test]
-fn commands_stand_with_the_hold_and_arrows_are_drawn_when_asked_for() {
+fn hold_lists_its_commands_and_arrows_are_optional() {
     let mut material = runs::matrix(&["set-nx-px"], &["gc-pause"], 1);
     let history = material.evidence[0].history.as_ref().expect("a history");
     let mut messages = Vec::new();
@@ -315,7 +316,7 @@ fn commands_stand_with_the_hold_and_arrows_are_drawn_when_asked_for() {
         omitted: 0,
     });
     let page = page(&material).unwrap();
-    assert!(page.contains("Commands to get the lock once: 1.0 on average"));
+    assert!(page.contains("Commands per acquisition: 1.0 on average"));
     let sheet = Sheet::open(&written("messages.html", &page), 1280, 900);
     sheet.focus("canvas");
     let press = |key| {
@@ -324,11 +325,11 @@ fn commands_stand_with_the_hold_and_arrows_are_drawn_when_asked_for() {
     };
     press(".");
     press(".");
-    let said = sheet.value("document.querySelector('.said').textContent");
-    let said = said.as_str().expect("a text");
+    let announced = sheet.value("document.querySelector('.announcement').textContent");
+    let announced = announced.as_str().expect("a text");
     assert!(
-        said.contains("acquire: 1 command") && said.contains("→ SET k"),
-        "{said}"
+        announced.contains("acquire: 1 command") && announced.contains("→ SET k"),
+        "{announced}"
     );
     press("m");
     let many = || sheet.value("document.querySelector('.many').textContent");
@@ -339,9 +340,9 @@ fn commands_stand_with_the_hold_and_arrows_are_drawn_when_asked_for() {
     assert_eq!(sheet.complaints(), Vec::<String>::new());
 }
 
-/// A row of the log shows its moment, and a click on the timeline shows the row.
+/// A row of the log shows its time in the timeline, and a click on the timeline shows the row.
 #[test]
-fn log_and_timeline_lead_to_each_other() {
+fn log_and_timeline_are_linked() {
     let page = page(&runs::matrix(&["set-nx-px"], &["gc-pause"], 1)).unwrap();
     let sheet = Sheet::open(&written("log.html", &page), 1280, 900);
     let rows = sheet.number("document.querySelectorAll('.log tr').length");
@@ -352,7 +353,7 @@ fn log_and_timeline_lead_to_each_other() {
         sheet.number("document.querySelectorAll('.log .is-here').length"),
         1.0
     );
-    // A key that changes in the middle of the log.
+    // A change of a key in the middle of the log.
     let key_history = ".log tr:nth-child(30)";
     let at = sheet.value(&format!(
         "document.querySelector('{key_history} button').textContent"
@@ -372,28 +373,29 @@ fn log_and_timeline_lead_to_each_other() {
         sheet.number("document.querySelectorAll('.log .is-here').length"),
         1.0
     );
-    // A time of the story shows its moment in both.
+    // A time of the story is shown in both.
     sheet.click(".story li:nth-child(2) button");
     sheet.settle();
-    let told = text(&sheet, ".story li:nth-child(2) button");
+    let in_story = text(&sheet, ".story li:nth-child(2) button");
     let here = text(&sheet, ".log .is-here button");
-    let [told_s, here_s] = [told, here].map(|it| it.trim_end_matches(" s").parse::<f64>().unwrap());
-    assert!((told_s - here_s).abs() < 0.002, "{told_s} and {here_s}");
+    let [story_s, here_s] =
+        [in_story, here].map(|it| it.trim_end_matches(" s").parse::<f64>().unwrap());
+    assert!((story_s - here_s).abs() < 0.002, "{story_s} and {here_s}");
     let (from, to) = window(&sheet);
-    assert!((from..=to).contains(&(told_s * 1e9)), "{from} to {to}");
+    assert!((from..=to).contains(&(story_s * 1e9)), "{from} to {to}");
     // The next violation is shown in both.
-    sheet.focus(".known_bug[open] canvas");
+    sheet.focus(".cell-details[open] canvas");
     press(&sheet, "n");
-    let told = text(&sheet, ".jump-status");
+    let status = text(&sheet, ".jump-status");
     let here = text(&sheet, ".log .is-here button");
-    assert!(told.contains(&here), "{here} in {told}");
+    assert!(status.contains(&here), "{here} in {status}");
     std::fs::write(place("log.png"), sheet.picture()).expect("the file can be written");
     assert_eq!(sheet.complaints(), Vec::<String>::new());
 }
 
-/// The ears work: what a bad page does is heard.
+/// Checks that complaints about a bad page are recorded.
 #[test]
-fn a_page_that_calls_home_is_caught() {
+fn complaints_of_a_bad_page_are_recorded() {
     let page = page(&runs::nothing(1)).unwrap();
     let spy = "<img src=\"http://127.0.0.1:9/spy.png\" alt=\"\"><script>console.error('oh'); fetch('http://127.0.0.1:9/').catch(() => 0); missing();</script></body>";
     let file = written("bad.html", &page.replace("</body>", spy));
@@ -403,42 +405,42 @@ fn a_page_that_calls_home_is_caught() {
         complaints.contains("Content Security Policy"),
         "{complaints}"
     );
-    // A script that is not the page's own does not even start.
+    // The policy prevents foreign scripts from starting at all.
     assert!(
         !complaints.contains("missing is not defined"),
         "{complaints}"
     );
-    // Without the policy the script and the request itself show.
+    // Without the policy, the script and the request are recorded themselves.
     let open = page.replace("http-equiv=\"Content-Security-Policy\"", "name=\"none\"");
     let file = written("open.html", &open.replace("</body>", spy));
     let sheet = Sheet::open(&file, 800, 600);
     let complaints = sheet.complaints().join("\n");
-    for heard in [
+    for complaint in [
         "oh",
         "missing is not defined",
         "network request: http://127.0.0.1:9/spy.png",
     ] {
-        assert!(complaints.contains(heard), "{heard}: {complaints}");
+        assert!(complaints.contains(complaint), "{complaint}: {complaints}");
     }
 }
 
-/// What a lane says in the middle of the run.
-fn heard_in(sheet: &Sheet, lane: &str) -> String {
-    sheet.focus(".known_bug[open] canvas");
+/// Returns the announcement of a lane in the middle of the run.
+fn announcement_in(sheet: &Sheet, lane: &str) -> String {
+    sheet.focus(".cell-details[open] canvas");
     for _ in 0..12 {
         press(sheet, "ArrowDown");
-        let heard = text(sheet, ".said");
-        if heard.starts_with(lane) {
-            return heard;
+        let announced = text(sheet, ".announcement");
+        if announced.starts_with(lane) {
+            return announced;
         }
     }
     panic!("no {lane}")
 }
 
-/// A wrong clock stands with its number in the lane of its owner.
+/// The lane of a wrong clock's owner shows the offset.
 #[test]
-fn a_clock_that_is_off_says_by_how_much() {
-    for (lock, scenario, lane, said) in [
+fn wrong_clock_shows_its_offset() {
+    for (lock, scenario, lane, expected) in [
         (
             "getset",
             "clock-skew",
@@ -454,8 +456,8 @@ fn a_clock_that_is_off_says_by_how_much() {
         sheet.value("document.querySelector('.timeline').scrollIntoView({block: 'center'})");
         std::fs::write(place(&format!("{scenario}.png")), sheet.picture())
             .expect("the file can be written");
-        let heard = heard_in(&sheet, lane);
-        assert!(heard.contains(said), "{heard}");
+        let announced = announcement_in(&sheet, lane);
+        assert!(announced.contains(expected), "{announced}");
         assert_eq!(sheet.complaints(), Vec::<String>::new());
     }
 }

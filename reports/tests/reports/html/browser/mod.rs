@@ -1,4 +1,4 @@
-//! A real browser, driven: it opens a page and writes down whatever it complains about.
+//! A real browser that opens a page and records all of its complaints.
 
 mod accessibility;
 mod compared;
@@ -19,14 +19,14 @@ use devtools::DevTools;
 
 /// A page in a browser.
 pub struct Sheet {
-    /// `None` when it is closed.
+    /// `None` once the page is closed.
     tools: RefCell<Option<DevTools>>,
     address: String,
 }
 
 impl Drop for Sheet {
     fn drop(&mut self) {
-        // What a failed test has left is not for others.
+        // Do not hand the browser of a failed test to other tests.
         if let Some(tools) = self.tools.take().filter(|_| !std::thread::panicking()) {
             tools.close();
         }
@@ -34,13 +34,13 @@ impl Drop for Sheet {
 }
 
 impl Sheet {
-    /// Opens a file in a page of its own, with a window of this many pixels.
+    /// Opens a file in a new page with a window of this size in pixels.
     pub fn open(file: &Path, width: u32, height: u32) -> Self {
         let sheet = Sheet {
             address: format!("file://{}", file.display()),
             tools: RefCell::new(Some(DevTools::open())),
         };
-        // Whatever a faultless page never does is an event of one of these.
+        // Everything that a faultless page never does is reported by an event of one of these domains.
         for domain in ["Log", "Runtime", "Network", "Page"] {
             sheet.call(&format!("{domain}.enable"), json!({}));
         }
@@ -63,7 +63,7 @@ impl Sheet {
         self.tools().call(method, parameters)
     }
 
-    /// What the browser complained about so far.
+    /// Returns the browser's complaints so far.
     pub fn complaints(&self) -> Vec<String> {
         self.settle();
         let tools = self.tools();
@@ -81,7 +81,7 @@ impl Sheet {
         tools.events().iter().filter_map(complaint).collect()
     }
 
-    /// A window of this many pixels.
+    /// Sets the size of the window in pixels.
     pub fn size(&self, width: u32, height: u32) {
         self.call(
             "Emulation.setDeviceMetricsOverride",
@@ -91,7 +91,7 @@ impl Sheet {
         );
     }
 
-    /// The system's choice of `light` or `dark`.
+    /// Sets the system's preference to `light` or `dark`.
     pub fn prefer(&self, scheme: &str) {
         self.call(
             "Emulation.setEmulatedMedia",
@@ -102,21 +102,21 @@ impl Sheet {
         self.settle();
     }
 
-    /// As on paper of this size, in pixels.
+    /// Switches to print media with paper of this size in pixels.
     pub fn on_paper(&self, width: u32, height: u32) {
         self.call("Emulation.setEmulatedMedia", json!({ "media": "print" }));
         self.size(width, height);
         self.settle();
     }
 
-    /// Waits until an expression is true in the page; without that the test fails.
+    /// Waits until an expression becomes true in the page, and fails otherwise.
     pub fn until(&self, expression: &str) {
         let polled = format!(
             "new Promise((done, fail) => {{
                 let frames = 0;
                 const look = () => {{
                     if ({expression}) done(true);
-                    else if (++frames > 3600) fail(new Error('it never came'));
+                    else if (++frames > 3600) fail(new Error('it never became true'));
                     else requestAnimationFrame(look);
                 }};
                 look();
@@ -126,7 +126,7 @@ impl Sheet {
         self.settle();
     }
 
-    /// Turns the wheel at a place of the window.
+    /// Turns the wheel at a position in the window.
     pub fn wheel(&self, x: f64, y: f64, delta: f64) {
         self.call(
             "Input.dispatchMouseEvent",
@@ -137,22 +137,21 @@ impl Sheet {
         self.settle();
     }
 
-    /// Waits until what was done is drawn: two frames on.
+    /// Waits two frames, so that all changes are drawn.
     pub fn settle(&self) {
         self.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))");
     }
 
-    /// What an expression says in the page, if it is a number, a text or a truth. A promise is waited
-    /// for.
+    /// Returns the value of an expression in the page: a number, a text or a boolean. Waits for a promise.
     pub fn value(&self, expression: &str) -> Value {
-        let asked = json!({ "expression": expression, "awaitPromise": true });
-        let mut said = self.call("Runtime.evaluate", asked);
-        let thrown = said.get("exceptionDetails");
-        assert!(thrown.is_none(), "{expression}: {said}");
-        said["result"]["value"].take()
+        let parameters = json!({ "expression": expression, "awaitPromise": true });
+        let mut reply = self.call("Runtime.evaluate", parameters);
+        let thrown = reply.get("exceptionDetails");
+        assert!(thrown.is_none(), "{expression}: {reply}");
+        reply["result"]["value"].take()
     }
 
-    /// The number that an expression gives.
+    /// Returns the number that an expression yields.
     pub fn number(&self, expression: &str) -> f64 {
         let value = self.value(expression);
         value
@@ -160,7 +159,7 @@ impl Sheet {
             .unwrap_or_else(|| panic!("{expression}: {value}"))
     }
 
-    /// Clicks into the middle of the first element that a selector finds.
+    /// Clicks the middle of the first element that a selector finds.
     pub fn click(&self, selector: &str) {
         let middle = self.on_element(
             selector,
@@ -179,12 +178,12 @@ impl Sheet {
         }
     }
 
-    /// Gives the first element that a selector finds the focus.
+    /// Focuses the first element that a selector finds.
     pub fn focus(&self, selector: &str) {
         self.on_element(selector, "element.focus(); return 1");
     }
 
-    /// Runs a function's body with the `element` that a selector finds; without one the test fails.
+    /// Runs a function body with the `element` that a selector finds. Fails if there is none.
     fn on_element(&self, selector: &str, body: &str) -> Value {
         let selector = json!(selector);
         let value = self.value(&format!(
@@ -194,7 +193,7 @@ impl Sheet {
         value
     }
 
-    /// Presses a key and lets it go: a character, or a name such as `ArrowDown`.
+    /// Presses and releases a key: a character, or a name such as `ArrowDown`.
     pub fn press(&self, key: &str) {
         let code = match key {
             "Enter" => 13,
@@ -215,15 +214,15 @@ impl Sheet {
         self.call("Input.dispatchKeyEvent", event);
     }
 
-    /// What the window shows, as PNG.
+    /// Returns a picture of the window as PNG.
     pub fn picture(&self) -> Vec<u8> {
         self.settle();
         self.bytes("Page.captureScreenshot", json!({}))
     }
 
-    /// The page as it would be printed, as PDF.
+    /// Returns the printed page as PDF.
     pub fn print(&self) -> Vec<u8> {
-        // The page itself says how large its paper is.
+        // The page itself specifies the size of its paper.
         self.bytes("Page.printToPDF", json!({ "preferCSSPageSize": true }))
     }
 

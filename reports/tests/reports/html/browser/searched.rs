@@ -4,12 +4,12 @@ use picklock_reports::html::page;
 use picklock_reports::report_input::ReportInput;
 
 use super::Sheet;
-use super::looks::{assert_no_overflow, keep, written};
+use super::looks::{assert_no_overflow, save_picture, written};
 use crate::html::searched::searched;
 use crate::searches::sweep;
 
 #[test]
-fn page_of_a_search_is_whole_and_its_find_opens_the_run() {
+fn counterexample_on_the_page_opens_its_run() {
     let file = written("search.html", &page(&searched()).unwrap());
     let sheet = Sheet::open(&file, 1280, 900);
     assert_eq!(
@@ -17,10 +17,10 @@ fn page_of_a_search_is_whole_and_its_find_opens_the_run() {
         2.0
     );
     assert_no_overflow(&sheet);
-    sheet.click(".find a");
+    sheet.click(".counterexample a");
     sheet.settle();
     assert_eq!(
-        sheet.number("document.querySelectorAll('.known_bug[open] .timeline').length"),
+        sheet.number("document.querySelectorAll('.cell-details[open] .timeline').length"),
         1.0
     );
     sheet.size(390, 800);
@@ -38,6 +38,6 @@ fn page_of_a_search_without_runs_has_no_complaints() {
     let file = written("search-alone.html", &page(&input).unwrap());
     let sheet = Sheet::open(&file, 1280, 900);
     assert_no_overflow(&sheet);
-    keep("search.png", &sheet.picture());
+    save_picture("search.png", &sheet.picture());
     assert_eq!(sheet.complaints(), Vec::<String>::new());
 }

@@ -1,5 +1,5 @@
-//! The whole truth table on one page, as `picklock matrix --out R && picklock report R` leaves it: what it
-//! weighs, how it is read, filtered and printed.
+//! The whole truth table on one page, as `picklock matrix --out R && picklock report R` writes it: its size,
+//! and how it is read, filtered and printed.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,20 +14,20 @@ use picklock_scenarios::{BackendName, catalog};
 use picklock_verdicts::record::SkippedCell;
 
 use super::super::runs;
-use super::looks::{assert_no_overflow, click, keep, length, place, text, window, written};
+use super::looks::{assert_no_overflow, click, length, place, save_picture, text, window, written};
 use super::{Sheet, accessibility};
 
-/// The page of a report that is there already, to be walked through instead of one that is made
-/// here: `PICKLOCK_REPORT=/…/report.html cargo test -p picklock-reports whole_table`
+/// Path of an existing report that the test opens instead of creating one: `PICKLOCK_REPORT=/…/report.html
+/// cargo test -p picklock-reports whole_table`
 const GIVEN: &str = "PICKLOCK_REPORT";
 
-/// What the page may weigh, bytes.
+/// Maximum size of the page in bytes.
 const MAX_BYTES: u64 = 2_000_000;
 
-/// Elements of the page before anything is opened.
+/// Maximum number of elements before anything is expanded.
 const MAX_ELEMENTS: f64 = 10_000.0;
 
-/// Every lock under every scenario that can be simulated, and what cannot.
+/// Returns every lock under every scenario that can be simulated, and the cells that cannot.
 fn whole_table() -> ReportInput {
     let mut material = runs::nothing(1);
     for scenario in catalog::names() {
@@ -57,7 +57,7 @@ fn whole_table() -> ReportInput {
     material
 }
 
-/// The command log of the first run of a cell.
+/// Returns the command log of the first run of a cell.
 fn proxy(lock: &str, scenario: &str) -> CommandLog {
     let lock = LockFactory::built_in(find(lock).expect("a built-in lock"));
     let scenario = catalog::named(scenario).expect("a scenario of the catalog");
@@ -84,33 +84,33 @@ fn file() -> PathBuf {
 }
 
 #[test]
-fn whole_table_is_light_readable_and_leads_to_its_evidence() {
+fn whole_table_is_small_readable_and_navigable() {
     let file = file();
-    weighs_little(&file);
+    assert_small(&file);
     let sheet = Sheet::open(&file, 1400, 900);
     sheet.prefer("light");
     assert_no_overflow(&sheet);
-    everything_has_its_place(&sheet);
-    keep("scorecard-light.png", &sheet.picture());
-    filters_by_keyboard(&sheet);
-    keeps_names_in_view(&sheet);
-    keep("report-whole-light.png", &sheet.picture());
+    assert_layout(&sheet);
+    save_picture("scorecard-light.png", &sheet.picture());
+    assert_keyboard_filters(&sheet);
+    assert_headers_stay_visible(&sheet);
+    save_picture("report-whole-light.png", &sheet.picture());
     assert_eq!(accessibility::faults(&sheet), Vec::<String>::new());
-    leads_to_its_evidence(&sheet);
+    assert_evidence_opens(&sheet);
     assert_eq!(accessibility::faults(&sheet), Vec::<String>::new());
     std::fs::write(place("evidence-light.png"), sheet.picture()).unwrap();
     sheet.prefer("dark");
     std::fs::write(place("evidence-dark.png"), sheet.picture()).unwrap();
     assert_eq!(accessibility::faults(&sheet), Vec::<String>::new());
-    fits_other_windows(&sheet);
+    assert_fits_other_windows(&sheet);
     assert_eq!(sheet.complaints(), Vec::<String>::new());
     let sheet = Sheet::open(&file, 1400, 900);
-    prints_on_ten_pages(&sheet);
+    assert_prints_on_ten_pages(&sheet);
 }
 
-/// Size and elements. The time from the beginning of the navigation until the page can be used is written down
-/// beside them and not judged: a busy machine would be.
-fn weighs_little(file: &std::path::Path) {
+/// Checks the size and the number of elements. The time until the page is usable is only recorded, because it
+/// depends on the machine.
+fn assert_small(file: &std::path::Path) {
     let bytes = std::fs::metadata(file).expect("the page is there").len();
     let sheet = Sheet::open(file, 1400, 900);
     let elements = sheet.number("document.querySelectorAll('*').length");
@@ -122,7 +122,7 @@ fn weighs_little(file: &std::path::Path) {
     assert!(ready > 0.0, "{found}");
 }
 
-fn everything_has_its_place(sheet: &Sheet) {
+fn assert_layout(sheet: &Sheet) {
     let tiles = sheet.number("document.querySelectorAll('a.tile').length");
     assert!(tiles >= 500.0, "{tiles} cells");
     let order = "['#scorecard', '.key', 'table.matrix', '#evidence'].map(it =>
@@ -130,12 +130,12 @@ fn everything_has_its_place(sheet: &Sheet) {
     let sorted =
         format!("(tops => String(tops.every((top, i) => !i || tops[i - 1] < top)))({order})");
     assert_eq!(sheet.value(&sorted), "true");
-    // All thirteen columns are in the window.
+    // All thirteen columns fit into the window.
     let right = "[...document.querySelector('table.matrix').tHead.rows[0].cells].at(-1)
         .getBoundingClientRect().right";
     assert!(sheet.number(right) <= 1400.0, "{}", sheet.number(right));
-    let said = "document.querySelector('#matrix').textContent.includes('needs 5 Redis nodes; this lock uses 1')";
-    assert_eq!(sheet.value(said), true);
+    let has_reason = "document.querySelector('#matrix').textContent.includes('needs 5 Redis nodes; this lock uses 1')";
+    assert_eq!(sheet.value(has_reason), true);
 }
 
 fn shown(sheet: &Sheet) -> f64 {
@@ -145,7 +145,7 @@ fn shown(sheet: &Sheet) -> f64 {
     )
 }
 
-fn filters_by_keyboard(sheet: &Sheet) {
+fn assert_keyboard_filters(sheet: &Sheet) {
     let all = shown(sheet);
     sheet.press("/");
     for key in ["f", "e", "n", "c", "e", "d"] {
@@ -154,19 +154,21 @@ fn filters_by_keyboard(sheet: &Sheet) {
     sheet.settle();
     let fenced = shown(sheet);
     assert!(fenced > 0.0 && fenced < all / 10.0, "{fenced} of {all}");
-    let said = sheet.value("document.getElementById('filter-said').textContent");
+    let status = sheet.value("document.getElementById('filter-status').textContent");
     assert!(
-        said.as_str().is_some_and(|said| said.ends_with(" cells")),
-        "{said}"
+        status
+            .as_str()
+            .is_some_and(|status| status.ends_with(" cells")),
+        "{status}"
     );
     sheet.press("Escape");
     sheet.settle();
     assert_eq!(shown(sheet), all);
     choose(sheet, "verdict", "fenced");
-    let saved = sheet.number("document.querySelectorAll('a.tone-fenced').length");
-    assert_eq!(shown(sheet), saved);
+    let fenced_tiles = sheet.number("document.querySelectorAll('a.tone-fenced').length");
+    assert_eq!(shown(sheet), fenced_tiles);
     choose(sheet, "verdict", "");
-    // A family folds, and unfolds.
+    // A family can be collapsed and expanded.
     sheet.click(".family button");
     sheet.settle();
     assert!(shown(sheet) < all);
@@ -182,7 +184,7 @@ fn choose(sheet: &Sheet, name: &str, value: &str) {
     sheet.settle();
 }
 
-fn keeps_names_in_view(sheet: &Sheet) {
+fn assert_headers_stay_visible(sheet: &Sheet) {
     sheet.value("document.querySelector('.box').scrollIntoView({ block: 'end' })");
     sheet.value("document.querySelector('.box').scrollTo(0, 600)");
     sheet.settle();
@@ -192,7 +194,7 @@ fn keeps_names_in_view(sheet: &Sheet) {
     assert!((0.0..4.0).contains(&off), "the head is {off} pixels away");
 }
 
-fn leads_to_its_evidence(sheet: &Sheet) {
+fn assert_evidence_opens(sheet: &Sheet) {
     let wanted = "(tiles => tiles.find(tile => {
         const head = tile.closest('table').tHead.rows[0].cells[tile.closest('td').cellIndex];
         return head.textContent === 'set-nx-px' && tile.closest('tr').cells[0].textContent === 'gc-pause';
@@ -201,7 +203,7 @@ fn leads_to_its_evidence(sheet: &Sheet) {
     let hash = hash.as_str().expect("the cell is there");
     sheet.click(&format!("a.tile[href='{hash}']"));
     sheet.until(&format!(
-        "document.querySelector('{hash}.known_bug[open] .timeline[data-ready]') !== null"
+        "document.querySelector('{hash}.cell-details[open] .timeline[data-ready]') !== null"
     ));
     assert!(text(sheet, ".command").contains("scenario gc-pause --impl set-nx-px "));
     assert!(text(sheet, ".story").contains("worker"));
@@ -214,7 +216,7 @@ fn leads_to_its_evidence(sheet: &Sheet) {
     );
 }
 
-fn fits_other_windows(sheet: &Sheet) {
+fn assert_fits_other_windows(sheet: &Sheet) {
     for (width, height) in [(768, 1024), (390, 844)] {
         for scheme in ["light", "dark"] {
             sheet.prefer(scheme);
@@ -224,7 +226,7 @@ fn fits_other_windows(sheet: &Sheet) {
             for (part, selector) in [
                 ("scorecard", "#scorecard"),
                 ("matrix", "#matrix .box"),
-                ("evidence", ".known_bug"),
+                ("evidence", ".cell-details"),
             ] {
                 sheet.value(&format!(
                     "document.querySelector('{selector}').scrollIntoView()"
@@ -238,14 +240,14 @@ fn fits_other_windows(sheet: &Sheet) {
     }
 }
 
-/// Nothing is cut off, and it is no book.
-fn prints_on_ten_pages(sheet: &Sheet) {
+/// Checks that nothing is cut off, and that the page needs at most ten sheets.
+fn assert_prints_on_ten_pages(sheet: &Sheet) {
     let paper = sheet.print();
     std::fs::write(place("whole-table.pdf"), &paper).expect("the file can be written");
     let text = String::from_utf8_lossy(&paper);
     let pages = text.matches("/Type /Page\n").count();
     assert!((1..=10).contains(&pages), "{pages} pages");
-    // As wide as an A4 page on its side, without its margins.
+    // The width of an A4 page in landscape format, without margins.
     sheet.on_paper(979, 700);
     let cut = "[...document.querySelectorAll('main *')].filter(it => it.checkVisibility()
         && getComputedStyle(it).overflowX !== 'visible' && it.scrollWidth > it.clientWidth + 1).length

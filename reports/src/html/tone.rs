@@ -1,0 +1,54 @@
+//! The tones of a page, which select colours.
+
+use std::fmt;
+
+/// The tone of an element. A sign and a word always accompany the colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tone {
+    /// Held, better or faster.
+    Held,
+    /// Fencing protected the stock.
+    Fenced,
+    /// A violation that is not the lock's fault, or a slower latency.
+    Client,
+    /// Redis lost the lock.
+    Redis,
+    /// A violation whose party at fault is unknown.
+    Undetermined,
+    /// A violation by the lock, or a verdict that got worse.
+    Lock,
+    /// Inconclusive, or no change.
+    Unknown,
+    /// Failed to run.
+    Failed,
+    /// Not applicable.
+    Absent,
+    /// Unexpected results.
+    Mismatch,
+}
+
+impl Tone {
+    /// Returns true for a violation, and for a cell that failed to run.
+    pub(super) fn is_red(self) -> bool {
+        use Tone::{Client, Failed, Fenced, Lock, Redis, Undetermined};
+        matches!(self, Client | Failed | Fenced | Lock | Redis | Undetermined)
+    }
+}
+
+/// Formats the end of the tone's style class, `tone-…`.
+impl fmt::Display for Tone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Tone::Held => "held",
+            Tone::Fenced => "fenced",
+            Tone::Client => "client",
+            Tone::Redis => "redis",
+            Tone::Undetermined => "undetermined",
+            Tone::Lock => "lock",
+            Tone::Unknown => "unknown",
+            Tone::Failed => "failed",
+            Tone::Absent => "absent",
+            Tone::Mismatch => "mismatch",
+        })
+    }
+}
