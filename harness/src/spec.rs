@@ -16,8 +16,6 @@ use crate::external_servers::{DEFAULT_PREFIX, ExternalServers};
 use crate::model::ServerVersion;
 use crate::named_server::NamedServer;
 
-/// Delays of the machine shorter than this fraction of the lease do not matter. Redlock waits equally long for a node.
-const PART_OF_LEASE: u32 = 10;
 
 /// A complete specification: simulating the same specification again produces the same history.
 /// Driver, nemesis and backends take all their settings from this one value.

@@ -310,7 +310,7 @@ pub fn unknown() -> Sample {
     record.scenario = "gc-pause".into();
     record.summary = GC_PAUSE.into();
     record.reproduce = record.reproduce.replace("calm", "gc-pause");
-    let reason = "the fault never fired: no worker read stock 1 before the run was over";
+    let reason = "the fault never fired: no worker read stock 1 before the run ended";
     for property in [Property::Exclusion, Property::Lease, Property::Resource] {
         record
             .verdicts

@@ -117,9 +117,9 @@ fn unknown() {
       2 workers · 1 node · ttl 1 s · redis 7.0.15 · set-nx-px 0.1.0
       process: asked for with --backend
 
-      exclusion ? unknown         the fault never fired: no worker read stock 1 before the run was over
-      lease     ? unknown         the fault never fired: no worker read stock 1 before the run was over
-      resource  ? unknown         the fault never fired: no worker read stock 1 before the run was over
+      exclusion ? unknown         the fault never fired: no worker read stock 1 before the run ended
+      lease     ? unknown         the fault never fired: no worker read stock 1 before the run ended
+      resource  ? unknown         the fault never fired: no worker read stock 1 before the run ended
       ownership ✔ held            no client released another client's lock
       fencing   – not applicable  the lock has no fencing tokens
       progress  ✔ held            every client that still wanted the lock got it
