@@ -14,7 +14,7 @@ pub struct Addition {
 }
 
 /// Everything that the example adds.
-pub const ADDITIONS: [Addition; 6] = [
+pub const ADDITIONS: [Addition; 7] = [
     Addition {
         file: "impls/src/locks/resuming.rs",
         table: "impls/src/lib.rs",
