@@ -170,7 +170,7 @@ fn markup_in_names_is_escaped() {
     record.redis.version = attack.into();
     record.trouble = vec![attack.into()];
     record.backend_reason = attack.into();
-    let mut cell = runs::of_record(&record, attack, BTreeMap::new());
+    let mut cell = runs::from_record(&record, attack, BTreeMap::new());
     cell.expected = BTreeMap::from([(Property::Lease, attack.parse().unwrap())]);
     cell.tally = BTreeMap::from([(Property::Lease, Tally::default())]);
     let mut material = runs::nothing(1);
