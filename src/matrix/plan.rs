@@ -46,7 +46,7 @@ impl MatrixPlan {
     /// What the rules expect of a cell takes the place of what its scenario expects.
     pub fn overrule(&mut self, rules: &Rules) {
         for task in &mut self.tasks {
-            let expects = &rules.of(&key_of(task)).expects;
+            let expects = &rules.for_cell(&key_of(task)).expects;
             let expects = expects
                 .iter()
                 .map(|(property, one)| (*property, one.clone()));
