@@ -154,10 +154,7 @@ fn every_exit_code_means_what_the_help_says() {
     };
     run("--scenario calm", 0);
     run("--scenario calm --scenario unknown.toml", 3);
-    let both = run(
-        "--scenario unknown.toml --scenario unexpected result.toml",
-        1,
-    );
+    let both = run("--scenario unknown.toml --scenario mismatch.toml", 1);
     // The worst comes first.
     let at = |what: &str| both.stdout.find(what).unwrap();
     assert!(at("lease held, expected violated") < at("lease inconclusive, expected held"));
