@@ -218,7 +218,7 @@ fn finished_cells_are_not_run_again() {
 }
 
 #[test]
-fn kept_run_is_the_one_that_its_cell_shows() {
+fn saved_run_is_the_one_that_its_cell_shows() {
     let line = "matrix --backend sim --impl set-nx-px --impl redlock --scenario gc-pause --seeds 3 --json --out table";
     let outcome = picklock(line).run().exits(0);
     let document = outcome.document();

@@ -21,7 +21,7 @@ fn fifo(path: &Path) {
 }
 
 #[test]
-fn kept_run_is_readable_by_its_owner_only() {
+fn saved_run_is_readable_by_its_owner_only() {
     let run = kept();
     let mode = fs::metadata(run.home().join("run"))
         .unwrap()

@@ -283,10 +283,8 @@ fn disagreements(real: &Cell, simulated: &Cell, possible: impl Fn(&Cell) -> Cell
 }
 
 fn describe(verdict: Option<&Verdict>) -> String {
-    verdict.map_or_else(
-        || "not judged".to_owned(),
-        |it| RecordedVerdict::from(it).to_string(),
-    )
+    let recorded = verdict.map(|it| RecordedVerdict::from(it).to_string());
+    recorded.unwrap_or_else(|| "not judged".to_owned())
 }
 
 /// What came out in many runs, in the words of a verdict, and how often.
@@ -479,9 +477,10 @@ fn a_cell_that_the_simulation_judges_is_run_until_it_is_judged() {
     let runs = std::cell::Cell::new(0);
     compared.judge_the_rest(|cell, _| {
         runs.set(runs.get() + 1);
-        let verdict = match runs.get() {
-            3 => race(),
-            _ => inconclusive(),
+        let verdict = if runs.get() == 3 {
+            race()
+        } else {
+            inconclusive()
         };
         Cell {
             verdicts: BTreeMap::from([(Property::Lease, verdict)]),

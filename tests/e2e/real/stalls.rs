@@ -18,7 +18,7 @@ const LONG_STANDSTILL: Duration = Duration::from_secs(5);
     clippy::disallowed_methods,
     reason = "not a wait for something: the stall is what is tested, and has a length"
 )]
-fn a_standstill_during_a_fault_is_no_pass() {
+fn a_stall_during_a_fault_is_no_pass() {
     let line = "scenario gc-pause --impl redlock --backend process --json --no-rerun";
     let mut run = picklock(line).start();
     run.hear("fault: pause-client");
