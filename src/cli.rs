@@ -36,9 +36,9 @@ Exit codes:
 Try:
   picklock scenario gc-pause --impl redlock     freeze the holder of a Redlock, see what happens
   picklock matrix --backend sim                 every lock, every scenario, one table
-  picklock sweep --impl redlock                 every fault at every moment of a small run
+  picklock sweep --impl redlock                 every fault at every point of a small run
   picklock adapter check COMMAND                check that a program speaks the protocol
-  picklock replay run-1                         repeat a run kept with --out
+  picklock replay run-1                         repeat a run saved with --out
   picklock list                                 all locks, scenarios and backends";
 
 /// The commands.
@@ -47,29 +47,29 @@ pub enum Command {
     /// Run one scenario against one lock, and judge the result.
     #[command(visible_alias = "run")]
     Scenario(ScenarioArgs),
-    /// Repeat a kept run, and say whether the verdicts are the same.
+    /// Repeat a saved run, and compare the verdicts.
     Replay(ReplayArgs),
     /// Run many locks under many scenarios, and compare the results with the expectations.
     Matrix(MatrixArgs),
-    /// Place every fault at every moment of a small run, and judge each.
+    /// Place every fault at every point of a small run, and judge each.
     Sweep(SweepArgs),
-    /// Try random faults where locks break, and shrink what breaks one.
+    /// Try random fault plans, and shrink the plans that break the lock.
     Hunt(HuntArgs),
     /// Join the shards of a sweep or a hunt, or parts of a matrix.
     Merge(MergeArgs),
-    /// Run what picklock.toml asks for; fail if a result differs.
+    /// Run the cells of picklock.toml, and fail if a result differs.
     Gate(GateArgs),
     /// Check whether a program keeps the adapter protocol.
     Adapter(AdapterArgs),
     /// List and describe locks, scenarios and backends.
     List(ListArgs),
-    /// Judge a kept run again, from its history alone.
+    /// Judge a saved run again, from its history alone.
     Check(CheckArgs),
-    /// Show what happened in a kept run: messages, commands, key history and faults in one table.
+    /// Show the messages, commands, key history and faults of a saved run in one table.
     Log(LogArgs),
-    /// Write an adapter for a lock of your own, with a picklock.toml and a workflow.
+    /// Write an adapter for your own lock, with a picklock.toml and a CI workflow.
     Init(InitArgs),
-    /// Write reports from kept runs: run directories, matrix directories, documents.
+    /// Write reports from saved runs: run directories, matrix directories, documents.
     Report(ReportArgs),
     /// Explain a scenario, a property, a cause or a lock. Without a name: list them all.
     Explain(ExplainArgs),
@@ -137,14 +137,14 @@ pub struct ScenarioArgs {
     /// Print one JSON document (format picklock-run/1) instead of text.
     #[arg(long)]
     pub json: bool,
-    /// Keep the run in this directory: run.json, history.jsonl, commands.jsonl, key-history.jsonl, all
+    /// Save the run to this directory: run.json, history.jsonl, commands.jsonl, key-history.jsonl, all
     /// logs, and a repro.toml for `picklock replay`.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Do not show live progress.
     #[arg(long, short)]
     pub quiet: bool,
-    /// Do not make the run again when the machine was too slow for it: a matrix does so itself, later.
+    /// Do not rerun an inconclusive run: a matrix reruns it itself, later.
     #[arg(long, hide = true)]
     pub no_rerun: bool,
 }
@@ -162,7 +162,7 @@ pub struct LockArgs {
         value_name = "NAME|exec:COMMAND|docker:IMAGE"
     )]
     pub plain: Option<String>,
-    /// A program as for `--impl`, and the label by which every report calls it.
+    /// A program as for `--impl`, with the label that reports use for it.
     #[arg(long = "name", value_name = "LABEL=exec:COMMAND", value_parser = NamedLock::parse)]
     pub labelled: Option<NamedLock>,
 }
@@ -170,8 +170,8 @@ pub struct LockArgs {
 /// The file with the user's own locks.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ConfigArgs {
-    /// The file whose tables [impl.NAME] define names of locks (`picklock docs adapters`). Default:
-    /// picklock.toml in the current directory, if there is one.
+    /// The file whose tables [impl.NAME] define locks (`picklock docs adapters`). Default:
+    /// picklock.toml in the current directory, if it exists.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 }
@@ -236,7 +236,7 @@ pub enum BackendChoice {
     Docker,
     /// A simulation in virtual time, without a server; repeatable from its seed.
     Sim,
-    /// Servers of your own that run already: see --redis.
+    /// Your own running servers: see --redis.
     External,
 }
 
@@ -363,8 +363,7 @@ pub struct ExplainArgs {
 }
 
 pub fn whole<N: std::str::FromStr>(text: &str) -> Result<N, &'static str> {
-    text.parse()
-        .map_err(|_| "expected a whole number, 0 or more, in digits")
+    text.parse().map_err(|_| "expected a non-negative integer")
 }
 
 pub fn key_value(text: &str) -> Result<(String, String), String> {

@@ -23,24 +23,24 @@ pub const NO_SERVERS: &str = "the backend external needs servers: name them by -
 /// The options about servers of the user's own.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ExternalArgs {
-    /// Servers of your own that run already (backend `external`): redis://USER:PASSWORD@HOST:PORT, or rediss:// for
-    /// TLS. Repeatable, or several with commas: one for each node. `$NAME` as the password is that
+    /// Your own running servers (backend `external`): redis://USER:PASSWORD@HOST:PORT, or rediss:// for
+    /// TLS. Repeatable, or several with commas: one per node. `$NAME` as the password is that
     /// environment variable. See `picklock docs servers`.
     #[arg(long, value_name = "URL", value_delimiter = ',')]
     pub redis: Vec<String>,
-    /// What the names of all keys on these servers begin with. Default: `picklock:` and a random word.
+    /// Prefix of every key that the run creates on these servers. Default: `picklock:` and a random word.
     #[arg(long, value_name = "PREFIX", requires = "redis")]
     pub redis_prefix: Option<String>,
     /// Certificates of the authorities to trust, as a PEM file. Default: those of this machine.
     #[arg(long, value_name = "FILE", requires = "redis")]
     pub redis_ca: Option<PathBuf>,
-    /// The certificate with which to log in to a server with TLS, as a PEM file.
+    /// Client certificate for servers with TLS, as a PEM file.
     #[arg(long, value_name = "FILE", requires_all = ["redis", "redis_key"])]
     pub redis_cert: Option<PathBuf>,
     /// The key of that certificate, as a PEM file.
     #[arg(long, value_name = "FILE", requires_all = ["redis", "redis_cert"])]
     pub redis_key: Option<PathBuf>,
-    /// Write to servers of your own on other machines without asking.
+    /// Write to your own servers on other machines without asking.
     #[arg(long)]
     pub yes: bool,
 }

@@ -23,19 +23,19 @@ pub struct LogArgs {
     /// A directory written by `--out`, or a history.jsonl.
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
-    /// Show what happened around this time of the run, such as 2.406s. Default: everything.
+    /// Show only the lines around this time of the run, such as 2.406s. Default: all lines.
     #[arg(long, value_name = "T", value_parser = moment)]
     pub around: Option<u64>,
-    /// With --around: show so many lines before it, and so many after it.
+    /// Number of lines to show before and after the time given with --around.
     #[arg(long, value_name = "N", default_value_t = 20, requires = "around")]
     pub lines: usize,
-    /// Show what concerns this key.
+    /// Show only lines about this key.
     #[arg(long, value_name = "KEY")]
     pub key: Option<String>,
-    /// Show what concerns this worker.
+    /// Show only lines about this worker.
     #[arg(long, value_name = "W", value_parser = worker)]
     pub worker: Option<usize>,
-    /// Print one JSON object a line instead of a table.
+    /// Print one JSON object per line instead of a table.
     #[arg(long)]
     pub json: bool,
 }

@@ -18,7 +18,7 @@ pub struct ReplayArgs {
     /// A directory written by `--out`, or its repro.toml.
     #[arg(value_name = "RUN_DIR|REPRO.toml")]
     pub path: PathBuf,
-    /// Where Redis runs. Default: the backend of the kept run.
+    /// Where Redis runs. Default: the backend of the saved run.
     #[arg(long, value_enum)]
     pub backend: Option<BackendChoice>,
     /// Start the program, server or container image that the file names.
@@ -29,7 +29,7 @@ pub struct ReplayArgs {
     /// Print one JSON document (format picklock-run/1) instead of text.
     #[arg(long)]
     pub json: bool,
-    /// Keep the run in this directory, as `picklock scenario --out` does.
+    /// Save the run to this directory, as `picklock scenario --out` does.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Do not show live progress.

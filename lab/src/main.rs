@@ -127,7 +127,7 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
                 runs,
                 threads,
             };
-            let pieces = bug_corpus::EXHIBITS
+            let pieces = bug_corpus::KNOWN_BUGS
                 .iter()
                 .filter(|it| it.lock.contains(&only));
             let visited = pieces.map(|piece| {

@@ -134,7 +134,7 @@ fn a_replay_of_a_hostile_directory_starts_nothing() {
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     // A configuration beside it is for `gate` alone.
     let gate = format!(
-        "redis_server = {program:?}\n[[cells]]\nworlds = [\"process\"]\nsubjects = [\"exec:{}\"]\n",
+        "redis_server = {program:?}\n[[cells]]\nbackends = [\"process\"]\nlocks = [\"exec:{}\"]\n",
         program.display()
     );
     fs::write(dir.join("picklock.toml"), gate).unwrap();

@@ -74,7 +74,7 @@ const fn replicated(known_bug: KnownBug) -> KnownBug {
 }
 
 /// All pieces, by class.
-pub const EXHIBITS: &[KnownBug] = &[
+pub const KNOWN_BUGS: &[KnownBug] = &[
     piece("S1", "set-nx-px", P::Resource, C::OutlivedLease),
     held(piece("S2", "watchdog-silent", P::Resource, C::ExpiredGrant)),
     held(piece("S3", "phantom-extend", P::Lease, C::PhantomExtend)),

@@ -18,7 +18,7 @@ use picklock_harness::search::{
 use picklock_impls::find;
 use picklock_scenarios::Scenario;
 
-pub use known_bugs::{Absent, EXHIBITS, KnownBug, NOT_COVERED};
+pub use known_bugs::{Absent, KNOWN_BUGS, KnownBug, NOT_COVERED};
 
 /// How much is tried.
 #[derive(Debug, Clone, Copy)]

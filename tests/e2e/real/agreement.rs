@@ -256,11 +256,8 @@ fn disagreements(real: &Cell, simulated: &Cell, possible: impl Fn(&Cell) -> Cell
     let any_cause = Expectation::Violated { cause: None };
     let mut wrong = Vec::new();
     for property in properties {
-        let (found, wanted) = (
-            real.verdicts.get(&property),
-            simulated.verdicts.get(&property),
-        );
-        let (found, wanted) = (describe(found), describe(wanted));
+        let found = describe(real.verdicts.get(&property));
+        let wanted = describe(simulated.verdicts.get(&property));
         if found == wanted {
             continue;
         }

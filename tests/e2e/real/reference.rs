@@ -166,7 +166,7 @@ fn changed(from: &str, to: &str, line: &str) -> Outcome {
     .unwrap();
     let tables = format!(
         "[impl.mine]\ncommand = \"python3 my_lock.py\"\nlike = \"{TWIN}\"\n\
-         [[cells]]\nworlds = [\"process\"]\nsubjects = [\"mine\"]\n\
+         [[cells]]\nbackends = [\"process\"]\nlocks = [\"mine\"]\n\
          scenarios = [\"gc-pause\", \"calm\"]\n"
     );
     fs::write(project.path().join("picklock.toml"), tables).unwrap();
