@@ -78,8 +78,8 @@ pub fn read(text: &str) -> Result<Vec<Input>, CorpusError> {
     inputs.collect()
 }
 
-/// The text of a file with these inputs. Kept ones come first, and every input has its own place, so
-/// that a change of the corpus is a change of few lines.
+/// Formats inputs as a corpus file. Saved inputs come first, and the order is fixed, so that a change of the
+/// corpus changes few lines.
 ///
 /// # Errors
 /// Returns the encoder's error if the inputs cannot be written as JSON.
