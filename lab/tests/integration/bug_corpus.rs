@@ -1,4 +1,4 @@
-//! The known-bug corpus: every class of bugs has a piece or a reason, and searches find a sample of the pieces.
+//! The known-bug corpus: every class is covered or has a reason why not, and searches find a sample of the bugs.
 
 use std::collections::BTreeSet;
 
@@ -47,7 +47,7 @@ fn page_has_a_row_for_every_piece_and_every_absent_class() {
     }
 }
 
-/// Each is found by a hunt, by the right cause, and shrinks to few faults and clients.
+/// A hunt must find each bug with the right cause, and shrink it to few faults and clients.
 #[test]
 fn searches_find_a_sample_of_the_pieces_and_shrink_them() {
     let budget = Budget {
