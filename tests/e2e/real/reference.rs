@@ -202,7 +202,7 @@ fn what_a_correct_lock_does_not_offer_is_not_applicable() {
         (
             &choosy,
             "2 cells: 1 as expected, 1 not applicable\n",
-            "the lock refuses a lease of 1500 ms, and grants one of 2000 ms: whole seconds only",
+            "the lock refuses a lease of 1500 ms, but grants one of 2000 ms: whole seconds only",
         ),
     ] {
         assert!(outcome.stdout.ends_with(counts), "{}", outcome.all());
