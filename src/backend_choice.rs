@@ -19,12 +19,12 @@ pub struct ChosenBackend {
     pub servers: Option<ServerKind>,
     /// Why this backend was chosen.
     pub reason: String,
-    /// What is to be known before the run.
+    /// Notes to print before the run.
     pub notes: Vec<String>,
 }
 
 impl ChosenBackend {
-    /// Which backend it is.
+    /// Returns the name of the backend.
     pub fn name(&self) -> BackendName {
         match &self.servers {
             Some(ServerKind::Docker(_)) => BackendName::Docker,
@@ -36,7 +36,9 @@ impl ChosenBackend {
 
     /// What a run in this backend needs besides its specification. `logs_commands`: a simulation
     /// logs its commands too.
-    /// `Err`: the lock cannot be simulated, or this program cannot start itself.
+    ///
+    /// # Errors
+    /// Returns an error if the lock cannot be simulated, or if this program cannot start itself.
     pub fn backend(&self, spec: &RunSpec, logs_commands: bool) -> Result<BackendSetup, Failure> {
         let Some(servers) = &self.servers else {
             return Ok(BackendSetup::Simulation {
@@ -88,14 +90,14 @@ impl ChosenBackend {
     }
 }
 
-/// What the user asked for.
+/// The user's choice of a backend and servers.
 #[derive(Debug, Clone, Copy)]
 pub struct BackendRequest<'a> {
     /// The backend; `None` for the best available one.
     pub backend: Option<BackendName>,
-    /// Which servers.
+    /// The servers.
     pub servers: &'a ServerChoice,
-    /// True if a lock of the runs can be simulated.
+    /// Whether a lock of the runs can be simulated.
     pub can_simulate: bool,
     /// The scenario, if all runs have the same one.
     pub scenario: Option<&'a Scenario>,
@@ -171,7 +173,9 @@ fn of_servers(servers: &ServerChoice) -> Result<Option<BackendName>, Failure> {
 }
 
 /// The servers of a command line: for the backend `external` those of the configuration, if no others are named.
-/// `Err`: they cannot be used as they were named, or none of the backends would use them.
+///
+/// # Errors
+/// Returns an error if they cannot be used as named, or if no backend would use them.
 pub fn servers(
     args: &ServerArgs,
     config: &ConfigArgs,

@@ -38,7 +38,9 @@ const PAGES: &[Page] = pages![
 ];
 
 /// Prints a page, one paragraph of it (`protocol#granted`), or the list of all pages.
-/// `Err`: there is no such page or paragraph; the error gives the nearest name.
+///
+/// # Errors
+/// Returns an error with the nearest name if there is no such page or paragraph.
 pub fn run(args: &DocsArgs) -> Result<(), Failure> {
     let said = match args.page.as_deref() {
         None => index(),

@@ -81,7 +81,7 @@ impl From<RunFailure> for Failure {
 }
 
 impl Failure {
-    /// What could not be done with this file or directory, and why.
+    /// Returns the failure of an operation on this file or directory, with the reason.
     pub fn at<E: Display>(what: &str, path: &Path) -> impl FnOnce(E) -> Failure {
         move |error| Failure::Environment(format!("cannot {what} {}: {error}", path.display()))
     }

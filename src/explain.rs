@@ -21,7 +21,9 @@ use crate::usage_hint::or_meant;
 use crate::{lock, print};
 
 /// Prints the pages of a name, or a list of all names.
-/// `Err`: the name is unknown (the error gives the nearest one), or the catalog does not parse.
+///
+/// # Errors
+/// Returns an error if the name is unknown (with the nearest one), or if the catalog does not parse.
 pub fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let said = match &args.name {
         None => text(&topics()?, print::width()),

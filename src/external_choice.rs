@@ -64,7 +64,9 @@ impl ExternalArgs {
 
 /// The servers of a table, with the passwords of this process's environment. `agreed`: they may be written to,
 /// wherever they are.
-/// `Err`: they cannot be used as they are named.
+///
+/// # Errors
+/// Returns an error if they cannot be used as named.
 pub fn of_table(table: &ServersTable, agreed: bool) -> Result<ExternalServers, Failure> {
     let variable = |name: &str| std::env::var(name).ok();
     let servers = ExternalServers::new(table, variable)
@@ -73,7 +75,9 @@ pub fn of_table(table: &ServersTable, agreed: bool) -> Result<ExternalServers, F
 }
 
 /// The servers of a configuration, for a command line that names the backend and no servers.
-/// `Err`: there is none, or they cannot be used.
+///
+/// # Errors
+/// Returns an error if there is none, or if they cannot be used.
 pub fn configured(config: Option<&Path>, agreed: bool) -> Result<ExternalServers, Failure> {
     let path = config.unwrap_or(Path::new(DEFAULT_FILE));
     let table = match read(path) {
@@ -89,7 +93,9 @@ pub fn configured(config: Option<&Path>, agreed: bool) -> Result<ExternalServers
 
 /// Asks whether the run may write to the servers, and looks at them. Returns them with the names that the keys of the
 /// run will have, which they are in one line, and what is done to them and what is not.
-/// `Err`: the user does not agree, or a server cannot be used.
+///
+/// # Errors
+/// Returns an error if the user does not agree, or if a server cannot be used.
 pub async fn plan(
     servers: &ExternalServers,
 ) -> Result<(ExternalServers, String, Vec<String>), Failure> {

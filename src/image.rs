@@ -14,7 +14,9 @@ use crate::print;
 const SCRIPT: &str = include_str!("../scripts/redis-image");
 
 /// The image that the user gave, or that of the server that the user named; else the official one; else one built on the spot.
-/// `Err`: there is no engine, or no image can be pulled or built.
+///
+/// # Errors
+/// Returns an error if there is no engine, or if no image can be pulled or built.
 pub async fn choose(given: Option<&str>, named: Option<NamedServer>) -> Result<Image, Failure> {
     let missing = match Image::choose(given, named).await {
         Ok(image) => return Ok(image),

@@ -11,7 +11,9 @@ pub struct Interrupt(watch::Receiver<bool>);
 
 impl Interrupt {
     /// Starts listening. Must be called inside the runtime.
-    /// `Err`: the operating system refuses the signal handlers.
+    ///
+    /// # Errors
+    /// Returns an error if the operating system rejects the signal handlers.
     pub fn listen() -> Result<Self, Failure> {
         let refused = |error| Failure::Environment(format!("cannot listen for signals: {error}"));
         let mut ctrl_c = signal(SignalKind::interrupt()).map_err(refused)?;
@@ -39,7 +41,9 @@ impl Interrupt {
     }
 
     /// Does some work that the user need not wait for.
-    /// `Err`: the work's own, or the user interrupted it.
+    ///
+    /// # Errors
+    /// Returns the error of the work, or an error if the user interrupted it.
     pub async fn unless_wanted<T>(
         &self,
         work: impl Future<Output = Result<T, Failure>>,

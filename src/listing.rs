@@ -10,7 +10,9 @@ use crate::exit::Failure;
 use crate::print;
 
 /// Prints the lists.
-/// `Err`: a scenario of the catalog does not parse: a bug of this build.
+///
+/// # Errors
+/// Returns an error if a scenario of the catalog does not parse, which is a bug of this build.
 pub fn run(args: &ListArgs) -> Result<(), Failure> {
     let wanted = |what: Listed| args.what.is_none_or(|only| only == what);
     let mut listings = Vec::new();

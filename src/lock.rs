@@ -30,7 +30,9 @@ pub fn named(
 
 /// A program of the user, as a table of a configuration or a repro file describes it. `options` come
 /// before its own, and replace them.
-/// `Err`: there is no such working directory.
+///
+/// # Errors
+/// Returns an error if the working directory does not exist.
 pub fn configured(mut lock: LockSpec, options: &[(String, String)]) -> Result<LockSpec, Failure> {
     if let Some(command) = &mut lock.command {
         if let Some(directory) = command.directory.as_ref().filter(|it| !it.is_dir()) {
@@ -97,7 +99,9 @@ pub fn built_in(lock: &LockSpec) -> Option<&'static BuiltInLock> {
 }
 
 /// The code of a built-in lock for the simulation.
-/// `Err`: the lock is a program.
+///
+/// # Errors
+/// Returns an error if the lock is a program.
 pub fn in_process(lock: &LockSpec) -> Result<LockFactory, Failure> {
     let built_in = built_in(lock).ok_or_else(|| {
         let (flag, value) = NamedLock::from_spec(lock).flag();
@@ -117,7 +121,9 @@ pub fn version(lock: &LockSpec) -> &'static str {
 }
 
 /// What starts a worker: the external program, or this one for a built-in lock.
-/// `Err`: the path of this program is unknown or not UTF-8.
+///
+/// # Errors
+/// Returns an error if the path of this program is unknown or not UTF-8.
 pub fn worker_command(lock: &LockSpec) -> Result<WorkerCommand, Failure> {
     let contained = match &lock.command {
         Some(command) if command.image.is_none() => return Ok(command.clone()),

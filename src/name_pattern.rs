@@ -8,7 +8,9 @@ use crate::named_lock::is_program;
 
 /// The names of locks that these texts mean. A pattern means built-in locks, and mutants if no built-in lock
 /// matches it. A program is taken as it is.
-/// `Err`: a pattern matches nothing.
+///
+/// # Errors
+/// Returns an error if a pattern matches nothing.
 pub fn locks(typed: &[String]) -> Result<Vec<String>, Failure> {
     let built_in: Vec<&str> = LOCKS.iter().map(|lock| lock.name).collect();
     let mutants: Vec<&str> = MUTANTS.iter().map(|lock| lock.name).collect();
@@ -16,7 +18,9 @@ pub fn locks(typed: &[String]) -> Result<Vec<String>, Failure> {
 }
 
 /// The names and paths of scenarios that these texts mean. A path is taken as it is.
-/// `Err`: a pattern matches nothing.
+///
+/// # Errors
+/// Returns an error if a pattern matches nothing.
 pub fn scenarios(typed: &[String]) -> Result<Vec<String>, Failure> {
     let names: Vec<&str> = catalog::names().collect();
     let is_path = |text: &str| text.ends_with(".toml");
@@ -56,7 +60,7 @@ fn expanded(
     Ok(names)
 }
 
-/// True if the name is the pattern, where `*` stands for any text.
+/// Returns whether the name matches the pattern, in which `*` matches any text.
 fn matches(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,

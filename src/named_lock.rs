@@ -18,7 +18,7 @@ pub const DOCKER: &str = "docker:";
 /// The longest label, in characters: it becomes part of file names and of table columns.
 const MAX_LABEL_LENGTH: usize = 40;
 
-/// What stands after `--impl` or `--name`.
+/// A lock as given by `--impl` or `--name`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedLock {
     given: String,
@@ -87,7 +87,7 @@ impl NamedLock {
         self.label.as_deref()
     }
 
-    /// What it is called in reports.
+    /// Returns its name in reports.
     pub fn shown(&self) -> &str {
         self.label.as_ref().unwrap_or(&self.given)
     }

@@ -4,7 +4,7 @@ use picklock_harness::expectation::{Expected, Tables};
 use picklock_impls::{BuiltInLock, LOCKS};
 use picklock_scenarios::Scenario;
 
-/// What a lock says of itself, besides the number of its nodes.
+/// Features that a lock declares, besides its number of nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claims {
     /// It renews its lease while a client works.

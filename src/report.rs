@@ -48,7 +48,9 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
 
 /// Writes a report of a directory in these formats into the directory itself. Returns the names of the files. A format
 /// that has nothing to show writes none.
-/// `Err`: the directory cannot be read, or the disk is full.
+///
+/// # Errors
+/// Returns an error if the directory cannot be read, or if the disk is full.
 pub fn write_beside(path: &Path, names: &[&str]) -> Result<Vec<String>, Failure> {
     let input = report_reader::load(&[path.to_owned()])?;
     let formats = names.iter().filter_map(|name| formats::find(name));

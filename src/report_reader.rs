@@ -22,7 +22,9 @@ const MATRIX: &str = "matrix.json";
 const SEARCH: &str = "search.json";
 
 /// Reads all paths into one input. What cannot be read is omitted and listed in `skipped`.
-/// `Err`: nothing could be read: each path with its reason.
+///
+/// # Errors
+/// Returns an error if nothing could be read, with the reason for each path.
 pub fn load(paths: &[PathBuf]) -> Result<ReportInput, Failure> {
     let mut parts: Vec<(String, ReportInput)> = Vec::new();
     let mut refused: Vec<String> = Vec::new();

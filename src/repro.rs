@@ -138,7 +138,9 @@ fn is_configured(lock: &ReproLock) -> bool {
 
 /// The run that a repro file describes. `servers` overrides the servers in the file. `backend`: the one in which
 /// it is to be repeated. `agreed`: servers that somebody else has started may be written to, wherever they are.
-/// `Err`: this picklock cannot run it: the lock or an option no longer exists.
+///
+/// # Errors
+/// Returns an error if this picklock cannot run it because the lock or an option does not exist.
 pub fn specification(
     repro: &Repro,
     file: PathBuf,
@@ -225,7 +227,7 @@ pub fn find(path: &Path) -> Result<PathBuf, Failure> {
 /// Reads a repro file.
 /// `Err`: it cannot be read, belongs to another program or version, or has an invalid line.
 pub fn read(path: &Path) -> Result<Repro, Failure> {
-    /// What every version of the format has.
+    /// The fields that every version of the format has.
     #[derive(Deserialize)]
     struct Known {
         format: Option<toml::Value>,

@@ -33,7 +33,9 @@ pub struct RunDirectory(PathBuf);
 
 impl RunDirectory {
     /// Creates the directory; it may exist if it contains no run.
-    /// `Err`: it cannot be created, or contains another run, which must not be mixed with this one.
+    ///
+    /// # Errors
+    /// Returns an error if it cannot be created, or contains another run.
     pub fn create(path: &Path) -> Result<Self, Failure> {
         if path.join("run.json").exists() || path.join("history.jsonl").exists() {
             return Err(Failure::Usage(format!(
@@ -56,7 +58,9 @@ impl RunDirectory {
     }
 
     /// Writes a file completely or not at all: it gets its name last.
-    /// `Err`: the disk is full, or the directory is gone.
+    ///
+    /// # Errors
+    /// Returns an error if the disk is full, or if the directory was removed.
     pub fn write(
         &self,
         name: &str,

@@ -1,4 +1,4 @@
-//! Finds the kept run that somebody means: by its directory, or by any file in it.
+//! Finds the saved run that a path refers to: its directory, or any file in it.
 
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ pub const HISTORY: &str = "history.jsonl";
 /// The command log of a run.
 pub const WIRE: &str = "commands.jsonl";
 
-/// What a run directory holds beside the logs.
+/// The files of a run directory besides the logs.
 const FILES: [&str; 6] = [
     "run.json",
     HISTORY,
@@ -27,7 +27,7 @@ const FILES: [&str; 6] = [
 /// So many runs of a directory are named.
 const MAX_NAMED: usize = 3;
 
-/// The directory of the run that a path means; `None`: the path is a file of another name.
+/// Returns the directory of the run that a path refers to, or `None` if the path is another file.
 /// `Err`: there is nothing at the path, or the directory holds no run: which runs lie below it.
 pub fn directory(path: &Path) -> Result<Option<PathBuf>, Failure> {
     let wrong = |text: String| Err(Failure::Usage(format!("{}: {text}", path.display())));

@@ -19,7 +19,9 @@ use crate::untrusted_file::{self, Links, MAX_TEXT_LENGTH};
 
 /// The run of a `picklock scenario` command line. If it names no backend, that of the specification
 /// means nothing until one is [chosen](crate::backend_choice::choose).
-/// `Err`: the command line or the scenario file is invalid.
+///
+/// # Errors
+/// Returns an error if the command line or the scenario file is invalid.
 pub fn of_args(args: &ScenarioArgs) -> Result<RunSpec, Failure> {
     let named = args.lock.named();
     let impls = ConfiguredLocks::for_names(args.config.config.as_deref(), [&named])?;
@@ -60,7 +62,9 @@ pub fn with_nodes(overrides: Overrides, servers: &ServerChoice, lock: &LockSpec)
 }
 
 /// The specification with its scenario as it is run.
-/// `Err`: the scenario with its overrides does not fit the lock.
+///
+/// # Errors
+/// Returns an error if the scenario with its overrides does not fit the lock.
 pub fn checked(spec: RunSpec) -> Result<RunSpec, Failure> {
     let named = spec.scenario_named().to_owned();
     spec.resolved().map_err(|refused| {
@@ -111,7 +115,9 @@ pub fn no_mistyped_lock(
 }
 
 /// A scenario from the catalog, or from a file.
-/// `Err`: the name is unknown, or the file is invalid.
+///
+/// # Errors
+/// Returns an error if the name is unknown, or if the file is invalid.
 pub fn load(name: &str) -> Result<Scenario, Failure> {
     let is_path = Path::new(name)
         .extension()

@@ -1,4 +1,4 @@
-//! What standard error shows of work in progress: a status line on a terminal, plain lines otherwise.
+//! Shows progress on standard error: a status line on a terminal, plain lines otherwise.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::print;
 
-/// What standard error shows.
+/// The progress display.
 pub enum StatusLine {
     Nothing,
     /// Into a file or pipe: lines.

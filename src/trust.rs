@@ -13,7 +13,9 @@ use crate::named_lock::{DOCKER, EXEC};
 
 /// Refuses a repro that names programs, unless they are `trusted`. `servers`: the user's own choice,
 /// which replaces the file's. `backend`: `None` for the best available one.
-/// `Err`: what the file would start, and how to agree.
+///
+/// # Errors
+/// Returns what the file would start, and how to agree to it.
 pub fn check(
     repro: &Repro,
     file: &Path,
@@ -35,7 +37,7 @@ pub fn check(
     )))
 }
 
-/// What the file would start: what it is, and its name.
+/// A program that the file would start: its kind and its name.
 fn named_programs(
     repro: &Repro,
     servers: &ServerChoice,

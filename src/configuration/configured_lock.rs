@@ -98,8 +98,10 @@ impl ConfiguredLock {
     }
 }
 
-/// What starts the program of a table.
-/// `Err`: what is wrong with its command, and what to write.
+/// Returns the command that starts the program of a table.
+///
+/// # Errors
+/// Returns the problem with its command, and what to write instead.
 fn command_of(command: &str) -> Result<WorkerCommand, (String, String)> {
     if let Some(rest) = command.strip_prefix(EXEC) {
         let hint = format!("write command = \"{}\"", rest.trim());

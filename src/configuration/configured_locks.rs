@@ -23,7 +23,9 @@ pub struct ConfiguredLocks {
 impl ConfiguredLocks {
     /// The locks that these names can mean. The file is read where a name is neither that of a built-in
     /// lock nor a program, or where the user names a file.
-    /// `Err`: the named file cannot be read, or has a mistake.
+    ///
+    /// # Errors
+    /// Returns an error if the named file cannot be read or is invalid.
     pub fn for_names<'a>(
         config: Option<&Path>,
         names: impl IntoIterator<Item = &'a NamedLock>,
@@ -44,7 +46,9 @@ impl ConfiguredLocks {
     }
 
     /// The locks of a configuration that was read from `path`.
-    /// `Err`: the first mistake, with its line.
+    ///
+    /// # Errors
+    /// Returns the first mistake, with its line.
     pub fn from_tables(
         source: &Source,
         tables: &Tables,

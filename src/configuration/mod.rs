@@ -21,7 +21,9 @@ use crate::untrusted_file::{self, Links, MAX_TEXT_LENGTH};
 pub const DEFAULT_FILE: &str = "picklock.toml";
 
 /// Reads the text of a configuration.
-/// `Err`: it is no regular file, too long, or not UTF-8.
+///
+/// # Errors
+/// Returns an error if it is not a regular file, is too long, or is not UTF-8.
 pub fn read(path: &Path) -> io::Result<Source> {
     let text = untrusted_file::read(path, MAX_TEXT_LENGTH, Links::Followed)?;
     let file = path.display().to_string();

@@ -16,7 +16,7 @@ const DEFAULT: &str = "picklock-baseline.json";
 /// The baseline file.
 pub struct BaselineFile {
     path: PathBuf,
-    /// True if the user named it: then it must exist.
+    /// Whether the user named the file. If so, it must exist.
     pub is_named: bool,
 }
 
@@ -33,7 +33,9 @@ impl BaselineFile {
     }
 
     /// Reads it; `None` if it does not exist.
-    /// `Err`: it cannot be read, or is not a baseline.
+    ///
+    /// # Errors
+    /// Returns an error if it cannot be read or is not a baseline.
     pub fn read(&self) -> Result<Option<Baseline>, Failure> {
         let wrong = |text: String| Failure::Usage(format!("{}: {text}", self.path.display()));
         match untrusted_file::read(&self.path, MAX_DOCUMENT_LENGTH, Links::Followed) {

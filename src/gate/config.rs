@@ -1,4 +1,4 @@
-//! What `picklock.toml` asks the gate to run.
+//! The cells that `picklock.toml` configures for the gate.
 
 use std::path::Path;
 
@@ -40,7 +40,9 @@ pub struct Config {
 
 impl Config {
     /// Reads and checks the file. `agreed`: servers of the user's own may be written to, wherever they are.
-    /// `Err`: the first mistake, with its line and the nearest valid word.
+    ///
+    /// # Errors
+    /// Returns the first mistake, with its line and the nearest valid word.
     pub fn read(path: &Path, agreed: bool) -> Result<Config, Failure> {
         let source =
             configuration::read(path).map_err(|error| configuration::unreadable(path, &error))?;
@@ -115,7 +117,9 @@ impl Config {
 
     /// Expectations and limits, checked against the planned cells, each with the offset of its table, and against those
     /// that were left out.
-    /// `Err`: a duplicate cell; an invalid expectation or limit, or one that applies to no cell.
+    ///
+    /// # Errors
+    /// Returns an error for a duplicate cell, or for an expectation or limit that is invalid or applies to no cell.
     pub fn rules(
         &self,
         cells: Vec<(usize, CellKey)>,

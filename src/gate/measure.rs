@@ -19,7 +19,9 @@ use crate::print;
 const SEED: u64 = 1;
 
 /// Plans all cells before any run starts, in the order of the batches, and prints the chosen backends.
-/// `Err`: an invalid scenario file, or no backend to run in.
+///
+/// # Errors
+/// Returns an error if a scenario file is invalid, or if there is no backend to run in.
 pub async fn plan(config: &Config, interrupt: &Interrupt) -> Result<Vec<MatrixPlan>, Failure> {
     let mut plans = Vec::new();
     let mut told: Vec<BackendName> = Vec::new();
@@ -37,7 +39,9 @@ pub async fn plan(config: &Config, interrupt: &Interrupt) -> Result<Vec<MatrixPl
 }
 
 /// Runs everything; `None` if the user interrupted it.
-/// `Err`: the control cannot be run at all.
+///
+/// # Errors
+/// Returns an error if the control cannot be run at all.
 pub async fn run(
     config: &Config,
     rules: &Rules,

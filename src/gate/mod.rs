@@ -31,7 +31,9 @@ use cli::GateArgs;
 use config::Config;
 
 /// Runs the configured cells and decides.
-/// `Err`: an invalid configuration or baseline, or no backend to run in.
+///
+/// # Errors
+/// Returns an error if the configuration or the baseline is invalid, or if there is no backend to run in.
 pub async fn run(args: GateArgs) -> Result<u8, Failure> {
     let config = Config::read(&args.config, args.yes)?;
     let interrupt = Interrupt::listen()?;

@@ -1,4 +1,4 @@
-//! What `picklock gate --out` keeps: reports of everything, and the runs of what failed.
+//! The files of `picklock gate --out`: reports of all cells, and the failed runs.
 
 use std::io::Write;
 

@@ -20,7 +20,7 @@ pub enum Service {
     Gitlab,
 }
 
-/// Where CI gets Picklock from.
+/// The source from which CI installs Picklock.
 #[derive(Debug, Clone)]
 pub struct Origin {
     /// The address of its git repository.

@@ -26,7 +26,9 @@ use project::{GITIGNORE, Project};
 use template::{Language, Library};
 
 /// Writes the adapter, and says what comes next.
-/// `Err`: no such library; a file is there already, or cannot be written.
+///
+/// # Errors
+/// Returns an error if there is no such library, or if a file exists already or cannot be written.
 pub fn run(args: &InitArgs) -> Result<(), Failure> {
     // The command line refuses all other names.
     let language = languages::named(&args.lang)
@@ -115,7 +117,7 @@ fn library(language: &'static Language, name: &str) -> Result<&'static Library, 
     )))
 }
 
-/// All or nothing: half of an adapter among somebody's own files would be hard to clean up.
+/// All or nothing: half of an adapter among the user's own files would be hard to clean up.
 fn refuse_to_overwrite(directory: &Path, files: &[(PathBuf, &str)]) -> Result<(), Failure> {
     if directory.exists() && !directory.is_dir() {
         let problem = format!("{} is not a folder", directory.display());

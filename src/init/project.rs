@@ -4,7 +4,7 @@ use super::template::{FENCES, Language, Library, RENEWS, Template};
 
 const CONFIGURATION: &str = include_str!("../../adapters/project/picklock.toml");
 
-/// What a run of the gate leaves.
+/// The output of a gate run.
 const RESULTS: &str = "picklock-results/";
 
 /// What git shall not keep. One that is there already stays as it is.
@@ -17,7 +17,7 @@ pub struct Project {
     pub files: Vec<(&'static str, String)>,
     /// Commands to be run once, before the first run.
     pub prepare: &'static [&'static str],
-    /// What `picklock.toml` calls it.
+    /// Its name in `picklock.toml`.
     pub label: &'static str,
     /// Debian packages that it needs.
     pub packages: Vec<&'static str>,
@@ -55,7 +55,7 @@ impl Project {
     }
 }
 
-/// What is expected of the resource when the holder was frozen for longer than its lease.
+/// The expected result for the resource after the holder was frozen for longer than its lease.
 fn resource_after_a_pause(claims: &[&str]) -> &'static str {
     if claims.contains(&FENCES) {
         "held"

@@ -4,7 +4,7 @@
 /// One file.
 #[derive(Debug, Clone, Copy)]
 pub struct Template {
-    /// Where it goes, relative to the folder of the adapter.
+    /// The path of the copy, relative to the folder of the adapter.
     pub path: &'static str,
     pub text: &'static str,
 }
@@ -12,15 +12,15 @@ pub struct Template {
 /// A language.
 #[derive(Debug)]
 pub struct Language {
-    /// What `--lang` names it.
+    /// The value of `--lang`.
     pub name: &'static str,
-    /// What it needs.
+    /// Programs that it needs.
     pub about: &'static str,
     /// Debian packages that it needs, beside what every system has.
     pub packages: &'static [&'static str],
-    /// What a git repository need not keep.
+    /// Patterns for `.gitignore`.
     pub ignored: &'static [&'static str],
-    /// What speaks the protocol.
+    /// The module that implements the protocol.
     pub module: &'static [Template],
     /// The lock that comes without a library, and what it needs.
     pub example: &'static [Template],
@@ -37,9 +37,9 @@ pub struct Language {
 /// A library with a lock.
 #[derive(Debug)]
 pub struct Library {
-    /// What `--lib` names it.
+    /// The value of `--lib`.
     pub name: &'static str,
-    /// What takes the place of the example.
+    /// The files that replace the example.
     pub files: &'static [Template],
     /// As in [`Language`].
     pub prepare: &'static [&'static str],

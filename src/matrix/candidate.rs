@@ -14,9 +14,9 @@ use crate::{lock, reference_lock};
 /// A lock, and what it is held to.
 pub struct Candidate {
     pub spec: LockSpec,
-    /// False for a built-in lock without options: the scenarios' authors knew it.
+    /// Whether the scenarios have no expectations of it. False for a built-in lock without options.
     pub is_stranger: bool,
-    /// The built-in lock whose results it must reach; `None`: nothing is expected of it.
+    /// The reference lock, or `None` if the lock has no expectations.
     pub reference: Option<&'static BuiltInLock>,
     /// The one that it is compared with: `like`, else the best one for what it claims. `None`: no built-in
     /// lock uses as many servers.

@@ -28,7 +28,7 @@ pub struct JudgedRun {
     /// Real time that the run took, milliseconds; `None` in the simulation, whose output repeats
     /// byte for byte.
     pub elapsed_ms: Option<u64>,
-    /// How often it was made before, and could not be judged.
+    /// Number of inconclusive runs before it.
     pub reruns: u64,
 }
 
@@ -88,7 +88,7 @@ impl CellBuilder {
         if let Some(elapsed_ms) = run.elapsed_ms {
             *self.elapsed_ms.get_or_insert(0) += elapsed_ms;
         }
-        // The simulation has it from the nodes, and nobody looks.
+        // In the simulation the nodes report their keys directly, so nothing has to be confirmed.
         if task.spec.backend != BackendName::Sim {
             self.key_history
                 .get_or_insert_default()

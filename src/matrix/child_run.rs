@@ -24,7 +24,7 @@ use crate::interrupt::Interrupt;
 use crate::reproduce_command::ReproduceCommand;
 use crate::{exit, lock};
 
-/// What the runs of a matrix share.
+/// Settings that all runs of a matrix share.
 pub struct ChildRuns {
     pub directory: Option<MatrixDirectory>,
     pub interrupt: Interrupt,
@@ -32,7 +32,9 @@ pub struct ChildRuns {
 
 impl ChildRuns {
     /// Runs the cell with this seed; `None` if the user interrupted it.
-    /// `Err`: why the run left no record.
+    ///
+    /// # Errors
+    /// Returns the reason why the run left no record.
     pub async fn run(&self, task: &Task, seed: u64) -> Result<Option<JudgedRun>, String> {
         let clock = Clock::start();
         let mut command = command(&task.spec.with_seed(seed))?;
@@ -122,7 +124,7 @@ fn result_of(record: RunRecord, elapsed_ms: u64) -> JudgedRun {
     }
 }
 
-/// What the run wrote about its end.
+/// Returns the error output of the run.
 fn why(code: Option<i32>, stderr: &str) -> String {
     let text = stderr.trim().trim_start_matches("picklock: ");
     match (text.is_empty(), code) {

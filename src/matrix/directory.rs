@@ -75,7 +75,7 @@ impl Program {
     }
 }
 
-/// What determines the runs of a cell, besides what the cell itself contains.
+/// Everything that determines the runs of a cell, apart from the cell itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunConditions {
     picklock: String,
@@ -118,7 +118,9 @@ pub enum StoredState {
 
 impl MatrixDirectory {
     /// A directory for a matrix: a new one, or one that already contains a matrix.
-    /// `Err`: it contains something else, or cannot be created.
+    ///
+    /// # Errors
+    /// Returns an error if it contains something else, or cannot be created.
     pub fn open(path: &Path, empty: &MatrixRecord) -> Result<MatrixDirectory, Failure> {
         let wrong = |text: String| Failure::Usage(format!("--out {}: {text}", path.display()));
         let directory = MatrixDirectory(path.to_owned());

@@ -41,13 +41,13 @@ pub struct MatrixRun<'a> {
     progress: MatrixProgress,
 }
 
-/// What there is at the end.
+/// The result of a matrix.
 pub struct MatrixResult {
-    /// How many cells were planned.
+    /// Number of planned cells.
     pub wanted: usize,
-    /// How many of them have no run.
+    /// Number of cells without a run.
     pub missing: usize,
-    /// How many have fewer runs than they should.
+    /// Number of cells with fewer runs than requested.
     pub short: usize,
     /// Those that have some.
     pub cells: Vec<Cell>,

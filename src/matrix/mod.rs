@@ -6,7 +6,7 @@
 //! - [`plan`]: the cells that can be run; other commands run some of them
 //! - [`matrix_run`]: takes the results, completes the cells, continues from a directory
 //! - [`work`]: hands out the runs, many at a time
-//! - [`rerun`]: makes a run again that could not be judged
+//! - [`rerun`]: repeats an inconclusive run
 //! - [`runner`]: runs a piece: simulated, or a [`child_run`] on servers
 //! - [`cell_builder`]: combines the runs of a cell, [`cell_latency`] their latencies
 //! - [`directory`]: keeps cells, and tells which need not run again

@@ -28,7 +28,9 @@ pub struct MatrixPlan {
 
 impl MatrixPlan {
     /// Plans the cells of the request.
-    /// `Err`: wrong usage, or no backend to run in.
+    ///
+    /// # Errors
+    /// Returns an error for wrong usage, or if there is no backend to run in.
     pub async fn new(request: MatrixRequest, interrupt: &Interrupt) -> Result<MatrixPlan, Failure> {
         let selection = selection::select(&request)?;
         let choosing = choose(&request, selection.can_simulate());
@@ -68,18 +70,18 @@ impl MatrixPlan {
         backends.map(|backend| (backend.name(), backend.reason.as_str()))
     }
 
-    /// What is to be known before the runs.
+    /// Returns notes to print before the runs.
     pub fn notes(&self) -> impl Iterator<Item = &str> {
         let backends = self.backends.iter();
         backends.flat_map(|backend| backend.notes.iter().map(String::as_str))
     }
 
-    /// True if all backends are simulated.
+    /// Returns whether all backends are simulated.
     pub fn is_simulated(&self) -> bool {
         self.backends.iter().all(|one| one.servers.is_none())
     }
 
-    /// What the locks that are not built in behave like.
+    /// Returns which built-in lock each other lock resembles.
     pub fn similarities(&self, cells: &[Cell]) -> Vec<Similarity> {
         self.selection.similarities(self.request.overrides, cells)
     }

@@ -1,4 +1,4 @@
-//! What the user asks a matrix to run.
+//! The request for a matrix, from the command line.
 
 use picklock_harness::spec::{Overrides, ServerChoice};
 use picklock_impls::find;
@@ -12,7 +12,7 @@ use crate::name_pattern;
 use crate::named_lock::NamedLock;
 use crate::reference_lock;
 
-/// Which cells to run, and how often.
+/// The cells to run, and the number of runs of each.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MatrixRequest {
     /// The locks; all built-in ones if empty.
@@ -24,7 +24,7 @@ pub struct MatrixRequest {
     /// Options of the lock, if there is only one.
     pub options: Vec<(String, String)>,
     pub overrides: Overrides,
-    /// How often each cell runs.
+    /// Number of runs per cell.
     pub seeds: u64,
     /// Seed of each cell's first run.
     pub seed: u64,
@@ -33,7 +33,7 @@ pub struct MatrixRequest {
     pub servers: ServerChoice,
     /// The built-in lock that the locks without expectations are held to.
     pub reference: Option<String>,
-    /// What a name of a lock can mean that is not that of a built-in one.
+    /// The configured locks, for names that are not built in.
     pub impls: ConfiguredLocks,
 }
 

@@ -1,4 +1,4 @@
-//! Runs that are made again, because they could not be judged: the lock was not put to the test.
+//! Repeats inconclusive runs.
 
 use picklock_harness::expectation::MAX_RERUNS;
 use picklock_scenarios::BackendName;
@@ -20,13 +20,15 @@ pub fn is_spoiled(task: &Task, run: &JudgedRun) -> bool {
 /// Makes runs again.
 #[derive(Debug, Default)]
 pub struct Reruns {
-    /// Repeats in a row that could not be judged either.
+    /// Number of consecutive reruns that were inconclusive, too.
     fruitless: u32,
 }
 
 impl Reruns {
     /// Makes a spoiled run of the cell again as long as it is spoiled; `None` if the user interrupted it.
-    /// `Err`: why a run left no history.
+    ///
+    /// # Errors
+    /// Returns the reason why a run left no history.
     pub async fn rerun(
         &mut self,
         task: &Task,

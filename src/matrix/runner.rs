@@ -1,4 +1,4 @@
-//! What runs a piece of a matrix: the one thing that differs by backend.
+//! Runs a part of a matrix: the only step that differs by backend.
 
 use picklock_harness::assemble::counts;
 use picklock_harness::check::judge;
@@ -13,7 +13,7 @@ use super::selection::Task;
 use crate::lock::in_process;
 use crate::run::MANY_WORKERS;
 
-/// What runs a piece.
+/// Runs a part of a matrix.
 pub enum Runner {
     /// A thread of this process, one after the other.
     Simulation,

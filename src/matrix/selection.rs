@@ -23,7 +23,7 @@ pub struct Task {
     pub spec: RunSpec,
     /// Hash of the scenario as it is run.
     pub scenario_hash: String,
-    /// What the scenario expects of the lock.
+    /// The scenario's expectations of the lock.
     pub expected: Expected,
 }
 
@@ -34,7 +34,7 @@ impl Task {
         format!("{lock} × {scenario} × {}", self.spec.backend)
     }
 
-    /// What a comparison of locks must know.
+    /// Data that a comparison of locks needs.
     pub fn setting(&self) -> CellSetting {
         let spec = &self.spec;
         CellSetting {
@@ -142,13 +142,15 @@ fn or_all<T: Clone + PartialEq>(typed: &[T], all: impl Iterator<Item = T>) -> Ve
 }
 
 impl Selection {
-    /// True if at least one of the locks can be simulated.
+    /// Returns whether at least one of the locks can be simulated.
     pub fn can_simulate(&self) -> bool {
         self.locks.iter().any(|one| one.spec.is_in_process())
     }
 
     /// The cells by backend, scenario and lock, and the skipped ones.
-    /// `Err`: a scenario does not fit.
+    ///
+    /// # Errors
+    /// Returns an error if a scenario does not fit.
     pub fn cells(
         &self,
         request: &MatrixRequest,

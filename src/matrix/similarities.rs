@@ -1,4 +1,4 @@
-//! Which built-in locks the other locks of a matrix behave reference.
+//! Finds the built-in lock that each other lock of a matrix resembles.
 
 use picklock_harness::expectation::{Expected, Tables};
 use picklock_harness::record::{Cell, Similarity};
@@ -10,7 +10,7 @@ use picklock_scenarios::{BackendName, Scenario};
 use super::selection::Selection;
 
 impl Selection {
-    /// What the locks that are not built in behave reference: one for each of them and each backend, in the order
+    /// Returns the built-in lock that each other lock resembles: one entry per lock and backend, in the order
     /// of the table.
     pub fn similarities(&self, overrides: Overrides, cells: &[Cell]) -> Vec<Similarity> {
         let scenarios: Vec<&Scenario> = self.scenarios.iter().map(|(_, it)| it).collect();

@@ -1,4 +1,4 @@
-//! What the record of a hunt says of how it was asked for.
+//! The part of a hunt's record that states the request.
 
 use picklock_harness::record::{Asked, Coverage, SearchKind};
 use picklock_scenarios::BackendName;
@@ -6,7 +6,7 @@ use picklock_scenarios::BackendName;
 use super::cli::HuntArgs;
 use super::report::About;
 
-/// What the record of a hunt says besides what was tried.
+/// The part of a hunt's record besides the coverage.
 pub fn about(args: &HuntArgs, nodes: usize, backend: BackendName, latencies: &str) -> About {
     let fixed = vec![
         format!("plans drawn from seed {}", args.search.seed),

@@ -101,7 +101,7 @@ pub struct HuntArgs {
     pub uniform: bool,
 }
 
-/// Where a hunt can run.
+/// The backends of a hunt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum HuntedBackend {
     /// A simulation in virtual time.

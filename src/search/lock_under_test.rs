@@ -11,7 +11,7 @@ use crate::exit::Failure;
 use crate::lock;
 use crate::matrix::request::processors;
 
-/// What is searched.
+/// The lock under test of a search.
 pub struct LockUnderTest {
     pub spec: LockSpec,
     pub servers: ServerChoice,
@@ -23,7 +23,9 @@ pub struct LockUnderTest {
 
 impl LockUnderTest {
     /// From the command line.
-    /// `Err`: there is no such lock, or the shard is none.
+    ///
+    /// # Errors
+    /// Returns an error if there is no such lock, or if the shard is invalid.
     pub fn of_args(args: &SearchArgs) -> Result<LockUnderTest, Failure> {
         let named = args.lock.named();
         let impls = ConfiguredLocks::for_names(args.config.config.as_deref(), [&named])?;

@@ -14,7 +14,9 @@ use crate::print;
 use crate::untrusted_file::{self, Links, MAX_DOCUMENT_LENGTH};
 
 /// Joins the parts, and prints the report of the whole.
-/// `Err`: a file cannot be read, is no part, or belongs to another search or matrix.
+///
+/// # Errors
+/// Returns an error if a file cannot be read, is not a part, or belongs to another search or matrix.
 pub fn run(args: &MergeArgs) -> Result<u8, Failure> {
     let mut searches: Vec<(String, SearchRecord)> = Vec::new();
     let mut matrices: Vec<(String, MatrixRecord)> = Vec::new();

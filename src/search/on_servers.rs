@@ -32,7 +32,9 @@ const TIMES: usize = 3;
 const ASIDE: &str = "unrepeated";
 
 /// Runs plans until there were enough or the time is over, and prints what was found.
-/// `Err`: there are no servers, or a run or a directory fails.
+///
+/// # Errors
+/// Returns an error if there are no servers, or if a run or a directory fails.
 pub async fn hunt(
     args: &HuntArgs,
     lock_under_test: &LockUnderTest,

@@ -1,4 +1,4 @@
-//! Finds become records: each run is made once more, with its command log, judged, and kept.
+//! Turns counterexamples into records: repeats each run with its command log, judges it, and saves it.
 
 use std::path::Path;
 use std::rc::Rc;

@@ -103,7 +103,9 @@ impl SearchProgress {
 
 /// Does the work on a thread that may block, and stops it when the user interrupts or its time is over. Returns what
 /// came out, when each violation was seen, and how long it took in seconds.
-/// `Err`: the thread panicked: a defect of Picklock.
+///
+/// # Errors
+/// Returns an error if the thread panicked, which is a defect of Picklock.
 pub async fn search<T: Send + 'static>(
     interrupt: &Interrupt,
     stop: &Stop,
@@ -135,7 +137,9 @@ pub async fn search<T: Send + 'static>(
 }
 
 /// Does some work on a thread that may block, and stops everything when the user interrupts.
-/// `Err`: the thread panicked: a defect of Picklock.
+///
+/// # Errors
+/// Returns an error if the thread panicked, which is a defect of Picklock.
 pub async fn beside<T: Send + 'static>(
     interrupt: &Interrupt,
     stop: &Stop,

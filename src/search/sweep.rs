@@ -17,7 +17,9 @@ use crate::specification::{checked, load};
 use crate::usage_hint::or_meant;
 
 /// Sweeps, and prints what was found and how much was tried.
-/// `Err`: wrong usage, or the workload cannot be simulated.
+///
+/// # Errors
+/// Returns an error for wrong usage, or if the workload cannot be simulated.
 pub async fn run(args: SweepArgs) -> Result<u8, Failure> {
     let lock_under_test = LockUnderTest::of_args(&args.search)?;
     let base = base(&args, &lock_under_test)?;
@@ -103,7 +105,7 @@ fn unknown(name: &str) -> Failure {
     ))
 }
 
-/// What is the same in all runs, in words.
+/// Describes what all runs have in common.
 fn fixed(sweep: &Sweep) -> Vec<String> {
     let workload = &sweep.base.workload;
     let nodes = sweep.target.nodes(&sweep.base);
