@@ -183,7 +183,7 @@ fn one_lock(
     Ok(())
 }
 
-/// Writes a warning if the adapter ran another version than the findings file is about.
+/// Writes which versions ran, if they differ from the version that the findings file is about.
 fn versions(text: &mut String, library: &Library, cells: &[&Cell]) -> std::fmt::Result {
     let mut others: Vec<&str> = Vec::new();
     for version in cells.iter().map(|cell| cell.lock.version.as_str()) {

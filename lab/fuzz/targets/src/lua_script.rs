@@ -7,7 +7,7 @@ use picklock_redis_model::{ClientId, Now, Server, ServerVersion};
 /// The time of every command, in milliseconds since the Unix epoch.
 const NOW_MS: i64 = 1_700_000_000_000;
 
-/// Runs a script twice, so that its leftover state has an effect, and then once on another server.
+/// Runs a script twice on each of two servers, so that its leftover state has an effect.
 pub fn run(input: &[u8]) {
     let Some((&choice, script)) = input.split_first() else {
         return;
