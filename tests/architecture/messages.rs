@@ -46,7 +46,11 @@ const READERS: &[(&str, &str)] = &[
     ),
     (
         "reports/src/html/scorecard.rs",
-        "it breaks words for display, and decides nothing",
+        "it marks the code in a sentence, and decides nothing",
+    ),
+    (
+        "reports/src/markdown/scorecard.rs",
+        "it marks the code in a sentence, and decides nothing",
     ),
     (
         "scenarios/src/parse.rs",

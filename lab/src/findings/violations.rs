@@ -152,7 +152,7 @@ fn key_history(cell: &Cell) -> String {
             "Key history: confirmed whole in {} of {} runs.",
             key_history.confirmed_runs, key_history.runs
         ),
-        None => "KeyHistory: none.".to_owned(),
+        None => "Key history: none.".to_owned(),
     }
 }
 
