@@ -333,7 +333,7 @@ fn blank(backend: BackendName) -> Cell {
     let text = format!(
         r#"{{"impl": {{"name": "redlock", "version": ""}}, "scenario": "calm", "summary": "",
             "scenario_hash": "", "backend": "{backend}", "runs": 1, "seed": 7, "verdicts": {{}},
-            "tally": {{}}, "expected": {{}}, "unexpected results": [], "counts": {{"granted": 0, "refused": 0,
+            "tally": {{}}, "expected": {{}}, "mismatches": [], "counts": {{"granted": 0, "refused": 0,
             "failed": 0, "extended": 0, "released": 0, "sold": 0, "stock_start": 0, "stock_left": 0}},
             "latency": {{}}, "reproduce": ""}}"#
     );

@@ -8,10 +8,10 @@ use rustix::process::Signal;
 
 use crate::running::{Call, REPEATS, picklock};
 
-const STANDSTILL: Duration = Duration::from_millis(700);
+const STALL: Duration = Duration::from_millis(700);
 
 /// Longer than the pause, so that the harness and not the scenario decides who is late.
-const LONG_STANDSTILL: Duration = Duration::from_secs(5);
+const LONG_STALL: Duration = Duration::from_secs(5);
 
 #[test]
 #[expect(
@@ -23,7 +23,7 @@ fn a_stall_during_a_fault_is_no_pass() {
     let mut run = picklock(line).start();
     run.hear("fault: pause-client");
     run.signal(Signal::STOP);
-    std::thread::sleep(LONG_STANDSTILL);
+    std::thread::sleep(LONG_STALL);
     run.signal(Signal::CONT);
     let outcome = run.finish();
     assert!(matches!(outcome.code, Some(1 | 3)), "{}", outcome.all());
@@ -49,7 +49,7 @@ fn a_driver_that_was_kept_from_running_says_so() {
         let mut run = picklock(line).start();
         run.hear("fault: pause-client");
         run.signal(Signal::STOP);
-        std::thread::sleep(STANDSTILL);
+        std::thread::sleep(STALL);
         run.signal(Signal::CONT);
         run.finish()
     };
