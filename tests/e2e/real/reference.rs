@@ -165,7 +165,7 @@ fn changed(from: &str, to: &str, line: &str) -> Outcome {
     )
     .unwrap();
     let tables = format!(
-        "[impl.mine]\ncommand = \"python3 my_lock.py\"\nlike = \"{TWIN}\"\n\
+        "[impl.mine]\ncommand = \"python3 my_lock.py\"\nreference = \"{TWIN}\"\n\
          [[cells]]\nbackends = [\"process\"]\nlocks = [\"mine\"]\n\
          scenarios = [\"gc-pause\", \"calm\"]\n"
     );
