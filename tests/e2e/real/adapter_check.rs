@@ -107,7 +107,11 @@ const FAULTS: &[(&str, &str, &[&str])] = &[
     ("no-kind", "handshake", &["neither `reply` nor `event`"]),
     ("unknown-reply", "handshake", &["\"ok\"", "`ready`"]),
     ("no-id", "handshake", &["`ready` without `id`"]),
-    ("text-id", "handshake", &["`id` = \"1\"", "non-negative integer"]),
+    (
+        "text-id",
+        "handshake",
+        &["`id` = \"1\"", "non-negative integer"],
+    ),
     ("small-id", "ids", &["answered with `id` 5"]),
     (
         "own-id",

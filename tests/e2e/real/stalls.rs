@@ -67,7 +67,7 @@ fn a_driver_that_was_kept_from_running_says_so() {
         .lines()
         .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
     let stalls: Vec<u64> = events
-        .filter(|event| event["event"] == "stalled")
+        .filter(|event| event["event"] == "harness-stalled")
         .map(|event| event["late_ms"].as_u64().unwrap())
         .collect();
     // A little less than it stood: it was to sleep for a part of the time.
@@ -145,7 +145,7 @@ fn a_matrix_makes_a_run_again_in_which_the_machine_stood_still() {
     let cell = &outcome.document()["cells"][0];
     assert_eq!(cell["runs"], 1, "{cell:#}");
     assert_eq!(cell["verdicts"]["lease"]["status"], "held", "{cell:#}");
-    assert!(cell["repeats"].as_u64() >= Some(1), "{cell:#}");
+    assert!(cell["reruns"].as_u64() >= Some(1), "{cell:#}");
     let kept = outcome.text_file("kept/stalls/long-sections/process/history.jsonl");
     let stalls = kept
         .lines()
@@ -192,7 +192,7 @@ fn a_matrix_makes_a_run_again_that_granted_the_lock_too_rarely() {
     let cell = &outcome.document()["cells"][0];
     assert_eq!(cell["verdicts"]["lease"]["status"], "held", "{cell:#}");
     assert_eq!(cell["runs"], 1, "{cell:#}");
-    assert!(cell["repeats"].as_u64() >= Some(1), "{cell:#}");
+    assert!(cell["reruns"].as_u64() >= Some(1), "{cell:#}");
 }
 
 /// A Redis server that takes its time when it is started again.
