@@ -246,10 +246,8 @@ fn is_named(word: &[u8], name: &str) -> bool {
 
 /// All commands by their names, in lower case.
 static BY_NAME: LazyLock<HashMap<&[u8], &Spec>> = LazyLock::new(|| {
-    TABLE
-        .iter()
-        .map(|spec| (spec.name.as_bytes(), spec))
-        .collect()
+    let named = TABLE.iter().map(|spec| (spec.name.as_bytes(), spec));
+    named.collect()
 });
 
 /// Finds a command by its name, in upper or lower case, whichever version has it.
