@@ -10,9 +10,10 @@
 //! - the building blocks of locks: lease, attempts with patience, renewal, stopwatch, token, one node or a quorum
 //! - [`LOCKS`], one file each, and [`MUTANTS`], which are broken on purpose
 //!
-//! Codes such as S4, L11 or K3 in comments name known classes of lock bugs: S is a safety bug (two holders, a foreign
-//! lock lost), L a liveness bug (a lock that is never free, a waiter that never wakes), K an argument of Kleppmann's
-//! article "How to do distributed locking". `lab/pages/mutants.md` lists the classes and the mutants that show them.
+//! Codes such as S4, L11 or K3 in comments name known classes of lock bugs. S is a safety bug, such as two holders or a
+//! released foreign lock; L is a liveness bug, such as a lock that stays taken or a waiter that never wakes.
+//! `lab/pages/mutants.md` lists them, and the mutants that show them; look there for the meaning of a code. K numbers the
+//! objections of Kleppmann's article "How to do distributed locking" (2016).
 
 mod attempts;
 mod canceller;
