@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Your lock, for Picklock. The example takes a lock on the first of the nodes with SET NX PX, and
-# compares the token before it deletes or extends the key.
+# Picklock adapter for your lock. The example takes a lock on the first node with SET NX PX, and compares the token
+# before it deletes or extends the key.
 
 case $BASH_SOURCE in
     */*) here=${BASH_SOURCE%/*} ;;

@@ -1,5 +1,5 @@
-// A Redis client of a few lines, so that the example lock runs without a library. Real adapters use
-// the client library that the lock itself uses; then delete this file.
+// A minimal Redis client, so that the example lock runs without a library. A real adapter should use the lock's own
+// client library; then delete this file.
 
 using System;
 using System.Collections.Concurrent;
