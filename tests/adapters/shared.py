@@ -1,5 +1,6 @@
-"""Serves several clients of one process, and answers their pings when all have come, the last one first: `well`, or
-badly (`twice`, `unasked`, `other-client`), or it dies instead (`dies`). The second argument: how many pings will come."""
+"""Serves several clients of one process, and answers their pings once all have arrived, the last one first. The first
+argument is `well`, a fault (`twice`, `unasked`, `other-client`), or `dies` to exit instead. The second argument is the
+expected number of pings."""
 
 import json
 import sys
