@@ -74,7 +74,7 @@ impl From<redis::RedisError> for LockError {
         // whether the command was executed.
         match error.kind() {
             redis::ErrorKind::Server(_) => LockError::Refused(error.to_string()),
-            // Codes that redis-rs does not know (OOM, MISCONF, NOAUTH …); they carry a code.
+            // Error codes without a kind in redis-rs (OOM, MISCONF, NOAUTH …).
             redis::ErrorKind::Extension if error.code().is_some() => {
                 LockError::Refused(error.to_string())
             }

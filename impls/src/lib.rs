@@ -12,8 +12,8 @@
 //!
 //! Codes such as S4, L11 or K3 in comments name known classes of lock bugs. S is a safety bug, such as two holders or a
 //! released foreign lock; L is a liveness bug, such as a lock that stays taken or a waiter that never wakes.
-//! `lab/pages/mutants.md` lists them, and the mutants that show them; look there for the meaning of a code. K numbers the
-//! objections of Kleppmann's article "How to do distributed locking" (2016).
+//! `lab/pages/mutants.md` lists them, and the mutants that show them; look there for the meaning of a code. K numbers
+//! the objections of Kleppmann's article "How to do distributed locking" (2016).
 
 mod attempts;
 mod canceller;
