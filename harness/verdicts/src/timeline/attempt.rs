@@ -4,6 +4,7 @@ use picklock_scenarios::Phase;
 
 use super::grant_order;
 use super::last_answer::LastAnswer;
+use super::last_write::LastWrite;
 use super::lease_deadline::LeaseDeadline;
 use super::nanoseconds::ms;
 use super::request_read::{RequestRead, is_void};
@@ -63,16 +64,6 @@ pub struct Attempt {
     pub(super) last_answer: LastAnswer,
     /// When and how the hold ended, if it has.
     pub ended: Option<(u64, HoldEnd)>,
-}
-
-/// The nodes on which the attempt has written the lock's key in order to acquire it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum LastWrite {
-    #[default]
-    Nowhere,
-    /// On this node only. The times are the earliest and latest time of the last write.
-    On(usize, (u64, u64)),
-    OnSeveral,
 }
 
 /// The effect of an event on an attempt.
@@ -440,11 +431,7 @@ impl Attempt {
             if !self.places.iter().any(|own| (own.0, &own.1) == (node, key)) {
                 self.places.push((node, key.clone()));
             }
-            self.last_write = match self.last_write {
-                LastWrite::Nowhere => LastWrite::On(node, written_ns),
-                LastWrite::On(before, _) if before == node => LastWrite::On(node, written_ns),
-                _ => LastWrite::OnSeveral,
-            };
+            self.last_write = self.last_write.after(node, written_ns);
         }
     }
 

@@ -14,6 +14,7 @@ mod fault;
 mod grant_order;
 mod hold;
 mod last_answer;
+mod last_write;
 mod lease;
 mod lease_deadline;
 mod nanoseconds;
