@@ -14,7 +14,7 @@ pub struct Addition {
 }
 
 /// Everything that the example adds.
-pub const ADDITIONS: [Addition; 7] = [
+pub const ADDITIONS: [Addition; 8] = [
     Addition {
         file: "impls/src/locks/resuming.rs",
         table: "impls/src/lib.rs",
@@ -24,6 +24,11 @@ pub const ADDITIONS: [Addition; 7] = [
         file: "scenarios/src/fault/migrate_client.rs",
         table: "scenarios/src/fault/kind.rs",
         after: "ClockSkew: ",
+    },
+    Addition {
+        file: "scenarios/src/fault/migrate_client.rs",
+        table: "scenarios/src/fault/mod.rs",
+        after: "mod late_write;",
     },
     Addition {
         file: "harness/verdicts/src/check/properties/waiting.rs",

@@ -70,8 +70,9 @@ mod faults;
 mod freeze_check;
 mod interceptor;
 mod link;
+mod links;
 mod login;
-mod proxy;
+
 mod proxy_state;
 mod pump;
 mod resource_exhaustion;
@@ -92,7 +93,7 @@ pub use faults::fault::{Effect, ImposedId, LinkFault};
 pub use freeze_check::{FreezeBreach, FreezeMonitor};
 pub use interceptor::{FrameBarrier, InterceptedFrame, Interceptor, NoInterceptor};
 pub use link::LinkId;
-pub use proxy::Proxy;
+pub use links::Proxy;
 pub use resource_exhaustion::ProxyIncident;
 pub use resp::reply_stream::ReplyStream;
 

@@ -14,7 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::proxy::LinkId;
 use crate::proxy::addresses::cluster_addresses::{ClusterMap, with_links};
-use crate::proxy::proxy::Proxy;
+use crate::proxy::links::Proxy;
 use crate::proxy::proxy_state::TaskGuard;
 use crate::proxy::resp::reply_stream::forward_replies;
 

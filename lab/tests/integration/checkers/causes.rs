@@ -302,6 +302,28 @@ fn went_by_clock(events: &[Event], (place, begun): (Place<'_>, usize), gone: usi
         })
 }
 
+/// Returns `true` if the first lease of one of them had ended when the other began.
+fn are_apart(events: &[Event], earlier: &Hold, later: &Hold) -> bool {
+    let until_ns = |hold: &Hold| {
+        let reports = reports(events, hold.op);
+        reports.first().map_or(0, |report| report.until_ns.0)
+    };
+    until_ns(earlier) <= later.begin_ns || until_ns(later) <= earlier.begin_ns
+}
+
+/// Returns what the expiry of a value at this time means.
+fn cause_of_expiry(earlier: &Hold, later: &Hold, apart: bool, ended_at_ns: u64) -> Cause {
+    let span = (later.begin_ns, later.end_ns);
+    let mut leases = earlier.leases.iter();
+    let shared = leases.find(|lease| overlapping(**lease, span));
+    // The lease that overlaps the other hold was reported when the value was gone.
+    if apart && shared.is_some_and(|lease| ended_at_ns <= lease.0) {
+        Cause::PhantomExtend
+    } else {
+        Cause::WrongExpiry
+    }
+}
+
 /// Like [`end_of`], but ignores whose value was extended.
 fn plain_end_of(
     events: &[Event],
@@ -311,22 +333,8 @@ fn plain_end_of(
     quorum: usize,
 ) -> Cause {
     let gone = ended(events, (place, begun));
-    let until_ns = |hold: &Hold| {
-        let reports = reports(events, hold.op);
-        reports.first().map_or(0, |report| report.until_ns.0)
-    };
-    let apart = until_ns(earlier) <= later.begin_ns || until_ns(later) <= earlier.begin_ns;
-    let cause_of_expiry = |ended_at_ns: u64| {
-        let span = (later.begin_ns, later.end_ns);
-        let mut leases = earlier.leases.iter();
-        let shared = leases.find(|lease| overlapping(**lease, span));
-        // The lease that overlaps the other hold was reported when the value was gone.
-        if apart && shared.is_some_and(|lease| ended_at_ns <= lease.0) {
-            Cause::PhantomExtend
-        } else {
-            Cause::WrongExpiry
-        }
-    };
+    let apart = are_apart(events, earlier, later);
+    let cause_of_expiry = |ended_at_ns| cause_of_expiry(earlier, later, apart, ended_at_ns);
     let due_ns = due_ns(events, (place, begun)).filter(|due| *due <= events[taken].at_ns);
     let seen_ns = gone.map_or(events.last().map_or(0, |last| last.at_ns), |gone| {
         events[gone].at_ns
