@@ -14,12 +14,12 @@ use crate::exit::Failure;
 use crate::external_choice::ExternalArgs;
 use crate::named_lock::NamedLock;
 
-/// Tries to pick distributed locks on Redis: competing buyers, faults at the worst moment, a
-/// verdict that says whose fault it was.
+/// Stress-tests distributed locks on Redis: competing clients, faults at the worst time, and a verdict that names the
+/// cause.
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 100, after_help = EXIT_CODES)]
 pub struct Cli {
-    /// What to do.
+    /// The command to run.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -47,33 +47,33 @@ pub enum Command {
     /// Run one scenario against one lock, and judge the result.
     #[command(visible_alias = "run")]
     Scenario(ScenarioArgs),
-    /// Repeat a kept run, and say whether the verdicts are the same.
+    /// Repeat a saved run, and report whether the verdicts are the same.
     Replay(ReplayArgs),
     /// Run many locks under many scenarios, and compare the results with the expectations.
     Matrix(MatrixArgs),
-    /// Place every fault at every moment of a small run, and judge each.
+    /// Inject every fault at every possible point of a small run, and judge each.
     Sweep(SweepArgs),
-    /// Try random faults where locks break, and shrink what breaks one.
+    /// Try random faults where locks tend to break, and shrink each counterexample.
     Hunt(HuntArgs),
     /// Join the shards of a sweep or a hunt, or parts of a matrix.
     Merge(MergeArgs),
-    /// Run what picklock.toml asks for; fail if a result differs.
+    /// Run the cells of picklock.toml; fail if a result differs.
     Gate(GateArgs),
-    /// Check whether a program keeps the adapter protocol.
+    /// Check whether a program implements the adapter protocol.
     Adapter(AdapterArgs),
     /// List and describe locks, scenarios and backends.
     List(ListArgs),
-    /// Judge a kept run again, from its history alone.
+    /// Judge a saved run again, from its history alone.
     Check(CheckArgs),
-    /// Show what happened in a kept run: messages, commands, key history and faults in one table.
+    /// Show what happened in a saved run: messages, commands, key history and faults in one table.
     Log(LogArgs),
-    /// Write an adapter for a lock of your own, with a picklock.toml and a workflow.
+    /// Create an adapter for your own lock, with a picklock.toml and a CI workflow.
     Init(InitArgs),
-    /// Write reports from kept runs: run directories, matrix directories, documents.
+    /// Write reports from saved runs: run directories, matrix directories, documents.
     Report(ReportArgs),
-    /// Explain a scenario, a property, a cause or a lock. Without a name: list them all.
+    /// Explain a scenario, a property, a cause or a lock. Without a name, list them all.
     Explain(ExplainArgs),
-    /// Read the documentation: a page by its name. Without a name: list the pages.
+    /// Show a page of the documentation. Without a name, list the pages.
     Docs(DocsArgs),
     /// Print a completion script for a shell.
     Completions {
@@ -82,10 +82,10 @@ pub enum Command {
     },
     /// Print a manual page, for `man -l -`.
     Man {
-        /// The command to print the page of. Default: the main page.
+        /// Command to print the page of. Default: the main page.
         command: Option<String>,
     },
-    /// Worker process of a built-in lock. Started by `scenario`; speaks docs/protocol.md.
+    /// Worker process of a built-in lock. Started by `scenario`; implements docs/protocol.md.
     #[command(hide = true)]
     Worker {
         /// Name of the lock.
@@ -107,13 +107,13 @@ pub enum Command {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = SCENARIO_HELP)]
 pub struct ScenarioArgs {
-    /// A scenario of the catalog (`picklock list scenarios`), or the path of a .toml file.
+    /// Scenario of the catalog (`picklock list scenarios`), or path of a .toml file.
     pub scenario: String,
     #[command(flatten)]
     pub lock: LockArgs,
     #[command(flatten)]
     pub config: ConfigArgs,
-    /// An option for the lock, as KEY=VALUE. Repeatable.
+    /// Option for the lock, as KEY=VALUE. Repeatable.
     #[arg(long = "impl-option", visible_alias = "lock-option", value_name = "KEY=VALUE", value_parser = key_value)]
     pub options: Vec<(String, String)>,
     /// Where Redis runs.
@@ -122,14 +122,14 @@ pub struct ScenarioArgs {
     /// Seed for tokens, delays and choices. Random if omitted, and always printed.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u64>)]
     pub seed: Option<u64>,
-    /// Number of competing workers. Default: the scenario's.
+    /// Number of competing workers. Default: set by the scenario.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
     pub workers: Option<usize>,
-    /// Number of independent Redis nodes. Default: the scenario's, else as many as the lock needs
-    /// (1 for `exec:`).
+    /// Number of independent Redis nodes. Default: set by the scenario, otherwise as many as the lock needs (1 for
+    /// `exec:`).
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
     pub nodes: Option<usize>,
-    /// Lease time, such as "500ms" or "2s". Default: the scenario's.
+    /// Lease time, such as "500ms" or "2s". Default: set by the scenario.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     pub ttl: Option<LeaseDuration>,
     #[command(flatten)]
@@ -137,14 +137,14 @@ pub struct ScenarioArgs {
     /// Print one JSON document (format picklock-run/1) instead of text.
     #[arg(long)]
     pub json: bool,
-    /// Keep the run in this directory: run.json, history.jsonl, commands.jsonl, key-history.jsonl, all
-    /// logs, and a repro.toml for `picklock replay`.
+    /// Save the run to this directory: run.json, history.jsonl, commands.jsonl, key-history.jsonl, all logs, and a
+    /// repro.toml for `picklock replay`.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Do not show live progress.
     #[arg(long, short)]
     pub quiet: bool,
-    /// Do not make the run again when the machine was too slow for it: a matrix does so itself, later.
+    /// Do not rerun when the machine was too slow: a matrix reruns such runs itself, later.
     #[arg(long, hide = true)]
     pub no_rerun: bool,
 }
@@ -153,46 +153,46 @@ pub struct ScenarioArgs {
 #[derive(Debug, Clone, Args)]
 #[group(required = true, multiple = false)]
 pub struct LockArgs {
-    /// The lock: a built-in one (`picklock list impls`), one of picklock.toml, `exec:COMMAND ARGS`
-    /// for any program that speaks the adapter protocol (`picklock docs protocol`), or `docker:IMAGE` for such
-    /// a program in containers (`picklock docs adapters`).
+    /// Lock under test: a built-in lock (`picklock list impls`), a lock of picklock.toml, `exec:COMMAND ARGS` for any
+    /// program that implements the adapter protocol (`picklock docs protocol`), or `docker:IMAGE` for such a program in
+    /// containers (`picklock docs adapters`).
     #[arg(
         long = "impl",
         visible_alias = "lock",
         value_name = "NAME|exec:COMMAND|docker:IMAGE"
     )]
     pub plain: Option<String>,
-    /// A program as for `--impl`, and the label by which every report calls it.
+    /// Program as for `--impl`, with the label that reports use for it.
     #[arg(long = "name", value_name = "LABEL=exec:COMMAND", value_parser = NamedLock::parse)]
     pub labelled: Option<NamedLock>,
 }
 
-/// The file with the user's own locks.
+/// The file that defines the user's own locks.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ConfigArgs {
-    /// The file whose tables [impl.NAME] define names of locks (`picklock docs adapters`). Default:
-    /// picklock.toml in the current directory, if there is one.
+    /// File whose tables [impl.NAME] define locks (`picklock docs adapters`). Default: picklock.toml in the current
+    /// directory, if it exists.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 }
 
 impl LockArgs {
-    /// The lock that was named.
+    /// Returns the lock that the user named.
     pub fn named(&self) -> NamedLock {
         match (&self.labelled, &self.plain) {
             (Some(labelled), _) => labelled.clone(),
-            // Empty if neither was given, which the command line refuses.
+            // Empty if neither was given, which clap already refuses.
             (None, plain) => NamedLock::plain(plain.as_deref().unwrap_or_default()),
         }
     }
 }
 
-/// Which servers a run starts. Shared by all commands that start some.
+/// The servers of a run. Shared by all commands that start servers.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ServerArgs {
-    /// The server by its name, in every backend: redis:6.2, redis:7.0, redis:8.0, valkey:8 or valkey:9.
-    /// `scripts/servers` downloads the server binaries, and `scripts/redis-image` builds images of
-    /// them. The simulation models the server of that name.
+    /// Server version for every backend: redis:6.2, redis:7.0, redis:8.0, valkey:8 or valkey:9. `scripts/servers`
+    /// downloads the server binaries, and `scripts/redis-image` builds images of them. The simulation models that
+    /// version.
     #[arg(long, value_name = "NAME")]
     pub server: Option<NamedServer>,
     /// Docker image of the Redis nodes.
@@ -206,7 +206,7 @@ pub struct ServerArgs {
 }
 
 impl ServerArgs {
-    /// The choice in the form that a specification stores.
+    /// Returns the choice in the form that a specification stores.
     pub fn choice(&self) -> Result<ServerChoice, Failure> {
         Ok(ServerChoice {
             named: self.server,
@@ -227,21 +227,20 @@ Examples:
 /// The backends that the user can choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum BackendChoice {
-    /// Docker if an engine answers and the image is there; else a redis-server on PATH; else the
-    /// simulation.
+    /// Docker if an engine answers and has the image, otherwise a redis-server on PATH, otherwise the simulation.
     Auto,
     /// Real redis-server processes.
     Process,
     /// Real Redis containers.
     Docker,
-    /// A simulation in virtual time, without a server; repeatable from its seed.
+    /// Simulation in virtual time, without a server; repeatable from its seed.
     Sim,
-    /// Servers of your own that run already: see --redis.
+    /// Your own running servers: see --redis.
     External,
 }
 
 impl BackendChoice {
-    /// The backend that was named; `None` for `auto`.
+    /// Returns the backend that was named, or `None` for `auto`.
     pub fn backend(self) -> Option<BackendName> {
         match self {
             BackendChoice::Auto => None,
@@ -264,7 +263,7 @@ pub use crate::search::cli::{HuntArgs, MergeArgs, SweepArgs};
 /// `picklock list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// What to list. Default: everything but the mutants.
+    /// What to list. Default: everything except the mutants.
     #[arg(value_enum)]
     pub what: Option<Listed>,
     /// Print JSON.
@@ -272,7 +271,7 @@ pub struct ListArgs {
     pub json: bool,
 }
 
-/// What can be listed.
+/// The lists that can be printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Listed {
     /// Built-in locks.
@@ -289,7 +288,7 @@ pub enum Listed {
 /// `picklock check`.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// A directory written by `--out`, or its history.jsonl.
+    /// Directory written by `--out`, or its history.jsonl.
     #[arg(value_name = "RUN_DIR|HISTORY.jsonl")]
     pub history: PathBuf,
     /// Print the verdicts as JSON.
@@ -301,11 +300,10 @@ pub struct CheckArgs {
 #[derive(Debug, Args)]
 #[command(after_help = REPORT_HELP)]
 pub struct ReportArgs {
-    /// Directories written by `--out`, or their run.json or matrix.json. Several paths become
-    /// one report.
+    /// Directories written by `--out`, or their run.json or matrix.json. Several paths are combined into one report.
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// What to write, separated by commas.
+    /// Formats to write, separated by commas.
     #[arg(
         long = "format",
         value_name = "FORMAT",
@@ -314,7 +312,7 @@ pub struct ReportArgs {
         value_parser = named_values(FORMATS.iter().map(|it| (it.name, it.about)))
     )]
     pub formats: Vec<String>,
-    /// The directory to write to. Files of an earlier report in it are replaced.
+    /// Directory to write to. Replaces the files of an earlier report.
     #[arg(long, value_name = "DIR", default_value = "picklock-report")]
     pub out: PathBuf,
     /// Earlier results to compare with: reports changed verdicts and latency ratios.
@@ -330,7 +328,7 @@ Examples:
 
 Unreadable paths are reported and skipped. If no path can be read, nothing is written.";
 
-/// The arguments with the command that they mean: `picklock gc-pause` runs that scenario.
+/// Inserts the implied command into the arguments: `picklock gc-pause` runs that scenario.
 pub fn with_command(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut args: Vec<OsString> = args.collect();
     let first = args.get(1).and_then(|first| first.to_str());
@@ -340,7 +338,7 @@ pub fn with_command(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     args
 }
 
-/// The values of a flag: the name of each, and what it means.
+/// Returns the possible values of a flag, each with its name and its help.
 pub fn named_values(
     values: impl Iterator<Item = (&'static str, &'static str)>,
 ) -> PossibleValuesParser {
@@ -351,14 +349,14 @@ pub fn named_values(
 /// `picklock docs`.
 #[derive(Debug, Args)]
 pub struct DocsArgs {
-    /// The page, such as `protocol`, or one paragraph of it, such as `protocol#granted`.
+    /// Page, such as `protocol`, or one section of it, such as `protocol#granted`.
     pub page: Option<String>,
 }
 
 /// `picklock explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// The name of a scenario, a property, a cause or a lock.
+    /// Name of a scenario, a property, a cause or a lock.
     pub name: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! Servers of the user's own: from the command line or `picklock.toml` to the servers of a run, and what is said and
-//! asked before anything is written to them.
+//! The user's own servers: from the command line or `picklock.toml` to the servers of a run, with the question that the
+//! user must answer before anything is written to them.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -17,36 +17,36 @@ use crate::configuration::{DEFAULT_FILE, read, unreadable};
 use crate::exit::Failure;
 use crate::print;
 
-/// The backend needs servers.
+/// Error message for the backend `external` without servers.
 pub const NO_SERVERS: &str = "the backend external needs servers: name them by --redis URL, or in the table [servers] of picklock.toml";
 
-/// The options about servers of the user's own.
+/// Options for the user's own servers.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ExternalArgs {
-    /// Servers of your own that run already (backend `external`): redis://USER:PASSWORD@HOST:PORT, or rediss:// for
-    /// TLS. Repeatable, or several with commas: one for each node. `$NAME` as the password is that
-    /// environment variable. See `picklock docs servers`.
+    /// Your own running servers (backend `external`): redis://USER:PASSWORD@HOST:PORT, or rediss:// for TLS. Repeatable
+    /// or comma-separated, one per node. A password `$NAME` is read from that environment variable. See `picklock docs
+    /// servers`.
     #[arg(long, value_name = "URL", value_delimiter = ',')]
     pub redis: Vec<String>,
-    /// What the names of all keys on these servers begin with. Default: `picklock:` and a random word.
+    /// Prefix of every key that the run creates on these servers. Default: `picklock:` and a random word.
     #[arg(long, value_name = "PREFIX", requires = "redis")]
     pub redis_prefix: Option<String>,
-    /// Certificates of the authorities to trust, as a PEM file. Default: those of this machine.
+    /// PEM file with the certificate authorities to trust. Default: those of this machine.
     #[arg(long, value_name = "FILE", requires = "redis")]
     pub redis_ca: Option<PathBuf>,
-    /// The certificate with which to log in to a server with TLS, as a PEM file.
+    /// PEM file with the client certificate for servers with TLS.
     #[arg(long, value_name = "FILE", requires_all = ["redis", "redis_key"])]
     pub redis_cert: Option<PathBuf>,
-    /// The key of that certificate, as a PEM file.
+    /// PEM file with the private key of that certificate.
     #[arg(long, value_name = "FILE", requires_all = ["redis", "redis_cert"])]
     pub redis_key: Option<PathBuf>,
-    /// Write to servers of your own on other machines without asking.
+    /// Write to your own servers on other machines without asking.
     #[arg(long)]
     pub yes: bool,
 }
 
 impl ExternalArgs {
-    /// The servers; `None`: none was named.
+    /// Returns the servers, or `None` if none is named.
     pub fn servers(&self) -> Result<Option<ExternalServers>, Failure> {
         if self.redis.is_empty() {
             return Ok(None);
@@ -62,9 +62,11 @@ impl ExternalArgs {
     }
 }
 
-/// The servers of a table, with the passwords of this process's environment. `agreed`: they may be written to,
-/// wherever they are.
-/// `Err`: they cannot be used as they are named.
+/// Returns the servers of a table, with the passwords taken from the environment of this process. `agreed` allows
+/// writing to them even if they are on other machines.
+///
+/// # Errors
+/// Returns an error if they cannot be used as they are named.
 pub fn of_table(table: &ServersTable, agreed: bool) -> Result<ExternalServers, Failure> {
     let variable = |name: &str| std::env::var(name).ok();
     let servers = ExternalServers::new(table, variable)
@@ -72,8 +74,10 @@ pub fn of_table(table: &ServersTable, agreed: bool) -> Result<ExternalServers, F
     Ok(ExternalServers { agreed, ..servers })
 }
 
-/// The servers of a configuration, for a command line that names the backend and no servers.
-/// `Err`: there is none, or they cannot be used.
+/// Returns the servers of a configuration, for a command line that names the backend but no servers.
+///
+/// # Errors
+/// Returns an error if it names no servers, or if they cannot be used.
 pub fn configured(config: Option<&Path>, agreed: bool) -> Result<ExternalServers, Failure> {
     let path = config.unwrap_or(Path::new(DEFAULT_FILE));
     let table = match read(path) {
@@ -87,9 +91,11 @@ pub fn configured(config: Option<&Path>, agreed: bool) -> Result<ExternalServers
     }
 }
 
-/// Asks whether the run may write to the servers, and looks at them. Returns them with the names that the keys of the
-/// run will have, which they are in one line, and what is done to them and what is not.
-/// `Err`: the user does not agree, or a server cannot be used.
+/// Asks whether the run may write to the servers, and probes them. Returns the servers with the key prefix of the run,
+/// a one-line description of them, and what is done to them and what is not.
+///
+/// # Errors
+/// Returns an error if the user does not agree, or if a server cannot be used.
 pub async fn plan(
     servers: &ExternalServers,
 ) -> Result<(ExternalServers, String, Vec<String>), Failure> {
@@ -115,7 +121,7 @@ pub async fn plan(
     Ok((servers, reason, notes))
 }
 
-/// Those that are not on this machine, or of which that is not known.
+/// Returns the servers that are not known to be on this machine.
 async fn far_ones(servers: &ExternalServers) -> Vec<String> {
     let mut far = Vec::new();
     for server in &servers.servers {
@@ -130,7 +136,7 @@ async fn far_ones(servers: &ExternalServers) -> Vec<String> {
     far
 }
 
-/// Asks the user, who needs a terminal to answer.
+/// Asks the user for permission, which requires a terminal.
 async fn agree(far: &[String], prefix: &str) -> Result<(), Failure> {
     let places = far.join(", ");
     let places = visible(&places);
@@ -169,7 +175,7 @@ fn reason(examined: &[ExaminedServer]) -> String {
 fn notes(servers: &ExternalServers, examined: &[ExaminedServer]) -> Vec<String> {
     let names = match &servers.prefix {
         Some(prefix) => format!("{prefix} in their names"),
-        // Each run of a matrix has another.
+        // Each run of a matrix generates a different word.
         None => format!("{DEFAULT_PREFIX} and a word of the run's own in their names"),
     };
     let places: Vec<&str> = examined.iter().map(|it| it.place.as_str()).collect();

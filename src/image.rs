@@ -1,4 +1,4 @@
-//! The Redis image: built from this machine's own server if no registry can be reached.
+//! The Redis image, built from this machine's own server if no registry can be reached.
 
 use std::process::Stdio;
 
@@ -13,8 +13,11 @@ use crate::print;
 /// The script `scripts/redis-image`, embedded for an installed picklock.
 const SCRIPT: &str = include_str!("../scripts/redis-image");
 
-/// The image that the user gave, or that of the server that the user named; else the official one; else one built on the spot.
-/// `Err`: there is no engine, or no image can be pulled or built.
+/// Returns the image that the user gave, or the image of the server that the user named. Without either, returns the
+/// official image, or builds one if it cannot be pulled.
+///
+/// # Errors
+/// Returns an error if there is no engine, or if no image can be pulled or built.
 pub async fn choose(given: Option<&str>, named: Option<NamedServer>) -> Result<Image, Failure> {
     let missing = match Image::choose(given, named).await {
         Ok(image) => return Ok(image),
@@ -30,7 +33,7 @@ pub async fn choose(given: Option<&str>, named: Option<NamedServer>) -> Result<I
     Ok(Image::choose(None, None).await?)
 }
 
-/// Runs the script. It is part of Picklock, and takes no input from the user.
+/// Runs the script, which is part of Picklock and takes no input from the user.
 async fn build() -> Result<(), String> {
     let mut child = Command::new("bash")
         .arg("-s")
@@ -41,7 +44,7 @@ async fn build() -> Result<(), String> {
         .spawn()
         .map_err(|error| format!("cannot start bash: {error}"))?;
     if let Some(mut input) = child.stdin.take() {
-        // A script that ends before reading all of it says why on its standard error.
+        // A script that exits before it has read everything explains why on standard error.
         input.write_all(SCRIPT.as_bytes()).await.ok();
     }
     let output = child

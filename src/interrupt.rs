@@ -1,17 +1,19 @@
-//! Ctrl-C and SIGTERM: the first one ends the run in order, the second one at once.
+//! Ctrl-C and SIGTERM: the first ends the run gracefully, the second immediately.
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::exit::{self, Failure};
 
-/// Whether the user wants the run to end. All clones share the state.
+/// The user's request to end the run. All clones share the state.
 #[derive(Clone)]
 pub struct Interrupt(watch::Receiver<bool>);
 
 impl Interrupt {
     /// Starts listening. Must be called inside the runtime.
-    /// `Err`: the operating system refuses the signal handlers.
+    ///
+    /// # Errors
+    /// Returns an error if the operating system refuses the signal handlers.
     pub fn listen() -> Result<Self, Failure> {
         let refused = |error| Failure::Environment(format!("cannot listen for signals: {error}"));
         let mut ctrl_c = signal(SignalKind::interrupt()).map_err(refused)?;
@@ -24,7 +26,7 @@ impl Interrupt {
                     _ = terminate.recv() => {}
                 }
                 if count > 0 {
-                    // A second interrupt ends the process at once; the reaper cleans up afterwards.
+                    // A second interrupt exits immediately; the reaper cleans up afterwards.
                     std::process::exit(i32::from(exit::INTERRUPTED));
                 }
                 tell.send_replace(true);
@@ -33,13 +35,15 @@ impl Interrupt {
         Ok(Interrupt(told))
     }
 
-    /// True once the user wants the run to end.
+    /// Returns whether the user wants the run to end.
     pub fn is_wanted(&self) -> bool {
         *self.0.borrow()
     }
 
-    /// Does some work that the user need not wait for.
-    /// `Err`: the work's own, or the user interrupted it.
+    /// Runs a future until it finishes or the user interrupts it.
+    ///
+    /// # Errors
+    /// Returns the error of the future, or [`Failure::Interrupted`].
     pub async fn unless_wanted<T>(
         &self,
         work: impl Future<Output = Result<T, Failure>>,
@@ -50,7 +54,7 @@ impl Interrupt {
         }
     }
 
-    /// Resolves when the user wants the run to end, at once if that was before.
+    /// Resolves when the user interrupts, or immediately if that has already happened.
     pub async fn wanted(mut self) {
         if self.0.wait_for(|wanted| *wanted).await.is_err() {
             // The listener is gone, so no further interrupt can arrive.

@@ -1,4 +1,4 @@
-//! The lock under test: from the command line to a specification, and from that to its code.
+//! The lock under test: from the command line to a specification, and from there to its code.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -13,11 +13,11 @@ use crate::configuration::configured_locks::ConfiguredLocks;
 use crate::exit::Failure;
 use crate::named_lock::{EXEC, NamedLock, program};
 
-/// The lock that `--impl` or `--name`, and `--impl-option` name. `impls`: what a name can mean that
-/// is not that of a built-in lock.
-/// `Err`: an unknown name, with the list and the nearest one; a command line that cannot be split; a
-/// configured lock whose directory does not exist; an option that the lock does not have, or an invalid
-/// value.
+/// Returns the lock that `--impl` or `--name`, with `--impl-option`, select. `impls` are the configured locks.
+///
+/// # Errors
+/// Returns an error if the name is unknown (with the list and the nearest name), a command line cannot be split, a
+/// configured lock's directory does not exist, or an option is unknown or has an invalid value.
 pub fn named(
     named: &NamedLock,
     options: &[(String, String)],
@@ -28,9 +28,11 @@ pub fn named(
     Ok(lock)
 }
 
-/// A program of the user, as a table of a configuration or a repro file describes it. `options` come
-/// before its own, and replace them.
-/// `Err`: there is no such working directory.
+/// Returns a program of the user, as described by a configuration table or a repro file. `options` precede its own
+/// options and override them.
+///
+/// # Errors
+/// Returns an error if the working directory does not exist.
 pub fn configured(mut lock: LockSpec, options: &[(String, String)]) -> Result<LockSpec, Failure> {
     if let Some(command) = &mut lock.command {
         if let Some(directory) = command.directory.as_ref().filter(|it| !it.is_dir()) {
@@ -39,7 +41,7 @@ pub fn configured(mut lock: LockSpec, options: &[(String, String)]) -> Result<Lo
                 "{name}: its directory {directory} does not exist"
             )));
         }
-        // An image says where its program starts.
+        // An image defines the working directory of its program.
         command.directory = command.directory.take().filter(|_| command.image.is_none());
     }
     let own = std::mem::take(&mut lock.options).into_iter();
@@ -91,13 +93,15 @@ fn spec(
     })
 }
 
-/// The built-in lock; `None` for a program.
+/// Returns the built-in lock, or `None` for a program.
 pub fn built_in(lock: &LockSpec) -> Option<&'static BuiltInLock> {
     find(&lock.name).filter(|_| lock.is_in_process())
 }
 
-/// The code of a built-in lock for the simulation.
-/// `Err`: the lock is a program.
+/// Returns the code of a built-in lock for the simulation.
+///
+/// # Errors
+/// Returns an error if the lock is a program.
 pub fn in_process(lock: &LockSpec) -> Result<LockFactory, Failure> {
     let built_in = built_in(lock).ok_or_else(|| {
         let (flag, value) = NamedLock::from_spec(lock).flag();
@@ -108,7 +112,7 @@ pub fn in_process(lock: &LockSpec) -> Result<LockFactory, Failure> {
     Ok(LockFactory::built_in(built_in))
 }
 
-/// The version until the lock reports its own: Picklock's for a built-in lock.
+/// Returns the version to use until the lock reports one: Picklock's version for a built-in lock.
 pub fn version(lock: &LockSpec) -> &'static str {
     match lock.is_in_process() {
         true => env!("CARGO_PKG_VERSION"),
@@ -116,8 +120,10 @@ pub fn version(lock: &LockSpec) -> &'static str {
     }
 }
 
-/// What starts a worker: the external program, or this one for a built-in lock.
-/// `Err`: the path of this program is unknown or not UTF-8.
+/// Returns the command that starts a worker: the external program, or this binary for a built-in lock.
+///
+/// # Errors
+/// Returns an error if the path of this binary is unknown or not UTF-8.
 pub fn worker_command(lock: &LockSpec) -> Result<WorkerCommand, Failure> {
     let contained = match &lock.command {
         Some(command) if command.image.is_none() => return Ok(command.clone()),
@@ -143,8 +149,7 @@ pub fn this_program() -> Result<PathBuf, Failure> {
     })
 }
 
-/// Checks the options against those that the lock declares. Only an external program knows its own
-/// options.
+/// Checks the options against those that the lock declares. The options of an external program are unknown to Picklock.
 fn check_options(lock: &LockSpec) -> Result<(), Failure> {
     let mut seen = BTreeSet::new();
     for (name, value) in &lock.options {
@@ -184,7 +189,7 @@ fn unknown(name: &str, impls: &ConfiguredLocks) -> Failure {
         None if name.contains([',', '*']) => {
             "; one run tests one lock, and `picklock matrix` tests several".to_owned()
         }
-        // A path, or a command with arguments.
+        // The name is a path, or a command with arguments.
         None if name.contains(['/', ' ', '.']) => {
             format!("; did you mean the program `{EXEC}{name}`?")
         }

@@ -1,4 +1,4 @@
-//! `picklock log`: everything that a kept run has seen, in order.
+//! `picklock log`: shows everything that a saved run recorded, in order.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -20,22 +20,22 @@ use crate::untrusted_file::{self, Links, MAX_DOCUMENT_LENGTH};
 #[derive(Debug, Args)]
 #[command(after_help = LOG_HELP)]
 pub struct LogArgs {
-    /// A directory written by `--out`, or a history.jsonl.
+    /// Directory written by `--out`, or a history.jsonl.
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
-    /// Show what happened around this time of the run, such as 2.406s. Default: everything.
+    /// Show the events around this time of the run, such as 2.406s. Default: all events.
     #[arg(long, value_name = "T", value_parser = moment)]
     pub around: Option<u64>,
-    /// With --around: show so many lines before it, and so many after it.
+    /// Number of lines to show before and after the time given with --around.
     #[arg(long, value_name = "N", default_value_t = 20, requires = "around")]
     pub lines: usize,
-    /// Show what concerns this key.
+    /// Show the events of this key.
     #[arg(long, value_name = "KEY")]
     pub key: Option<String>,
-    /// Show what concerns this worker.
+    /// Show the events of this worker.
     #[arg(long, value_name = "W", value_parser = worker)]
     pub worker: Option<usize>,
-    /// Print one JSON object a line instead of a table.
+    /// Print one JSON object per line instead of a table.
     #[arg(long)]
     pub json: bool,
 }
@@ -49,7 +49,7 @@ Examples:
   picklock log run-1 --worker 1 --key picklock:stock:0000
   picklock log matrix-1/redlock/gc-pause/sim --json";
 
-/// Prints the log.
+/// Prints the log and returns the exit code.
 pub fn run(args: &LogArgs) -> Result<u8, Failure> {
     let dir = saved_run::directory(&args.run)?;
     let beside = |name: &str| dir.as_ref().map(|dir| dir.join(name));
@@ -61,7 +61,7 @@ pub fn run(args: &LogArgs) -> Result<u8, Failure> {
         worker: args.worker,
     };
     let entries = entries(&history, proxy.as_ref(), &wanted);
-    // Faults are shown whatever is asked for.
+    // Faults are always shown.
     let is_asked_for = |entry: &Entry| entry.kind != EntryKind::Fault;
     if !entries.iter().any(is_asked_for) {
         return Err(Failure::Usage(format!(
@@ -99,7 +99,7 @@ fn proxy(path: PathBuf) -> Result<Option<CommandLog>, Failure> {
     Ok(Some(log))
 }
 
-/// When violations showed, and which.
+/// Returns the time and the description of each violation.
 fn violations(history: &History) -> Vec<(u64, String)> {
     let verdicts = judge(history);
     let violated = verdicts
@@ -115,7 +115,7 @@ fn violations(history: &History) -> Vec<(u64, String)> {
     all
 }
 
-/// A time of a run as reports show it: `2.406`, `2.406s`, `2.406 s`, `80ms`.
+/// Parses a time of a run as reports show it: `2.406`, `2.406s`, `2.406 s`, `80ms`.
 fn moment(text: &str) -> Result<u64, &'static str> {
     let wrong = "expected a time since the run began, such as 2.406s";
     let text = text.trim();
@@ -130,7 +130,7 @@ fn moment(text: &str) -> Result<u64, &'static str> {
     }
 }
 
-/// `1`, or `w1` as the log has it.
+/// Parses a worker number: `1`, or `w1` as in the log.
 fn worker(text: &str) -> Result<usize, &'static str> {
     let number = text.strip_prefix("worker ").or(text.strip_prefix('w'));
     let number = number.unwrap_or(text);

@@ -1,4 +1,4 @@
-//! The baseline file: the results that a gate compares with.
+//! The baseline file: the results that a gate compares against.
 
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -16,14 +16,13 @@ const DEFAULT: &str = "picklock-baseline.json";
 /// The baseline file.
 pub struct BaselineFile {
     path: PathBuf,
-    /// True if the user named it: then it must exist.
+    /// Whether the user named the file, in which case it must exist.
     pub is_named: bool,
 }
 
 impl BaselineFile {
-    /// The file that the user named, else the one that the configuration names, else the default.
-    /// The last two are relative to the configuration, so that two configurations do not share a
-    /// baseline by accident.
+    /// Returns the file that the user named, otherwise the one that the configuration names, otherwise the default. The
+    /// last two are relative to the configuration, so that two configurations do not share a baseline by accident.
     pub fn named(typed: Option<&Path>, config: &Path, configured: Option<&Path>) -> BaselineFile {
         let beside = config.with_file_name(configured.unwrap_or(Path::new(DEFAULT)));
         BaselineFile {
@@ -32,8 +31,10 @@ impl BaselineFile {
         }
     }
 
-    /// Reads it; `None` if it does not exist.
-    /// `Err`: it cannot be read, or is not a baseline.
+    /// Reads the baseline, or returns `None` if the file does not exist.
+    ///
+    /// # Errors
+    /// Returns an error if it cannot be read or is not a baseline.
     pub fn read(&self) -> Result<Option<Baseline>, Failure> {
         let wrong = |text: String| Failure::Usage(format!("{}: {text}", self.path.display()));
         match untrusted_file::read(&self.path, MAX_DOCUMENT_LENGTH, Links::Followed) {
@@ -46,7 +47,7 @@ impl BaselineFile {
         }
     }
 
-    /// The error for a missing baseline.
+    /// Creates the error for a missing baseline.
     pub fn missing(&self) -> Failure {
         Failure::Usage(format!(
             "{}: there is no baseline, and the gate needs one\n  = help: run `picklock gate --update-baseline`, review the file, and commit it",
@@ -54,7 +55,7 @@ impl BaselineFile {
         ))
     }
 
-    /// Replaces the file, and prints what changes. An incomplete run changes nothing.
+    /// Replaces the file and prints what changes. An incomplete run changes nothing.
     pub fn update(
         &self,
         rules: &Rules,

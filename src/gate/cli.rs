@@ -10,24 +10,23 @@ use crate::configuration::DEFAULT_FILE;
 #[derive(Debug, Clone, Args)]
 #[command(after_help = GATE_HELP)]
 pub struct GateArgs {
-    /// Configuration: cells, expectations, limits (`picklock docs gate`).
+    /// Configuration file: cells, expectations, limits (`picklock docs gate`).
     #[arg(long, value_name = "FILE", default_value = DEFAULT_FILE)]
     pub config: PathBuf,
-    /// Baseline file to compare with. Default: the file that the configuration names, or
-    /// picklock-baseline.json beside it.
+    /// Baseline file to compare with. Default: set by the configuration, otherwise picklock-baseline.json next to it.
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<PathBuf>,
     /// Replace the baseline with this run, if it is complete, and print what changes.
     #[arg(long)]
     pub update_baseline: bool,
-    /// Write what came out into this directory: a page, a comment for a pull request, JUnit results, and the runs of
-    /// what failed, each with a repro.toml. What an earlier gate wrote there is replaced.
+    /// Save the results to this directory: HTML report, pull-request comment, JUnit XML, and each failed run with its
+    /// repro.toml. Replaces the results of an earlier gate.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Print one JSON document (format picklock-gate/1) instead of text.
     #[arg(long)]
     pub json: bool,
-    /// Write to servers of your own on other machines ([servers] of the configuration) without asking.
+    /// Write to your own servers on other machines ([servers] of the configuration) without asking.
     #[arg(long)]
     pub yes: bool,
     /// Do not show live progress.

@@ -1,4 +1,4 @@
-//! What `picklock.toml` asks the gate to run.
+//! The cells and rules that `picklock.toml` defines for the gate.
 
 use std::path::Path;
 
@@ -18,29 +18,31 @@ use crate::exit::Failure;
 use crate::matrix::request::{MatrixRequest, with_profile};
 use crate::named_lock::NamedLock;
 
-/// Number of pairs of runs if the configuration sets none.
+/// Number of pairs of runs if the configuration does not set one.
 const PAIRS: usize = 15;
 
-/// More would take hours and add little.
+/// Maximum number of pairs. More would take hours and improve the result little.
 const MAX_PAIRS: usize = 100;
 
 /// The configuration of a gate.
 pub struct Config {
     source: Source,
     tables: Tables,
-    /// Without any cells: the servers and the user's locks.
+    /// The servers and the user's locks; the request has no cells.
     request: MatrixRequest,
-    /// The lock that latencies in server backends are compared with.
+    /// The lock whose latencies serve as the comparison in server backends.
     pub control: Option<String>,
-    /// Number of runs of each of the two locks.
+    /// Number of runs of each lock of a pair.
     pub pairs: usize,
-    /// Cells that are planned together, each with the offset of its table in the file.
+    /// Cells that are planned together, each batch with the offset of its table in the file.
     pub batches: Vec<(usize, MatrixRequest)>,
 }
 
 impl Config {
-    /// Reads and checks the file. `agreed`: servers of the user's own may be written to, wherever they are.
-    /// `Err`: the first mistake, with its line and the nearest valid word.
+    /// Reads and checks the file. `agreed` allows writing to the user's own servers even if they are on other machines.
+    ///
+    /// # Errors
+    /// Returns an error for the first mistake, with its line and the nearest valid word.
     pub fn read(path: &Path, agreed: bool) -> Result<Config, Failure> {
         let source =
             configuration::read(path).map_err(|error| configuration::unreadable(path, &error))?;
@@ -93,12 +95,12 @@ impl Config {
         })
     }
 
-    /// The file of the baseline, if one is named.
+    /// Returns the path of the baseline, if the configuration names one.
     pub fn baseline(&self) -> Option<&Path> {
         self.tables.baseline.as_deref()
     }
 
-    /// The cell of the control for a cell with this scenario and backend.
+    /// Returns the request for the control, for a cell with this scenario and backend.
     pub fn control_request(
         &self,
         control: &str,
@@ -113,9 +115,11 @@ impl Config {
         }
     }
 
-    /// Expectations and limits, checked against the planned cells, each with the offset of its table, and against those
-    /// that were left out.
-    /// `Err`: a duplicate cell; an invalid expectation or limit, or one that applies to no cell.
+    /// Returns the expectations and limits, each with the offset of its table, checked against the planned cells and
+    /// those that were left out.
+    ///
+    /// # Errors
+    /// Returns an error for a duplicate cell, and for an expectation or limit that is invalid or applies to no cell.
     pub fn rules(
         &self,
         cells: Vec<(usize, CellKey)>,
@@ -131,7 +135,7 @@ impl Config {
     }
 }
 
-/// Options belong to one lock, so each lock with options has a request of its own.
+/// Returns one request per lock with options, because options belong to one lock.
 fn requests(
     source: &Source,
     base: &MatrixRequest,
@@ -200,7 +204,7 @@ fn pairs(source: &Source, given: Option<&Spanned<usize>>) -> Result<usize, Scena
     }
 }
 
-/// Servers of the user's own.
+/// Returns the user's own servers.
 fn external(
     source: &Source,
     table: &Spanned<ServersTable>,
@@ -212,7 +216,7 @@ fn external(
     Ok(ExternalServers { agreed, ..servers })
 }
 
-/// The servers of all cells.
+/// Returns the servers that all cells use.
 fn servers(source: &Source, tables: &Tables, agreed: bool) -> Result<ServerChoice, ScenarioError> {
     let named = tables.server.as_ref().map(|name| {
         let word = name.get_ref();

@@ -1,10 +1,10 @@
 //! `picklock gate`: compares results with the user's configuration, for CI.
 //!
 //! - [`cli`]: the command line
-//! - [`config`], [`names`]: what `picklock.toml` asks for
+//! - [`config`], [`names`]: the cells and rules of `picklock.toml`
 //! - [`measure`]: the runs, including those in pairs with a control
 //! - [`baseline`]: the baseline file
-//! - [`results`]: what `--out` keeps
+//! - [`results`]: the files that `--out` writes
 //!
 //! The decision itself is a pure function: [`picklock_reports::gate::decide`].
 
@@ -31,7 +31,9 @@ use cli::GateArgs;
 use config::Config;
 
 /// Runs the configured cells and decides.
-/// `Err`: an invalid configuration or baseline, or no backend to run in.
+///
+/// # Errors
+/// Returns an error if the configuration or the baseline is invalid, or if there is no backend to run in.
 pub async fn run(args: GateArgs) -> Result<u8, Failure> {
     let config = Config::read(&args.config, args.yes)?;
     let interrupt = Interrupt::listen()?;
@@ -88,7 +90,7 @@ fn tell(args: &GateArgs, decision: &Decision) -> Result<(), Failure> {
     }
 }
 
-/// Appends, because other steps may have written to the summary too.
+/// Appends `text` to a file, because other steps may have written to the summary too.
 fn append(path: &Path, text: &str) -> Result<(), Failure> {
     let file = std::fs::OpenOptions::new()
         .append(true)

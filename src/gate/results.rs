@@ -1,4 +1,4 @@
-//! What `picklock gate --out` keeps: reports of everything, and the runs of what failed.
+//! The results that `picklock gate --out` saves: reports of everything, and the failed runs.
 
 use std::io::Write;
 
@@ -10,10 +10,10 @@ use crate::matrix::directory::MatrixDirectory;
 use crate::report;
 use crate::run_directory::RunDirectory;
 
-/// The reports that are written.
+/// Formats of the reports that are written.
 const FORMATS: [&str; 2] = ["html", "junit"];
 
-/// Writes the reports, removes the runs of what did not fail, and tells what there is.
+/// Writes the reports, removes the runs that did not fail, and prints what was written.
 pub fn write(
     kept: &MatrixDirectory,
     mut matrix: MatrixRecord,

@@ -12,23 +12,23 @@ use crate::cli::named_values;
 #[derive(Debug, Clone, Args)]
 #[command(after_help = INIT_HELP)]
 pub struct InitArgs {
-    /// The language of the adapter.
+    /// Language of the adapter.
     #[arg(long, value_name = "LANGUAGE", value_parser = named_values(LANGUAGES.iter().map(|it| (it.name, it.about))))]
     pub lang: String,
-    /// Test the lock of this library, in place of the example (`picklock docs adapters` lists them).
+    /// Test the lock of this library instead of the example (`picklock docs adapters` lists the libraries).
     #[arg(long, value_name = "NAME")]
     pub lib: Option<String>,
-    /// The git repository from which CI gets Picklock. Without it you are asked, and without a terminal no workflow is
-    /// written.
+    /// Git repository from which CI installs Picklock. If omitted, `init` asks for it; without a terminal it writes no
+    /// workflow.
     #[arg(long, value_name = "URL", value_parser = word, requires = "rev")]
     pub source: Option<String>,
-    /// The commit or the tag of Picklock that CI uses.
+    /// Commit or tag of Picklock that CI uses.
     #[arg(long, value_name = "REV", value_parser = word)]
     pub rev: Option<String>,
-    /// The CI service to write a workflow for. Default: what the git repository around the folder uses.
+    /// CI service to write a workflow for. Default: detected from the git repository around the folder.
     #[arg(long, value_enum)]
     pub ci: Option<Service>,
-    /// The folder to write into. Created if it does not exist. No file is overwritten.
+    /// Folder to write to. Created if it does not exist. No file is overwritten.
     #[arg(value_name = "DIR", default_value = ".")]
     pub directory: PathBuf,
 }

@@ -1,10 +1,10 @@
-//! What an adapter of one language consists of: files of `adapters/`, as they stand there, and the
-//! commands that make it run.
+//! The parts of an adapter in one language: files of `adapters/`, copied unchanged, and the commands that prepare and
+//! start it.
 
 /// One file.
 #[derive(Debug, Clone, Copy)]
 pub struct Template {
-    /// Where it goes, relative to the folder of the adapter.
+    /// Destination, relative to the folder of the adapter.
     pub path: &'static str,
     pub text: &'static str,
 }
@@ -12,52 +12,52 @@ pub struct Template {
 /// A language.
 #[derive(Debug)]
 pub struct Language {
-    /// What `--lang` names it.
+    /// The value of `--lang`.
     pub name: &'static str,
-    /// What it needs.
+    /// Its requirements, for the help.
     pub about: &'static str,
-    /// Debian packages that it needs, beside what every system has.
+    /// Debian packages that it needs on a standard system.
     pub packages: &'static [&'static str],
-    /// What a git repository need not keep.
+    /// Files that git should ignore.
     pub ignored: &'static [&'static str],
-    /// What speaks the protocol.
+    /// The files that implement the protocol.
     pub module: &'static [Template],
-    /// The lock that comes without a library, and what it needs.
+    /// The lock that needs no library, and its supporting files.
     pub example: &'static [Template],
-    /// Commands to be run once, before the first run.
+    /// Commands to run once, before the first run.
     pub prepare: &'static [&'static str],
     /// The command that starts the adapter, in its folder.
     pub run: &'static str,
-    /// Debian packages that its libraries need beside.
+    /// Additional Debian packages that its libraries need.
     pub library_packages: &'static [&'static str],
-    /// Libraries whose lock can take the place of the example.
+    /// Libraries whose lock can replace the example.
     pub libraries: &'static [Library],
 }
 
 /// A library with a lock.
 #[derive(Debug)]
 pub struct Library {
-    /// What `--lib` names it.
+    /// The value of `--lib`.
     pub name: &'static str,
-    /// What takes the place of the example.
+    /// The files that replace the example.
     pub files: &'static [Template],
     /// As in [`Language`].
     pub prepare: &'static [&'static str],
     /// As in [`Language`].
     pub run: &'static str,
-    /// The lines of its table beside the command: on how many nodes it takes its lock, and what it claims.
+    /// Further lines of its table: the number of nodes for its lock, and its claims.
     pub claims: &'static [&'static str],
 }
 
-/// Of a lock on the majority of independent nodes.
+/// Table line for a lock on a majority of independent nodes.
 pub const NODES: &str = "nodes = 5";
-/// Of a lock that renews its lease by itself.
+/// Table line for a lock that renews its lease automatically.
 pub const RENEWS: &str = "renews = true";
-/// Of a lock that gives fencing tokens.
+/// Table line for a lock that provides fencing tokens.
 pub const FENCES: &str = "fences = true";
 
-/// Files of a folder below `adapters/`: `templates!("python": "my_lock.py")`. Where the file has another name
-/// there, that follows: `"Cargo.toml" from "Cargo.toml.template"`.
+/// Embeds files of a folder below `adapters/`: `templates!("python": "my_lock.py")`. If the source file has a different
+/// name, write `"Cargo.toml" from "Cargo.toml.template"`.
 macro_rules! templates {
     (@text $folder:literal $path:literal) => {
         include_str!(concat!("../../adapters/", $folder, "/", $path))
