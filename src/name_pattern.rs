@@ -1,4 +1,4 @@
-//! Names as a matrix takes them: several with commas between them, and patterns with `*`.
+//! Names as a matrix accepts them: comma-separated, and patterns with `*`.
 
 use picklock_impls::{LOCKS, MUTANTS};
 use picklock_scenarios::catalog;
@@ -6,24 +6,28 @@ use picklock_scenarios::catalog;
 use crate::exit::Failure;
 use crate::named_lock::is_program;
 
-/// The names of locks that these texts mean. A pattern means built-in locks, and mutants if no built-in lock
-/// matches it. A program is taken as it is.
-/// `Err`: a pattern matches nothing.
+/// Returns the names of the locks that these texts select. A pattern matches built-in locks, or mutants if it matches
+/// no built-in lock. A program is taken unchanged.
+///
+/// # Errors
+/// Returns an error if a pattern matches nothing.
 pub fn locks(typed: &[String]) -> Result<Vec<String>, Failure> {
     let built_in: Vec<&str> = LOCKS.iter().map(|lock| lock.name).collect();
     let mutants: Vec<&str> = MUTANTS.iter().map(|lock| lock.name).collect();
     expanded("--impl", typed, &[built_in, mutants], is_program)
 }
 
-/// The names and paths of scenarios that these texts mean. A path is taken as it is.
-/// `Err`: a pattern matches nothing.
+/// Returns the names and paths of the scenarios that these texts select. A path is taken unchanged.
+///
+/// # Errors
+/// Returns an error if a pattern matches nothing.
 pub fn scenarios(typed: &[String]) -> Result<Vec<String>, Failure> {
     let names: Vec<&str> = catalog::names().collect();
     let is_path = |text: &str| text.ends_with(".toml");
     expanded("--scenario", typed, &[names], is_path)
 }
 
-/// `known`: the names that a pattern can mean; later groups count where no earlier one matches.
+/// Expands patterns. `known` are groups of names; a later group is used only if no earlier one matches.
 fn expanded(
     flag: &str,
     typed: &[String],
@@ -56,7 +60,7 @@ fn expanded(
     Ok(names)
 }
 
-/// True if the name is the pattern, where `*` stands for any text.
+/// Returns whether the name matches the pattern, in which `*` matches any text.
 fn matches(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,

@@ -1,4 +1,4 @@
-//! Finds the kept run that somebody means: by its directory, or by any file in it.
+//! Finds the saved run that the user refers to: by its directory, or by any file in it.
 
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,13 @@ use picklock_harness::history::{History, read_history};
 use crate::exit::Failure;
 use crate::untrusted_file::{self, Links, MAX_HISTORY_LENGTH};
 
-/// The history of a run.
+/// File name of a run's history.
 pub const HISTORY: &str = "history.jsonl";
 
-/// The command log of a run.
+/// File name of a run's command log.
 pub const WIRE: &str = "commands.jsonl";
 
-/// What a run directory holds beside the logs.
+/// Files of a run directory, besides the logs.
 const FILES: [&str; 6] = [
     "run.json",
     HISTORY,
@@ -24,11 +24,13 @@ const FILES: [&str; 6] = [
     picklock_reports::repro::FILE,
 ];
 
-/// So many runs of a directory are named.
+/// Maximum number of runs of a directory that a message lists.
 const MAX_NAMED: usize = 3;
 
-/// The directory of the run that a path means; `None`: the path is a file of another name.
-/// `Err`: there is nothing at the path, or the directory holds no run: which runs lie below it.
+/// Returns the directory of the run that a path refers to, or `None` if the path is a file with another name.
+///
+/// # Errors
+/// Returns an error if nothing exists at the path, or if the directory contains no run; it lists the runs below it.
 pub fn directory(path: &Path) -> Result<Option<PathBuf>, Failure> {
     let wrong = |text: String| Err(Failure::Usage(format!("{}: {text}", path.display())));
     if !path.exists() {
@@ -61,14 +63,14 @@ pub fn directory(path: &Path) -> Result<Option<PathBuf>, Failure> {
     ))
 }
 
-/// The directory that a file is in.
+/// Returns the directory that contains a file.
 pub fn parent(file: &Path) -> &Path {
     let parent = file.parent().filter(|parent| *parent != Path::new(""));
     parent.unwrap_or(Path::new("."))
 }
 
-/// What a report of this path is about: a file that lies beside a record means the record, and a directory with
-/// no run, matrix or search those below it.
+/// Returns the paths that a report of this path covers. A file next to a record refers to the record, and a directory
+/// with no run, matrix or search refers to the runs below it.
 pub fn meant(path: &Path) -> Vec<PathBuf> {
     let name = path.file_name().and_then(|name| name.to_str());
     let is_beside = name.is_some_and(|name| FILES.contains(&name) && name != "run.json");
@@ -96,7 +98,7 @@ pub fn history(path: &Path) -> Result<History, Failure> {
     read_history(BufReader::new(file)).map_err(|error| Failure::Usage(format!("{name}: {error}")))
 }
 
-/// The run directories of a matrix directory: `LOCK/SCENARIO/BACKEND`, or one level less.
+/// Returns the run directories of a matrix directory: `LOCK/SCENARIO/BACKEND`, or one level less.
 fn below(path: &Path) -> Vec<PathBuf> {
     let inside = |dir: &Path| -> Vec<PathBuf> {
         let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();

@@ -1,4 +1,4 @@
-//! From names to the specification of a run, checked before anything starts.
+//! Turns names into the specification of a run, checked before anything starts.
 
 use std::path::Path;
 
@@ -17,9 +17,11 @@ use crate::lock;
 use crate::named_lock::NamedLock;
 use crate::untrusted_file::{self, Links, MAX_TEXT_LENGTH};
 
-/// The run of a `picklock scenario` command line. If it names no backend, that of the specification
-/// means nothing until one is [chosen](crate::backend_choice::choose).
-/// `Err`: the command line or the scenario file is invalid.
+/// Returns the run of a `picklock scenario` command line. If it names no backend, the specification's backend is a
+/// placeholder until one is [chosen](crate::backend_choice::choose).
+///
+/// # Errors
+/// Returns an error if the command line or the scenario file is invalid.
 pub fn of_args(args: &ScenarioArgs) -> Result<RunSpec, Failure> {
     let named = args.lock.named();
     let impls = ConfiguredLocks::for_names(args.config.config.as_deref(), [&named])?;
@@ -49,7 +51,7 @@ pub fn of_args(args: &ScenarioArgs) -> Result<RunSpec, Failure> {
     })
 }
 
-/// A program gets all servers that the user names, unless something else says how many it gets.
+/// Assigns all servers that the user names to a program, unless its number of nodes is defined elsewhere.
 pub fn with_nodes(overrides: Overrides, servers: &ServerChoice, lock: &LockSpec) -> Overrides {
     let named = servers.external.as_ref().map(|it| it.servers.len());
     let named = named.filter(|named| *named > 1 && !lock.is_in_process());
@@ -59,12 +61,14 @@ pub fn with_nodes(overrides: Overrides, servers: &ServerChoice, lock: &LockSpec)
     }
 }
 
-/// The specification with its scenario as it is run.
-/// `Err`: the scenario with its overrides does not fit the lock.
+/// Returns the specification with its scenario as it is run.
+///
+/// # Errors
+/// Returns an error if the scenario with its overrides does not fit the lock.
 pub fn checked(spec: RunSpec) -> Result<RunSpec, Failure> {
     let named = spec.scenario_named().to_owned();
     spec.resolved().map_err(|refused| {
-        // The flag is to blame that made the scenario invalid, else the scenario.
+        // Blames the flag that made the scenario invalid, or the scenario if no flag did.
         let file = refused.culprit.map_or(named, flag_of);
         Failure::from(ScenarioError {
             file,
@@ -73,7 +77,7 @@ pub fn checked(spec: RunSpec) -> Result<RunSpec, Failure> {
     })
 }
 
-/// The flag that an override came from, with its value.
+/// Returns the flag of an override, with its value.
 pub fn flag_of(one: Override) -> String {
     match one {
         Override::Workers(workers) => format!("--workers {workers}"),
@@ -82,9 +86,11 @@ pub fn flag_of(one: Override) -> String {
     }
 }
 
-/// Refuses a table of expectations for a lock that nobody has, if a built-in one has nearly the same name: it would
-/// never apply, and the real one would be held to another table. `is_ours`: the locks of the command.
-/// `Err`: there is one, with the name that was meant.
+/// Refuses a table of expectations for an unknown lock whose name resembles a built-in one: it would never apply, and
+/// the real lock would be judged by another table. `is_ours` accepts the locks of the command.
+///
+/// # Errors
+/// Returns an error with the name that was probably meant.
 pub fn no_mistyped_lock(
     typed: &str,
     scenario: &Scenario,
@@ -110,8 +116,10 @@ pub fn no_mistyped_lock(
     Ok(())
 }
 
-/// A scenario from the catalog, or from a file.
-/// `Err`: the name is unknown, or the file is invalid.
+/// Loads a scenario from the catalog, or from a file.
+///
+/// # Errors
+/// Returns an error if the name is unknown, or if the file is invalid.
 pub fn load(name: &str) -> Result<Scenario, Failure> {
     let is_path = Path::new(name)
         .extension()

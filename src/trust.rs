@@ -1,5 +1,5 @@
-//! What a repro file would start on this machine. A file may come from a stranger, so nothing that it
-//! names is started before the user has agreed.
+//! The programs that a repro file would start on this machine. The file may be foreign, so nothing that it names is
+//! started before the user has agreed.
 
 use std::path::Path;
 
@@ -11,9 +11,11 @@ use picklock_scenarios::BackendName;
 use crate::exit::Failure;
 use crate::named_lock::{DOCKER, EXEC};
 
-/// Refuses a repro that names programs, unless they are `trusted`. `servers`: the user's own choice,
-/// which replaces the file's. `backend`: `None` for the best available one.
-/// `Err`: what the file would start, and how to agree.
+/// Refuses a repro that names programs, unless they are `trusted`. `servers` is the user's own choice, which replaces
+/// the file's. `None` in `backend` stands for the best available one.
+///
+/// # Errors
+/// Returns an error that lists what the file would start, and how to agree.
 pub fn check(
     repro: &Repro,
     file: &Path,
@@ -35,13 +37,13 @@ pub fn check(
     )))
 }
 
-/// What the file would start: what it is, and its name.
+/// Returns what the file would start: the kind of each item, and its name.
 fn named_programs(
     repro: &Repro,
     servers: &ServerChoice,
     backend: Option<BackendName>,
 ) -> Vec<(&'static str, String)> {
-    // A name of ours replaces what the file names.
+    // A built-in server name replaces the file's server.
     let replaced = servers.named.is_some();
     let unused = replaced || backend == Some(BackendName::Sim);
     let program = repro.lock.name.strip_prefix(EXEC).map(str::to_owned);

@@ -1,4 +1,4 @@
-//! Runs that are made again, because they could not be judged: the lock was not put to the test.
+//! Reruns inconclusive runs, in which the lock was not put to the test.
 
 use picklock_harness::expectation::MAX_RERUNS;
 use picklock_scenarios::BackendName;
@@ -8,25 +8,27 @@ use super::runner::Runner;
 use super::selection::Task;
 use crate::interrupt::Interrupt;
 
-/// After so many repeats in a row that could not be judged either, no run is made again: that is how this
-/// machine or this lock is, and the table should end.
+/// Maximum number of consecutive reruns that stay inconclusive. After that no run is repeated: this machine or this
+/// lock does not do better, and the matrix should end.
 const FRUITLESS: u32 = 10;
 
-/// True if a run should be made again. Simulated runs leave nothing to chance.
+/// Returns whether a run should be repeated. Simulated runs are deterministic, so repeating them is useless.
 pub fn is_spoiled(task: &Task, run: &JudgedRun) -> bool {
     task.spec.backend != BackendName::Sim && task.expected.is_spoiled(&run.verdicts)
 }
 
-/// Makes runs again.
+/// Repeats inconclusive runs.
 #[derive(Debug, Default)]
 pub struct Reruns {
-    /// Repeats in a row that could not be judged either.
+    /// Number of consecutive reruns that stayed inconclusive.
     fruitless: u32,
 }
 
 impl Reruns {
-    /// Makes a spoiled run of the cell again as long as it is spoiled; `None` if the user interrupted it.
-    /// `Err`: why a run left no history.
+    /// Repeats a spoiled run of the cell until it is conclusive. Returns `None` if the user interrupted it.
+    ///
+    /// # Errors
+    /// Returns an error that explains why a run left no history.
     pub async fn rerun(
         &mut self,
         task: &Task,

@@ -1,4 +1,4 @@
-//! Which built-in locks the other locks of a matrix behave reference.
+//! Finds the built-in locks that the other locks of a matrix resemble.
 
 use picklock_harness::expectation::{Expected, Tables};
 use picklock_harness::record::{Cell, Similarity};
@@ -10,8 +10,8 @@ use picklock_scenarios::{BackendName, Scenario};
 use super::selection::Selection;
 
 impl Selection {
-    /// What the locks that are not built in behave reference: one for each of them and each backend, in the order
-    /// of the table.
+    /// Returns the built-in locks that the other locks resemble: one similarity for each of these locks and each
+    /// backend, in the order of the table.
     pub fn similarities(&self, overrides: Overrides, cells: &[Cell]) -> Vec<Similarity> {
         let scenarios: Vec<&Scenario> = self.scenarios.iter().map(|(_, it)| it).collect();
         let mut backends: Vec<BackendName> = cells.iter().map(|cell| cell.backend).collect();
@@ -30,7 +30,7 @@ impl Selection {
     }
 }
 
-/// The built-in locks whose results can be compared with those of the lock: those that use as many
+/// Returns the built-in locks whose results are comparable with those of the lock, because they use the same number of
 /// servers.
 fn references(
     scenarios: &[&Scenario],

@@ -1,4 +1,4 @@
-//! What the record of a hunt says of how it was asked for.
+//! The record's description of how a hunt was requested.
 
 use picklock_harness::record::{Asked, Coverage, SearchKind};
 use picklock_scenarios::BackendName;
@@ -6,7 +6,7 @@ use picklock_scenarios::BackendName;
 use super::cli::HuntArgs;
 use super::report::About;
 
-/// What the record of a hunt says besides what was tried.
+/// Returns the description of a hunt in its record, apart from the results.
 pub fn about(args: &HuntArgs, nodes: usize, backend: BackendName, latencies: &str) -> About {
     let fixed = vec![
         format!("plans drawn from seed {}", args.search.seed),
@@ -30,7 +30,7 @@ pub fn about(args: &HuntArgs, nodes: usize, backend: BackendName, latencies: &st
     }
 }
 
-/// The command that repeats it.
+/// Returns the command that repeats the hunt.
 fn command(args: &HuntArgs) -> Vec<String> {
     let backend = args.backend.servers();
     let own = [

@@ -9,47 +9,46 @@ use picklock_scenarios::{BackendName, LeaseDuration, Property};
 
 use crate::cli::{ConfigArgs, LockArgs, key_value, whole};
 
-/// What every search is told.
+/// Options shared by `sweep` and `hunt`.
 #[derive(Debug, Clone, Args)]
 pub struct SearchArgs {
     #[command(flatten)]
     pub lock: LockArgs,
     #[command(flatten)]
     pub config: ConfigArgs,
-    /// An option for the lock, as KEY=VALUE. Repeatable.
+    /// Option for the lock, as KEY=VALUE. Repeatable.
     #[arg(long = "impl-option", visible_alias = "lock-option", value_name = "KEY=VALUE", value_parser = key_value)]
     pub options: Vec<(String, String)>,
-    /// The groups of faults: network, clients, nodes, data, clocks. Default: all.
+    /// Fault groups to use: network, clients, nodes, data, clocks. Default: all.
     #[arg(long, value_name = "GROUP", value_delimiter = ',', value_parser = group)]
     pub faults: Vec<Group>,
-    /// Only violations of these properties count. Default: all properties.
+    /// Count only violations of these properties. Default: all properties.
     #[arg(long = "property", value_name = "PROPERTY", value_delimiter = ',', value_parser = property)]
     pub properties: Vec<Property>,
-    /// A client that outlives its lease counts as a find against `exclusion`. No lock with a lease can
-    /// prevent that.
+    /// Count a client that outlives its lease as a violation of `exclusion`, which no lock with a lease can prevent.
     #[arg(long)]
     pub outlived_lease: bool,
-    /// Seed. Not random, so that a search is repeatable.
+    /// Seed. Fixed by default, so that a search is repeatable.
     #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = whole::<u64>)]
     pub seed: u64,
     /// Number of independent Redis nodes. Default: as many as the lock needs.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
     pub nodes: Option<usize>,
-    /// The server that is simulated, as for `picklock scenario --server`.
+    /// Server version to simulate, as for `picklock scenario --server`.
     #[arg(long, value_name = "NAME")]
     pub server: Option<NamedServer>,
-    /// Only one part of the search: I of N, counted from 1. `auto/N` takes I from JOB_COMPLETION_INDEX (a
-    /// Kubernetes indexed Job), SLURM_ARRAY_TASK_ID (counted from 0, like that), or PICKLOCK_SHARD (from 1).
+    /// Run one shard of the search: I of N, counted from 1. `auto/N` takes I from JOB_COMPLETION_INDEX (a Kubernetes
+    /// indexed Job) or SLURM_ARRAY_TASK_ID, both counted from 0, or from PICKLOCK_SHARD, counted from 1.
     #[arg(long, value_name = "I/N")]
     pub shard: Option<String>,
-    /// Number of threads. Default: the number of processors.
+    /// Number of threads. Default: the number of CPUs.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
     pub jobs: Option<usize>,
     /// Print one JSON document (format picklock-search/1) instead of text.
     #[arg(long)]
     pub json: bool,
-    /// Keep the search in this directory: search.json, and a directory for each find, with its repro.toml.
-    /// Default: picklock-finds, of a shard picklock-finds-I-of-N, and only if something is found.
+    /// Save the search to this directory: search.json, and one directory with a repro.toml per counterexample. Default:
+    /// picklock-counterexamples, or picklock-counterexamples-I-of-N for a shard, and only if something is found.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Do not show live progress.
@@ -63,18 +62,18 @@ pub struct SearchArgs {
 pub struct SweepArgs {
     #[command(flatten)]
     pub search: SearchArgs,
-    /// The most faults in one schedule. 0: only the run without faults.
+    /// Maximum number of faults per schedule. With 0, only the run without faults.
     #[arg(long, value_name = "K", default_value = "1", allow_negative_numbers = true, value_parser = whole::<usize>)]
     pub depth: usize,
-    /// What the clients do: `short` (hold the lock briefly), `held` (for most of the lease), `extend` (the
-    /// same, with extensions), `keys` (want two locks, and give up soon), `waiting` (wait for many leases),
-    /// or the path of a scenario file, whose faults are left out.
+    /// Workload of the clients: `short` (hold the lock briefly), `held` (for most of the lease), `extend` (the same,
+    /// with extensions), `keys` (use two locks, and give up soon), `waiting` (wait for many leases), or the path of a
+    /// scenario file, whose faults are ignored.
     #[arg(long, value_name = "NAME|FILE.toml", default_value = "short")]
     pub workload: String,
-    /// Number of competing workers. Default: the workload's.
+    /// Number of competing workers. Default: set by the workload.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
     pub workers: Option<usize>,
-    /// Lease time, such as "500ms" or "2s". Default: the workload's.
+    /// Lease time, such as "500ms" or "2s". Default: set by the workload.
     #[arg(long, value_name = "DURATION")]
     pub ttl: Option<LeaseDuration>,
 }
@@ -86,25 +85,25 @@ pub struct SweepArgs {
 pub struct HuntArgs {
     #[command(flatten)]
     pub search: SearchArgs,
-    /// How many plans to try.
+    /// Number of plans to try.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u64>)]
     pub runs: Option<u64>,
-    /// For how long to try plans, such as "30s" or "10m".
+    /// How long to try plans, such as "30s" or "10m".
     #[arg(long = "for", id = "time", value_name = "DURATION")]
     pub time: Option<LeaseDuration>,
-    /// Where the plans are run: `sim`, or on servers that Picklock starts, where a program of your own can be
-    /// hunted, too. There, a violation that comes three times of three is a find.
+    /// Where to run the plans: `sim`, or servers that Picklock starts, which can also test your own program. On
+    /// servers, a violation counts if it occurs in three runs of three.
     #[arg(long, value_enum, default_value_t = HuntedBackend::Sim)]
     pub backend: HuntedBackend,
-    /// Draw plans without bias and without memory, to compare with.
+    /// Draw plans uniformly, without learning from earlier runs (for comparison).
     #[arg(long = "uniform", id = "unbiased")]
     pub uniform: bool,
 }
 
-/// Where a hunt can run.
+/// The backends that a hunt supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum HuntedBackend {
-    /// A simulation in virtual time.
+    /// Simulation in virtual time.
     Sim,
     /// Real redis-server processes.
     Process,
@@ -113,7 +112,7 @@ pub enum HuntedBackend {
 }
 
 impl HuntedBackend {
-    /// Which servers; `None`: a simulation.
+    /// Returns the kind of servers, or `None` for a simulation.
     pub fn servers(self) -> Option<BackendName> {
         match self {
             HuntedBackend::Sim => None,
@@ -127,7 +126,7 @@ impl HuntedBackend {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = MERGE_HELP)]
 pub struct MergeArgs {
-    /// The documents of the parts: what `--json` printed, or the search.json or matrix.json of `--out`.
+    /// Documents of the parts: the output of `--json`, or the search.json or matrix.json of `--out`.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Print one JSON document (format picklock-search/1 or picklock-matrix/1) instead of text.
@@ -191,7 +190,7 @@ fn known<T>(found: Option<T>, what: &str, all: &[&str]) -> Result<T, String> {
 }
 
 impl SearchArgs {
-    /// The words of the command line that repeats the search. `own`: what only this command has.
+    /// Returns the words of the command line that repeats the search. `own` are the options of this command only.
     pub fn command(
         &self,
         command: &str,

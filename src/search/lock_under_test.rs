@@ -1,4 +1,4 @@
-//! What is searched: from the command line to the lock, and to what counts as a find.
+//! The lock under test of a search: from the command line to the lock, and to the violations that count.
 
 use picklock_harness::search::fault_model::Group;
 use picklock_harness::search::{Target, ViolationFilter};
@@ -11,7 +11,7 @@ use crate::exit::Failure;
 use crate::lock;
 use crate::matrix::request::processors;
 
-/// What is searched.
+/// The lock under test, and the violations that count.
 pub struct LockUnderTest {
     pub spec: LockSpec,
     pub servers: ServerChoice,
@@ -22,8 +22,10 @@ pub struct LockUnderTest {
 }
 
 impl LockUnderTest {
-    /// From the command line.
-    /// `Err`: there is no such lock, or the shard is none.
+    /// Reads the lock under test from the command line.
+    ///
+    /// # Errors
+    /// Returns an error if the lock does not exist, or if the shard is invalid.
     pub fn of_args(args: &SearchArgs) -> Result<LockUnderTest, Failure> {
         let named = args.lock.named();
         let impls = ConfiguredLocks::for_names(args.config.config.as_deref(), [&named])?;
@@ -49,7 +51,7 @@ impl LockUnderTest {
         })
     }
 
-    /// The lock with its code.
+    /// Returns the lock with its code.
     pub fn target(&self) -> Result<Target, Failure> {
         Ok(Target {
             lock: lock::in_process(&self.spec)?,

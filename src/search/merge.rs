@@ -14,7 +14,9 @@ use crate::print;
 use crate::untrusted_file::{self, Links, MAX_DOCUMENT_LENGTH};
 
 /// Joins the parts, and prints the report of the whole.
-/// `Err`: a file cannot be read, is no part, or belongs to another search or matrix.
+///
+/// # Errors
+/// Returns an error if a file cannot be read, is not a part, or belongs to another search or matrix.
 pub fn run(args: &MergeArgs) -> Result<u8, Failure> {
     let mut searches: Vec<(String, SearchRecord)> = Vec::new();
     let mut matrices: Vec<(String, MatrixRecord)> = Vec::new();
@@ -54,7 +56,8 @@ fn tell(joined: &MatrixRecord, json: bool) -> u8 {
         true => format!("{}\n", documents::matrix_json(joined)),
         false => terminal::matrix(joined, print::width()),
     });
-    // As of a search: an interrupted part hides no unexpected result, and without one the whole is not judged.
+    // As for a search: an unexpected result counts even if a part was interrupted; without one, the whole is
+    // inconclusive.
     match Conclusion::from_cells(&joined.cells).severity() {
         Severity::Failed => exit::VIOLATED,
         _ if joined.interrupted => exit::INCONCLUSIVE,

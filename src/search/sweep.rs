@@ -1,4 +1,4 @@
-//! `picklock sweep`: every placement of up to so many faults.
+//! `picklock sweep`: every placement of a limited number of faults.
 
 use std::path::Path;
 
@@ -16,8 +16,10 @@ use crate::interrupt::Interrupt;
 use crate::specification::{checked, load};
 use crate::usage_hint::or_meant;
 
-/// Sweeps, and prints what was found and how much was tried.
-/// `Err`: wrong usage, or the workload cannot be simulated.
+/// Sweeps, and prints the counterexamples and how much was tried.
+///
+/// # Errors
+/// Returns an error if the usage is wrong, or if the workload cannot be simulated.
 pub async fn run(args: SweepArgs) -> Result<u8, Failure> {
     let lock_under_test = LockUnderTest::of_args(&args.search)?;
     let base = base(&args, &lock_under_test)?;
@@ -67,7 +69,7 @@ pub async fn run(args: SweepArgs) -> Result<u8, Failure> {
     report::finish(&args.search, &lock_under_test, about, came_out, &interrupt)
 }
 
-/// The workload, as it is run.
+/// Returns the workload as it is run.
 fn base(args: &SweepArgs, lock_under_test: &LockUnderTest) -> Result<Scenario, Failure> {
     let name = args.workload.as_str();
     let is_file = Path::new(name)
@@ -103,7 +105,7 @@ fn unknown(name: &str) -> Failure {
     ))
 }
 
-/// What is the same in all runs, in words.
+/// Describes what is the same in all runs.
 fn fixed(sweep: &Sweep) -> Vec<String> {
     let workload = &sweep.base.workload;
     let nodes = sweep.target.nodes(&sweep.base);
@@ -124,7 +126,7 @@ fn fixed(sweep: &Sweep) -> Vec<String> {
     ]
 }
 
-/// The command that repeats it.
+/// Returns the command that repeats the sweep.
 fn command(args: &SweepArgs) -> Vec<String> {
     let own = [
         ("depth", Some(args.depth.to_string())),
