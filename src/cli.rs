@@ -65,7 +65,7 @@ pub enum Command {
     List(ListArgs),
     /// Judge a saved run again, from its history alone.
     Check(CheckArgs),
-    /// Show what happened in a saved run: messages, commands, key history and faults in one table.
+    /// Show a saved run as one table: messages, commands, key history and faults.
     Log(LogArgs),
     /// Create an adapter for your own lock, with a picklock.toml and a CI workflow.
     Init(InitArgs),

@@ -51,8 +51,8 @@ impl Candidate {
         })
     }
 
-    /// What the scenario expects of the lock. Its author knew how many nodes a built-in lock uses:
-    /// nothing is expected of one on another number. How many a program uses, only the user knows.
+    /// Returns the scenario's expectations of the lock. The scenario's author knew how many nodes a built-in lock
+    /// uses, so nothing is expected on a different number. Only the user knows how many nodes a program uses.
     pub fn expected(&self, scenario: &Scenario, overrides: Overrides) -> Expected {
         let lock = &self.spec;
         let usual = scenario.topology.nodes.unwrap_or(lock.nodes);

@@ -78,7 +78,7 @@ impl MatrixRequest {
 
     /// Returns the number of parallel runs: the user's choice, otherwise the default of the backend. A simulation needs
     /// a CPU. A run on server processes mostly waits, unless the workers are programs that need seconds of CPU time to
-    /// start, as in Java. Starting five containers is not mostly waiting.
+    /// start, as in Java. Starting five containers needs CPU time too.
     pub fn jobs_in(&self, backend: BackendName) -> usize {
         let built_in = self.locks.iter().all(|lock| find(lock.given()).is_some());
         self.jobs.unwrap_or_else(|| match backend {
