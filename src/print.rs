@@ -26,8 +26,8 @@ pub fn out(text: &str) {
     }
 }
 
-/// Returns why some of the output could not be written, such as a full disk. In that case the exit code must not
-/// suggest success to a program that reads the output.
+/// Returns why some of the output could not be written, such as a full disk. The usual exit code would then mislead a
+/// program that reads the output.
 pub fn lost() -> Option<&'static str> {
     LOST.get().map(String::as_str)
 }

@@ -25,7 +25,8 @@ pub struct Reruns {
 }
 
 impl Reruns {
-    /// Repeats a spoiled run of the cell until it is conclusive. Returns `None` if the user interrupted it.
+    /// Repeats a spoiled run of the cell until it is conclusive or a limit is reached. Returns `None` if the user
+    /// interrupted it.
     ///
     /// # Errors
     /// Returns an error that explains why a run left no history.

@@ -8,7 +8,7 @@ type Mistake = (&'static str, i32, &'static [&'static str]);
 
 const AS_IN: &str = "as in `picklock scenario gc-pause --impl redlock`";
 
-/// Names of scenarios and locks, and their positions.
+/// Names of scenarios and locks, and their place on the command line.
 const NAMES: &[Mistake] = &[
     ("scenario", 2, &[AS_IN, "`picklock list` has the names"]),
     ("scenario gc-pause", 2, &[AS_IN]),

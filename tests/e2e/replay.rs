@@ -136,7 +136,7 @@ fn each_cell_of_a_matrix_can_be_replayed() {
         "picklock replay {}/set-nx-px/gc-pause/sim",
         table.display()
     )));
-    // The simulation also saves the bytes on the wire, and a matrix compresses them.
+    // The simulation also saves a command log, which a matrix compresses.
     assert!(cell.join("commands.jsonl.gz").is_file() && !cell.join("commands.jsonl").exists());
     assert!(page.contains("data-do=\"messages\""));
 }

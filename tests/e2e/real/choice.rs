@@ -21,7 +21,7 @@ fn the_best_backend_is_taken_and_the_reason_told() {
     );
 }
 
-/// The registry's message differs between machines, but every run must name the registry.
+/// The registry's message differs between machines, but the error always names the image.
 #[test]
 fn an_image_that_is_nowhere() {
     let line = "scenario calm --impl set-nx-px --backend docker --image picklock-no-such:1";

@@ -187,7 +187,7 @@ fn warms_up(language: &str, folder: &Path) {
     let answered = std::thread::spawn(move || {
         let mut line = String::new();
         answers.read_line(&mut line).unwrap();
-        // An adapter that has not connected by now never does: this unblocks the accepting thread.
+        // An adapter that has answered without connecting never connects. This unblocks `accept`.
         let _ = TcpStream::connect(address);
         line
     });

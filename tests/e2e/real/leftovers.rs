@@ -325,8 +325,8 @@ fn what_belongs_to_others_stays_untouched() {
     assert_eq!(running, "true", "the foreign container is gone");
 }
 
-/// A lock that starts a process without any mark by which Picklock could identify it. Parameters: the folder of the
-/// adapters, and the process's further actions.
+/// A lock that executes code when it starts. `ADAPTERS` is replaced by the folder of the adapters, and `DO` by the
+/// code.
 const HIDES: &str = r#"
 import ctypes, os, pathlib, subprocess, sys, threading, time, uuid
 sys.path.insert(0, ADAPTERS)

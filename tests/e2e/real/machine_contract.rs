@@ -21,7 +21,7 @@ fn has(document: &Value, wanted: &str) {
     }
 }
 
-/// Keys of a run's document, with the expected types.
+/// Paths in a run's document, with the keys that they must contain.
 const KEYS: &[(&str, &str)] = &[
     (
         "",

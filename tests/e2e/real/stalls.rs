@@ -82,8 +82,7 @@ fn a_driver_that_was_kept_from_running_says_so() {
     );
 }
 
-/// A lock that stalls Picklock once while it is held. Parameters: the folder of the adapters, and the words to write
-/// for it.
+/// A lock that stalls Picklock once while it is held. `ADAPTERS` is replaced by the folder of the adapters.
 const STALLS_ONCE: &str = r#"
 import os, pathlib, subprocess, sys
 sys.path.insert(0, ADAPTERS)

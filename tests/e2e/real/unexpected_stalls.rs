@@ -171,8 +171,8 @@ fn reply_that_lay_in_the_stopped_harness_is_no_late_grant() {
     assert!(trouble.contains("stalled"), "{trouble}");
 }
 
-/// A lock whose only node has crashed for good did use its servers. A lock that continues without them also did, and so
-/// did clients that start after the crash: they show a grant without any server behind it.
+/// A lock whose only node has crashed for good has used its servers. So has a lock that continues to grant without
+/// them: a grant to a client that starts after the crash is an unbacked grant.
 #[test]
 fn crashed_only_node_is_no_reason_to_say_that_the_lock_uses_no_server() {
     let closed = LONG_SALE.replace(r#"limit = "60s""#, r#"limit = "6s""#);
