@@ -19,7 +19,7 @@ pub struct ChosenBackend {
     pub servers: Option<ServerKind>,
     /// The reason for the choice.
     pub reason: String,
-    /// Remarks to print before the run.
+    /// Notes to print before the run.
     pub notes: Vec<String>,
 }
 
@@ -34,8 +34,8 @@ impl ChosenBackend {
         }
     }
 
-    /// Returns the setup that a run in this backend needs in addition to its specification. With `logs_commands`, a
-    /// simulation logs its commands too.
+    /// What a run in this backend needs besides its specification. `logs_commands`: a simulation
+    /// logs its commands too.
     ///
     /// # Errors
     /// Returns an error if the lock cannot be simulated, or if this program cannot start itself.
@@ -90,12 +90,12 @@ impl ChosenBackend {
     }
 }
 
-/// The user's request for a backend.
+/// The user's choice of a backend and servers.
 #[derive(Debug, Clone, Copy)]
 pub struct BackendRequest<'a> {
     /// The backend, or `None` for the best available one.
     pub backend: Option<BackendName>,
-    /// The servers to use.
+    /// The servers.
     pub servers: &'a ServerChoice,
     /// Whether a lock of the runs can be simulated.
     pub can_simulate: bool,
@@ -174,11 +174,10 @@ fn of_servers(servers: &ServerChoice) -> Result<Option<BackendName>, Failure> {
     }
 }
 
-/// Returns the servers of a command line. The backend `external` uses those of the configuration if no others are
-/// named.
+/// The servers of a command line: for the backend `external` those of the configuration, if no others are named.
 ///
 /// # Errors
-/// Returns an error if the servers cannot be used as named, or if none of the backends would use them.
+/// Returns an error if they cannot be used as named, or if no backend would use them.
 pub fn servers(
     args: &ServerArgs,
     config: &ConfigArgs,

@@ -36,9 +36,9 @@ Exit codes:
 Try:
   picklock scenario gc-pause --impl redlock     freeze the holder of a Redlock, see what happens
   picklock matrix --backend sim                 every lock, every scenario, one table
-  picklock sweep --impl redlock                 every fault at every moment of a small run
+  picklock sweep --impl redlock                 every fault at every point of a small run
   picklock adapter check COMMAND                check that a program speaks the protocol
-  picklock replay run-1                         repeat a run kept with --out
+  picklock replay run-1                         repeat a run saved with --out
   picklock list                                 all locks, scenarios and backends";
 
 /// The commands.
@@ -47,17 +47,17 @@ pub enum Command {
     /// Run one scenario against one lock, and judge the result.
     #[command(visible_alias = "run")]
     Scenario(ScenarioArgs),
-    /// Repeat a saved run, and report whether the verdicts are the same.
+    /// Repeat a saved run, and compare the verdicts.
     Replay(ReplayArgs),
     /// Run many locks under many scenarios, and compare the results with the expectations.
     Matrix(MatrixArgs),
-    /// Inject every fault at every possible point of a small run, and judge each.
+    /// Place every fault at every point of a small run, and judge each.
     Sweep(SweepArgs),
-    /// Try random faults where locks tend to break, and shrink each counterexample.
+    /// Try random fault plans, and shrink the plans that break the lock.
     Hunt(HuntArgs),
     /// Join the shards of a sweep or a hunt, or parts of a matrix.
     Merge(MergeArgs),
-    /// Run the cells of picklock.toml; fail if a result differs.
+    /// Run the cells of picklock.toml, and fail if a result differs.
     Gate(GateArgs),
     /// Check whether a program implements the adapter protocol.
     Adapter(AdapterArgs),
@@ -65,9 +65,9 @@ pub enum Command {
     List(ListArgs),
     /// Judge a saved run again, from its history alone.
     Check(CheckArgs),
-    /// Show a saved run as one table: messages, commands, key history and faults.
+    /// Show the messages, commands, key history and faults of a saved run in one table.
     Log(LogArgs),
-    /// Create an adapter for your own lock, with a picklock.toml and a CI workflow.
+    /// Write an adapter for your own lock, with a picklock.toml and a CI workflow.
     Init(InitArgs),
     /// Write reports from saved runs: run directories, matrix directories, documents.
     Report(ReportArgs),
@@ -137,14 +137,14 @@ pub struct ScenarioArgs {
     /// Print one JSON document (format picklock-run/1) instead of text.
     #[arg(long)]
     pub json: bool,
-    /// Save the run to this directory: run.json, history.jsonl, commands.jsonl, key-history.jsonl, all logs, and a
-    /// repro.toml for `picklock replay`.
+    /// Save the run to this directory: run.json, history.jsonl, commands.jsonl, key-history.jsonl, all
+    /// logs, and a repro.toml for `picklock replay`.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Do not show live progress.
     #[arg(long, short)]
     pub quiet: bool,
-    /// Do not rerun when the machine was too slow: a matrix reruns such runs itself, later.
+    /// Do not rerun an inconclusive run: a matrix reruns it itself, later.
     #[arg(long, hide = true)]
     pub no_rerun: bool,
 }
@@ -162,7 +162,7 @@ pub struct LockArgs {
         value_name = "NAME|exec:COMMAND|docker:IMAGE"
     )]
     pub plain: Option<String>,
-    /// Program as for `--impl`, with the label that reports use for it.
+    /// A program as for `--impl`, with the label that reports use for it.
     #[arg(long = "name", value_name = "LABEL=exec:COMMAND", value_parser = NamedLock::parse)]
     pub labelled: Option<NamedLock>,
 }
@@ -170,8 +170,8 @@ pub struct LockArgs {
 /// The file that defines the user's own locks.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ConfigArgs {
-    /// File whose tables [impl.NAME] define locks (`picklock docs adapters`). Default: picklock.toml in the current
-    /// directory, if it exists.
+    /// The file whose tables [impl.NAME] define locks (`picklock docs adapters`). Default:
+    /// picklock.toml in the current directory, if it exists.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 }
@@ -361,8 +361,7 @@ pub struct ExplainArgs {
 }
 
 pub fn whole<N: std::str::FromStr>(text: &str) -> Result<N, &'static str> {
-    text.parse()
-        .map_err(|_| "expected a whole number, 0 or more, in digits")
+    text.parse().map_err(|_| "expected a non-negative integer")
 }
 
 pub fn key_value(text: &str) -> Result<(String, String), String> {

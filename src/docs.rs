@@ -37,10 +37,10 @@ const PAGES: &[Page] = pages![
     "other-users",
 ];
 
-/// Prints a page, one section of it (`protocol#granted`), or the list of all pages.
+/// Prints a page, one paragraph of it (`protocol#granted`), or the list of all pages.
 ///
 /// # Errors
-/// Returns an error, with the nearest name, if the page or section does not exist.
+/// Returns an error with the nearest name if there is no such page or paragraph.
 pub fn run(args: &DocsArgs) -> Result<(), Failure> {
     let said = match args.page.as_deref() {
         None => index(),

@@ -81,7 +81,7 @@ impl From<RunFailure> for Failure {
 }
 
 impl Failure {
-    /// Returns a function that wraps an error with the action that failed (`what`) and its path.
+    /// Returns the failure of an operation on this file or directory, with the reason.
     pub fn at<E: Display>(what: &str, path: &Path) -> impl FnOnce(E) -> Failure {
         move |error| Failure::Environment(format!("cannot {what} {}: {error}", path.display()))
     }

@@ -103,7 +103,7 @@ fn scenario_page(scenario: &Scenario) -> String {
     }
     let workload = &scenario.workload;
     page.push('\n');
-    page.push_str(&wrapped(&workload_in_words(workload), ""));
+    page.push_str(&wrapped(&describe_workload(workload), ""));
     page.push_str("\nWhat goes wrong:\n");
     if scenario.faults.is_empty() {
         page.push_str("- nothing\n");
@@ -131,7 +131,7 @@ fn scenario_page(scenario: &Scenario) -> String {
     page
 }
 
-fn workload_in_words(workload: &Workload) -> String {
+fn describe_workload(workload: &Workload) -> String {
     let (workers, stock) = (workload.workers, workload.stock);
     let what = match (&workload.arrivals, &workload.duration) {
         (Some(arrivals), Some(duration)) => format!(

@@ -23,9 +23,9 @@ pub const NO_SERVERS: &str = "the backend external needs servers: name them by -
 /// Options for the user's own servers.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ExternalArgs {
-    /// Your own running servers (backend `external`): redis://USER:PASSWORD@HOST:PORT, or rediss:// for TLS. Repeatable
-    /// or comma-separated, one per node. A password `$NAME` is read from that environment variable. See `picklock docs
-    /// servers`.
+    /// Your own running servers (backend `external`): redis://USER:PASSWORD@HOST:PORT, or rediss:// for
+    /// TLS. Repeatable, or several with commas: one per node. `$NAME` as the password is that
+    /// environment variable. See `picklock docs servers`.
     #[arg(long, value_name = "URL", value_delimiter = ',')]
     pub redis: Vec<String>,
     /// Prefix of every key that the run creates on these servers. Default: `picklock:` and a random word.
@@ -34,7 +34,7 @@ pub struct ExternalArgs {
     /// PEM file with the certificate authorities to trust. Default: those of this machine.
     #[arg(long, value_name = "FILE", requires = "redis")]
     pub redis_ca: Option<PathBuf>,
-    /// PEM file with the client certificate for servers with TLS.
+    /// Client certificate for servers with TLS, as a PEM file.
     #[arg(long, value_name = "FILE", requires_all = ["redis", "redis_key"])]
     pub redis_cert: Option<PathBuf>,
     /// PEM file with the private key of that certificate.
@@ -62,11 +62,11 @@ impl ExternalArgs {
     }
 }
 
-/// Returns the servers of a table, with the passwords taken from the environment of this process. `agreed` allows
-/// writing to them even if they are on other machines.
+/// The servers of a table, with the passwords of this process's environment. `agreed`: they may be written to,
+/// wherever they are.
 ///
 /// # Errors
-/// Returns an error if they cannot be used as they are named.
+/// Returns an error if they cannot be used as named.
 pub fn of_table(table: &ServersTable, agreed: bool) -> Result<ExternalServers, Failure> {
     let variable = |name: &str| std::env::var(name).ok();
     let servers = ExternalServers::new(table, variable)
@@ -74,10 +74,10 @@ pub fn of_table(table: &ServersTable, agreed: bool) -> Result<ExternalServers, F
     Ok(ExternalServers { agreed, ..servers })
 }
 
-/// Returns the servers of a configuration, for a command line that names the backend but no servers.
+/// The servers of a configuration, for a command line that names the backend and no servers.
 ///
 /// # Errors
-/// Returns an error if it names no servers, or if they cannot be used.
+/// Returns an error if there is none, or if they cannot be used.
 pub fn configured(config: Option<&Path>, agreed: bool) -> Result<ExternalServers, Failure> {
     let path = config.unwrap_or(Path::new(DEFAULT_FILE));
     let table = match read(path) {
@@ -91,8 +91,8 @@ pub fn configured(config: Option<&Path>, agreed: bool) -> Result<ExternalServers
     }
 }
 
-/// Asks whether the run may write to the servers, and probes them. Returns the servers with the key prefix of the run,
-/// a one-line description of them, and what is done to them and what is not.
+/// Asks whether the run may write to the servers, and looks at them. Returns them with the names that the keys of the
+/// run will have, which they are in one line, and what is done to them and what is not.
 ///
 /// # Errors
 /// Returns an error if the user does not agree, or if a server cannot be used.

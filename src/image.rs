@@ -13,8 +13,7 @@ use crate::print;
 /// The script `scripts/redis-image`, embedded for an installed picklock.
 const SCRIPT: &str = include_str!("../scripts/redis-image");
 
-/// Returns the image that the user gave, or the image of the server that the user named. Without either, returns the
-/// official image, or builds one if it cannot be pulled.
+/// The image that the user gave, or that of the server that the user named; else the official one; else one built on the spot.
 ///
 /// # Errors
 /// Returns an error if there is no engine, or if no image can be pulled or built.

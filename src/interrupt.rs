@@ -13,7 +13,7 @@ impl Interrupt {
     /// Starts listening. Must be called inside the runtime.
     ///
     /// # Errors
-    /// Returns an error if the operating system refuses the signal handlers.
+    /// Returns an error if the operating system rejects the signal handlers.
     pub fn listen() -> Result<Self, Failure> {
         let refused = |error| Failure::Environment(format!("cannot listen for signals: {error}"));
         let mut ctrl_c = signal(SignalKind::interrupt()).map_err(refused)?;
@@ -40,10 +40,10 @@ impl Interrupt {
         *self.0.borrow()
     }
 
-    /// Runs a future until it finishes or the user interrupts it.
+    /// Does some work that the user need not wait for.
     ///
     /// # Errors
-    /// Returns the error of the future, or [`Failure::Interrupted`].
+    /// Returns the error of the work, or an error if the user interrupted it.
     pub async fn unless_wanted<T>(
         &self,
         work: impl Future<Output = Result<T, Failure>>,

@@ -28,8 +28,8 @@ pub fn named(
     Ok(lock)
 }
 
-/// Returns a program of the user, as described by a configuration table or a repro file. `options` precede its own
-/// options and override them.
+/// A program of the user, as a table of a configuration or a repro file describes it. `options` come
+/// before its own, and replace them.
 ///
 /// # Errors
 /// Returns an error if the working directory does not exist.
@@ -98,7 +98,7 @@ pub fn built_in(lock: &LockSpec) -> Option<&'static BuiltInLock> {
     find(&lock.name).filter(|_| lock.is_in_process())
 }
 
-/// Returns the code of a built-in lock for the simulation.
+/// The code of a built-in lock for the simulation.
 ///
 /// # Errors
 /// Returns an error if the lock is a program.
@@ -120,10 +120,10 @@ pub fn version(lock: &LockSpec) -> &'static str {
     }
 }
 
-/// Returns the command that starts a worker: the external program, or this binary for a built-in lock.
+/// What starts a worker: the external program, or this one for a built-in lock.
 ///
 /// # Errors
-/// Returns an error if the path of this binary is unknown or not UTF-8.
+/// Returns an error if the path of this program is unknown or not UTF-8.
 pub fn worker_command(lock: &LockSpec) -> Result<WorkerCommand, Failure> {
     let contained = match &lock.command {
         Some(command) if command.image.is_none() => return Ok(command.clone()),

@@ -23,16 +23,16 @@ pub struct LogArgs {
     /// Directory written by `--out`, or a history.jsonl.
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
-    /// Show the events around this time of the run, such as 2.406s. Default: all events.
+    /// Show only the lines around this time of the run, such as 2.406s. Default: all lines.
     #[arg(long, value_name = "T", value_parser = moment)]
     pub around: Option<u64>,
     /// Number of lines to show before and after the time given with --around.
     #[arg(long, value_name = "N", default_value_t = 20, requires = "around")]
     pub lines: usize,
-    /// Show the events of this key.
+    /// Show only lines about this key.
     #[arg(long, value_name = "KEY")]
     pub key: Option<String>,
-    /// Show the events of this worker.
+    /// Show only lines about this worker.
     #[arg(long, value_name = "W", value_parser = worker)]
     pub worker: Option<usize>,
     /// Print one JSON object per line instead of a table.

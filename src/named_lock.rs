@@ -17,7 +17,7 @@ pub const DOCKER: &str = "docker:";
 /// Maximum length of a label in characters, because it becomes part of file names and of table columns.
 const MAX_LABEL_LENGTH: usize = 40;
 
-/// The value of `--impl` or `--name`.
+/// A lock as given by `--impl` or `--name`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedLock {
     given: String,
@@ -89,7 +89,7 @@ impl NamedLock {
         self.label.as_deref()
     }
 
-    /// Returns the name that reports use.
+    /// Returns its name in reports.
     pub fn shown(&self) -> &str {
         self.label.as_ref().unwrap_or(&self.given)
     }

@@ -4,7 +4,7 @@ use picklock_harness::expectation::{Expected, Tables};
 use picklock_impls::{BuiltInLock, LOCKS};
 use picklock_scenarios::Scenario;
 
-/// The declared features of a lock, besides the number of its nodes.
+/// Features that a lock declares, besides its number of nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claims {
     /// Whether it renews its lease while a client works.

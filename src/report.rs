@@ -48,8 +48,8 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     Ok(exit::HELD)
 }
 
-/// Writes a report of a directory in these formats into the directory itself, and returns the names of the files. A
-/// format that has nothing to show writes no file.
+/// Writes a report of a directory in these formats into the directory itself. Returns the names of the files. A format
+/// that has nothing to show writes none.
 ///
 /// # Errors
 /// Returns an error if the directory cannot be read, or if the disk is full.

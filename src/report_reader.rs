@@ -21,10 +21,10 @@ const RUN: &str = "run.json";
 const MATRIX: &str = "matrix.json";
 const SEARCH: &str = "search.json";
 
-/// Reads all paths into one input. A path that cannot be read is omitted and listed in `skipped`.
+/// Reads all paths into one input. What cannot be read is omitted and listed in `skipped`.
 ///
 /// # Errors
-/// Returns an error with the reason for each path if nothing could be read.
+/// Returns an error if nothing could be read, with the reason for each path.
 pub fn load(paths: &[PathBuf]) -> Result<ReportInput, Failure> {
     let mut parts: Vec<(String, ReportInput)> = Vec::new();
     let mut refused: Vec<String> = Vec::new();

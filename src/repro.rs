@@ -136,12 +136,11 @@ fn is_configured(lock: &ReproLock) -> bool {
         || lock.label.is_some() && (lock.renews || lock.needs_every_node)
 }
 
-/// Returns the run that a repro file describes. `servers` overrides the servers in the file, and `backend` is the
-/// backend in which to repeat the run. `agreed` allows writing to the user's own servers even if they are on other
-/// machines.
+/// The run that a repro file describes. `servers` overrides the servers in the file. `backend`: the one in which
+/// it is to be repeated. `agreed`: servers that somebody else has started may be written to, wherever they are.
 ///
 /// # Errors
-/// Returns an error if this version cannot run it, because the lock or an option no longer exists.
+/// Returns an error if this picklock cannot run it because the lock or an option does not exist.
 pub fn specification(
     repro: &Repro,
     file: PathBuf,

@@ -110,7 +110,7 @@ fn look_closer(out: &Path, record: &RunRecord) -> Option<String> {
     let at_ns = record.verdicts.values().filter_map(|it| it.at_ns).min()?;
     let around = time_ns(at_ns).replace(' ', "");
     Some(format!(
-        "\n  Look closer\n    picklock log {dir} --around {around}\n    picklock report {dir}\n"
+        "\n  Next steps\n    picklock log {dir} --around {around}\n    picklock report {dir}\n"
     ))
 }
 

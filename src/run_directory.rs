@@ -35,7 +35,7 @@ impl RunDirectory {
     /// Creates the directory; it may exist if it contains no run.
     ///
     /// # Errors
-    /// Returns an error if it cannot be created, or if it contains another run, which must not be mixed with this one.
+    /// Returns an error if it cannot be created, or contains another run.
     pub fn create(path: &Path) -> Result<Self, Failure> {
         if path.join("run.json").exists() || path.join("history.jsonl").exists() {
             return Err(Failure::Usage(format!(
@@ -57,10 +57,10 @@ impl RunDirectory {
         RunDirectory(path.to_owned())
     }
 
-    /// Writes a file completely or not at all, by renaming it at the end.
+    /// Writes a file completely or not at all: it gets its name last.
     ///
     /// # Errors
-    /// Returns an error if the disk is full, or if the directory is gone.
+    /// Returns an error if the disk is full, or if the directory was removed.
     pub fn write(
         &self,
         name: &str,

@@ -1,4 +1,4 @@
-//! Finds the saved run that the user refers to: by its directory, or by any file in it.
+//! Finds the saved run that a path refers to: its directory, or any file in it.
 
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ pub const HISTORY: &str = "history.jsonl";
 /// File name of a run's command log.
 pub const WIRE: &str = "commands.jsonl";
 
-/// Files of a run directory, besides the logs.
+/// The files of a run directory besides the logs.
 const FILES: [&str; 6] = [
     "run.json",
     HISTORY,
@@ -27,10 +27,8 @@ const FILES: [&str; 6] = [
 /// Maximum number of runs of a directory that a message lists.
 const MAX_NAMED: usize = 3;
 
-/// Returns the directory of the run that a path refers to, or `None` if the path is a file with another name.
-///
-/// # Errors
-/// Returns an error if nothing exists at the path, or if the directory contains no run; it lists the runs below it.
+/// Returns the directory of the run that a path refers to, or `None` if the path is another file.
+/// `Err`: there is nothing at the path, or the directory holds no run: which runs lie below it.
 pub fn directory(path: &Path) -> Result<Option<PathBuf>, Failure> {
     let wrong = |text: String| Err(Failure::Usage(format!("{}: {text}", path.display())));
     if !path.exists() {

@@ -17,8 +17,8 @@ use crate::lock;
 use crate::named_lock::NamedLock;
 use crate::untrusted_file::{self, Links, MAX_TEXT_LENGTH};
 
-/// Returns the run of a `picklock scenario` command line. If it names no backend, the specification's backend is a
-/// placeholder until one is [chosen](crate::backend_choice::choose).
+/// The run of a `picklock scenario` command line. If it names no backend, that of the specification
+/// means nothing until one is [chosen](crate::backend_choice::choose).
 ///
 /// # Errors
 /// Returns an error if the command line or the scenario file is invalid.
@@ -61,7 +61,7 @@ pub fn with_nodes(overrides: Overrides, servers: &ServerChoice, lock: &LockSpec)
     }
 }
 
-/// Returns the specification with its scenario as it is run.
+/// The specification with its scenario as it is run.
 ///
 /// # Errors
 /// Returns an error if the scenario with its overrides does not fit the lock.
@@ -116,7 +116,7 @@ pub fn no_mistyped_lock(
     Ok(())
 }
 
-/// Loads a scenario from the catalog, or from a file.
+/// A scenario from the catalog, or from a file.
 ///
 /// # Errors
 /// Returns an error if the name is unknown, or if the file is invalid.

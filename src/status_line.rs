@@ -1,4 +1,4 @@
-//! The display of work in progress on standard error: a status line on a terminal, plain lines otherwise.
+//! Shows progress on standard error: a status line on a terminal, plain lines otherwise.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::print;
 
-/// The display on standard error.
+/// The progress display.
 pub enum StatusLine {
     Nothing,
     /// In a file or pipe: lines.

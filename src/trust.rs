@@ -11,11 +11,11 @@ use picklock_scenarios::BackendName;
 use crate::exit::Failure;
 use crate::named_lock::{DOCKER, EXEC};
 
-/// Refuses a repro that names programs, unless they are `trusted`. `servers` is the user's own choice, which replaces
-/// the file's. `None` in `backend` stands for the best available one.
+/// Refuses a repro that names programs, unless they are `trusted`. `servers`: the user's own choice,
+/// which replaces the file's. `backend`: `None` for the best available one.
 ///
 /// # Errors
-/// Returns an error that lists what the file would start, and how to agree.
+/// Returns what the file would start, and how to agree to it.
 pub fn check(
     repro: &Repro,
     file: &Path,
@@ -37,7 +37,7 @@ pub fn check(
     )))
 }
 
-/// Returns what the file would start: the kind of each item, and its name.
+/// A program that the file would start: its kind and its name.
 fn named_programs(
     repro: &Repro,
     servers: &ServerChoice,

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Your lock, for Picklock. The example takes a lock on the first of the nodes with SET NX PX, and
-# compares the token before it deletes or extends the key.
+# Picklock adapter for your lock. The example takes a lock on the first node with SET NX PX, and compares the token
+# before it deletes or extends the key.
 
 case $BASH_SOURCE in
     */*) here=${BASH_SOURCE%/*} ;;
@@ -9,8 +9,8 @@ esac
 . "$here/picklock_adapter.sh"
 . "$here/resp_client.sh"
 
-# With redis-cli:  reply=$(redis-cli -h "$host" -p "$port" SET "$key" "$token" NX PX "$ttl_ms"): a new
-# process for every command, which a frozen or killed adapter takes with it.
+# With redis-cli:  reply=$(redis-cli -h "$host" -p "$port" SET "$key" "$token" NX PX "$ttl_ms"): one process per
+# command, which is frozen or killed together with the adapter.
 
 if_mine="if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end return "
 
@@ -30,7 +30,7 @@ extend() {
 
 release() { replies 1 EVAL "$if_mine redis.call('DEL', KEYS[1])" 1 "$1" "$2"; }
 
-# replies EXPECTED COMMAND...: 0 if that is the reply, 1 if it is another one, 2 if there is none.
+# replies EXPECTED COMMAND...: returns 0 if the reply is EXPECTED, 1 for another reply, 2 if there is none.
 replies() { redis "${@:2}" || return; [[ $reply == "$1" ]]; }
 
 serve my-lock 0.1.0

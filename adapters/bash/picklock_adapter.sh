@@ -1,41 +1,40 @@
-# Picklock's adapter protocol, version 1, for a lock in bash 5.1 or later. No other program.
+# Picklock's adapter protocol, version 1, for a lock in bash 5.1 or later. Needs no other program.
 #
 # `serve` reads requests from standard input and answers them; docs/protocol.md of Picklock describes
-# them. What your lock prints goes to standard error, into the worker's log.
+# them. Output of your lock is redirected to standard error, which goes to the worker's log.
 #
 # You define, in bash:
-#   open_lock TIMEOUT_MS NODE...   the nodes are URLs as redis://HOST:PORT
+#   open_lock TIMEOUT_MS NODE...   the nodes are URLs such as redis://HOST:PORT
 #   acquire KEY TTL_MS WAIT_MS     call `grant TOKEN [FENCE]`, and return 0; or return 1: refused
 #   extend KEY TOKEN TTL_MS        the same; leave it out if the lock cannot be extended
 #   release KEY TOKEN              return 0: released, 1: it was no longer ours
-# and call `fail definite|unclear MESSAGE` (then return 2) where one goes wrong: definite promises that
-# nothing has happened, no key was changed. When in doubt, unclear.
+# If one of them fails, it calls `fail definite|unclear MESSAGE` and returns 2. `definite` means that the request
+# certainly had no effect: no key was changed. When in doubt, use `unclear`.
 #
-# The variables that are kept while one of them runs begin with _pl_: what your lock does not declare as
-# local would otherwise overwrite them.
+# Variables of this file that must survive these calls begin with _pl_, so that variables that your lock does not
+# declare as local do not overwrite them.
 
 if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 501)); then
     echo "bash 5.1 or later is needed; this is $BASH_VERSION" >&2
     exit 1
 fi
 
-# Standard output is for the protocol alone.
+# Standard output is reserved for the protocol.
 exec {picklock_output}>&1 1>&2
 
-# How coarse the clock below is.
+# Resolution of the clock below.
 readonly CLOCK_STEP_MS=10
 
-# Milliseconds on a monotonic clock, in $now_ms. EPOCHREALTIME would be the wall clock, which leaps.
+# Sets $now_ms to milliseconds on a monotonic clock. EPOCHREALTIME is the wall clock, which may jump.
 now() {
     local up _
     read -r up _ </proc/uptime
     now_ms=$((10#${up/./} * 10))
 }
 
-# try_for WAIT_MS COMMAND...: calls the command until it succeeds, fails with 2 or more, or the wait is
-# over; with 0, once. For locks that do not wait by themselves. It notes when the command that took the
-# lock was sent: without that, Picklock is not told how long the lease is valid, and bounds it by its
-# own clock.
+# try_for WAIT_MS COMMAND...: calls the command until it succeeds, fails with 2 or more, or the wait is over; if that is
+# 0, once. For locks that do not wait themselves. It records when the command that took the lock was sent. Without that
+# the answer has no `valid_ms`, and Picklock bounds the lease by its own clock.
 try_for() {
     local _pl_wait_ms=$1 _pl_began _pl_status _pl_pause_ms
     shift
@@ -56,18 +55,18 @@ grant() { granted_token=$1 granted_fence=${2:-}; }
 
 fail() { failed_definite=$1 failed_message=$2; }
 
-# Milliseconds since $1, rounded down.
+# Computes the milliseconds since $1, rounded down.
 elapsed_since() {
     now
     elapsed_ms=$((now_ms - $1 - CLOCK_STEP_MS))
     ((elapsed_ms >= 0)) || elapsed_ms=0
 }
 
-# The field of the request: a text or a number.
+# Reads a field of the request: a text or a number.
 field() {
     local pattern="[{,] *\"$1\" *: *(\"([^\"\\\\]*)\"|([0-9]+)) *[,}]"
     value=
-    # What has escape sequences is no text that this program can read.
+    # Texts with escape sequences are not supported.
     [[ $_pl_request =~ $pattern ]] || return 1
     value=${BASH_REMATCH[2]}${BASH_REMATCH[3]}
 }
@@ -99,7 +98,7 @@ answer_grant() {
     quote "$granted_token"
     text="\"reply\":\"granted\",\"token\":$quoted"
     [[ -z $granted_fence ]] || text+=",\"fence\":$granted_fence"
-    # Before `valid_ms`: time that passes between the two must not make the lease longer.
+    # Computed before `valid_ms`, so that the time between the two cannot lengthen the lease.
     elapsed_since "$_pl_read_at_ms"
     if [[ -n $asked_at_ms ]]; then
         now

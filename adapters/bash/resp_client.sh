@@ -1,8 +1,8 @@
-# A Redis client of a few lines, so that the example lock needs no other program. One connection to one
-# server. It is opened when a command needs it, and closed when a command fails: a late reply must not
-# be taken for the reply to the next command. Nothing is sent twice.
+# A minimal Redis client, so that the example lock needs no other program. It has one connection to one server, which is
+# opened when a command needs it, and closed when a command fails, so that a late reply is not mistaken for the reply to
+# the next command. No command is sent twice.
 
-# A connection that the server has closed is an error of one command, not the end of this program.
+# A connection that the server has closed makes one command fail, and must not end this program.
 trap '' PIPE
 
 # redis_server redis://HOST:PORT TIMEOUT_MS
@@ -15,8 +15,8 @@ redis_server() {
     printf -v redis_timeout '%d.%03d' $(($2 / 1000)) $(($2 % 1000))
 }
 
-# redis WORD...: sends a command; the reply is in $reply, `nil` for none. Returns 0, or 2 where it went
-# wrong. An error reply is definite: the server has refused the command.
+# redis WORD...: sends a command and sets $reply, to `nil` for a null reply. Returns 0, or 2 on failure. An error reply
+# is definite, because the server has refused the command.
 redis() {
     local LC_ALL=C word command
     if [[ -z $redis_connection ]] && ! redis_connect; then
@@ -51,7 +51,7 @@ redis_reply() {
         reply=nil
         return 0
     fi
-    # The text, and the end of its line.
+    # Read the text, and the end of its line.
     read -r -t "$redis_timeout" -u "$redis_connection" -N $((${reply#'$'} + 2)) rest || return
     reply="\$${rest%$'\r\n'}"
 }

@@ -1,9 +1,8 @@
-// Picklock's adapter protocol, versions 1 and 2, for a lock in C# 7 or later: on Mono 6, or on .NET 8 or
-// later. Only what comes with them. Tried on Mono; Picklock's authors had no .NET at hand.
+// Picklock's adapter protocol, versions 1 and 2, for a lock in C# 7 or later: on Mono 6, or on .NET 8 or later. Needs
+// no packages. Tested on Mono only, not on .NET.
 //
 // `Serve` reads requests from standard input and answers them; docs/protocol.md of Picklock describes
-// them. What your lock or its library prints to the console goes to standard error, into the worker's
-// log.
+// them. Console output of your lock or its library is redirected to standard error, which goes to the worker's log.
 
 using System;
 using System.Collections.Concurrent;
@@ -17,7 +16,7 @@ using System.Threading.Tasks;
 
 namespace MyLock
 {
-    /// <summary>Throw it if certainly nothing has happened: no key was changed. Every other exception is
+    /// <summary>Throw this if the request certainly had no effect: no key was changed. Every other exception is
     /// reported as one that may have had an effect.</summary>
     public sealed class DefiniteException : Exception
     {
@@ -34,73 +33,73 @@ namespace MyLock
             AskedAt = askedAt;
         }
 
-        /// <summary>What Release and Extend get back.</summary>
+        /// <summary>Passed back to Release and Extend.</summary>
         public string Token { get; }
 
-        /// <summary>The fencing token, if the lock has them: larger with every grant.</summary>
+        /// <summary>Fencing token, if the lock has them: larger with every grant.</summary>
         public ulong? Fence { get; }
 
-        /// <summary>When the command that took the lock was sent, by Stopwatch.GetTimestamp(). TryFor sets
-        /// it if the lock does not. Without it Picklock is not told how long the lease is valid, and bounds
-        /// it by its own clock.</summary>
+        /// <summary>When the command that took the lock was sent, by Stopwatch.GetTimestamp(). TryFor sets it if the
+        /// lock does not. Without it the answer has no valid_ms, and Picklock bounds the lease by its own
+        /// clock.</summary>
         public long? AskedAt { get; }
     }
 
-    /// <summary>What you implement. A null grant means that another client has the lock.</summary>
+    /// <summary>The lock that you implement. A null grant means that another client has the lock.</summary>
     public interface ILock
     {
         Task<Grant> Acquire(string key, TimeSpan ttl, TimeSpan wait);
 
-        /// <summary>Null if the library does not say whether the lock was still held.</summary>
+        /// <summary>Returns null if the library does not report whether the lock was still held.</summary>
         Task<bool?> Release(string key, string token);
     }
 
-    /// <summary>A lock that can also be held for longer.</summary>
+    /// <summary>A lock that can be extended.</summary>
     public interface IExtendable : ILock
     {
         Task<Grant> Extend(string key, string token, TimeSpan ttl);
     }
 
-    /// <summary>A lock whose waiting can be given up.</summary>
+    /// <summary>A lock whose client can give up waiting.</summary>
     public interface ICancellable : ILock
     {
-        /// <summary>Null if it was given up and certainly nothing was taken; what came out where a command
-        /// was on its way.</summary>
+        /// <summary>When the client gives up, returns null if the lock certainly was not taken, or the result of a
+        /// command in flight.</summary>
         Task<Grant> Acquire(string key, TimeSpan ttl, TimeSpan wait, CancellationToken givenUp);
     }
 
-    /// <summary>A lock that says what becomes of it when an exception leaves the section.</summary>
+    /// <summary>A lock that handles an exception that leaves the section.</summary>
     public interface IFailingSections : ILock
     {
-        /// <summary>Does what an application does then, and returns what Release does.</summary>
+        /// <summary>Does what an application does when its section fails, and returns the same as Release.</summary>
         Task<bool?> SectionFailed(string key, string token);
     }
 
-    /// <summary>A lock that can be released although it was refused, as a `finally` does that unlocks in any
+    /// <summary>A lock that can be released although it was refused, as by a `finally` that unlocks in any
     /// case.</summary>
     public interface IUnheldRelease : ILock
     {
-        /// <summary>Returns what Release does.</summary>
+        /// <summary>Returns the same as Release.</summary>
         Task<bool?> ReleaseUnheld(string key);
     }
 
-    /// <summary>Makes the lock. The nodes are URLs as redis://HOST:PORT.</summary>
+    /// <summary>Creates the lock. The nodes are URLs such as redis://HOST:PORT.</summary>
     public delegate ILock MakeLock(string[] nodes, TimeSpan timeout, IReadOnlyDictionary<string, string> options);
 
     public sealed class PicklockAdapter
     {
-        // The latest version that is spoken, and all before it.
+        // Latest supported version; all earlier ones are supported, too.
         private const long Protocol = 2;
 
-        // Standard output is for the protocol alone.
+        // Standard output is reserved for the protocol.
         private static readonly Stream Output = Console.OpenStandardOutput();
         private static readonly object OneLineAtATime = new object();
 
-        // Whose grant each token is, for events of background tasks.
+        // Client of each grant, by its token, for events of background tasks.
         private static readonly ConcurrentDictionary<string, object> ClientOf =
             new ConcurrentDictionary<string, object>();
 
-        // Ends the waiting of the requests that have no answer yet, by their number.
+        // Cancellation source of each unanswered request, by its number.
         private static readonly ConcurrentDictionary<object, CancellationTokenSource> Waits =
             new ConcurrentDictionary<object, CancellationTokenSource>();
         private static readonly Random Jitter = new Random(Guid.NewGuid().GetHashCode());
@@ -121,7 +120,7 @@ namespace MyLock
         }
 
         /// <summary>Calls <paramref name="attempt"/> until it returns a grant or the wait is over; with zero,
-        /// once. For locks that do not wait by themselves. It gives up between two attempts, and never within
+        /// once. For locks that do not wait themselves. It gives up between two attempts, and never within
         /// one.</summary>
         public static async Task<Grant> TryFor(
             TimeSpan wait, Func<Task<Grant>> attempt, CancellationToken givenUp = default(CancellationToken))
@@ -144,7 +143,7 @@ namespace MyLock
                 {
                     return null;
                 }
-                // A delay that is given up is over, and no failure.
+                // A cancelled delay ends, and is not a failure.
                 await Task.WhenAny(Task.Delay(pause, givenUp));
                 if (givenUp.IsCancellationRequested)
                 {
@@ -153,15 +152,15 @@ namespace MyLock
             }
         }
 
-        /// <summary>Tells Picklock that a lease is gone: for locks that renew in the background.</summary>
+        /// <summary>Reports to Picklock that a lease is lost. For locks that renew in the background.</summary>
         public static void Lost(string token) => Tell(token, Message("event", "lost", "token", token));
 
-        /// <summary>Tells Picklock that a background task has renewed a lease: for <paramref name="ttl"/>
-        /// since <paramref name="askedAt"/>.</summary>
+        /// <summary>Reports to Picklock that a background task has renewed a lease for <paramref name="ttl"/>, counted
+        /// from <paramref name="askedAt"/>.</summary>
         public static void Extended(string token, TimeSpan ttl, long askedAt) => Tell(
             token, Message("event", "extended", "token", token, "valid_ms", LeftMs(ttl, askedAt)));
 
-        // Nobody was granted the lock with which a process warms up, so nothing is told of it.
+        // The warm-up lock of a process belongs to no client, so its events are not reported.
         private static volatile bool isWarmingUp;
         private static volatile string warmUpToken;
 
@@ -178,8 +177,8 @@ namespace MyLock
         public static Task Serve(MakeLock makeLock, string name, string version, params string[] options) =>
             Serve(makeLock, false, name, version, options);
 
-        /// <summary>As Serve, for a lock that many clients of one process may use at once: it is made once,
-        /// and each request is answered by a task of its own.</summary>
+        /// <summary>Like Serve, for a lock that many clients of one process may use at once: it is created once, and
+        /// each request is answered by its own task.</summary>
         public static Task ServeClients(MakeLock makeLock, string name, string version, params string[] options) =>
             Serve(makeLock, true, name, version, options);
 
@@ -212,7 +211,7 @@ namespace MyLock
                     await reply;
                 }
             }
-            // A library's own threads must not keep the process alive.
+            // The library's own threads must not keep the process alive.
             Environment.Exit(0);
         }
 
@@ -239,7 +238,7 @@ namespace MyLock
                 ClientOf[token] = client;
             }
             answer["id"] = request["id"];
-            // It is forgotten, and not ended: a lock may renew for as long as the token lasts.
+            // The token is removed but not cancelled, because a lock may renew for as long as the token lasts.
             Waits.TryRemove(request["id"], out _);
             Write(client, answer);
         }
@@ -320,8 +319,8 @@ namespace MyLock
             }
         }
 
-        // Takes and frees a lock of its own: so much is compiled at the first one that a rival which does it during
-        // the run comes too late for what is tested.
+        // Takes and releases a separate lock: the first one takes so long to compile that a competing client that does
+        // it during the run would miss the fault under test.
         private async Task WarmUp(string key, TimeSpan ttl)
         {
             isWarmingUp = true;
@@ -336,7 +335,7 @@ namespace MyLock
             }
             catch (Exception problem)
             {
-                // What is wrong with the lock shows in the run.
+                // A defect of the lock shows up in the run.
                 Console.Error.WriteLine($"warm-up: {problem}");
             }
             isWarmingUp = false;
@@ -392,7 +391,7 @@ namespace MyLock
             {
                 return Message("reply", "refused");
             }
-            // Before `valid_ms`: time that passes between the two must not make the lease longer.
+            // Computed before `valid_ms`, so that the time between the two cannot lengthen the lease.
             var answer = Message("reply", "granted", "token", grant.Token, "elapsed_ms", ElapsedMs(readAt));
             if (grant.Fence != null)
             {
@@ -405,11 +404,11 @@ namespace MyLock
             return answer;
         }
 
-        /// <summary>Rounded down. A Stopwatch is monotonic.</summary>
+        /// <summary>Returns whole milliseconds, rounded down. A Stopwatch is monotonic.</summary>
         private static long ElapsedMs(long since) =>
             (Stopwatch.GetTimestamp() - since) / (Stopwatch.Frequency / 1000);
 
-        /// <summary>Rounded down.</summary>
+        /// <summary>Returns whole milliseconds, rounded down.</summary>
         private static long LeftMs(TimeSpan ttl, long askedAt)
         {
             var lasts = (long)ttl.TotalMilliseconds * (Stopwatch.Frequency / 1000);
@@ -428,7 +427,7 @@ namespace MyLock
 
         private static object Named(string token) => ClientOf.TryGetValue(token, out var client) ? client : null;
 
-        /// <summary>Writes what is about a client; null: the only one.</summary>
+        /// <summary>Writes a message about a client, or about the only client if it is null.</summary>
         private static void Write(object client, Dictionary<string, object> message)
         {
             if (client != null)

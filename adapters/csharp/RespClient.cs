@@ -1,5 +1,5 @@
-// A Redis client of a few lines, so that the example lock runs without a library. Real adapters use
-// the client library that the lock itself uses; then delete this file.
+// A minimal Redis client, so that the example lock runs without a library. A real adapter should use the lock's own
+// client library; then delete this file.
 
 using System;
 using System.Collections.Concurrent;
@@ -12,9 +12,9 @@ using System.Threading.Tasks;
 
 namespace MyLock
 {
-    /// <summary>A pool of connections to one server, for as many tasks as like. A connection is opened when
-    /// a command needs it, and closed when a command fails: a late reply must not be taken for the reply to
-    /// the next command. Nothing is sent twice.</summary>
+    /// <summary>A pool of connections to one server, for any number of tasks. A connection is opened when a command
+    /// needs it, and closed when a command fails, so that a late reply is not mistaken for the reply to the next
+    /// command. No command is sent twice.</summary>
     public sealed class RespClient
     {
         private readonly Uri node;
@@ -31,8 +31,8 @@ namespace MyLock
             this.timeout = timeout;
         }
 
-        /// <summary>The reply: a string, a long, or null. An error reply is thrown as DefiniteException: the
-        /// server has refused the command.</summary>
+        /// <summary>Returns the reply: a string, a long, or null. An error reply is thrown as DefiniteException,
+        /// because the server has refused the command.</summary>
         public async Task<object> Command(params object[] words)
         {
             TcpClient connection;
@@ -40,7 +40,7 @@ namespace MyLock
             {
                 connection = new TcpClient { NoDelay = true };
             }
-            // Closing the connection is what ends a read that waits.
+            // Only closing the connection ends a pending read.
             var answer = Ask(connection, words);
             if (await Task.WhenAny(answer, Task.Delay(timeout)) != answer)
             {

@@ -1,4 +1,4 @@
-// The part of JSON that the adapter protocol needs: Mono has none of its own.
+// The part of JSON that the adapter protocol needs: Mono has no JSON library.
 
 using System;
 using System.Collections.Generic;
@@ -19,7 +19,7 @@ namespace MyLock
             this.text = text;
         }
 
-        /// <summary>The value; null also if the text is not JSON.</summary>
+        /// <summary>Parses a text. Returns null for null, and also if the text is not JSON.</summary>
         public static object Parse(string text)
         {
             try
@@ -69,7 +69,8 @@ namespace MyLock
             return quoted.Append('"').ToString();
         }
 
-        /// <summary>The next character that is no space; NUL at the end.</summary>
+        /// <summary>Skips white space, and returns the next character without consuming it, or NUL at the
+        /// end.</summary>
         private char Peek()
         {
             while (at < text.Length && char.IsWhiteSpace(text[at]))
@@ -81,7 +82,7 @@ namespace MyLock
 
         private char Next() => at < text.Length ? text[at++] : throw new FormatException();
 
-        /// <summary>True if it comes next; then it is skipped.</summary>
+        /// <summary>Skips the wanted character if it is next, and returns whether it was.</summary>
         private bool Skip(char wanted)
         {
             var comes = Peek() == wanted;

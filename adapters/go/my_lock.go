@@ -1,5 +1,5 @@
-// Your lock, for Picklock. The example takes a lock on the first of the nodes with SET NX PX, and
-// compares the token before it deletes or extends the key.
+// Picklock adapter for your lock. The example takes a lock on the first node with SET NX PX, and compares the token
+// before it deletes or extends the key.
 
 package main
 
@@ -46,7 +46,7 @@ func (l *myLock) Release(key, token string) (*bool, error) {
 	return &released, err
 }
 
-// grantIf turns the reply that means success into a grant, and any other one into none.
+// grantIf converts the reply that means success to a grant, and any other reply to nil.
 func grantIf(success any, token string) func(any, error) (*Grant, error) {
 	return func(reply any, err error) (*Grant, error) {
 		if err != nil || reply != success {

@@ -1,8 +1,7 @@
 // Picklock's adapter protocol, versions 1 and 2, for a lock in Go. Only the standard library.
 //
-// Serve reads requests from standard input and answers them; docs/protocol.md of Picklock describes
-// them. What your lock or its library prints to os.Stdout goes to standard error, into the worker's
-// log.
+// Serve reads requests from standard input and answers them; docs/protocol.md of Picklock describes them. Output of
+// your lock or its library to os.Stdout is redirected to standard error, which goes to the worker's log.
 
 package main
 
@@ -19,63 +18,63 @@ import (
 	"time"
 )
 
-// The latest version that is spoken, and all before it.
+// Latest supported version; all earlier ones are supported, too.
 const protocol = 2
 
-// Definite is an error after which certainly nothing has happened: no key was changed. Every other
-// error is reported as one that may have had an effect.
+// Definite is the error of a request that certainly had no effect: no key was changed. Every other error is reported as
+// one that may have had an effect.
 type Definite struct{ Message string }
 
 func (e Definite) Error() string { return e.Message }
 
 // Grant is a granted lock.
 type Grant struct {
-	// Token is what Release and Extend get back.
+	// Token is passed back to Release and Extend.
 	Token string
 	// Fence is the fencing token, if the lock has them: larger with every grant.
 	Fence *uint64
-	// AskedAt is when the command that took the lock was sent. TryFor sets it if the lock does
-	// not. Without it Picklock is not told how long the lease is valid, and bounds it by its own clock.
+	// AskedAt is when the command that took the lock was sent. TryFor sets it if the lock does not. Without it the answer
+	// has no valid_ms, and Picklock bounds the lease by its own clock.
 	AskedAt time.Time
 }
 
-// Lock is what you implement. A nil grant means that another client has the lock.
+// Lock is the lock that you implement. A nil grant means that another client has the lock.
 type Lock interface {
 	Acquire(key string, ttl, wait time.Duration) (*Grant, error)
-	// Release returns nil if the library does not say whether the lock was still held.
+	// Release returns nil if the library does not report whether the lock was still held.
 	Release(key, token string) (*bool, error)
 }
 
-// Extender is a lock that can also be held for longer.
+// Extender is a lock that can be extended.
 type Extender interface {
 	Extend(key, token string, ttl time.Duration) (*Grant, error)
 }
 
-// Cancellable is a lock whose waiting can be given up. It returns nil when ctx is done and certainly nothing
-// was taken, and what came out where a command was on its way.
+// Cancellable is a lock whose client can give up waiting. When ctx is done, it returns nil if it certainly has not
+// taken the lock, or the result of a command in flight.
 type Cancellable interface {
 	AcquireContext(ctx context.Context, key string, ttl, wait time.Duration) (*Grant, error)
 }
 
-// SectionFailer is a lock that says what becomes of it when its section fails. SectionFailed does what an
-// application does then, and returns what Release does.
+// SectionFailer is a lock that handles a failed section. SectionFailed does what an application does when its section
+// fails, and returns the same as Release.
 type SectionFailer interface {
 	SectionFailed(key, token string) (*bool, error)
 }
 
-// UnheldReleaser is a lock that can be released although it was refused, as a defer does that unlocks in any
-// case. It returns what Release does.
+// UnheldReleaser is a lock that can be released although it was refused, as by a defer that unlocks in any case. It
+// returns the same as Release.
 type UnheldReleaser interface {
 	ReleaseUnheld(key string) (*bool, error)
 }
 
-// TryFor calls attempt until it returns a grant or wait is over; with 0, once. For locks that do not
-// wait by themselves.
+// TryFor calls attempt until it returns a grant or wait is over; if wait is 0, once. For locks that do not wait
+// themselves.
 func TryFor(wait time.Duration, attempt func() (*Grant, error)) (*Grant, error) {
 	return TryForContext(context.Background(), wait, attempt)
 }
 
-// TryForContext is TryFor until ctx is done. It gives up between two attempts, and never within one.
+// TryForContext is like TryFor, but also stops when ctx is done, between two attempts and never within one.
 func TryForContext(ctx context.Context, wait time.Duration, attempt func() (*Grant, error)) (*Grant, error) {
 	began := time.Now()
 	for {
@@ -102,13 +101,13 @@ func TryForContext(ctx context.Context, wait time.Duration, attempt func() (*Gra
 	}
 }
 
-// Objects keeps what a library gives for each grant, by its token. Many clients can share it.
+// Objects stores the library's object for each grant, by its token. Many clients can share it.
 type Objects[T any] struct {
 	access  sync.Mutex
 	byToken map[string]T
 }
 
-// Keep keeps the object of a new grant.
+// Keep stores the object of a new grant.
 func (o *Objects[T]) Keep(token string, object T) *Grant {
 	o.access.Lock()
 	defer o.access.Unlock()
@@ -130,8 +129,8 @@ func (o *Objects[T]) Of(token string) (T, error) {
 	return object, nil
 }
 
-// Release forgets the object of a grant that free has given back, unless that went wrong: the lock may
-// still be held then.
+// Release calls free with the object of a grant and removes the object, unless free failed: then the lock may still be
+// held.
 func (o *Objects[T]) Release(token string, free func(T) (*bool, error)) (*bool, error) {
 	object, err := o.Of(token)
 	if err != nil {
@@ -146,10 +145,10 @@ func (o *Objects[T]) Release(token string, free func(T) (*bool, error)) (*bool, 
 	return released, err
 }
 
-// Said is the answer of a library that says whether the lock was still held.
+// Said is the answer of a library that reports whether the lock was still held.
 func Said(released bool) *bool { return &released }
 
-// VersionOf is the version of a module that this program was built with.
+// VersionOf returns the version of a module that this program was built with.
 func VersionOf(module string) string {
 	build, _ := debug.ReadBuildInfo()
 	for _, one := range build.Deps {
@@ -160,12 +159,12 @@ func VersionOf(module string) string {
 	return ""
 }
 
-// Lost tells Picklock that a lease is gone: for locks that renew in the background.
+// Lost reports to Picklock that a lease is lost. For locks that renew in the background.
 func Lost(token string) {
 	writeFor(clientOf(token), object{"event": "lost", "token": token})
 }
 
-// Extended tells Picklock that a background task has renewed a lease: for ttl since askedAt.
+// Extended reports to Picklock that a background task has renewed a lease for ttl, counted from askedAt.
 func Extended(token string, ttl time.Duration, askedAt time.Time) {
 	writeFor(clientOf(token), object{"event": "extended", "token": token, "valid_ms": leftMs(ttl, askedAt)})
 }
@@ -189,11 +188,11 @@ type request struct {
 	Of        uint64            `json:"of"`
 
 	readAt time.Time
-	// Ends when the client gives up.
+	// Done when the client gives up.
 	ctx context.Context
 }
 
-// MakeLock makes the lock. The nodes are URLs as redis://HOST:PORT.
+// MakeLock creates the lock. The nodes are URLs such as redis://HOST:PORT.
 type MakeLock func(nodes []string, timeout time.Duration, options map[string]string) (Lock, error)
 
 type adapter struct {
@@ -202,7 +201,7 @@ type adapter struct {
 	options map[string]bool
 	offers  object
 	lock    Lock
-	// For each acquire request without an answer: what ends its context.
+	// Cancel function of each unanswered acquire request.
 	waits sync.Map
 }
 
@@ -212,8 +211,8 @@ func Serve(makeLock MakeLock, name, version string, options ...string) {
 	serve(makeLock, object{}, name, version, options)
 }
 
-// ServeClients is Serve for a lock that many clients of one process may use at once: it is made once,
-// and each client calls it from a goroutine of its own.
+// ServeClients is like Serve, for a lock that many clients of one process may use at once: it is created once, and each
+// client calls it from its own goroutine.
 func ServeClients(makeLock MakeLock, name, version string, options ...string) {
 	offers := object{"clients": true, "blocks_thread": true, "ends_clients": true}
 	serve(makeLock, offers, name, version, options)
@@ -248,7 +247,7 @@ func serve(makeLock MakeLock, offers object, name, version string, options []str
 			r.ctx = ctx
 			a.waits.Store(*r.ID, cancel)
 		}
-		// Who is alone in the process has no number.
+		// The only client of a process has no number.
 		var client uint64
 		if r.Client != nil {
 			client = *r.Client
@@ -263,8 +262,8 @@ func serve(makeLock MakeLock, offers object, name, version string, options []str
 	}
 }
 
-// endWait ends the context of an acquire request, if that has no answer yet. With its answer it is forgotten, and not
-// ended: a lock may renew for as long as the context lasts.
+// endWait ends the context of an acquire request that has no answer yet. The context of an answered request is not
+// ended, because a lock may renew for as long as the context lasts.
 func (a *adapter) endWait(id uint64) {
 	if cancel, known := a.waits.LoadAndDelete(id); known {
 		cancel.(context.CancelFunc)()
@@ -392,7 +391,7 @@ func granted(grant *Grant, ttl time.Duration, readAt time.Time) object {
 		return object{"reply": "refused"}
 	}
 	answer := object{"reply": "granted", "token": grant.Token}
-	// Before `valid_ms`: time that passes between the two must not make the lease longer.
+	// Computed before `valid_ms`, so that the time between the two cannot lengthen the lease.
 	answer["elapsed_ms"] = time.Since(readAt).Milliseconds()
 	if grant.Fence != nil {
 		answer["fence"] = *grant.Fence
@@ -411,7 +410,7 @@ func leftMs(ttl time.Duration, askedAt time.Time) int64 {
 	return 0
 }
 
-// Standard output is for the protocol alone.
+// Standard output is reserved for the protocol.
 var output, oneLineAtATime = takeStdout(), sync.Mutex{}
 
 func takeStdout() *os.File {
@@ -420,7 +419,7 @@ func takeStdout() *os.File {
 	return output
 }
 
-// Whose grant each token is, for events of background tasks.
+// Client of each grant, by its token, for events of background tasks.
 var grants sync.Map
 
 func clientOf(token string) *uint64 {
@@ -429,7 +428,7 @@ func clientOf(token string) *uint64 {
 	return number
 }
 
-// writeFor writes what is about a client; nil: of the only one.
+// writeFor writes a message about a client, or about the only client if client is nil.
 func writeFor(client *uint64, message object) {
 	if client != nil {
 		message["client"] = *client

@@ -1,5 +1,5 @@
-// A Redis client of a few lines, so that the example lock runs without a library. Real adapters use
-// the client library that the lock itself uses; then delete this file.
+// A minimal Redis client, so that the example lock runs without a library. A real adapter should use the lock's own
+// client library; then delete this file.
 
 package main
 
@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// RespClient is a pool of connections to one server, for as many goroutines as like. A connection is
-// opened when a command needs it, and closed when a command fails: a late reply must not be taken for the
-// reply to the next command. Nothing is sent twice.
+// RespClient is a pool of connections to one server, for any number of goroutines. A connection is opened when a
+// command needs it, and closed when a command fails, so that a late reply is not mistaken for the reply to the next
+// command. No command is sent twice.
 type RespClient struct {
 	address string
 	timeout time.Duration
@@ -30,7 +30,7 @@ type connection struct {
 	replies *bufio.Reader
 }
 
-// NewRespClient opens no connection yet.
+// NewRespClient creates a client without opening a connection.
 func NewRespClient(node string, timeout time.Duration) (*RespClient, error) {
 	parts, err := url.Parse(node)
 	if err != nil || parts.Scheme != "redis" {

@@ -1,5 +1,5 @@
-// Your lock, for Picklock. The example takes a lock on the first of the nodes with SET NX PX, and
-// compares the token before it deletes or extends the key.
+// Picklock adapter for your lock. The example takes a lock on the first node with SET NX PX, and compares the token
+// before it deletes or extends the key.
 
 import java.util.List;
 import java.util.Map;

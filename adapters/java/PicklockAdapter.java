@@ -1,7 +1,7 @@
-// Picklock's adapter protocol, versions 1 and 2, for a lock in Java 17 or later. Only the JDK.
+// Picklock's adapter protocol, versions 1 and 2, for a lock in Java 17 or later. Needs only the JDK.
 //
 // `serve` reads requests from standard input and answers them; docs/protocol.md of Picklock describes
-// them. What your lock or its library prints to System.out goes to standard error, into the worker's
+// them. Output of your lock or its library to System.out is redirected to standard error, which goes to the worker's
 // log.
 
 import java.io.BufferedReader;
@@ -26,10 +26,10 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 
 public final class PicklockAdapter {
-    // The latest version that is spoken, and all before it.
+    // Latest supported version; all earlier ones are supported, too.
     private static final long PROTOCOL = 2;
 
-    /** Throw it if certainly nothing has happened: no key was changed. Every other exception is
+    /** Throw this if the request certainly had no effect: no key was changed. Every other exception is
      * reported as one that may have had an effect. */
     public static final class Definite extends RuntimeException {
         private static final long serialVersionUID = 1;
@@ -41,57 +41,57 @@ public final class PicklockAdapter {
 
     /** A granted lock.
      *
-     * @param token what `release` and `extend` get back
+     * @param token passed back to `release` and `extend`
      * @param fence the fencing token, if the lock has them: larger with every grant; else null
-     * @param askedAt when the command that took the lock was sent, by System.nanoTime(). `tryFor`
-     *     sets it if the lock does not. With null Picklock is not told how long the lease is valid, and
-     *     bounds it by its own clock. */
+     * @param askedAt when the command that took the lock was sent, by System.nanoTime(). `tryFor` sets it if the lock
+     * does not. If it is null, the answer has no valid_ms, and Picklock bounds the lease by its own clock. */
     public record Grant(String token, Long fence, Long askedAt) {
         public Grant(String token) {
             this(token, null, null);
         }
     }
 
-    /** What you implement. A null grant means that another client has the lock. */
+    /** The lock that you implement. A null grant means that another client has the lock. */
     public interface Lock {
         Grant acquire(String key, long ttlMs, long waitMs) throws Exception;
 
-        /** Null if the library does not say whether the lock was still held. */
+        /** Returns null if the library does not report whether the lock was still held. */
         Boolean release(String key, String token) throws Exception;
     }
 
-    /** A lock that can also be held for longer. */
+    /** A lock that can be extended. */
     public interface Extendable extends Lock {
         Grant extend(String key, String token, long ttlMs) throws Exception;
     }
 
-    /** A lock that says what becomes of it when an exception leaves the section. */
+    /** A lock that handles an exception that leaves the section. */
     public interface FailingSections extends Lock {
-        /** Does what an application does then, and returns what `release` does. */
+        /** Does what an application does when its section fails, and returns the same as `release`. */
         Boolean sectionFailed(String key, String token) throws Exception;
     }
 
-    /** A lock that can be released although it was refused, as a `finally` does that unlocks in any case. */
+    /** A lock that can be released although it was refused, as by a `finally` that unlocks in any case. */
     public interface UnheldRelease extends Lock {
-        /** As `release`. */
+        /** Returns the same as `release`. */
         Boolean releaseUnheld(String key) throws Exception;
     }
 
-    /** A lock that its holder can take again: `acquire` gives another grant then, and each has its `release`. */
+    /** A lock that its holder can take again: `acquire` then returns another grant, and each grant has its own
+     * `release`. */
     public interface Reentrant extends Lock {}
 
-    /** For a library that gives an object for each grant. The `finally` of a section that fails releases it. */
+    /** For a library that returns an object for each grant. A failed section releases it in its `finally`. */
     public abstract static class LockObjects<T> implements FailingSections {
-        // Clients in threads share it.
+        // Shared by the threads of all clients.
         private final Map<String, T> objects = Collections.synchronizedMap(new HashMap<>());
 
-        /** The object of a new grant, or null if another client has the lock. */
+        /** Returns the object of a new grant, or null if another client has the lock. */
         protected abstract T take(String key, long ttlMs, long waitMs) throws Exception;
 
-        /** Gives it back; as `release`. */
+        /** Releases the object; returns the same as `release`. */
         protected abstract Boolean free(T object) throws Exception;
 
-        /** The fencing token that came with it, if the lock has them. */
+        /** Returns the fencing token of the grant, if the lock has them. */
         protected Long fence(T object) {
             return null;
         }
@@ -105,7 +105,7 @@ public final class PicklockAdapter {
         @Override
         public Boolean release(String key, String token) throws Exception {
             Boolean released = free(object(token));
-            // Not if that went wrong: the lock may still be held.
+            // Not reached if `free` failed, because the lock may still be held.
             objects.remove(token);
             return released;
         }
@@ -128,44 +128,44 @@ public final class PicklockAdapter {
         }
     }
 
-    /** The version of the library that a class comes from, by the name of its file. */
+    /** Returns the version of a class's library, from the name of its file. */
     public static String versionOf(Class<?> type) {
         String file = type.getProtectionDomain().getCodeSource().getLocation().getPath();
         var version = Pattern.compile("-(\\d.*)\\.jar$").matcher(file);
         return version.find() ? version.group(1) : "";
     }
 
-    /** Makes the lock. The nodes are URLs as redis://HOST:PORT. */
+    /** Creates the lock. The nodes are URLs such as redis://HOST:PORT. */
     public interface MakeLock {
         Lock make(List<String> nodes, int timeoutMs, Map<String, String> options) throws Exception;
     }
 
-    /** How many clients a process can have. */
+    /** Number of clients that a process can have. */
     public enum Clients {
         /** One, on the main thread. */
         ONE,
-        /** Many. The lock is made once, and each client calls it from a thread of its own. Who gives up is
-         * interrupted: a lock that waits by itself and returns null then must have taken nothing. */
+        /** Many. The lock is created once, and each client calls it from its own thread. The thread of a client that
+         * gives up is interrupted: a lock that waits itself may then return null only if it has taken nothing. */
         THREADS,
-        /** The same with virtual threads, which need JDK 21. The tests have JDK 17; by hand it was tried with 25. */
+        /** Many, with virtual threads, which need JDK 21. The tests use JDK 17; this was tested manually with 25. */
         VIRTUAL_THREADS
     }
 
-    // Nobody was granted the lock with which a process warms up, so nothing is told of it.
+    // The warm-up lock of a process belongs to no client, so its events are not reported.
     private static volatile boolean isWarmingUp;
     private static volatile String warmUpToken;
 
-    // Standard output is for the protocol alone.
+    // Standard output is reserved for the protocol.
     private static final PrintStream OUTPUT = new PrintStream(System.out, false, StandardCharsets.UTF_8);
 
     static {
         System.setOut(System.err);
     }
 
-    // Whose grant each token is, for events of background tasks.
+    // Client of each grant, by its token, for events of background tasks.
     private static final Map<String, Long> CLIENT_OF = new ConcurrentHashMap<>();
 
-    // The threads of `acquire` requests without an answer, by their number; null: it has not begun.
+    // Thread of each unanswered `acquire` request, by its number; null if it has not begun.
     private static final Map<Long, Thread> WAITS = new HashMap<>();
 
     private final MakeLock makeLock;
@@ -182,8 +182,8 @@ public final class PicklockAdapter {
         this.options = options;
     }
 
-    /** Calls `attempt` until it returns a grant or `waitMs` is over; with 0, once. For locks that do not
-     * wait by themselves. An interrupt ends it between two attempts, when nothing has been taken. */
+    /** Calls `attempt` until it returns a grant or `waitMs` is over; if that is 0, once. For locks that do not wait
+     * themselves. An interrupt ends it between two attempts, when the lock has not been taken. */
     public static Grant tryFor(long waitMs, Callable<Grant> attempt) throws Exception {
         long began = System.nanoTime();
         while (true) {
@@ -205,12 +205,12 @@ public final class PicklockAdapter {
         }
     }
 
-    /** Tells Picklock that a lease is gone: for locks that renew in the background. */
+    /** Reports to Picklock that a lease is lost. For locks that renew in the background. */
     public static void lost(String token) {
         tell(token, message("event", "lost", "token", token));
     }
 
-    /** Tells Picklock that a background task has renewed a lease: for `ttlMs` since `askedAt`. */
+    /** Reports to Picklock that a background task has renewed a lease for `ttlMs`, counted from `askedAt`. */
     public static void extended(String token, long ttlMs, long askedAt) {
         long validMs = leftMs(ttlMs, askedAt);
         tell(token, message("event", "extended", "token", token, "valid_ms", validMs));
@@ -222,7 +222,7 @@ public final class PicklockAdapter {
         }
     }
 
-    /** As `serve` for one client. */
+    /** Serves one client. */
     public static void serve(MakeLock makeLock, String name, String version, String... options)
             throws IOException {
         serve(makeLock, Clients.ONE, name, version, options);
@@ -256,22 +256,22 @@ public final class PicklockAdapter {
             } else if (clients == Clients.ONE || "init".equals(request.get("op"))) {
                 reply.run();
             } else {
-                // Who is alone in the process has no number.
+                // The only client of a process has no number.
                 Long client = (Long) request.get("client");
                 ExecutorService thread =
                         threads.computeIfAbsent(client, one -> Executors.newSingleThreadExecutor(factory));
                 thread.execute(reply);
                 if ("end-client".equals(request.get("op"))) {
-                    // It ends when it has answered.
+                    // The thread ends once it has answered.
                     thread.shutdown();
                 }
             }
         }
-        // A library's own threads must not keep the process alive.
+        // The library's own threads must not keep the process alive.
         System.exit(0);
     }
 
-    /** A client gives up its request. Afterwards nothing interrupts its thread any more. */
+    /** Interrupts the thread of a request that its client gives up. The thread is not interrupted again. */
     private static void interrupt(long request) {
         synchronized (WAITS) {
             Thread waiting = WAITS.remove(request);
@@ -298,14 +298,14 @@ public final class PicklockAdapter {
             synchronized (WAITS) {
                 isGivenUp = !WAITS.containsKey(id);
                 WAITS.remove(id);
-                // It must not end the next wait of this thread.
+                // The interrupt must not end the next wait of this thread.
                 Thread.interrupted();
             }
         }
         return grant == null && isGivenUp ? message("reply", "cancelled") : granted(grant, ttlMs, readAt);
     }
 
-    /** By reflection, so that this file compiles with a JDK that has none. */
+    /** Uses reflection, so that this file compiles with a JDK without virtual threads. */
     private static ThreadFactory virtualThreads() {
         try {
             Object builder = Thread.class.getMethod("ofVirtual").invoke(null);
@@ -416,8 +416,8 @@ public final class PicklockAdapter {
         return ready;
     }
 
-    /** Takes and frees a lock of its own: the first one of a JVM loads so many classes that a rival which does
-     * it during the run comes too late for what is tested. */
+    /** Takes and releases a separate lock: the first one of a JVM loads so many classes that a competing client that
+     * does it during the run would miss the fault under test. */
     private void warmUp(String key, long ttlMs) {
         isWarmingUp = true;
         try {
@@ -427,7 +427,7 @@ public final class PicklockAdapter {
                 lock.release(key, grant.token());
             }
         } catch (Throwable problem) {
-            // What is wrong with the lock shows in the run.
+            // A defect of the lock shows up in the run.
             System.err.println("warm-up: " + problem);
         }
         isWarmingUp = false;
@@ -438,7 +438,7 @@ public final class PicklockAdapter {
             return message("reply", "refused");
         }
         Map<String, Object> answer = message("reply", "granted", "token", grant.token());
-        // Before `valid_ms`: time that passes between the two must not make the lease longer.
+        // Computed before `valid_ms`, so that the time between the two cannot lengthen the lease.
         answer.put("elapsed_ms", elapsedMs(readAt));
         if (grant.fence() != null) {
             answer.put("fence", grant.fence());
@@ -453,7 +453,7 @@ public final class PicklockAdapter {
         return TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - since);
     }
 
-    /** Rounded down. */
+    /** Returns whole milliseconds, rounded down. */
     private static long leftMs(long ttlMs, long askedAt) {
         long leftNanos = TimeUnit.MILLISECONDS.toNanos(ttlMs) - (System.nanoTime() - askedAt);
         return Math.max(0, TimeUnit.NANOSECONDS.toMillis(leftNanos));
@@ -467,7 +467,7 @@ public final class PicklockAdapter {
         return message;
     }
 
-    /** Writes what is about a client; null: the only one. */
+    /** Writes a message about a client, or about the only client if it is null. */
     private static synchronized void write(Long client, Map<String, Object> message) {
         if (client != null) {
             message.put("client", client);

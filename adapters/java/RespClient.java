@@ -1,5 +1,5 @@
-// A Redis client of a few lines, so that the example lock runs without a library. Real adapters use
-// the client library that the lock itself uses; then delete this file.
+// A minimal Redis client, so that the example lock runs without a library. A real adapter should use the lock's own
+// client library; then delete this file.
 
 import java.io.BufferedInputStream;
 import java.io.ByteArrayOutputStream;
@@ -12,9 +12,9 @@ import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.ConcurrentLinkedDeque;
 
-/** A pool of connections to one server, for as many threads as like. A connection is opened when a
- * command needs it, and closed when a command fails: a late reply must not be taken for the reply to the
- * next command. Nothing is sent twice. */
+/** A pool of connections to one server, for any number of threads. A connection is opened when a command needs it, and
+ * closed when a command fails, so that a late reply is not mistaken for the reply to the next command. No command is
+ * sent twice. */
 final class RespClient {
     private final InetSocketAddress address;
     private final int timeoutMs;
@@ -31,7 +31,7 @@ final class RespClient {
         this.timeoutMs = timeoutMs;
     }
 
-    /** The reply: a String, a Long, or null. An error reply is thrown as Definite: the server has
+    /** Returns the reply: a String, a Long, or null. An error reply is thrown as Definite, because the server has
      * refused the command. */
     Object command(Object... words) throws IOException {
         Connection known = idle.pollFirst();

@@ -1,4 +1,4 @@
-// The part of JSON that the adapter protocol needs: the JDK has none of its own.
+// The part of JSON that the adapter protocol needs: the JDK has no JSON library.
 
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -15,7 +15,7 @@ final class SmallJson {
         this.text = text;
     }
 
-    /** The value; null also if the text is not JSON. */
+    /** Parses a text. Returns null for null, and also if the text is not JSON. */
     static Object parse(String text) {
         try {
             SmallJson json = new SmallJson(text);
@@ -134,7 +134,7 @@ final class SmallJson {
         }
     }
 
-    /** The next character that is no space; NUL at the end. */
+    /** Skips white space, and returns the next character without consuming it, or NUL at the end. */
     private char peek() {
         while (at < text.length() && Character.isWhitespace(text.charAt(at))) {
             at++;

@@ -1,7 +1,7 @@
-// Picklock's adapter protocol, versions 1 and 2, for a lock in Node. Only what comes with Node.
+// Picklock's adapter protocol, versions 1 and 2, for a lock in Node. Needs no packages.
 //
 // `serve` reads requests from standard input and answers them; docs/protocol.md of Picklock describes
-// them. What your lock or its library prints goes to standard error, into the worker's log.
+// them. Output of your lock or its library is redirected to standard error, which goes to the worker's log.
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { readFileSync } from "node:fs";
@@ -10,21 +10,21 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const PROTOCOLS = [1, 2];
 
-// Standard output is for the protocol alone.
+// Standard output is reserved for the protocol.
 const toProtocol = process.stdout.write.bind(process.stdout);
 process.stdout.write = process.stderr.write.bind(process.stderr);
 
-/** Throw it if certainly nothing has happened: no key was changed. Every other error is reported as
- * one that may have had an effect. */
+/** Throw this if the request certainly had no effect: no key was changed. Every other error is reported as one that may
+ * have had an effect. */
 export class Definite extends Error {}
 
 /** Milliseconds on a monotonic clock. */
 export const now = () => performance.now();
 
-/** Calls `attempt` until it returns a grant, `{ token, fence?, askedAt? }`, or `waitMs` is over; with 0,
- * once. For locks that do not wait by themselves. If the grant does not say in `askedAt` when the command
- * that took the lock was sent, by `now`, this function does. Without that, Picklock is not told how long
- * the lease is valid, and bounds it by its own clock. A `signal` ends the wait, and no attempt. */
+/** Calls `attempt` until it returns a grant, `{ token, fence?, askedAt? }`, or `waitMs` is over; if that is 0, once.
+ * For locks that do not wait themselves. `askedAt` is the time, by `now`, at which the command that took the lock was
+ * sent; this function sets it if the grant does not have it. Without it the answer has no `valid_ms`, and Picklock
+ * bounds the lease by its own clock. A `signal` ends the wait, but not an attempt. */
 export async function tryFor(waitMs, attempt, signal) {
   const until = now() + waitMs;
   for (;;) {
@@ -33,14 +33,14 @@ export async function tryFor(waitMs, attempt, signal) {
     if (grant) return { askedAt, ...grant };
     const pause = 10 + Math.random() * 40;
     if (signal?.aborted || now() + pause >= until) return null;
-    // The next attempt, or its end, if it was given up.
+    // Then comes the next attempt, or the end if the client has given up.
     await sleep(pause, undefined, { signal }).catch(() => {});
     if (signal?.aborted) return null;
   }
 }
 
-/** For a library that gives an object for each grant. A subclass has `take(key, ttlMs, waitMs)`, which gives
- * such an object with its `token`, or null; and `free(object)`, which gives what `release` does. */
+/** For a library that returns an object for each grant. A subclass has `take(key, ttlMs, waitMs)`, which returns such
+ * an object with its `token`, or null; and `free(object)`, which returns the same as `release`. */
 export class LockObjects {
   objects = new Map();
 
@@ -53,12 +53,12 @@ export class LockObjects {
 
   async release(key, token) {
     const released = await this.free(this.object(token));
-    // Not if that went wrong: the lock may still be held.
+    // Not reached if `free` failed, because the lock may still be held.
     this.objects.delete(token);
     return released;
   }
 
-  // The `finally` of a section that fails.
+  // Called in the `finally` of a failed section.
   sectionFailed(key, token) {
     return this.release(key, token);
   }
@@ -69,8 +69,8 @@ export class LockObjects {
   }
 }
 
-/** Those that can be held for longer: a subclass also has `prolong(object, ttlMs)`, which gives the object
- * that takes its place, or null. */
+/** Objects that can be extended. A subclass also has `prolong(object, ttlMs)`, which returns the object that replaces
+ * the old one, or null. */
 export class ExtendableLockObjects extends LockObjects {
   async extend(key, token, ttlMs) {
     const object = await this.prolong(this.object(token), ttlMs);
@@ -80,9 +80,9 @@ export class ExtendableLockObjects extends LockObjects {
   }
 }
 
-/** For a library that holds its lock while a function of ours runs. `run(hold)` calls the library with a
- * function that returns `hold(token)`. Gives an object with `token`, and with `end()`, which lets that
- * function return and waits for the library; or null if the library never called it. */
+/** For a library that holds its lock while a callback runs. `run(hold)` calls the library with a function that returns
+ * `hold(token)`. Returns an object with `token`, and with `end()`, which lets that function return and waits for the
+ * library; or null if the library never called it. */
 export function scoped(run) {
   return new Promise((granted, failed) => {
     const inside = (token) =>
@@ -92,40 +92,41 @@ export function scoped(run) {
   });
 }
 
-/** Name and version of a package that is installed beside this file. */
+/** Returns the name and version of a package that is installed next to this file. */
 export function installed(name) {
   return JSON.parse(readFileSync(new URL(`node_modules/${name}/package.json`, import.meta.url)));
 }
 
-/** Options of ioredis for a lock: nothing is sent twice, and a node need not be up yet. With the option
- * `command_timeout=none` a command waits as long as it takes, which is ioredis' default. */
+/** Returns ioredis options for a lock: no command is sent twice, and a node need not be up yet. With the option
+ * `command_timeout=none` a command waits without a limit, which is ioredis' default. */
 export function ioredisOptions(timeoutMs, { command_timeout } = {}) {
   const once = { maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false, lazyConnect: true };
   const limit = command_timeout === "none" ? {} : { commandTimeout: timeoutMs };
   return { ...once, ...limit, connectTimeout: timeoutMs };
 }
 
-/** Tells Picklock that a lease is gone: for locks that renew in the background. */
+/** Reports to Picklock that a lease is lost. For locks that renew in the background. */
 export function lost(token) {
   event({ event: "lost", token });
 }
 
-/** Tells Picklock that a background task has renewed a lease: for `ttlMs` since `askedAt`. */
+/** Reports to Picklock that a background task has renewed a lease for `ttlMs`, counted from `askedAt`. */
 export function extended(token, ttlMs, askedAt) {
   event({ event: "extended", token, valid_ms: leftMs(ttlMs, askedAt) });
 }
 
 /** Answers requests until standard input ends, then ends the process.
  *
- * `makeLock(nodes, timeoutMs, options)` returns the lock. `nodes` are URLs as redis://HOST:PORT. The
- * lock has `acquire(key, ttlMs, waitMs)`, a grant or null; `release(key, token)`, true, false, or null
- * if the library does not say; and, if it can, `extend(key, token, ttlMs)`, a grant or null. All of
- * them may return promises. `options` are the names that `--impl-option` may have.
+ * `makeLock(nodes, timeoutMs, options)` returns the lock. `nodes` are URLs such as redis://HOST:PORT. The lock has
+ * `acquire(key, ttlMs, waitMs)`, which returns a grant or null; `release(key, token)`, which returns true, false, or
+ * null if the library does not report whether the lock was still held; and, if it can, `extend(key, token, ttlMs)`,
+ * which returns a grant or null. All of them may return promises. `options` are the names that `--impl-option` may
+ * have.
  *
  * With `clients`, many clients share the lock on one event loop: its calls overlap. An `acquire` with a fourth
- * parameter gets an AbortSignal for a client that gives up. A lock with `sectionFailed(key, token)` does there what becomes
- * of it when an error leaves the section, and gives what `release` does. One with `releaseUnheld(key)` does what a
- * `finally` does that unlocks although it was refused. */
+ * parameter gets an AbortSignal for a client that gives up. A lock may have `sectionFailed(key, token)`, which is
+ * called when an error leaves the section and returns the same as `release`, and `releaseUnheld(key)`, which unlocks
+ * although the lock was refused, as in a `finally`. */
 export async function serve(makeLock, { name, version = "", options = [], clients = false }) {
   const ready = { reply: "ready", name, version };
   const adapter = { makeLock, ready, options, clients, lock: null, waiting: new Map() };
@@ -171,14 +172,14 @@ async function answer(adapter, request, readAt) {
   if (op === "init") return init(adapter, request);
   if (op === "join") return { reply: "joined" };
   if (op === "block") {
-    // Nothing else is done on this event loop meanwhile.
+    // This blocks the whole event loop.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, request.for_ms);
     return { reply: "blocked" };
   }
   if (!["acquire", "extend", "release", "release-unheld", "section-failed"].includes(op)) throw new Definite(`unknown op ${op}`);
   const lock = adapter.lock;
   if (lock === null) throw new Definite("`init` must come first");
-  // JSON.stringify leaves out what is undefined: a function without a result does not say either.
+  // A function without a result counts as one that does not report whether the lock was still held.
   if (op === "release") return { reply: "released", released: (await lock.release(key, token)) ?? null };
   if (op === "release-unheld") return { reply: "released", released: (await lock.releaseUnheld(key)) ?? null };
   if (op === "section-failed") return { reply: "released", released: (await lock.sectionFailed(key, token)) ?? null };
@@ -219,9 +220,9 @@ async function init(adapter, { protocol, protocols, nodes, timeout_ms: timeoutMs
 function granted(grant, ttlMs, readAt) {
   if (!grant) return { reply: "refused" };
   const { token, fence, askedAt } = grant;
-  // Before `valid_ms`: time that passes between the two must not make the lease longer.
+  // Computed before `valid_ms`, so that the time between the two cannot lengthen the lease.
   const elapsed_ms = Math.floor(now() - readAt);
-  // JSON.stringify leaves out what is undefined.
+  // JSON.stringify omits undefined values.
   const valid_ms = askedAt === undefined ? undefined : leftMs(ttlMs, askedAt);
   return { reply: "granted", token, fence, elapsed_ms, valid_ms };
 }
@@ -230,7 +231,7 @@ function leftMs(ttlMs, askedAt) {
   return Math.max(0, Math.floor(ttlMs - (now() - askedAt)));
 }
 
-// Whose request is answered, and whose grant a token is: for events of background tasks.
+// The client of the current request, and the client of each grant by its token, for events of background tasks.
 const client = new AsyncLocalStorage();
 const clientOf = new Map();
 

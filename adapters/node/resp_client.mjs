@@ -1,12 +1,11 @@
-// A Redis client of a few lines, so that the example lock runs without a library. Real adapters use
-// the client library that the lock itself uses; then delete this file.
+// A minimal Redis client, so that the example lock runs without a library. A real adapter should use the lock's own
+// client library; then delete this file.
 
 import { connect } from "node:net";
 import { Definite } from "./picklock_adapter.mjs";
 
-/** One connection to one server, on which commands follow each other without waiting for replies. It is opened
- * when a command needs it, and closed when a command fails: a late reply must not be taken for the reply to the next
- * command. Nothing is sent twice. */
+/** One connection to one server, on which commands are pipelined. It is opened when a command needs it, and closed when
+ * a command fails, so that a late reply is not mistaken for the reply to the next command. No command is sent twice. */
 export class RespClient {
   constructor(url, timeoutMs) {
     const { protocol, hostname, port } = new URL(url);
@@ -17,7 +16,7 @@ export class RespClient {
     this.waiting = [];
   }
 
-  /** The reply: text, a number, or null. An error reply is thrown as Definite: the server has refused
+  /** Returns the reply: text, a number, or null. An error reply is thrown as Definite, because the server has refused
    * the command. */
   command(...words) {
     return new Promise((resolve, reject) => {
@@ -41,7 +40,7 @@ export class RespClient {
   open() {
     const socket = connect(this.address);
     let received = Buffer.alloc(0);
-    // What an earlier connection still says is about no command of this one.
+    // Events of an earlier connection do not affect the commands of this one.
     const closed = (problem) => socket === this.socket && this.close(problem);
     socket.on("error", closed);
     socket.on("end", () => closed(new Error("the server closed the connection")));
@@ -57,7 +56,7 @@ export class RespClient {
   }
 }
 
-/** The first reply that the bytes hold, and how long it is; undefined while it is incomplete. */
+/** Returns the first reply in the bytes, and its length; undefined while it is incomplete. */
 function parse(bytes) {
   const end = bytes.indexOf("\r\n");
   if (end < 0) return undefined;

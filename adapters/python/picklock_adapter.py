@@ -1,7 +1,7 @@
 """Picklock's adapter protocol, versions 1 and 2, for a lock in Python. Only the standard library.
 
 `serve` reads requests from standard input and answers them; docs/protocol.md of Picklock describes
-them. What your lock or its library prints goes to standard error, into the worker's log.
+them. Output of your lock or its library is redirected to standard error, which goes to the worker's log.
 """
 
 import contextvars
@@ -16,22 +16,22 @@ import time
 
 PROTOCOLS = [1, 2]
 
-# What `async def` sets in a function's `co_flags`.
+# Flag of an `async def` in a function's `co_flags`.
 _CO_COROUTINE = 0x80
 
 
 class Definite(Exception):
-    """Raise it if certainly nothing has happened: no key was changed. Every other exception is
-    reported as one that may have had an effect."""
+    """Raise this if the request certainly had no effect: no key was changed. Every other exception is reported as one
+    that may have had an effect."""
 
 
 class Grant:
     """A granted lock.
 
-    token: text that `release` and `extend` get back.
+    token: text that is passed back to `release` and `extend`.
     fence: the fencing token, if the lock has them: a number, larger with every grant.
     asked_at: when the command that took the lock was sent, by time.monotonic(). `try_for` sets it
-        if the lock does not. Without it Picklock is not told how long the lease is valid, and bounds it by its own clock.
+        if the lock does not. Without it the answer has no `valid_ms`, and Picklock bounds the lease by its own clock.
     """
 
     def __init__(self, token, fence=None, asked_at=None):
@@ -41,8 +41,8 @@ class Grant:
 
 
 def try_for(wait_ms, attempt):
-    """Calls `attempt` until it returns a grant or `wait_ms` is over; with 0, once. For locks that do
-    not wait by themselves."""
+    """Calls `attempt` until it returns a grant or `wait_ms` is over; if that is 0, once. For locks that do not wait
+    themselves."""
     until = time.monotonic() + wait_ms / 1000
     while True:
         asked_at = time.monotonic()
@@ -59,10 +59,10 @@ def try_for(wait_ms, attempt):
 class LockObjects:
     """For a library whose lock is an object with `acquire` and `release`: one object for each grant.
 
-    A subclass gives make(key, ttl_ms) -> the object, and take(lock, wait_ms) -> the grant's token, or
-    None. `not_held` are the library's exceptions for a lock that is not its holder's any more: without
-    any, a release is only said to have succeeded, or not, if the object's `release` returns a bool.
-    `refused` are those that say that certainly nothing has happened.
+    A subclass defines make(key, ttl_ms) -> the object, and take(lock, wait_ms) -> the grant's token, or None.
+    `not_held` are the library's exceptions for a lock that its holder no longer has. Without any, the adapter reports
+    whether a release succeeded only if the object's `release` returns a bool. `refused` are the exceptions of requests
+    that certainly had no effect.
     """
 
     not_held = refused = ()
@@ -89,17 +89,17 @@ class LockObjects:
         except self.not_held:
             del self._locks[token]
             return False
-        # Not if anything else went wrong: the lock may still be held.
+        # Not reached after any other exception, because the lock may still be held.
         del self._locks[token]
-        # Not what `__exit__` says, the only one with arguments: that is about the exception.
+        # Ignore the result of `__exit__`, the only function with arguments: it is about the exception.
         if isinstance(said, bool) and not arguments:
             return said
-        # A library that has no exception for it does not say whether the lock was still held.
+        # A library without such an exception does not report whether the lock was still held.
         return True if self.not_held else None
 
     @property
     def _locks(self):
-        # Made when it is needed: a subclass does not call our `__init__`. One for all threads.
+        # Created on first use, because a subclass does not call our `__init__`. One for all threads.
         return vars(self).setdefault("_locks", {})
 
     def _lock(self, token):
@@ -117,7 +117,7 @@ class LockObjects:
 
 
 class ExtendableLockObjects(LockObjects):
-    """Those that can hold a lock for longer: a subclass also gives prolong(lock, ttl_ms)."""
+    """Objects that can be extended. A subclass also defines prolong(lock, ttl_ms)."""
 
     def extend(self, key, token, ttl_ms):
         asked_at = time.monotonic()
@@ -129,8 +129,9 @@ class ExtendableLockObjects(LockObjects):
 
 
 def timed(lock_class, attempt):
-    """The unmodified class, whose objects note in `asked_at` when their method `attempt` last began.
-    Name the method that sends the command once: `acquire` retries, and does not say which attempt it was."""
+    """Returns a subclass whose objects record in `asked_at` when their method `attempt` last began, and that changes
+    nothing else. Name the method that sends the command once: `acquire` retries, and does not report which attempt
+    succeeded."""
 
     def noted(self, *arguments, **named):
         self.asked_at = time.monotonic()
@@ -140,7 +141,7 @@ def timed(lock_class, attempt):
 
 
 def seconds(millis):
-    """Milliseconds as seconds for a library that computes `int(seconds * 1000)`: exact.
+    """Converts milliseconds to seconds, exactly for a library that computes `int(seconds * 1000)`.
 
     1.001 * 1000 is 1000.9999999999999, but the conversion must not shorten the lease.
     """
@@ -149,7 +150,7 @@ def seconds(millis):
 
 
 def switch(options, name, default):
-    """An option that is `true` or `false`."""
+    """Parses an option that is `true` or `false`."""
     text = options.get(name, str(default).lower())
     if text not in ("true", "false"):
         raise Definite(f"option {name}: {text!r} is neither `true` nor `false`")
@@ -157,37 +158,37 @@ def switch(options, name, default):
 
 
 def timeouts(timeout_ms):
-    """How the clients of redis-py are told the time limit of a command. Without the second,
-    connecting to a node out of reach would take longer."""
+    """Returns redis-py's settings for the time limit of a command. Without the second, connecting to an unreachable
+    node would take longer."""
     limit = timeout_ms / 1000
     return {"socket_timeout": limit, "socket_connect_timeout": limit}
 
 
 def lost(token):
-    """Tells Picklock that a lease is gone: for locks that renew in the background."""
+    """Reports to Picklock that a lease is lost. For locks that renew in the background."""
     _event({"event": "lost", "token": token})
 
 
 def extended(token, ttl_ms, asked_at):
-    """Tells Picklock that a background task has renewed a lease: for `ttl_ms` since `asked_at`."""
+    """Reports to Picklock that a background task has renewed a lease for `ttl_ms`, counted from `asked_at`."""
     _event({"event": "extended", "token": token, "valid_ms": _left_ms(ttl_ms, asked_at)})
 
 
 def serve(make_lock, name, version="", options=(), threads=False):
     """Answers requests until standard input ends, then ends the process.
 
-    make_lock(nodes, timeout_ms, options) returns the lock. `nodes` are URLs as redis://HOST:PORT.
+    make_lock(nodes, timeout_ms, options) returns the lock. `nodes` are URLs such as redis://HOST:PORT.
     The lock has acquire(key, ttl_ms, wait_ms) -> Grant or None, release(key, token) -> True, False,
-    or None if the library does not say, and, if it can, extend(key, token, ttl_ms) -> Grant or None.
+    or None if the library does not report whether the lock was still held, and, if it can, extend(key, token, ttl_ms)
+    -> Grant or None.
     `options` are the names that `--impl-option` may have.
 
-    If the lock has release_unheld(key), it does what a `finally` does that unlocks although it was refused. If it has
-    section_failed(key, token), it does what becomes of the lock when an exception leaves the section, and returns what
-    release does.
+    The lock may have release_unheld(key), which unlocks although the lock was refused, as in a `finally`, and
+    section_failed(key, token), which is called when an exception leaves the section and returns the same as release.
 
     A class whose `acquire` is a coroutine is one lock for many clients on one event loop; a client that gives up cancels
-    its task. With `threads`, it is
-    one lock for many clients, each in a thread of its own. Otherwise a process has one client.
+    its task. With `threads`, it is one lock for many clients, each in its own thread. Otherwise a process has one
+    client.
     """
     is_async = _is_coroutine_function(getattr(make_lock, "acquire", None))
     offers = {"clients": is_async or threads, "blocks_loop": is_async, "blocks_thread": threads, "cancels": is_async,
@@ -197,12 +198,12 @@ def serve(make_lock, name, version="", options=(), threads=False):
         _serve_on_loop(adapter)
     else:
         _serve_in_threads(adapter)
-    # A library's own threads must not keep the process alive.
+    # The library's own threads must not keep the process alive.
     os._exit(0)
 
 
 def _is_coroutine_function(function):
-    # `inspect` takes as long to import as all the rest, and a process starts for each buyer.
+    # Importing `inspect` takes as long as all the rest, and a process starts for each client.
     code = getattr(function, "__code__", None)
     if code is not None:
         return bool(code.co_flags & _CO_COROUTINE)
@@ -212,7 +213,7 @@ def _is_coroutine_function(function):
 
 
 def _requests():
-    """The requests, each with the time at which it was read."""
+    """Yields the requests, each with the time at which it was read."""
     for line in sys.stdin.buffer:
         read_at = time.monotonic()
         try:
@@ -225,7 +226,7 @@ def _requests():
 
 
 def _serve_on_loop(adapter):
-    # It takes longer to import than all the rest, and most locks do without it.
+    # Importing it takes longer than all the rest, and most locks do not need it.
     import asyncio
 
     given_up = set()
@@ -248,7 +249,7 @@ def _serve_on_loop(adapter):
             if request.get("op") == "cancel":
                 if request["of"] in tasks:
                     given_up.add(request["of"])
-                    # Not before it has begun: then it would answer nothing.
+                    # Cancel the task only after it has begun, because otherwise it would send no answer.
                     loop.call_soon(tasks[request["of"]].cancel)
                 return
             number = request["id"]
@@ -267,7 +268,7 @@ def _serve_on_loop(adapter):
 
 
 def _serve_in_threads(adapter):
-    """Each client has a thread of its own; who is alone in the process has this one."""
+    """Each client has its own thread; the only client of a process uses this one."""
     clients = {}
     for request, read_at in _requests():
         client = request.get("client")
@@ -289,7 +290,7 @@ def _serve_client(adapter, requests):
 
 
 def _without_loop(coroutine):
-    """Carries out a coroutine that never waits: the lock's methods are functions."""
+    """Runs a coroutine that never waits, because the lock's methods are functions."""
     try:
         coroutine.send(None)
     except StopIteration:
@@ -320,7 +321,7 @@ class _Adapter:
         except Definite as problem:
             return _error(str(problem), definite=True)
         except Exception as problem:
-            # Rarely needed, and long to import.
+            # Rarely needed, and slow to import.
             import traceback
 
             traceback.print_exc()
@@ -336,7 +337,7 @@ class _Adapter:
         if op == "end-client":
             return {"reply": "ended"}
         if op == "block":
-            # On purpose not asyncio's: nothing else of this loop, or thread, is done meanwhile.
+            # Deliberately not asyncio's sleep: this blocks the whole event loop, or the thread.
             time.sleep(request["for_ms"] / 1000)
             return {"reply": "blocked"}
         if op not in ("acquire", "extend", "release", "release-unheld", "section-failed"):
@@ -375,7 +376,7 @@ class _Adapter:
 
 
 async def _done(result):
-    """What a method of the lock returned, whether or not it is a coroutine."""
+    """Returns the result of a lock's method, whether or not it is a coroutine."""
     return await result if hasattr(result, "__await__") else result
 
 
@@ -383,7 +384,7 @@ def _granted(grant, ttl_ms, read_at):
     if grant is None:
         return {"reply": "refused"}
     answer = {"reply": "granted", "token": grant.token}
-    # Before `valid_ms`: time that passes between the two must not make the lease longer.
+    # Computed before `valid_ms`, so that the time between the two cannot lengthen the lease.
     answer["elapsed_ms"] = math.floor((time.monotonic() - read_at) * 1000)
     if grant.fence is not None:
         answer["fence"] = grant.fence
@@ -401,13 +402,13 @@ def _error(message, definite):
 
 
 def _take_stdout():
-    """Standard output for the protocol alone: whatever else is printed goes to standard error."""
+    """Reserves standard output for the protocol, and redirects all other output to standard error."""
     protocol = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return protocol
 
 
-# Whose request this task or thread answers, and whose grant a token is: for events of background tasks.
+# The client of this task or thread, and the client of each grant by its token, for events of background tasks.
 _client = contextvars.ContextVar("client", default=None)
 _client_of = {}
 

@@ -17,7 +17,7 @@ class RedisPyAsyncioLock:
         self.locks = {}
 
     async def acquire(self, key, ttl_ms, wait_ms):
-        # The method that sends the command is called once for each try, and does not say when.
+        # The method that sends the command is called once for each attempt, and does not report when.
         lock = Lock(self.client, key, timeout=seconds(ttl_ms), sleep=0.02)
         if not await lock.acquire(blocking=wait_ms > 0, blocking_timeout=wait_ms / 1000):
             return None

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Picklock adapter for the lock of redis-py, `redis.lock.Lock`. README.md says what is judged."""
+"""Picklock adapter for the lock of redis-py, `redis.lock.Lock`. README.md describes what is tested."""
 
 from picklock_adapter import ExtendableLockObjects, seconds, serve, switch, timed, timeouts
 from redis import Redis, __version__
@@ -12,7 +12,7 @@ TimedLock = timed(Lock, "do_acquire")
 
 
 class RedisPyLock(ExtendableLockObjects):
-    # ConnectionError and TimeoutError are neither: the command may have been executed.
+    # ConnectionError and TimeoutError are in neither list, because the command may have been executed.
     not_held, refused = LockNotOwnedError, (ResponseError, LockError)
 
     def __init__(self, nodes, timeout_ms, options):

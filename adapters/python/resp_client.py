@@ -1,5 +1,5 @@
-"""A Redis client of a few lines, so that the example lock runs without a library. Real adapters use
-the client library that the lock itself uses; then delete this file."""
+"""A minimal Redis client, so that the example lock runs without a library. A real adapter should use the lock's own
+client library; then delete this file."""
 
 import socket
 import threading
@@ -9,8 +9,8 @@ from picklock_adapter import Definite
 
 
 class RespClient(threading.local):
-    """One connection of each thread to one server. It is opened when a command needs it, and closed when a command
-    fails: a late reply must not be taken for the reply to the next command. Nothing is sent twice."""
+    """One connection per thread to one server. It is opened when a command needs it, and closed when a command fails,
+    so that a late reply is not mistaken for the reply to the next command. No command is sent twice."""
 
     def __init__(self, url, timeout_ms):
         parts = urlsplit(url)
@@ -21,7 +21,7 @@ class RespClient(threading.local):
         self.socket = None
 
     def __call__(self, *command):
-        """The reply: text, a number, or None. An error reply is raised as Definite: the server has
+        """Returns the reply: text, a number, or None. An error reply is raised as Definite, because the server has
         refused the command."""
         try:
             if self.socket is None:

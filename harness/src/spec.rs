@@ -16,7 +16,6 @@ use crate::external_servers::{DEFAULT_PREFIX, ExternalServers};
 use crate::model::ServerVersion;
 use crate::named_server::NamedServer;
 
-
 /// A complete specification: simulating the same specification again produces the same history.
 /// Driver, nemesis and backends take all their settings from this one value.
 #[derive(Debug, Clone, PartialEq)]

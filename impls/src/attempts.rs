@@ -1,5 +1,4 @@
-//! Trying to take a lock until it succeeds or the wait is over: shared by all locks that make one
-//! attempt after another.
+//! Trying to take a lock until it succeeds or the wait is over, for all locks that make one attempt after another.
 
 use std::time::Duration;
 
@@ -9,16 +8,16 @@ use crate::lease::Lease;
 
 /// A lock that is taken by one attempt after another.
 pub(crate) trait Attempts {
-    /// The context that the lock was given.
+    /// Returns the context that the lock was given.
     fn context(&mut self) -> &mut Context;
 
-    /// The name under which all attempts of one acquisition take the lock. Empty for a lock that
-    /// makes a new one for each attempt.
+    /// Returns the name under which all attempts of one acquisition take the lock. Empty for a lock that creates a new
+    /// name for each attempt.
     fn name(&mut self) -> String {
         self.context().token()
     }
 
-    /// One attempt. `None`: another client has the lock.
+    /// Makes one attempt. Returns `None` if another client has the lock.
     async fn attempt(&mut self, key: &str, name: &str, lease: Lease) -> Taken;
 }
 

@@ -5,10 +5,10 @@ use std::rc::Rc;
 
 use tokio::sync::Notify;
 
-/// The wish of a lock's user to give up an acquisition, as an `AbortSignal` or a cancelled task is.
+/// The request of a lock's user to give up an acquisition, like an `AbortSignal` or a cancelled task.
 ///
-/// The built-in locks end their wait then, and not a command that is on its way: what it takes would be nobody's. So
-/// the lock either was not taken, or the user is granted it all the same, and releases it.
+/// The built-in locks then end their wait, but finish a command in flight, because no client would own the lock that it
+/// takes. So either the lock was not taken, or the user is granted it anyway and releases it.
 #[derive(Debug, Clone, Default)]
 pub struct Canceller(Rc<Wish>);
 
@@ -19,23 +19,23 @@ struct Wish {
 }
 
 impl Canceller {
-    /// The acquisition that is under way is given up.
+    /// Gives up the current acquisition.
     pub fn cancel(&self) {
         self.0.is_cancelled.set(true);
         self.0.told.notify_waiters();
     }
 
-    /// A new acquisition begins, which nobody has given up.
+    /// Resets the request when a new acquisition begins.
     pub fn reset(&self) {
         self.0.is_cancelled.set(false);
     }
 
-    /// True if it was given up.
+    /// Returns true if the acquisition was given up.
     pub fn is_cancelled(&self) -> bool {
         self.0.is_cancelled.get()
     }
 
-    /// Waits until it is given up.
+    /// Waits until the acquisition is given up.
     pub async fn cancelled(&self) {
         while !self.is_cancelled() {
             self.0.told.notified().await;

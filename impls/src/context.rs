@@ -1,8 +1,8 @@
-//! What a lock is given besides its connections: the client's wall clock, its entropy, and the
-//! user's options.
+//! The environment of a lock besides its connections: the client's wall clock, its random numbers, and the user's
+//! options.
 //!
-//! Clock and entropy are passed in so that a simulation can control them, and so that a skewed
-//! clock can be a fault.
+//! Clock and random numbers are passed in so that a simulation can control them, and so that a skewed clock can be a
+//! fault.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -15,26 +15,26 @@ use crate::patience::{Patience, RETRY_DELAY, RETRY_JITTER};
 
 /// The client's wall clock.
 pub trait WallClock {
-    /// Time since the Unix epoch, according to this client's machine.
+    /// Returns the time since the Unix epoch, according to this client's machine.
     fn since_epoch(&self) -> Duration;
 }
 
-/// What a lock may use.
+/// The environment of a lock.
 pub struct Context {
     /// The client's wall clock. It may be wrong, and may jump.
     pub wall_clock: Rc<dyn WallClock>,
-    /// Where tokens and random retry delays come from.
+    /// Source of tokens and random retry delays.
     pub rng: rand::rngs::StdRng,
     /// The user's options.
     pub options: Options,
-    /// Whether the user gives up.
+    /// Signals that the user gives up.
     pub canceller: Canceller,
 }
 
 impl Context {
-    /// A name for the next grant that no other client has, the same for the same seed in a simulation: 20 random bytes in
-    /// hexadecimal, the size that redis.io proposes ("we can assume it's 20 bytes from /dev/urandom"). Every attempt
-    /// to acquire gets a new one: tokens that live longer are bug class S12.
+    /// Returns a name for the next grant that no other client has, the same for the same seed in a simulation: 20
+    /// random bytes in hexadecimal, the size that redis.io proposes ("we can assume it's 20 bytes from /dev/urandom").
+    /// Every attempt to acquire gets a new one: tokens that live longer are bug class S12.
     pub fn token(&mut self) -> String {
         let bytes: [u8; 20] = self.rng.random();
         let mut hex = String::with_capacity(2 * bytes.len());
@@ -46,15 +46,15 @@ impl Context {
         hex
     }
 
-    /// For an attempt to take a lock for `ttl`, repeated for at most `wait`.
+    /// Returns the patience for attempts to take a lock for `ttl`, repeated for at most `wait`.
     pub(crate) fn patience(&self, wait: Duration, ttl: Duration) -> Patience {
         let delay = self.options.duration(&RETRY_DELAY, ttl);
         let jitter = self.options.duration(&RETRY_JITTER, ttl);
         Patience::start(wait, delay, jitter)
     }
 
-    /// Sleeps until the next attempt is due. Returns false at once if that attempt would begin after the deadline,
-    /// and when the client gives up.
+    /// Sleeps until the next attempt is due. Returns false at once if that attempt would begin after the deadline, and
+    /// as soon as the client gives up.
     pub(crate) async fn another_attempt(&mut self, patience: Patience) -> bool {
         let Some(pause) = patience.pause(&mut self.rng) else {
             return false;

@@ -1,7 +1,7 @@
 //! The lock contract: what a lock must be able to do, and how it may fail.
 //!
-//! A lock implements [`Lock`]. The harness uses only the object-safe twin [`DynLock`], which
-//! is implemented for every `Lock`.
+//! A lock implements [`Lock`]. The harness uses only its object-safe twin [`DynLock`], which is implemented for every
+//! `Lock`.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,31 +9,31 @@ use std::time::Duration;
 
 use crate::stopwatch::Deadline;
 
-/// What a client may rely on after it was granted the lock.
+/// The guarantees that a client may rely on once it was granted the lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
-    /// The name under which the lock is held. A client that knows it can extend and release.
+    /// Name under which the lock is held. A client needs it to extend and release.
     pub token: String,
     /// Fencing token, strictly increasing from grant to grant, for locks that have one
     /// (Kleppmann 2016, "How to do distributed locking").
     pub fence: Option<u64>,
-    /// Until when the client may rely on holding the lock, on its own monotonic clock. It is a point in
-    /// time and no duration: a client that is interrupted before it reads a duration would count it from
-    /// too late. `None`: the lock does not say.
+    /// When the client must stop relying on the lock, on its own monotonic clock, or `None` if the lock does not report
+    /// it. This is a point in time because a client that is interrupted before it reads a duration would count it from
+    /// too late a start.
     pub valid_until: Option<Deadline>,
 }
 
-/// What comes of an attempt to take a lock: a grant, `None` where somebody else has it, or why it failed.
+/// Result of an attempt to take a lock: a grant, `None` if another client has the lock, or an error.
 pub type Taken = Result<Option<Grant>, LockError>;
 
-/// What a lock can report without being asked.
+/// An event that a lock reports without a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
     /// A background task renewed the lease.
     Extended {
         /// Token of the grant.
         token: String,
-        /// Until when it is valid now.
+        /// New end of the validity.
         valid_until: Deadline,
     },
     /// The lease is gone, or could not be renewed in time: the holder must stop.
@@ -43,26 +43,26 @@ pub enum Notice {
     },
 }
 
-/// Why a lock could not do what it was asked to do.
+/// Reasons why a lock operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Redis refused, and the refused command changed nothing.
     #[error("Redis refused: {0}")]
     Refused(String),
-    /// No answer, or an incomplete one: the command may or may not have been executed.
+    /// No reply, or an incomplete one: the command may or may not have been executed.
     #[error("no certain answer from Redis: {0}")]
     Ambiguous(String),
-    /// The call itself was wrong (a TTL of zero, an unknown token); nothing was sent.
+    /// The call itself was invalid (a TTL of zero, an unknown token); nothing was sent.
     #[error("bad call: {0}")]
     BadCall(String),
-    /// The lock has no such operation; nothing was sent. Only an extension may be answered so: a
-    /// run in which holders should extend then says that it did not test it.
+    /// The lock does not support the operation; nothing was sent. Only `extend` may return this. A run in which holders
+    /// should extend then reports that it did not test extensions.
     #[error("not supported: {0}")]
     Unsupported(String),
 }
 
 impl LockError {
-    /// True when it is certain that the operation had no effect. When in doubt: false.
+    /// Returns true if the operation certainly had no effect, and false if that is unknown.
     pub fn is_definite(&self) -> bool {
         !matches!(self, LockError::Ambiguous(_))
     }
@@ -70,11 +70,11 @@ impl LockError {
 
 impl From<redis::RedisError> for LockError {
     fn from(error: redis::RedisError) -> Self {
-        // An error reply comes from Redis itself. After anything else (timeout, reset, bad
-        // protocol) it is unknown whether the command was executed.
+        // An error reply comes from Redis itself. After anything else (timeout, reset, protocol error) it is unknown
+        // whether the command was executed.
         match error.kind() {
             redis::ErrorKind::Server(_) => LockError::Refused(error.to_string()),
-            // Codes that redis-rs does not know (OOM, MISCONF, NOAUTH …); they carry a code.
+            // Error codes without a kind in redis-rs (OOM, MISCONF, NOAUTH …).
             redis::ErrorKind::Extension if error.code().is_some() => {
                 LockError::Refused(error.to_string())
             }
@@ -85,16 +85,16 @@ impl From<redis::RedisError> for LockError {
 
 /// A distributed lock as seen by one client.
 ///
-/// One value serves one client and is never called twice at the same time. Background work must
-/// use [`tokio::task::spawn_local`], so that freezing the client stops all of it.
+/// One value serves one client, and its methods are never called concurrently. Background work must use
+/// [`tokio::task::spawn_local`], so that freezing the client stops all of it.
 pub trait Lock {
     /// Tries to take `key` for `ttl`, repeatedly for at most `wait` (zero: one attempt).
     ///
-    /// `Ok(None)` means that another client has it.
+    /// Returns `Ok(None)` if another client has the lock.
     fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> impl Future<Output = Taken>;
 
-    /// Extends the lease to `ttl` from now. `Ok(None)`: the lock was no longer ours. A lock that
-    /// cannot be extended leaves this out: the default answers [`LockError::Unsupported`].
+    /// Extends the lease to `ttl` from now. Returns `Ok(None)` if the client no longer had the lock. A lock without
+    /// extensions keeps the default, which returns [`LockError::Unsupported`].
     fn extend(
         &mut self,
         _key: &str,
@@ -105,15 +105,15 @@ pub trait Lock {
         std::future::ready(Err(unsupported))
     }
 
-    /// Releases the lock. `Ok(true)` claims: it was ours until now, and is free.
+    /// Releases the lock. Returns `Ok(true)` if the client had the lock until now and it is free.
     fn release(
         &mut self,
         key: &str,
         grant: &Grant,
     ) -> impl Future<Output = Result<bool, LockError>>;
 
-    /// The holder's section has failed: what becomes of the lock when an exception, or a panic, passes the guard that
-    /// has it. The answer is that of [`Lock::release`], which the default does.
+    /// Handles a failed critical section, like a guard through which an exception or a panic propagates. Returns the
+    /// same result as [`Lock::release`], which is also the default.
     fn section_failed(
         &mut self,
         key: &str,
@@ -122,19 +122,19 @@ pub trait Lock {
         self.release(key, grant)
     }
 
-    /// True if the client that has the lock can take it again. The lock is its until the outermost release; what is
-    /// taken in between neither ends nor shortens the lease.
+    /// Returns true if a holder can take the lock again. It then has the lock until its outermost release; inner holds
+    /// neither end nor shorten the lease.
     fn is_reentrant(&self) -> bool {
         false
     }
 
-    /// The next unprompted notice of the lock. Must be cancel-safe. The default sends none.
+    /// Returns the next unprompted notice of the lock. Must be cancel-safe. The default sends none.
     fn notice(&mut self) -> impl Future<Output = Notice> {
         std::future::pending()
     }
 }
 
-/// A boxed future of a lock call; not `Send`, because a client lives on one thread.
+/// A boxed future of a lock call. It is not `Send`, because a client lives on one thread.
 pub type LockFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// [`Lock`] behind a pointer. Implemented for every `Lock`; never implement it by hand.

@@ -1,4 +1,4 @@
-//! The length of a lease, as Redis counts it: whole milliseconds, at least one.
+//! The length of a lease in Redis's unit: whole milliseconds, at least one.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
-    /// Rounds down to milliseconds: the client may rely on less than it asked for, never on more.
+    /// Rounds down to milliseconds: the client may rely on less than it requested, never on more.
     ///
-    /// A lease of zero is a bad call, not a very short lease: `PEXPIRE key 0` deletes the key, and
-    /// `SET … PX 0` is an error (bug class S6).
+    /// A lease of zero is a bad call, not a very short lease: `PEXPIRE key 0` deletes the key, and `SET … PX 0` is an
+    /// error (bug class S6).
     pub(crate) fn new(ttl: Duration) -> Result<Self, LockError> {
         match u64::try_from(ttl.as_millis()) {
             Ok(0) => Err(LockError::BadCall(format!(
@@ -28,29 +28,29 @@ impl Lease {
         }
     }
 
-    /// In the unit of `PX` and `PEXPIRE`.
+    /// Returns the lease in the unit of `PX` and `PEXPIRE`.
     pub(crate) fn millis(self) -> u64 {
         self.millis
     }
 
-    /// In the unit of `EXPIRE`, if the lease is a whole number of seconds.
+    /// Returns the lease in the unit of `EXPIRE`, if it is a whole number of seconds.
     pub(crate) fn whole_seconds(self) -> Option<u64> {
         self.millis
             .is_multiple_of(1000)
             .then_some(self.millis / 1000)
     }
 
-    /// The lease time.
+    /// Returns the lease time.
     pub(crate) fn duration(self) -> Duration {
         Duration::from_millis(self.millis)
     }
 
-    /// When the lease is over that was requested when `asked` was started.
+    /// Returns when a lease ends that was requested when `asked` was started.
     pub(crate) fn until(self, asked: Stopwatch) -> Deadline {
         asked.until(self.duration())
     }
 
-    /// The grant of a lock without fencing tokens that was requested when `asked` was started.
+    /// Returns the grant of a lock without fencing tokens that was requested when `asked` was started.
     pub(crate) fn grant(self, token: impl Into<String>, asked: Stopwatch) -> Grant {
         Grant {
             token: token.into(),
@@ -59,7 +59,7 @@ impl Lease {
         }
     }
 
-    /// The same hold after an extension that was requested when `asked` was started.
+    /// Returns the grant after an extension that was requested when `asked` was started.
     pub(crate) fn extended(self, grant: &Grant, asked: Stopwatch) -> Grant {
         Grant {
             valid_until: Some(self.until(asked)),

@@ -7,16 +7,16 @@ use std::time::Duration;
 /// A duration, absolute or as a multiple of the lease.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum LeaseDuration {
-    /// This long, whatever the lease is.
+    /// A fixed time, independent of the lease.
     Absolute(Duration),
-    /// This many times the lease.
+    /// A multiple of the lease.
     Ttl(f64),
 }
 
-/// A longer value is a typing error. Sums of valid values stay far below what a clock can count.
+/// Maximum in seconds. A longer value is a typing error, and sums of valid values stay far below the range of a clock.
 const MAX_S: f64 = 7.0 * 24.0 * 3600.0;
 
-/// The largest multiple of the lease, for the same reason.
+/// Maximum multiple of the lease, for the same reason.
 const MAX_TTLS: f64 = 1000.0;
 
 /// A text that is not a duration.
@@ -24,7 +24,7 @@ const MAX_TTLS: f64 = 1000.0;
 pub struct NotADuration;
 
 impl LeaseDuration {
-    /// The length of the duration for a lease of `ttl`.
+    /// Returns the duration for a lease of `ttl`.
     pub fn resolve(self, ttl: Duration) -> Duration {
         match self {
             LeaseDuration::Absolute(duration) => duration,
@@ -34,7 +34,7 @@ impl LeaseDuration {
         }
     }
 
-    /// True for a duration of zero.
+    /// Returns true for a duration of zero.
     pub fn is_zero(self) -> bool {
         match self {
             LeaseDuration::Absolute(duration) => duration.is_zero(),

@@ -1,16 +1,19 @@
 //! The built-in locks on Redis.
 //!
-//! This crate imports no other crate of the workspace: a lock cannot know that it is tested.
-//! It uses only the wall clock and the entropy of its [`Context`], measures time only with its own
-//! monotonic stopwatch, and talks to Redis only through redis-rs's `ConnectionLike`, and the
-//! [`Subscription`]s that a node offers.
+//! This crate imports no other crate of the workspace, so that a lock cannot detect that it is tested. It uses only the
+//! wall clock and the random numbers of its [`Context`], measures time only with its own monotonic stopwatch, and
+//! accesses Redis only through redis-rs's `ConnectionLike` and the [`Subscription`]s of a node.
 //!
 //! - the contract: [`Lock`], [`Grant`], [`LockError`]
-//! - what a lock is given: [`Node`] and [`Context`]
-//! - what its user can choose: [`OptionSpec`], and [`Options`] once they are checked
-//! - what locks are built from: lease, attempts with patience, renewal, stopwatch, token, one
-//!   node or a quorum
+//! - the environment of a lock: [`Node`] and [`Context`]
+//! - the choices of its user: [`OptionSpec`], and [`Options`] once they are checked
+//! - the building blocks of locks: lease, attempts with patience, renewal, stopwatch, token, one node or a quorum
 //! - [`LOCKS`], one file each, and [`MUTANTS`], which are broken on purpose
+//!
+//! Codes such as S4, L11 or K3 in comments name known classes of lock bugs. S is a safety bug, such as two holders or a
+//! released foreign lock; L is a liveness bug, such as a lock that stays taken or a waiter that never wakes.
+//! `lab/pages/mutants.md` lists them, and the mutants that show them; look there for the meaning of a code. K numbers
+//! the objections of Kleppmann's article "How to do distributed locking" (2016).
 
 mod attempts;
 mod canceller;
@@ -28,7 +31,7 @@ mod single_node;
 mod stopwatch;
 mod variation;
 
-/// One line for each file of a folder: declares the file, and lists the lock in it.
+/// Declares each file of a folder, one line per file, and lists the locks in them.
 macro_rules! locks {
     ($(#[$about:meta])* $list:ident in $folder:ident: $($file:ident,)*) => {
         mod $folder {
@@ -130,24 +133,24 @@ pub use node::{Node, SharedConnection, Subscription};
 pub use options::{OptionError, OptionKind, OptionSpec, OptionValue, Options};
 pub use stopwatch::Deadline;
 
-/// A built-in lock, which a user can name after `--impl`.
+/// A built-in lock, which a user can select with `--impl`.
 pub struct BuiltInLock {
     /// The name on the command line.
     pub name: &'static str,
-    /// One line: what it does.
+    /// One-line description.
     pub summary: &'static str,
-    /// How many independent Redis nodes it uses.
+    /// Number of independent Redis nodes that it uses.
     pub nodes: usize,
-    /// How many replicas of each node it needs.
+    /// Number of replicas that each node needs.
     pub replicas: usize,
     /// The options that its user can set.
     pub options: &'static [&'static OptionSpec],
-    /// Makes one client of the lock.
+    /// Creates one client of the lock.
     pub build: fn(Vec<Node>, Context) -> Box<dyn DynLock>,
 }
 
 impl BuiltInLock {
-    /// A lock on one node without replicas, which is tried for again as its user says.
+    /// Creates a lock on one node without replicas, with the options for retries.
     pub(crate) const fn on_one_node(
         name: &'static str,
         summary: &'static str,
@@ -166,7 +169,7 @@ impl BuiltInLock {
     /// Parses and checks the user's options.
     ///
     /// # Errors
-    /// An option that the lock does not declare, or a value of the wrong kind.
+    /// Returns an error for an option that the lock does not declare, or a value of the wrong kind.
     pub fn read_options<'a>(
         &self,
         given: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -175,7 +178,7 @@ impl BuiltInLock {
     }
 }
 
-/// The lock or mutant of that name.
+/// Returns the lock or mutant with this name.
 pub fn find(name: &str) -> Option<&'static BuiltInLock> {
     LOCKS.iter().chain(MUTANTS).find(|lock| lock.name == name)
 }

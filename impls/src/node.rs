@@ -1,4 +1,4 @@
-//! One Redis server as a lock sees it: anything that is a redis-rs connection.
+//! One Redis server as a lock sees it: any redis-rs connection.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::contract::{LockError, LockFuture};
 
 /// A connection that background tasks can share. Implemented for all clonable connections.
 pub trait SharedConnection: ConnectionLike + Send {
-    /// Another handle on the same connection.
+    /// Returns another handle on the same connection.
     fn share(&self) -> Box<dyn SharedConnection>;
 }
 
@@ -19,7 +19,7 @@ impl<C: ConnectionLike + Clone + Send + 'static> SharedConnection for C {
     }
 }
 
-/// Makes connections to one node.
+/// Creates connections to one node.
 type Open = dyn Fn() -> Box<dyn SharedConnection> + Send + Sync;
 
 /// A connection to one Redis node, real or simulated.
@@ -30,7 +30,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// Wraps a connection of redis-rs, or of a simulation.
+    /// Wraps a connection of redis-rs or of a simulation.
     pub fn new(connection: impl SharedConnection + 'static) -> Self {
         Node {
             connection: Box::new(connection),
@@ -51,9 +51,9 @@ impl Node {
         }
     }
 
-    /// The same node, whose channels can be subscribed to with `subscribe`, which is given the name
-    /// of a channel. It returns when the server has confirmed the subscription, and opens a connection
-    /// for it: one with subscriptions can carry no other commands in RESP2.
+    /// Returns the same node with `subscribe`, which subscribes to the channel with the given name. `subscribe` opens a
+    /// connection, because a RESP2 connection with subscriptions can carry no other commands, and returns once the
+    /// server has confirmed the subscription.
     #[must_use]
     pub fn with_subscriptions(
         self,
@@ -71,8 +71,8 @@ impl Node {
     /// Subscribes to a channel.
     ///
     /// # Errors
-    /// The server does not confirm it, or [`LockError::BadCall`]: the node was made without
-    /// [`Node::with_subscriptions`].
+    /// Returns an error if the server does not confirm the subscription, and [`LockError::BadCall`] if the node was
+    /// created without [`Node::with_subscriptions`].
     pub async fn subscribe(&self, channel: &str) -> Result<Box<dyn Subscription>, LockError> {
         let Some(subscribe) = &self.subscribe else {
             let why = "this connection to Redis offers no subscriptions";
@@ -81,9 +81,8 @@ impl Node {
         Ok(subscribe(channel.to_owned()).await?)
     }
 
-    /// The same node for a background task, over a connection of its own if one can be opened. A
-    /// dropped command without an answer would make a shared connection unusable for all others on
-    /// it.
+    /// Returns the same node for a background task, over a separate connection if one can be opened. Dropping an
+    /// unanswered command would make a shared connection unusable for all its other users.
     #[must_use]
     pub fn apart(&self) -> Self {
         match &self.open {
@@ -126,17 +125,16 @@ impl ConnectionLike for Node {
     }
 }
 
-/// A subscription to one channel, over a connection of its own. It ends when it is dropped.
+/// A subscription to one channel, over its own connection. Dropping it ends the subscription.
 pub trait Subscription {
-    /// The payload of the next message. It waits for as long as none comes, so the caller must bound
-    /// it. Cancel-safe.
+    /// Waits for the next message and returns its payload. The caller must bound the wait. Cancel-safe.
     ///
     /// # Errors
-    /// The connection broke: no more messages will come.
+    /// Returns an error if the connection broke, so that no more messages will arrive.
     fn message(&mut self) -> LockFuture<'_, RedisResult<Vec<u8>>>;
 }
 
-/// Subscribes to the channel of that name. It is done when the server has confirmed the subscription:
-/// what is published later arrives, unless the connection breaks.
+/// Subscribes to the channel with the given name. Resolves when the server has confirmed the subscription: messages
+/// that are published later arrive, unless the connection breaks.
 pub(crate) type Subscribe =
     dyn Fn(String) -> LockFuture<'static, RedisResult<Box<dyn Subscription>>> + Send + Sync;

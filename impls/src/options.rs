@@ -1,4 +1,4 @@
-//! What a lock lets its user choose: declared in a table, checked before a run starts.
+//! The options of a lock: declared in a table, checked before a run starts.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,30 +7,30 @@ use std::time::Duration;
 
 use crate::lease_duration::LeaseDuration;
 
-/// One option of a lock, as `--impl-option name=value` sets it.
+/// One option of a lock, set by `--impl-option name=value`.
 #[derive(Debug)]
 pub struct OptionSpec {
     /// The text before the `=`.
     pub name: &'static str,
-    /// One line: what it changes.
+    /// One-line description.
     pub meaning: &'static str,
-    /// What values it takes.
+    /// Kind of its values.
     pub kind: OptionKind,
-    /// The value if the user gives none.
+    /// Value that applies if the user gives none.
     pub default: OptionValue,
 }
 
-/// What values an option takes.
+/// The kind of an option's values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum OptionKind {
     /// A duration, which may be relative to the lease.
     Duration {
-        /// Whether zero is allowed.
+        /// True if zero is allowed.
         zero: bool,
     },
-    /// Any number from the first to the second.
+    /// Any number in this inclusive range.
     Number(f64, f64),
-    /// A whole number from the first to the second.
+    /// A whole number in this inclusive range.
     Whole(u64, u64),
     /// Yes or no.
     Flag,
@@ -39,35 +39,35 @@ pub enum OptionKind {
 /// The value of an option.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum OptionValue {
-    /// Of [`OptionKind::Duration`].
+    /// Value of a [`OptionKind::Duration`].
     Duration(LeaseDuration),
-    /// Of [`OptionKind::Number`].
+    /// Value of a [`OptionKind::Number`].
     Number(f64),
-    /// Of [`OptionKind::Whole`].
+    /// Value of a [`OptionKind::Whole`].
     Whole(u64),
-    /// Of [`OptionKind::Flag`].
+    /// Value of a [`OptionKind::Flag`].
     Flag(bool),
 }
 
-/// What is wrong with an option that was given.
+/// An error in a given option.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum OptionError {
-    /// The lock has no option of that name.
+    /// The lock has no option with this name.
     #[error("there is no such option; {}", known(declared))]
     Unknown {
         /// The given name.
         name: String,
-        /// The names that the lock knows.
+        /// Names of the lock's options.
         declared: Vec<&'static str>,
     },
-    /// The value is not of the option's kind.
+    /// The value does not match the option's kind.
     #[error("`{value}` is not {expected}")]
     Bad {
         /// The option's name.
         name: &'static str,
         /// The given value.
         value: String,
-        /// What was expected.
+        /// Description of the valid values.
         expected: String,
     },
 }
@@ -81,7 +81,7 @@ fn known(declared: &[&str]) -> String {
 }
 
 impl OptionError {
-    /// The name of the option.
+    /// Returns the name of the option.
     pub fn name(&self) -> &str {
         match self {
             OptionError::Unknown { name, .. } => name,
@@ -91,7 +91,7 @@ impl OptionError {
 }
 
 impl OptionKind {
-    /// The kind in a word or two, for lists.
+    /// Returns the name of the kind, for lists.
     pub fn as_str(self) -> &'static str {
         match self {
             OptionKind::Duration { .. } => "duration",
@@ -143,8 +143,8 @@ impl fmt::Display for OptionValue {
     }
 }
 
-/// The user's options, checked against what the lock declares. By default empty, so that every
-/// option has its default value.
+/// The user's options, checked against the lock's declarations. Empty by default, so that every option has its default
+/// value.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Options {
     given: BTreeMap<&'static str, OptionValue>,
@@ -154,7 +154,7 @@ impl Options {
     /// Checks the given names and values against the declared options.
     ///
     /// # Errors
-    /// An option that is not declared, or a value of the wrong kind.
+    /// Returns an error for an option that is not declared, or a value of the wrong kind.
     pub fn read<'a>(
         declared: &[&'static OptionSpec],
         given: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -177,12 +177,12 @@ impl Options {
         Ok(options)
     }
 
-    /// The value of an option: the user's, else its default.
+    /// Returns the user's value of an option, or its default.
     pub fn value(&self, spec: &OptionSpec) -> OptionValue {
         self.given.get(spec.name).copied().unwrap_or(spec.default)
     }
 
-    /// The value of a [`OptionKind::Duration`] for a lease of `ttl`; of any other kind: zero.
+    /// Returns the value of a [`OptionKind::Duration`] for a lease of `ttl`, or zero for any other kind.
     pub fn duration(&self, spec: &OptionSpec, ttl: Duration) -> Duration {
         match self.value(spec) {
             OptionValue::Duration(span) => span.resolve(ttl),
@@ -190,7 +190,7 @@ impl Options {
         }
     }
 
-    /// The value of a [`OptionKind::Number`] or [`OptionKind::Whole`]; of any other kind: zero.
+    /// Returns the value of a [`OptionKind::Number`] or [`OptionKind::Whole`], or zero for any other kind.
     pub fn number(&self, spec: &OptionSpec) -> f64 {
         match self.value(spec) {
             OptionValue::Number(number) => number,
@@ -199,7 +199,7 @@ impl Options {
         }
     }
 
-    /// The value of a [`OptionKind::Whole`]; of any other kind: zero.
+    /// Returns the value of a [`OptionKind::Whole`], or zero for any other kind.
     pub fn whole(&self, spec: &OptionSpec) -> u64 {
         match self.value(spec) {
             OptionValue::Whole(number) => number,
@@ -207,7 +207,7 @@ impl Options {
         }
     }
 
-    /// The value of a [`OptionKind::Flag`]; of any other kind: false.
+    /// Returns the value of a [`OptionKind::Flag`], or false for any other kind.
     pub fn flag(&self, spec: &OptionSpec) -> bool {
         self.value(spec) == OptionValue::Flag(true)
     }

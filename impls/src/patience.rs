@@ -9,8 +9,8 @@ use crate::lease_duration::LeaseDuration;
 use crate::options::{OptionKind, OptionSpec, OptionValue};
 use crate::stopwatch::Stopwatch;
 
-/// Random delays, so that clients that collided once do not collide again and again (redis.io,
-/// "Distributed locks": "retry after a random delay in order to try to desynchronize multiple
+/// Shortest pause between two attempts. Delays are random, so that clients that collided once do not collide again and
+/// again (redis.io, "Distributed locks": "retry after a random delay in order to try to desynchronize multiple
 /// clients").
 pub(crate) const RETRY_DELAY: OptionSpec = OptionSpec {
     name: "retry_delay",
@@ -19,7 +19,7 @@ pub(crate) const RETRY_DELAY: OptionSpec = OptionSpec {
     default: OptionValue::Duration(LeaseDuration::Absolute(Duration::from_millis(10))),
 };
 
-/// Whole milliseconds; fractions are ignored.
+/// Longest random extra pause, in whole milliseconds; fractions are ignored.
 pub(crate) const RETRY_JITTER: OptionSpec = OptionSpec {
     name: "retry_jitter",
     meaning: "longest random extra pause, in whole milliseconds",
@@ -27,10 +27,10 @@ pub(crate) const RETRY_JITTER: OptionSpec = OptionSpec {
     default: OptionValue::Duration(LeaseDuration::Absolute(Duration::from_millis(40))),
 };
 
-/// The options of a lock whose only choice is how often it retries.
+/// The options of a lock that only lets its user choose how often it retries.
 pub(crate) const RETRY: &[&OptionSpec] = &[&RETRY_DELAY, &RETRY_JITTER];
 
-/// How much longer a client that did not get the lock continues to try.
+/// The time for which a client that did not get the lock continues to try.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Patience {
     since: Stopwatch,
@@ -40,7 +40,7 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    /// Continues for `wait` from now. Zero allows no second attempt.
+    /// Starts a period of `wait` from now. Zero allows no second attempt.
     pub(crate) fn start(wait: Duration, delay: Duration, jitter: Duration) -> Self {
         Patience {
             since: Stopwatch::start(),
@@ -50,7 +50,7 @@ impl Patience {
         }
     }
 
-    /// The pause before the next attempt. `None`: that attempt would begin after the deadline.
+    /// Returns the pause before the next attempt, or `None` if that attempt would begin after the deadline.
     pub(crate) fn pause(self, rng: &mut StdRng) -> Option<Duration> {
         let most_ms = u64::try_from(self.jitter.as_millis()).unwrap_or(u64::MAX);
         let pause = self.delay + Duration::from_millis(rng.random_range(0..=most_ms));

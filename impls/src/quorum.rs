@@ -1,4 +1,4 @@
-//! Asking several Redis nodes at once, and counting their answers.
+//! Requests to several Redis nodes at once, and their answers.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -15,11 +15,11 @@ use crate::locks::set_nx_px::{COMPARE_AND_DELETE, COMPARE_AND_PEXPIRE, set_nx_px
 /// The answers of the nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
-    /// Nodes that did it.
+    /// Number of nodes that executed the request.
     pub(crate) yes: usize,
-    /// Nodes that did not: the key is another client's, or does not exist.
+    /// Number of nodes that did not, because the key is another client's or does not exist.
     pub(crate) no: usize,
-    /// Nodes that failed.
+    /// Errors of the nodes that failed.
     pub(crate) failed: Vec<LockError>,
 }
 
@@ -36,10 +36,10 @@ impl Answers {
         self.yes + self.no + self.failed.len()
     }
 
-    /// Whether at least `quorum` nodes did it.
+    /// Returns whether at least `quorum` nodes executed the request.
     ///
     /// # Errors
-    /// The result depends on nodes that failed to answer.
+    /// Returns an error if the result depends on nodes that failed to answer.
     pub(crate) fn decide(self, quorum: usize) -> Result<bool, LockError> {
         if self.yes >= quorum {
             Ok(true)
@@ -50,7 +50,7 @@ impl Answers {
         }
     }
 
-    /// All failures as one error: definite only if no node did anything, or may have.
+    /// Returns all failures as one error, which is definite only if certainly no node executed the request.
     pub(crate) fn into_error(self) -> LockError {
         let definite = self.yes == 0 && self.failed.iter().all(LockError::is_definite);
         let total = self.total();
@@ -69,7 +69,7 @@ impl Answers {
     }
 }
 
-/// Independent nodes that are always asked together.
+/// Independent nodes that always get the same requests.
 pub(crate) struct Nodes(Vec<Node>);
 
 impl Nodes {
@@ -77,7 +77,7 @@ impl Nodes {
         Nodes(nodes)
     }
 
-    /// The same nodes over connections of their own, for a background task.
+    /// Returns the same nodes over separate connections, for a background task.
     pub(crate) fn apart(&self) -> Self {
         Nodes::new(self.0.iter().map(Node::apart).collect())
     }
@@ -87,7 +87,7 @@ impl Nodes {
     }
 
     /// # Errors
-    /// [`LockError::BadCall`] if there is no node to ask.
+    /// Returns [`LockError::BadCall`] if there are no nodes.
     pub(crate) fn must_not_be_empty(&self) -> Result<(), LockError> {
         if self.0.is_empty() {
             return Err(LockError::BadCall(
@@ -110,7 +110,7 @@ impl Nodes {
         within(timeout, asked).await
     }
 
-    /// Deletes the key on those of the first `count` nodes where it holds the token.
+    /// Deletes the key on each of the first `count` nodes where it holds the token.
     pub(crate) async fn delete(
         &mut self,
         count: usize,
@@ -139,16 +139,16 @@ impl Nodes {
     }
 }
 
-/// A script and its arguments, which are written once for all nodes.
+/// A script and its arguments, serialised once for all nodes.
 struct Invocation {
     script: &'static Script,
     evaluate: Cmd,
 }
 
 impl Invocation {
-    /// Of a script on one key. The arguments are added later.
+    /// Creates the invocation of a script on one key. The arguments are added later.
     fn new(script: &'static Script, key: &str) -> Self {
-        // Leaves room for what will be added: a token and a number.
+        // Reserve space for the later arguments: a token and a number.
         let mut evaluate = Cmd::with_capacity(6, 128 + key.len());
         evaluate.arg("EVALSHA").arg(script.get_hash());
         evaluate.arg(1).arg(key);
@@ -169,8 +169,7 @@ impl Invocation {
     }
 }
 
-/// The answers of nodes that are asked at the same time, each of which may take up to `timeout`.
-/// One timer serves all of them.
+/// Collects the answers to concurrent requests, each of which may take up to `timeout`. One timer serves all of them.
 async fn within<A>(timeout: Option<Duration>, asked: impl ExactSizeIterator<Item = A>) -> Answers
 where
     A: Future<Output = RedisResult<bool>>,
@@ -184,7 +183,7 @@ where
         join_all(asked).await;
         return answers.into_inner();
     };
-    // On timeout some nodes were too late. The answers of the others count.
+    // After a timeout the answers that have arrived still count.
     tokio::time::timeout(timeout, join_all(asked)).await.ok();
     let mut answers = answers.into_inner();
     for _ in answers.total()..nodes {

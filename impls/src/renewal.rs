@@ -1,4 +1,4 @@
-//! Renewing leases in the background: what a watchdog does, for any kind of lock.
+//! Background renewal of leases, as by a watchdog, for any kind of lock.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::options::{OptionKind, OptionSpec, OptionValue, Options};
 use crate::patience::RETRY_DELAY;
 use crate::stopwatch::Deadline;
 
-/// Half the lease leaves the other half for retries.
+/// Interval of renewals. Half the lease leaves the other half for retries.
 pub(crate) const RENEW_EVERY: OptionSpec = OptionSpec {
     name: "renew_every",
     meaning: "time from one renewal to the next",
@@ -20,7 +20,7 @@ pub(crate) const RENEW_EVERY: OptionSpec = OptionSpec {
     default: OptionValue::Duration(LeaseDuration::Ttl(0.5)),
 };
 
-/// What a renewal task reports.
+/// A report of a renewal task.
 enum Word {
     /// The lease now runs until this time.
     Extended(Deadline),
@@ -28,19 +28,19 @@ enum Word {
     Lost,
 }
 
-/// What makes renewing safe. Each mutant lacks one.
+/// The rules that make renewing safe. Each mutant lacks one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Habits {
     /// An expired lease is not renewed.
     pub(crate) minds_the_lease: bool,
-    /// The holder is told about the loss.
+    /// The holder gets a loss report.
     pub(crate) tells_of_loss: bool,
     /// A released lock is no longer renewed.
     pub(crate) ends_at_release: bool,
 }
 
 impl Habits {
-    /// All of them, as a sound lock needs.
+    /// All rules, as a sound lock needs.
     pub(crate) const SOUND: Habits = Habits {
         minds_the_lease: true,
         tells_of_loss: true,
@@ -76,8 +76,8 @@ impl Renewals {
         }
     }
 
-    /// From now on renews the lease of `grant` in the background, and replaces its earlier renewal.
-    /// `renew` asks Redis once: it returns until when the lease is valid now, or that it is gone.
+    /// Starts to renew the lease of `grant` in the background, and replaces its earlier renewal. `renew` sends one
+    /// request to Redis. It returns the new end of the validity, or `None` if the lease is gone.
     ///
     /// A grant without a validity time is not renewed.
     pub(crate) fn begin(
@@ -103,22 +103,22 @@ impl Renewals {
         self.tasks.insert(grant.token.clone(), task);
     }
 
-    /// Stops the renewal, and reports nothing more about it.
+    /// Stops the renewal. No further notices about it are reported.
     pub(crate) fn end(&mut self, grant: &Grant) {
         if self.habits.ends_at_release {
             self.tasks.remove(&grant.token);
         }
     }
 
-    /// The next notice of any renewal. Cancel-safe.
+    /// Returns the next notice of any renewal. Cancel-safe.
     pub(crate) async fn notice(&mut self) -> Notice {
         loop {
             let Some((token, word)) = self.words.recv().await else {
-                // Unreachable: we hold a sender ourselves.
+                // Unreachable: `self` holds a sender.
                 std::future::pending::<()>().await;
                 continue;
             };
-            // A notice from before the end that was not read in time is no longer true.
+            // A notice that was sent before the renewal ended and is read only now is no longer true.
             if !self.tasks.contains_key(&token) {
                 continue;
             }
@@ -133,18 +133,18 @@ impl Renewals {
     }
 }
 
-/// When a renewal is due.
+/// The timing of a renewal.
 #[derive(Debug, Clone, Copy)]
 struct Rhythm {
     habits: Habits,
-    /// After a successful one.
+    /// Pause after a successful renewal.
     every: Duration,
-    /// After a failed one.
+    /// Pause after a failed renewal.
     retry: Duration,
 }
 
-/// Renews until the lease is lost, which is the last report, or the receiver is gone. A failed
-/// renewal is retried for as long as the lease runs: a failure to ask is not a loss.
+/// Renews until the lease is lost, which is the last report, or the receiver is gone. A failed request is not a loss,
+/// so it is retried for as long as the lease runs.
 async fn keep_alive(
     rhythm: Rhythm,
     mut until: Deadline,
@@ -154,7 +154,7 @@ async fn keep_alive(
     let mut pause = rhythm.every;
     loop {
         tokio::time::sleep(pause.min(until.left())).await;
-        // Also after a freeze: check the lease before asking Redis.
+        // Check the lease before each request to Redis, also after a freeze.
         let left = until.left();
         if left.is_zero() && rhythm.habits.minds_the_lease {
             break;

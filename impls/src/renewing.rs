@@ -1,4 +1,4 @@
-//! A lock that is renewed while its holder works: what a watchdog adds to any lock.
+//! A lock that is renewed while its holder works, built from any lock.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use crate::stopwatch::Deadline;
 
 /// A lock whose lease a background task can renew.
 pub(crate) trait Renewable: Lock {
-    /// The user's options.
+    /// Returns the user's options.
     fn options(&self) -> &Options;
 
-    /// Asks Redis once, over connections of its own: returns until when the lease is valid now,
-    /// or that it is gone.
+    /// Returns a function that sends one renewal to Redis, over its own connections. It returns the new end of the
+    /// validity, or `None` if the lease is gone.
     fn renewal(
         &self,
         key: &str,
@@ -23,7 +23,7 @@ pub(crate) trait Renewable: Lock {
     ) -> impl AsyncFnMut() -> Result<Option<Deadline>, LockError> + 'static;
 }
 
-/// The same lock, renewed from grant to release.
+/// A lock that is renewed from grant to release.
 pub(crate) struct Renewing<L> {
     lock: L,
     renewals: Renewals,

@@ -1,11 +1,11 @@
-//! The Redis server of a lock that uses only one.
+//! The Redis server of a lock that uses only one node.
 
 use redis::{Cmd, FromRedisValue};
 
 use crate::Node;
 use crate::contract::LockError;
 
-/// The first of the nodes that a lock was given.
+/// The first of a lock's nodes.
 pub(crate) struct SingleNode(Option<Node>);
 
 impl SingleNode {
@@ -14,15 +14,15 @@ impl SingleNode {
         SingleNode(nodes.into_iter().next())
     }
 
-    /// The same server over a connection of its own, for a background task.
+    /// Returns the same server over a separate connection, for a background task.
     pub(crate) fn apart(&self) -> Self {
         SingleNode(self.0.as_ref().map(Node::apart))
     }
 
-    /// The connection.
+    /// Returns the connection.
     ///
     /// # Errors
-    /// [`LockError::BadCall`] if the lock was built without any node.
+    /// Returns [`LockError::BadCall`] if the lock was built without any node.
     pub(crate) fn connection(&mut self) -> Result<&mut Node, LockError> {
         self.0
             .as_mut()

@@ -1,4 +1,4 @@
-//! The client's own monotonic clock: how long something took from this client's point of view.
+//! The client's own monotonic clock, which measures durations from this client's point of view.
 
 #![expect(
     clippy::disallowed_methods,
@@ -10,22 +10,22 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Measures from the moment at which it was started.
+/// Measures the time since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stopwatch(Instant);
 
 impl Stopwatch {
-    /// Starts now.
+    /// Starts a stopwatch now.
     pub(crate) fn start() -> Self {
         Stopwatch(Instant::now())
     }
 
-    /// Time since the start, on the monotonic clock.
+    /// Returns the time since the start, on the monotonic clock.
     pub(crate) fn elapsed(self) -> Duration {
         self.0.elapsed()
     }
 
-    /// This long after the start.
+    /// Returns the point in time `length` after the start.
     pub(crate) fn until(self, length: Duration) -> Deadline {
         Deadline {
             since: self,
@@ -34,7 +34,7 @@ impl Stopwatch {
     }
 }
 
-/// When a lease expires, on the client's own monotonic clock.
+/// The end of a lease, on the client's own monotonic clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadline {
     since: Stopwatch,
@@ -42,12 +42,12 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// This long from now.
+    /// Returns the point in time `length` from now.
     pub fn after(length: Duration) -> Self {
         Stopwatch::start().until(length)
     }
 
-    /// The time until then. Never below zero.
+    /// Returns the time left, never below zero.
     pub fn left(self) -> Duration {
         self.length.saturating_sub(self.since.elapsed())
     }

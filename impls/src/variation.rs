@@ -1,4 +1,4 @@
-//! A lock that does some things in a way of its own, and the others as `set-nx-px`.
+//! A lock that overrides some operations of `set-nx-px`.
 
 use std::time::Duration;
 
@@ -8,37 +8,37 @@ use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
 use crate::{BuiltInLock, Context, Node};
 
-/// What is different, and what the lock remembers for it.
+/// The overridden operations, and the state that they need.
 pub(crate) trait Variation: Sized + 'static {
-    /// As [`Lock::is_reentrant`].
+    /// See [`Lock::is_reentrant`].
     const IS_REENTRANT: bool = false;
 
-    /// All attempts of one acquisition.
+    /// Makes all attempts of one acquisition.
     async fn acquire(lock: &mut Varied<Self>, key: &str, ttl: Duration, wait: Duration) -> Taken {
         attempts::acquire(lock, key, ttl, wait).await
     }
 
-    /// As [`Attempts::name`].
+    /// See [`Attempts::name`].
     fn name(lock: &mut Varied<Self>) -> String {
         lock.original.name()
     }
 
-    /// As [`Attempts::attempt`].
+    /// See [`Attempts::attempt`].
     async fn attempt(lock: &mut Varied<Self>, key: &str, name: &str, lease: Lease) -> Taken {
         lock.original.attempt(key, name, lease).await
     }
 
-    /// As [`Lock::extend`].
+    /// See [`Lock::extend`].
     async fn extend(lock: &mut Varied<Self>, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         Lock::extend(&mut lock.original, key, grant, ttl).await
     }
 
-    /// As [`Lock::release`].
+    /// See [`Lock::release`].
     async fn release(lock: &mut Varied<Self>, key: &str, grant: &Grant) -> Result<bool, LockError> {
         Lock::release(&mut lock.original, key, grant).await
     }
 
-    /// As [`Lock::section_failed`].
+    /// See [`Lock::section_failed`].
     async fn section_failed(
         lock: &mut Varied<Self>,
         key: &str,
@@ -50,9 +50,9 @@ pub(crate) trait Variation: Sized + 'static {
 
 /// The lock with this variation.
 pub(crate) struct Varied<V> {
-    /// The lock as it was: it has the connection and the context.
+    /// The original lock, with the connection and the context.
     pub(crate) original: SetNxPx,
-    /// What is different, with what it remembers.
+    /// The variation, with its state.
     pub(crate) way: V,
 }
 
@@ -63,7 +63,7 @@ impl<V> Varied<V> {
     }
 }
 
-/// The row of a lock that has nothing to remember at first.
+/// Returns the table row of a variation whose initial state is its default.
 pub(crate) const fn varied<V: Variation + Default>(
     name: &'static str,
     summary: &'static str,

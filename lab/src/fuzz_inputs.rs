@@ -1,5 +1,5 @@
-//! The inputs for fuzzing: one file for each target in the repository, and one file for each input where
-//! libFuzzer reads and writes them.
+//! Converts fuzzing inputs between the two places that hold them: one JSONL file per target in the repository, and
+//! one file per input in the folders that libFuzzer uses.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,29 +7,29 @@ use std::path::{Path, PathBuf};
 use picklock_fuzz_targets::TARGETS;
 use picklock_fuzz_targets::corpus::{self, CorpusError, Input};
 
-/// Why inputs cannot be moved.
+/// Why an operation on the fuzzing inputs failed.
 #[derive(Debug, thiserror::Error)]
 pub enum InputsError {
     /// No target has that name.
     #[error("no such target: {name}; there are {}", names())]
     UnknownTarget {
-        /// What was asked for.
+        /// The requested name.
         name: String,
     },
-    /// A file or a folder cannot be read or written.
+    /// A file or a folder could not be read or written.
     #[error("{}: {reason}", path.display())]
     Io {
-        /// Which one.
+        /// The file or folder.
         path: PathBuf,
-        /// The system's message.
+        /// The operating system's error.
         reason: std::io::Error,
     },
-    /// The file of the target is damaged.
+    /// The target's corpus file is damaged.
     #[error("{}: {reason}", path.display())]
     Corpus {
-        /// The file.
+        /// The corpus file.
         path: PathBuf,
-        /// Where, and what is wrong.
+        /// The damaged line, and what is wrong with it.
         reason: CorpusError,
     },
     /// The inputs cannot be written as JSON.
@@ -42,10 +42,10 @@ fn names() -> String {
     names.join(", ")
 }
 
-/// Writes each input into a file of its own, which has the number of its line, from 0001.
+/// Writes each input to a separate file, named after its line number and starting at 0001.
 ///
 /// # Errors
-/// See [`InputsError`].
+/// Returns an [`InputsError`] if the target is unknown or a file cannot be read or written.
 pub fn unpack(corpora: &Path, target: &str, into: &Path) -> Result<(), InputsError> {
     let (_, inputs) = inputs(corpora, target)?;
     at(into, fs::create_dir_all(into))?;
@@ -56,11 +56,11 @@ pub fn unpack(corpora: &Path, target: &str, into: &Path) -> Result<(), InputsErr
     Ok(())
 }
 
-/// Replaces the inputs of a target by the files of a folder. Those that once broke something stay, and are
-/// not added a second time. Returns how many inputs the target has then.
+/// Replaces a target's inputs with the files of a folder. Saved inputs, which once broke something, stay and are not
+/// added twice. Returns the new number of inputs.
 ///
 /// # Errors
-/// See [`InputsError`].
+/// Returns an [`InputsError`] if the target is unknown or a file cannot be read or written.
 pub fn pack(corpora: &Path, target: &str, from: &Path) -> Result<usize, InputsError> {
     let (file, mut inputs) = inputs(corpora, target)?;
     inputs.retain(|input| input.kept.is_some());
@@ -76,10 +76,10 @@ pub fn pack(corpora: &Path, target: &str, from: &Path) -> Result<usize, InputsEr
     Ok(count)
 }
 
-/// Adds an input that has broken a target, under a name that says what it is.
+/// Saves an input that broke a target, under a descriptive name.
 ///
 /// # Errors
-/// See [`InputsError`].
+/// Returns an [`InputsError`] if the target is unknown or a file cannot be read or written.
 pub fn keep(corpora: &Path, target: &str, name: &str, input: &Path) -> Result<(), InputsError> {
     let (file, mut inputs) = inputs(corpora, target)?;
     inputs.push(Input {
@@ -89,7 +89,7 @@ pub fn keep(corpora: &Path, target: &str, name: &str, input: &Path) -> Result<()
     at(&file, fs::write(&file, corpus::write(inputs)?))
 }
 
-/// The file of a target, and what it has.
+/// Returns the path of a target's corpus file and the inputs in it.
 fn inputs(corpora: &Path, target: &str) -> Result<(PathBuf, Vec<Input>), InputsError> {
     if !TARGETS.iter().any(|known| known.name == target) {
         return Err(InputsError::UnknownTarget {
@@ -115,7 +115,7 @@ fn at<T>(path: &Path, done: std::io::Result<T>) -> Result<T, InputsError> {
 mod tests {
     use super::*;
 
-    /// What is unpacked and packed again is the same file: nothing is lost on the way to libFuzzer.
+    /// Unpacking and packing again must reproduce the file: libFuzzer loses no input.
     #[test]
     fn packed_inputs_are_those_that_were_unpacked() {
         let home = tempfile::tempdir().unwrap();

@@ -1,12 +1,12 @@
-//! The part of a page that is made anew: it stands between two markers.
+//! The generated part of a page, which lies between two markers.
 
-/// Before the generated part.
+/// Marker before the generated part.
 pub const BEGIN: &str = "<!-- generated: begin -->";
 
-/// After it.
+/// Marker after the generated part.
 pub const END: &str = "<!-- generated: end -->";
 
-/// The page with the text between the markers replaced; `None` if it does not have both markers.
+/// Returns `page` with the text between the markers replaced, or `None` if a marker is missing.
 pub fn replaced_between(page: &str, generated: &str) -> Option<String> {
     let (before, rest) = page.split_once(BEGIN)?;
     let (_, after) = rest.split_once(END)?;

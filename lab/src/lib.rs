@@ -1,16 +1,16 @@
-//! The laboratory: what studies the product, and never ships in it.
+//! The lab: studies of Picklock that never ship with it.
 //!
-//! It may import every crate, and none imports it. Most of it is tests: reference checkers and an
-//! independent judge beside the checkers, a second account of the keys, the model of Redis beside real
-//! servers. The library and its program make the pages about our own studies:
+//! The lab may import every crate, and no crate imports it. Most of it is tests: reference checkers and an
+//! independent judge, an independent reconstruction of the key history, and comparisons of the Redis model with real
+//! servers. The library and its program write the pages about these studies:
 //!
-//! - [`findings`]: what matrices say about the libraries of other people, with the words of [`library`]
-//! - [`servers`]: the same cells on several servers, and where those differ
-//! - [`truth_table`]: what comes out for each built-in lock in each scenario
-//! - [`bug_corpus`]: the classes of bugs that a search finds, and in how many schedules
-//! - [`generated_part`]: the part of a page that is made anew
-//! - [`simulated`]: one simulated run, for whoever compares
-//! - [`fuzz_inputs`]: the inputs for fuzzing, as files for libFuzzer
+//! - [`findings`]: results of matrices for third-party libraries, with the texts of [`library`]
+//! - [`servers`]: the same cells on several servers, and where their results differ
+//! - [`truth_table`]: the results of each built-in lock in each scenario
+//! - [`bug_corpus`]: the known classes of bugs, and the number of schedules a search needs to find each
+//! - [`generated_part`]: the generated part of a page
+//! - [`simulated`]: one simulated run, for comparisons
+//! - [`fuzz_inputs`]: the fuzzing inputs, as files for libFuzzer
 
 pub mod bug_corpus;
 pub mod findings;

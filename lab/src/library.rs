@@ -1,117 +1,117 @@
-//! What is a matter of words about a library: its promise, how its violations are to be read, and the
-//! hypotheses about it. All figures come from runs.
+//! The written part of a library's findings: its promise, how to interpret its violations, and the hypotheses about
+//! it. All figures come from runs.
 
 use picklock_verdicts::check::{Cause, Property};
 use serde::Deserialize;
 
-/// Format and version of the file.
+/// Format and version of a library's findings file.
 pub const LIBRARY_FORMAT: &str = "picklock-library/1";
 
-/// Format and version of the file of limits.
+/// Format and version of the limits file.
 pub const LIMITS_FORMAT: &str = "picklock-limits/1";
 
-/// What a file says about a library.
+/// The contents of a library's findings file.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Library {
     /// Always [`LIBRARY_FORMAT`].
     pub format: String,
-    /// What it is called.
+    /// The library's name.
     pub name: String,
     /// The version that the adapter pins.
     pub version: String,
-    /// Where that version can be had.
+    /// URL where that version is available.
     pub home: String,
-    /// The locks of the matrices that are this library, the most usual one first.
+    /// The matrix names of the library's locks, with the most common one first.
     pub locks: Vec<LibraryLock>,
-    /// What it promises; `None`: it has no lock of its own, and promises none.
+    /// The library's promise, or `None` if it has no lock and promises nothing.
     #[serde(default)]
     pub promise: Option<Quotation>,
-    /// How its violations are to be read. The first that fits counts.
+    /// Interpretations of the library's violations. The first match applies.
     #[serde(default)]
     pub reading: Vec<Reading>,
-    /// What was supposed about it, to be decided by runs.
+    /// Hypotheses about the library, to be decided by runs.
     #[serde(default)]
     pub hypothesis: Vec<Hypothesis>,
 }
 
-/// A lock of the matrices.
+/// A lock of the library.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LibraryLock {
-    /// Its name in the matrices.
+    /// The lock's name in the matrices.
     pub name: String,
     /// How the adapter calls the library, in one sentence.
     pub about: String,
 }
 
-/// Words of the library's authors.
+/// A quotation from the library's authors.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Quotation {
-    /// The words.
+    /// The quoted text.
     pub quote: String,
-    /// Where they stand.
+    /// URL of the quotation.
     pub source: String,
 }
 
-/// What a violation is.
+/// Kind of a violation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// The library's authors, or those of its algorithm, say that this can happen.
+    /// The authors of the library or of its algorithm document that this can happen.
     Limit,
     /// The library breaks its promise.
     Defect,
 }
 
-/// How violations are to be read.
+/// An interpretation of violations.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reading {
-    /// What they are.
+    /// The kind that matching violations have.
     pub kind: Kind,
-    /// Those with these causes; empty: with any.
+    /// Causes to match. An empty list matches any cause.
     #[serde(default)]
     pub causes: Vec<Cause>,
-    /// Those in these scenarios; empty: in any.
+    /// Scenarios to match. An empty list matches any scenario.
     #[serde(default)]
     pub scenarios: Vec<String>,
-    /// Those of these properties; empty: of any.
+    /// Properties to match. An empty list matches any property.
     #[serde(default)]
     pub properties: Vec<Property>,
-    /// Why.
+    /// The reason for this interpretation.
     pub because: String,
-    /// Where it is documented.
+    /// The documentation of this behaviour.
     #[serde(default)]
     pub documented: Option<Quotation>,
 }
 
-/// What no lock of a kind can do, whoever wrote it.
+/// Limits of a kind of lock, regardless of the implementation.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
     /// Always [`LIMITS_FORMAT`].
     pub format: String,
-    /// How the violations of every library are to be read of which its own file says nothing.
+    /// Interpretations for every library, used if its own file has no match.
     pub reading: Vec<Reading>,
 }
 
-/// Something that was supposed about the library.
+/// A hypothesis about the library.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hypothesis {
     /// The class of bugs, such as `L7`.
     pub id: String,
-    /// What was supposed.
+    /// The hypothesis, in words.
     pub says: String,
-    /// The lock that is run.
+    /// The lock to run.
     pub lock: String,
-    /// The scenario that it is run in.
+    /// The scenario to run it in.
     pub scenario: String,
-    /// What comes out if the supposition is right.
+    /// The violation to expect if the hypothesis is right.
     pub predicts: Prediction,
-    /// What the result means for somebody who uses the library.
+    /// What the result means for users of the library.
     pub means: String,
 }
 
@@ -119,33 +119,33 @@ pub struct Hypothesis {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prediction {
-    /// The property.
+    /// The property that should be violated.
     pub property: Property,
-    /// The cause; `None`: any.
+    /// The expected cause. `None` matches any cause.
     #[serde(default)]
     pub cause: Option<Cause>,
 }
 
-/// Why a file about a library cannot be used.
+/// Why a findings or limits file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LibraryError {
-    /// It is not TOML, or its content is not what is expected.
+    /// The file is not TOML, or its content is invalid.
     #[error("not a file about a library: {0}")]
     Invalid(#[from] toml::de::Error),
-    /// It is of another version.
+    /// The file has another format or version.
     #[error("its format is {found:?}, and this picklock reads {wanted:?}")]
     OtherFormat {
-        /// What it says.
+        /// The file's format.
         found: String,
-        /// What it should say.
+        /// The expected format.
         wanted: &'static str,
     },
-    /// It names no lock.
+    /// The file lists no locks.
     #[error("it names no locks")]
     NoLock,
 }
 
-/// Refuses the file of another format.
+/// Returns an error if the file has another format.
 fn expect_format(found: String, wanted: &'static str) -> Result<(), LibraryError> {
     match found == wanted {
         true => Ok(()),
@@ -154,10 +154,10 @@ fn expect_format(found: String, wanted: &'static str) -> Result<(), LibraryError
 }
 
 impl Limits {
-    /// Reads the text of a file.
+    /// Parses a limits file.
     ///
     /// # Errors
-    /// The text is not TOML, of another format, or incomplete.
+    /// Returns an error if the text is not TOML, has another format or is incomplete.
     pub fn read(text: &str) -> Result<Limits, LibraryError> {
         let limits: Limits = toml::from_str(text)?;
         expect_format(limits.format.clone(), LIMITS_FORMAT)?;
@@ -166,10 +166,10 @@ impl Limits {
 }
 
 impl Library {
-    /// Reads the text of a file.
+    /// Parses a findings file.
     ///
     /// # Errors
-    /// The text is not TOML, of another format, or incomplete.
+    /// Returns an error if the text is not TOML, has another format or is incomplete.
     pub fn read(text: &str) -> Result<Library, LibraryError> {
         let library: Library = toml::from_str(text)?;
         expect_format(library.format.clone(), LIBRARY_FORMAT)?;
@@ -179,7 +179,7 @@ impl Library {
         }
     }
 
-    /// How a violation is to be read; `None`: the file does not say.
+    /// Returns the interpretation of a violation, or `None` if the file has no match.
     pub fn reading(
         &self,
         scenario: &str,

@@ -1,4 +1,4 @@
-//! `picklock-lab`: makes the pages about our own studies, and unpacks and packs the inputs for fuzzing.
+//! `picklock-lab`: writes the pages about Picklock's studies, and packs and unpacks the fuzzing inputs.
 
 use std::error::Error;
 use std::fs;
@@ -14,64 +14,64 @@ use picklock_reports::combine::{from_run, merge};
 use picklock_reports::documents::{Document, read};
 use picklock_reports::report_input::ReportInput;
 
-/// Studies of Picklock: pages from matrices, and the inputs for fuzzing.
+/// Studies of Picklock: pages from matrices, and fuzzing inputs.
 #[derive(Parser)]
 enum Command {
-    /// What matrices say about libraries of other people.
+    /// Write the results of matrices for third-party libraries
     Findings {
-        /// The matrix.json of each matrix, and a findings.toml for each library.
+        /// The matrix.json of each matrix, and the findings.toml of each library
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
-        /// What no library can do: how violations are read of which no findings.toml says anything.
+        /// Limits that apply to every library: interpretations of violations that no findings.toml covers
         #[arg(long, value_name = "FILE")]
         limits: Option<PathBuf>,
         #[command(flatten)]
         target: PageTarget,
     },
-    /// The same cells on several servers, and where those differ.
+    /// Compare the same cells on several servers
     Servers {
-        /// The matrix.json of each server.
+        /// The matrix.json of each server
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
         #[command(flatten)]
         target: PageTarget,
     },
-    /// In how many schedules a search finds each class of bugs.
+    /// Measure how many schedules a search needs to find each class of bugs
     BugCorpus {
-        /// Hunts of each piece, with seeds from 1.
+        /// Number of hunts per known bug, with seeds counted from 1
         #[arg(long, default_value_t = 5)]
         seeds: u64,
-        /// The most plans of each hunt.
+        /// Maximum number of plans per hunt
         #[arg(long, default_value_t = 4_000)]
         runs: u64,
-        /// Only the locks whose name contains this.
+        /// Include only locks whose name contains this text
         #[arg(long, default_value = "")]
         only: String,
         #[command(flatten)]
         target: PageTarget,
     },
-    /// The inputs for fuzzing.
+    /// Manage the fuzzing inputs
     #[command(subcommand)]
     Inputs(InputsCommand),
 }
 
 #[derive(clap::Args)]
 struct PageTarget {
-    /// The page to write it into, between its markers. Without it, the text is printed.
+    /// Page to update, between its markers. If omitted, print the text
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
 }
 
 #[derive(Subcommand)]
 enum InputsCommand {
-    /// Writes each input of a target into a file of its own, named by its line.
+    /// Write each input of a target to a separate file, named after its line
     Unpack { target: String, folder: PathBuf },
-    /// Replaces the inputs of a target by the files of a folder; kept ones stay.
+    /// Replace the inputs of a target with the files of a folder; saved inputs stay
     Pack { target: String, folder: PathBuf },
-    /// Adds an input that has broken a target.
+    /// Save an input that broke a target
     Keep {
         target: String,
-        /// What it is, in a few words joined by hyphens.
+        /// Description of the input, in a few words joined by hyphens
         name: String,
         input: PathBuf,
     },
@@ -81,7 +81,7 @@ fn main() -> ExitCode {
     match run(Command::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nobody is left to be told if this fails.
+            // There is no way to report that stderr cannot be written.
             writeln!(std::io::stderr(), "picklock-lab: {error}").unwrap_or_default();
             ExitCode::from(2)
         }
@@ -127,12 +127,12 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
                 runs,
                 threads,
             };
-            let pieces = bug_corpus::EXHIBITS
+            let pieces = bug_corpus::KNOWN_BUGS
                 .iter()
                 .filter(|it| it.lock.contains(&only));
             let visited = pieces.map(|piece| {
                 let visited = bug_corpus::visit(*piece, budget);
-                // Nobody is left to be told if this fails.
+                // There is no way to report that stderr cannot be written.
                 writeln!(std::io::stderr(), "{}", bug_corpus::row(&visited)).unwrap_or_default();
                 visited
             });
@@ -170,7 +170,7 @@ fn text(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| named(path, &error))
 }
 
-/// The documents, each with the name that it was read from.
+/// Loads the documents, each with the path that it was read from.
 fn load(paths: &[PathBuf]) -> Result<Vec<(String, ReportInput)>, String> {
     let one = |path: &PathBuf| {
         let input = match read(&text(path)?).map_err(|error| named(path, &error))? {

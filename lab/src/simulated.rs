@@ -1,4 +1,4 @@
-//! One simulated run of a built-in lock, for whoever compares.
+//! One simulated run of a built-in lock, for comparisons.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ use picklock_harness::spec::RunSpec;
 use picklock_impls::BuiltInLock;
 use picklock_scenarios::Scenario;
 
-/// A run, with its scenario as it fits the lock.
+/// A run, with the scenario as adapted to the lock.
 #[derive(Debug)]
 pub struct SimulatedRun {
-    /// What was run.
+    /// The scenario that was run.
     pub scenario: Scenario,
-    /// What happened.
+    /// The run's history.
     pub history: History,
 }
 
-/// Runs a scenario in the simulation; `None` if it does not fit the lock.
+/// Runs a scenario in the simulation. Returns `None` if it does not fit the lock.
 ///
 /// # Panics
-/// The simulation gives no history: a lock is stuck, or Picklock is broken.
+/// Panics if the simulation returns no history, because a lock is stuck or Picklock has a bug.
 pub fn simulate(lock: &'static BuiltInLock, scenario: Scenario, seed: u64) -> Option<SimulatedRun> {
     let factory = LockFactory::built_in(lock);
     let about = factory.spec(&BTreeMap::new());

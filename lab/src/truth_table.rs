@@ -13,26 +13,26 @@ use picklock_verdicts::record::Mismatch;
 
 use crate::simulated::simulate;
 
-/// What came out for one lock under one scenario.
+/// The results of one lock in one scenario.
 #[derive(Debug)]
 pub struct Cell {
     /// The lock.
     pub lock: &'static str,
     /// The scenario.
     pub scenario: String,
-    /// What happens in it, in one sentence.
+    /// The scenario's summary, in one sentence.
     pub summary: String,
-    /// What was found.
+    /// The verdicts.
     pub verdicts: Verdicts,
-    /// What the scenario expects otherwise.
+    /// Results that the scenario does not expect.
     pub mismatches: Vec<Mismatch>,
 }
 
-/// All cells, with seed 1, in the order of the catalog and of the table of locks. As many run at a time as
-/// there are processors.
+/// Simulates all cells with seed 1, one per CPU at a time. Returns them in the order of the catalog and of the table
+/// of locks.
 ///
 /// # Panics
-/// A scenario of the catalog cannot be read, or a simulation gives no history.
+/// Panics if a scenario of the catalog cannot be read or a simulation returns no history.
 pub fn cells() -> Vec<Cell> {
     let scenarios = catalog::names()
         .map(|name| catalog::named(name).unwrap_or_else(|error| panic!("catalog/{name}: {error}")));
@@ -59,7 +59,7 @@ pub fn cells() -> Vec<Cell> {
     cells.into_iter().map(|(_, cell)| cell).collect()
 }
 
-/// `None`: the scenario does not fit the lock.
+/// Simulates one cell. Returns `None` if the scenario does not fit the lock.
 fn cell(scenario: &Scenario, lock: &'static BuiltInLock) -> Option<Cell> {
     let verdicts = judge(&simulate(lock, scenario.clone(), 1)?.history);
     let expected = Expected::for_lock(scenario, lock.name, Tables::NamedOrAll);
@@ -72,8 +72,8 @@ fn cell(scenario: &Scenario, lock: &'static BuiltInLock) -> Option<Cell> {
     })
 }
 
-/// The cells as Markdown: one table with a mark for each cell, then the results of each scenario.
-/// Locks with equal results share a row.
+/// Formats the cells as Markdown: a table with a mark for each cell, then the results of each scenario. Locks with
+/// equal results share a row.
 pub fn truth_table(cells: &[Cell]) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.

@@ -1,6 +1,6 @@
 //! The failures of a cell, and the descriptions of its verdicts.
 
-use picklock_verdicts::check::{Cause, Property, Status, Verdict, describe};
+use picklock_verdicts::check::{Cause, Property, Status, Verdict, Verdicts, describe};
 use picklock_verdicts::expectation::Expectation;
 use picklock_verdicts::record::{Cell, Mismatch, RecordedVerdict};
 

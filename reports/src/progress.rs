@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use picklock_verdicts::assemble::describe_trouble;
+use picklock_verdicts::check::describe_incident;
 use picklock_verdicts::history::{EndedBy, Event, EventKind, Misbehaviour};
 
 use crate::escape::visible;
@@ -101,9 +101,9 @@ fn describe(what: &EventKind) -> Option<String> {
         } => format!("node {node} still has the lock's key, and it never expires"),
         // The run record lists these.
         EventKind::NotOffered { .. } | EventKind::UndeclaredKey { .. } => return None,
-        EventKind::HarnessStalled { late_ms } if *late_ms < SHORTEST_PAUSE_MS => return None,
+        EventKind::HarnessStalled { late_ms } if *late_ms < MIN_STALL_MS => return None,
         // All other trouble is told as the record tells it.
-        what => describe_trouble(what, &[])?,
+        what => describe_incident(what, &[])?,
     })
 }
 

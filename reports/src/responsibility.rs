@@ -56,7 +56,7 @@ impl Blame {
                 (0, 0, 1..) => Status::Unknown,
                 (0, 0, 0) => Status::NotApplicable,
             };
-            let causes = tally.causes.keys().filter_map(|cause| Cause::named(cause));
+            let causes = tally.causes.keys().copied();
             blame.statuses.insert(*property, status);
             blame.causes.insert(*property, causes.collect());
         }

@@ -458,7 +458,7 @@ fn catalog_faults_have_readable_sentences() {
             sentences.push_str(&format!("{name}: {}\n", fault.sentence()));
         }
     }
-    insta::assert_snapshot!("faults_in_words", sentences);
+    insta::assert_snapshot!("fault_sentences", sentences);
 }
 
 #[test]

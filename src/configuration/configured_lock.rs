@@ -103,7 +103,7 @@ impl ConfiguredLock {
 /// Returns the command that starts the program of a table.
 ///
 /// # Errors
-/// Returns an error that consists of what is wrong with the command, and what to write instead.
+/// Returns the problem with its command, and what to write instead.
 fn command_of(command: &str) -> Result<WorkerCommand, (String, String)> {
     if let Some(rest) = command.strip_prefix(EXEC) {
         let hint = format!("write command = \"{}\"", rest.trim());

@@ -21,11 +21,11 @@ pub struct ConfiguredLocks {
 }
 
 impl ConfiguredLocks {
-    /// Returns the locks that these names can refer to. Reads the file only if a name is neither a built-in lock nor a
-    /// program, or if the user names a file.
+    /// The locks that these names can mean. The file is read where a name is neither that of a built-in
+    /// lock nor a program, or where the user names a file.
     ///
     /// # Errors
-    /// Returns an error if the named file cannot be read or contains a mistake.
+    /// Returns an error if the named file cannot be read or is invalid.
     pub fn for_names<'a>(
         config: Option<&Path>,
         names: impl IntoIterator<Item = &'a NamedLock>,
@@ -45,10 +45,10 @@ impl ConfiguredLocks {
         }
     }
 
-    /// Returns the locks of a configuration that was read from `path`.
+    /// The locks of a configuration that was read from `path`.
     ///
     /// # Errors
-    /// Returns an error with the line of the first mistake.
+    /// Returns the first mistake, with its line.
     pub fn from_tables(
         source: &Source,
         tables: &Tables,

@@ -23,7 +23,7 @@ pub const DEFAULT_FILE: &str = "picklock.toml";
 /// Reads the text of a configuration.
 ///
 /// # Errors
-/// Returns an error if it is not a regular file, too long, or not UTF-8.
+/// Returns an error if it is not a regular file, is too long, or is not UTF-8.
 pub fn read(path: &Path) -> io::Result<Source> {
     let text = untrusted_file::read(path, MAX_TEXT_LENGTH, Links::Followed)?;
     let file = path.display().to_string();

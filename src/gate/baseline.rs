@@ -16,7 +16,7 @@ const DEFAULT: &str = "picklock-baseline.json";
 /// The baseline file.
 pub struct BaselineFile {
     path: PathBuf,
-    /// Whether the user named the file, in which case it must exist.
+    /// Whether the user named the file. If so, it must exist.
     pub is_named: bool,
 }
 
@@ -31,7 +31,7 @@ impl BaselineFile {
         }
     }
 
-    /// Reads the baseline, or returns `None` if the file does not exist.
+    /// Reads it; `None` if it does not exist.
     ///
     /// # Errors
     /// Returns an error if it cannot be read or is not a baseline.

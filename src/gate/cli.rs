@@ -20,7 +20,7 @@ pub struct GateArgs {
     #[arg(long)]
     pub update_baseline: bool,
     /// Save the results to this directory: HTML report, pull-request comment, JUnit XML, and each failed run with its
-    /// repro.toml. Replaces the results of an earlier gate.
+    /// repro.toml. Files of an earlier gate are overwritten.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Print one JSON document (format picklock-gate/1) instead of text.
@@ -40,8 +40,8 @@ On GitHub Actions the gate also writes annotations (GITHUB_ACTIONS) and the job 
 
 Exit codes:
   0    everything is as expected, and every limit is met
-  1    something differs: a verdict, a unexpected pass, a limit, a missing cell, a stale baseline
+  1    something is unexpected: a verdict, an unexpected pass, a limit, a missing cell, a stale baseline
   2    wrong usage, a bad configuration, or no baseline
-  3    something could not be judged, and nothing differs
-  4    something could not be run, and nothing differs (takes precedence over 3)
+  3    something is inconclusive, and nothing is unexpected
+  4    something failed to run, and nothing is unexpected (takes precedence over 3)
   130  interrupted";

@@ -1,4 +1,4 @@
-//! The cells and rules that `picklock.toml` defines for the gate.
+//! The cells that `picklock.toml` configures for the gate.
 
 use std::path::Path;
 
@@ -39,10 +39,10 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads and checks the file. `agreed` allows writing to the user's own servers even if they are on other machines.
+    /// Reads and checks the file. `agreed`: servers of the user's own may be written to, wherever they are.
     ///
     /// # Errors
-    /// Returns an error for the first mistake, with its line and the nearest valid word.
+    /// Returns the first mistake, with its line and the nearest valid word.
     pub fn read(path: &Path, agreed: bool) -> Result<Config, Failure> {
         let source =
             configuration::read(path).map_err(|error| configuration::unreadable(path, &error))?;
@@ -115,11 +115,11 @@ impl Config {
         }
     }
 
-    /// Returns the expectations and limits, each with the offset of its table, checked against the planned cells and
-    /// those that were left out.
+    /// Expectations and limits, checked against the planned cells, each with the offset of its table, and against those
+    /// that were left out.
     ///
     /// # Errors
-    /// Returns an error for a duplicate cell, and for an expectation or limit that is invalid or applies to no cell.
+    /// Returns an error for a duplicate cell, or for an expectation or limit that is invalid or applies to no cell.
     pub fn rules(
         &self,
         cells: Vec<(usize, CellKey)>,

@@ -38,7 +38,7 @@ pub async fn plan(config: &Config, interrupt: &Interrupt) -> Result<Vec<MatrixPl
     Ok(plans)
 }
 
-/// Runs everything. Returns `None` if the user interrupted it.
+/// Runs everything; `None` if the user interrupted it.
 ///
 /// # Errors
 /// Returns an error if the control cannot be run at all.

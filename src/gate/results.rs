@@ -1,4 +1,4 @@
-//! The results that `picklock gate --out` saves: reports of everything, and the failed runs.
+//! The files of `picklock gate --out`: reports of all cells, and the failed runs.
 
 use std::io::Write;
 
@@ -59,7 +59,7 @@ pub fn write(
         let dir = shown(run_dir);
         let dir = shell_words::quote(&dir);
         text.push_str(&format!(
-            "see what happened: picklock log {dir}\nsee it again: picklock replay {dir}\n"
+            "see what happened: picklock log {dir}\nreproduce: picklock replay {dir}\n"
         ));
     }
     Ok(text)

@@ -15,7 +15,7 @@ pub struct InitArgs {
     /// Language of the adapter.
     #[arg(long, value_name = "LANGUAGE", value_parser = named_values(LANGUAGES.iter().map(|it| (it.name, it.about))))]
     pub lang: String,
-    /// Test the lock of this library instead of the example (`picklock docs adapters` lists the libraries).
+    /// Library whose lock to test instead of the example (`picklock docs adapters` lists them).
     #[arg(long, value_name = "NAME")]
     pub lib: Option<String>,
     /// Git repository from which CI installs Picklock. If omitted, `init` asks for it; without a terminal it writes no
@@ -25,7 +25,7 @@ pub struct InitArgs {
     /// Commit or tag of Picklock that CI uses.
     #[arg(long, value_name = "REV", value_parser = word)]
     pub rev: Option<String>,
-    /// CI service to write a workflow for. Default: detected from the git repository around the folder.
+    /// CI service to write a workflow for. Default: the one of the enclosing git repository.
     #[arg(long, value_enum)]
     pub ci: Option<Service>,
     /// Folder to write to. Created if it does not exist. No file is overwritten.

@@ -25,10 +25,10 @@ use cli::InitArgs;
 use project::{GITIGNORE, Project};
 use template::{Language, Library};
 
-/// Writes the adapter and prints the next steps.
+/// Writes the adapter, and says what comes next.
 ///
 /// # Errors
-/// Returns an error if the library is unknown, or if a file exists already or cannot be written.
+/// Returns an error if there is no such library, or if a file exists already or cannot be written.
 pub fn run(args: &InitArgs) -> Result<(), Failure> {
     // clap refuses all other names.
     let language = languages::named(&args.lang)
@@ -117,7 +117,7 @@ fn library(language: &'static Language, name: &str) -> Result<&'static Library, 
     )))
 }
 
-/// Writes all files or none: half an adapter among the user's own files would be hard to clean up.
+/// All or nothing: half of an adapter among the user's own files would be hard to clean up.
 fn refuse_to_overwrite(directory: &Path, files: &[(PathBuf, &str)]) -> Result<(), Failure> {
     if directory.exists() && !directory.is_dir() {
         let problem = format!("{} is not a folder", directory.display());

@@ -4,7 +4,7 @@ use super::template::{FENCES, Language, Library, RENEWS, Template};
 
 const CONFIGURATION: &str = include_str!("../../adapters/project/picklock.toml");
 
-/// Directory in which a run of the gate saves its results.
+/// The output of a gate run.
 const RESULTS: &str = "picklock-results/";
 
 /// File that lists what git ignores. An existing one is left unchanged.
@@ -17,7 +17,7 @@ pub struct Project {
     pub files: Vec<(&'static str, String)>,
     /// Commands to run once, before the first run.
     pub prepare: &'static [&'static str],
-    /// Name of the lock in `picklock.toml`.
+    /// Its name in `picklock.toml`.
     pub label: &'static str,
     /// Debian packages that it needs.
     pub packages: Vec<&'static str>,
@@ -55,7 +55,7 @@ impl Project {
     }
 }
 
-/// Returns the expectation for the resource after the holder was frozen for longer than its lease.
+/// The expected result for the resource after the holder was frozen for longer than its lease.
 fn resource_after_a_pause(claims: &[&str]) -> &'static str {
     if claims.contains(&FENCES) {
         "held"

@@ -4,7 +4,7 @@
 /// One file.
 #[derive(Debug, Clone, Copy)]
 pub struct Template {
-    /// Destination, relative to the folder of the adapter.
+    /// The path of the copy, relative to the folder of the adapter.
     pub path: &'static str,
     pub text: &'static str,
 }
@@ -14,13 +14,13 @@ pub struct Template {
 pub struct Language {
     /// The value of `--lang`.
     pub name: &'static str,
-    /// Its requirements, for the help.
+    /// Programs that it needs.
     pub about: &'static str,
     /// Debian packages that it needs on a standard system.
     pub packages: &'static [&'static str],
-    /// Files that git should ignore.
+    /// Patterns for `.gitignore`.
     pub ignored: &'static [&'static str],
-    /// The files that implement the protocol.
+    /// The module that implements the protocol.
     pub module: &'static [Template],
     /// The lock that needs no library, and its supporting files.
     pub example: &'static [Template],

@@ -14,9 +14,9 @@ use crate::{lock, reference_lock};
 /// A lock, and the standard for its results.
 pub struct Candidate {
     pub spec: LockSpec,
-    /// False for a built-in lock without options, because the scenarios' authors knew it.
+    /// Whether the scenarios have no expectations of it. False for a built-in lock without options.
     pub is_stranger: bool,
-    /// The built-in lock whose results it must reach, or `None` if nothing is expected of it.
+    /// The reference lock, or `None` if the lock has no expectations.
     pub reference: Option<&'static BuiltInLock>,
     /// The lock that it is compared with: `reference`, otherwise the best lock for its claims. `None` if no built-in
     /// lock uses the same number of servers.

@@ -28,7 +28,7 @@ pub struct JudgedRun {
     /// Real time that the run took, in milliseconds; `None` in the simulation, whose output must be reproducible byte
     /// for byte.
     pub elapsed_ms: Option<u64>,
-    /// How many earlier attempts at this run were inconclusive.
+    /// Number of inconclusive runs before it.
     pub reruns: u64,
 }
 
@@ -87,7 +87,7 @@ impl CellBuilder {
         if let Some(elapsed_ms) = run.elapsed_ms {
             *self.elapsed_ms.get_or_insert(0) += elapsed_ms;
         }
-        // The simulation reads it from the nodes directly, and the value is not used.
+        // In the simulation the nodes report their keys directly, so nothing has to be confirmed.
         if task.spec.backend != BackendName::Sim {
             self.key_history
                 .get_or_insert_default()

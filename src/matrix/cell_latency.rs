@@ -20,7 +20,7 @@ pub enum RunLatency {
     Summary(BTreeMap<String, Latency>),
 }
 
-/// The latencies measured so far.
+/// The measurements so far.
 #[derive(Debug, Default)]
 pub struct CellLatency {
     samples: Samples,

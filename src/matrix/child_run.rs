@@ -23,17 +23,17 @@ use crate::interrupt::Interrupt;
 use crate::reproduce_command::ReproduceCommand;
 use crate::{exit, lock};
 
-/// State shared by the runs of a matrix.
+/// Settings that all runs of a matrix share.
 pub struct ChildRuns {
     pub directory: Option<MatrixDirectory>,
     pub interrupt: Interrupt,
 }
 
 impl ChildRuns {
-    /// Runs the cell with this seed. Returns `None` if the user interrupted it.
+    /// Runs the cell with this seed; `None` if the user interrupted it.
     ///
     /// # Errors
-    /// Returns an error that explains why the run left no record.
+    /// Returns the reason why the run left no record.
     pub async fn run(&self, task: &Task, seed: u64) -> Result<Option<JudgedRun>, String> {
         let clock = Clock::start();
         let mut command = command(&task.spec.with_seed(seed))?;
@@ -123,7 +123,7 @@ fn result_of(record: RunRecord, elapsed_ms: u64) -> JudgedRun {
     }
 }
 
-/// Returns the reason for its end that the run printed.
+/// Returns the error output of the run.
 fn why(code: Option<i32>, stderr: &str) -> String {
     let text = stderr.trim().trim_start_matches("picklock: ");
     match (text.is_empty(), code) {

@@ -30,11 +30,11 @@ pub struct MatrixArgs {
     /// the whole catalog.
     #[arg(long = "scenario", value_name = "NAME|FILE.toml")]
     pub scenarios: Vec<String>,
-    /// Run the scenarios of a profile instead of the whole catalog.
+    /// The scenarios of a profile instead of the whole catalog.
     #[arg(long, value_name = "PROFILE", value_parser = named_values(PROFILES.iter().map(|it| (it.name, it.about))))]
     pub profile: Option<String>,
-    /// Fail if your lock violates a property that LOCK keeps. Your lock is your own program, a mutant, or a lock with
-    /// options; LOCK is a built-in lock.
+    /// Fail if your lock violates a property that the built-in LOCK keeps. Applies to your own
+    /// programs, to mutants, and to locks with options.
     #[arg(long, value_name = "LOCK")]
     pub reference: Option<String>,
     /// Where Redis runs. Repeatable; each backend has its own table. Default: `auto`.
@@ -49,14 +49,14 @@ pub struct MatrixArgs {
     /// Lease time, such as "500ms" or "2s". Default: set by each scenario.
     #[arg(long, value_name = "DURATION")]
     pub ttl: Option<LeaseDuration>,
-    /// Number of runs of each cell, with consecutive seeds. Reports rates instead of one verdict.
+    /// Number of runs per cell, with consecutive seeds. Gives rates instead of one verdict.
     #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = whole::<u64>)]
     pub seeds: u64,
     /// Seed of each cell's first run. Fixed by default, so that a matrix is repeatable.
     #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = whole::<u64>)]
     pub seed: u64,
-    /// Number of parallel runs. Default: the number of CPUs, or twice that for built-in locks on processes, whose runs
-    /// mostly wait.
+    /// Number of concurrent runs. Default: the number of processors, or twice that for built-in locks on
+    /// processes, whose runs mostly wait.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
     pub jobs: Option<usize>,
     #[command(flatten)]
@@ -65,8 +65,8 @@ pub struct MatrixArgs {
     /// give the same bytes.
     #[arg(long)]
     pub json: bool,
-    /// Save the matrix to this directory: matrix.json, and for each cell the run that is shown. After an interruption,
-    /// the same command continues with the missing cells.
+    /// Save the matrix to this directory: matrix.json, and the directory of each cell's
+    /// representative run. After an interruption, the same command runs the missing cells.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Do not show live progress.
@@ -78,18 +78,18 @@ const MATRIX_HELP: &str = "\
 Expectations:
   A scenario states the expected results: [expect.NAME] for one lock, [expect.\"*\"] for every
   built-in lock without its own table; a property that is not named holds. Mutants, your own
-  programs and locks with options need a table with their name, or --reference. Without either, their
-  cells are open: shown but not judged. The last lines say which built-in lock they behave reference.
-  The cells of a built-in lock are also open if --nodes gives it another number of nodes than its
-  own. What a lock does not offer, or a backend cannot do, is not applicable: counted apart, never
-  a failure.
+  programs and locks with options need a table with their name, or --reference. Without
+  either, their cells have no expectation: they are shown but not judged, and the last lines
+  name the built-in lock that they resemble. The cells of a built-in lock have no expectation
+  either if --nodes changes its number of nodes. What a lock does not offer, or a backend cannot
+  do, is not applicable: counted separately, never a failure.
 
 Exit codes:
   0    every cell is as expected, or not applicable
-  1    a result differs, or an open cell has a violation (takes precedence over 4 and 3)
+  1    a result is unexpected, or a cell without an expectation has a violation (takes precedence over 4 and 3)
   2    wrong usage, or a bad input file
-  3    a cell could not be judged, and nothing differs
-  4    a cell could not be run (takes precedence over 3)
+  3    a cell is inconclusive, and nothing is unexpected
+  4    a cell failed to run (takes precedence over 3)
   130  interrupted; with --out, run it again to continue
 
 Examples:

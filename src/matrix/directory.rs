@@ -75,7 +75,7 @@ impl Program {
     }
 }
 
-/// The conditions that determine the runs of a cell, besides the contents of the cell itself.
+/// Everything that determines the runs of a cell, apart from the cell itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunConditions {
     picklock: String,
@@ -117,10 +117,10 @@ pub enum StoredState {
 }
 
 impl MatrixDirectory {
-    /// Opens a directory for a matrix: a new one, or one that already contains a matrix.
+    /// A directory for a matrix: a new one, or one that already contains a matrix.
     ///
     /// # Errors
-    /// Returns an error if it contains something else, or if it cannot be created.
+    /// Returns an error if it contains something else, or cannot be created.
     pub fn open(path: &Path, empty: &MatrixRecord) -> Result<MatrixDirectory, Failure> {
         let wrong = |text: String| Failure::Usage(format!("--out {}: {text}", path.display()));
         let directory = MatrixDirectory(path.to_owned());

@@ -40,13 +40,13 @@ pub struct MatrixRun<'a> {
     progress: MatrixProgress,
 }
 
-/// The cells at the end, complete or not.
+/// The result of a matrix.
 pub struct MatrixResult {
     /// Number of planned cells.
     pub wanted: usize,
-    /// Number of planned cells without a run.
+    /// Number of cells without a run.
     pub missing: usize,
-    /// Number of planned cells with fewer runs than requested.
+    /// Number of cells with fewer runs than requested.
     pub short: usize,
     /// The cells that have runs.
     pub cells: Vec<Cell>,

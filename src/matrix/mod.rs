@@ -5,8 +5,8 @@
 //! - [`candidate`]: a lock and the standard for its results; [`similarities`]: the built-in locks that it resembles
 //! - [`plan`]: the cells that can be run; other commands run some of them
 //! - [`matrix_run`]: takes the results, completes the cells, continues from a directory
-//! - [`work`]: distributes the runs over threads and processes
-//! - [`rerun`]: reruns inconclusive runs
+//! - [`work`]: hands out the runs, many at a time
+//! - [`rerun`]: repeats an inconclusive run
 //! - [`runner`]: runs a piece: simulated, or a [`child_run`] on servers
 //! - [`cell_builder`]: combines the runs of a cell, [`cell_latency`] their latencies
 //! - [`directory`]: stores cells, and finds those that need not run again

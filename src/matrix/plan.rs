@@ -30,7 +30,7 @@ impl MatrixPlan {
     /// Plans the cells of the request.
     ///
     /// # Errors
-    /// Returns an error if the usage is wrong, or if there is no backend to run in.
+    /// Returns an error for wrong usage, or if there is no backend to run in.
     pub async fn new(request: MatrixRequest, interrupt: &Interrupt) -> Result<MatrixPlan, Failure> {
         let selection = selection::select(&request)?;
         let choosing = choose(&request, selection.can_simulate());
@@ -48,7 +48,7 @@ impl MatrixPlan {
     /// Replaces the expectations of scenarios by those of the rules.
     pub fn overrule(&mut self, rules: &Rules) {
         for task in &mut self.tasks {
-            let expects = &rules.of(&key_of(task)).expects;
+            let expects = &rules.for_cell(&key_of(task)).expects;
             let expects = expects
                 .iter()
                 .map(|(property, one)| (*property, one.clone()));
@@ -70,7 +70,7 @@ impl MatrixPlan {
         backends.map(|backend| (backend.name(), backend.reason.as_str()))
     }
 
-    /// Returns remarks to print before the runs.
+    /// Returns notes to print before the runs.
     pub fn notes(&self) -> impl Iterator<Item = &str> {
         let backends = self.backends.iter();
         backends.flat_map(|backend| backend.notes.iter().map(String::as_str))
@@ -81,7 +81,7 @@ impl MatrixPlan {
         self.backends.iter().all(|one| one.servers.is_none())
     }
 
-    /// Returns the built-in locks that the other locks resemble.
+    /// Returns which built-in lock each other lock resembles.
     pub fn similarities(&self, cells: &[Cell]) -> Vec<Similarity> {
         self.selection.similarities(self.request.overrides, cells)
     }

@@ -1,4 +1,4 @@
-//! The user's request for a matrix.
+//! The request for a matrix, from the command line.
 
 use picklock_harness::spec::{Overrides, ServerChoice};
 use picklock_impls::find;
@@ -12,7 +12,7 @@ use crate::name_pattern;
 use crate::named_lock::NamedLock;
 use crate::reference_lock;
 
-/// The cells to run, and the number of runs.
+/// The cells to run, and the number of runs of each.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MatrixRequest {
     /// The locks, or empty for all built-in ones.
@@ -24,7 +24,7 @@ pub struct MatrixRequest {
     /// Options of the lock, if there is only one lock.
     pub options: Vec<(String, String)>,
     pub overrides: Overrides,
-    /// Number of runs of each cell.
+    /// Number of runs per cell.
     pub seeds: u64,
     /// Seed of each cell's first run.
     pub seed: u64,
@@ -33,7 +33,7 @@ pub struct MatrixRequest {
     pub servers: ServerChoice,
     /// The built-in lock whose results the locks without expectations must reach.
     pub reference: Option<String>,
-    /// The locks that a name can refer to besides the built-in ones.
+    /// The configured locks, for names that are not built in.
     pub impls: ConfiguredLocks,
 }
 

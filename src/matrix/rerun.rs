@@ -1,4 +1,4 @@
-//! Reruns inconclusive runs, in which the lock was not put to the test.
+//! Repeats inconclusive runs.
 
 use picklock_harness::expectation::MAX_RERUNS;
 use picklock_scenarios::BackendName;
@@ -20,16 +20,15 @@ pub fn is_spoiled(task: &Task, run: &JudgedRun) -> bool {
 /// Repeats inconclusive runs.
 #[derive(Debug, Default)]
 pub struct Reruns {
-    /// Number of consecutive reruns that stayed inconclusive.
+    /// Number of consecutive reruns that were inconclusive, too.
     fruitless: u32,
 }
 
 impl Reruns {
-    /// Repeats a spoiled run of the cell until it is conclusive or a limit is reached. Returns `None` if the user
-    /// interrupted it.
+    /// Makes a spoiled run of the cell again as long as it is spoiled; `None` if the user interrupted it.
     ///
     /// # Errors
-    /// Returns an error that explains why a run left no history.
+    /// Returns the reason why a run left no history.
     pub async fn rerun(
         &mut self,
         task: &Task,

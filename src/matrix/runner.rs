@@ -1,4 +1,4 @@
-//! The runner of a piece of a matrix: the only part that differs between backends.
+//! Runs a part of a matrix: the only step that differs by backend.
 
 use picklock_harness::assemble::counts;
 use picklock_harness::check::judge;
@@ -13,7 +13,7 @@ use super::selection::Task;
 use crate::lock::in_process;
 use crate::run::MANY_WORKERS;
 
-/// The runner of a piece.
+/// Runs a part of a matrix.
 pub enum Runner {
     /// Runs on a thread of this process, one after the other.
     Simulation,

@@ -34,7 +34,7 @@ impl Task {
         format!("{lock} × {scenario} × {}", self.spec.backend)
     }
 
-    /// Returns the setting, which a comparison of locks needs.
+    /// Data that a comparison of locks needs.
     pub fn setting(&self) -> CellSetting {
         let spec = &self.spec;
         CellSetting {
@@ -149,7 +149,7 @@ impl Selection {
         self.locks.iter().any(|one| one.spec.is_in_process())
     }
 
-    /// Returns the cells by backend, scenario and lock, and the skipped cells.
+    /// The cells by backend, scenario and lock, and the skipped ones.
     ///
     /// # Errors
     /// Returns an error if a scenario does not fit.

@@ -1,4 +1,4 @@
-//! Finds the built-in locks that the other locks of a matrix resemble.
+//! Finds the built-in lock that each other lock of a matrix resembles.
 
 use picklock_harness::expectation::{Expected, Tables};
 use picklock_harness::record::{Cell, Similarity};
@@ -10,8 +10,8 @@ use picklock_scenarios::{BackendName, Scenario};
 use super::selection::Selection;
 
 impl Selection {
-    /// Returns the built-in locks that the other locks resemble: one similarity for each of these locks and each
-    /// backend, in the order of the table.
+    /// Returns the built-in lock that each other lock resembles: one entry per lock and backend, in the order
+    /// of the table.
     pub fn similarities(&self, overrides: Overrides, cells: &[Cell]) -> Vec<Similarity> {
         let scenarios: Vec<&Scenario> = self.scenarios.iter().map(|(_, it)| it).collect();
         let mut backends: Vec<BackendName> = cells.iter().map(|cell| cell.backend).collect();

@@ -1,4 +1,4 @@
-//! The record's description of how a hunt was requested.
+//! The part of a hunt's record that states the request.
 
 use picklock_harness::record::{Asked, Coverage, SearchKind};
 use picklock_scenarios::BackendName;
@@ -6,7 +6,7 @@ use picklock_scenarios::BackendName;
 use super::cli::HuntArgs;
 use super::report::About;
 
-/// Returns the description of a hunt in its record, apart from the results.
+/// The part of a hunt's record besides the coverage.
 pub fn about(args: &HuntArgs, nodes: usize, backend: BackendName, latencies: &str) -> About {
     let fixed = vec![
         format!("plans drawn from seed {}", args.search.seed),

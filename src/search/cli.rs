@@ -19,13 +19,14 @@ pub struct SearchArgs {
     /// Option for the lock, as KEY=VALUE. Repeatable.
     #[arg(long = "impl-option", visible_alias = "lock-option", value_name = "KEY=VALUE", value_parser = key_value)]
     pub options: Vec<(String, String)>,
-    /// Fault groups to use: network, clients, nodes, data, clocks. Default: all.
+    /// Groups of faults: network, clients, nodes, data, clocks. Default: all.
     #[arg(long, value_name = "GROUP", value_delimiter = ',', value_parser = group)]
     pub faults: Vec<Group>,
     /// Count only violations of these properties. Default: all properties.
     #[arg(long = "property", value_name = "PROPERTY", value_delimiter = ',', value_parser = property)]
     pub properties: Vec<Property>,
-    /// Count a client that outlives its lease as a violation of `exclusion`, which no lock with a lease can prevent.
+    /// Count a client that outlives its lease as a violation of `exclusion`, although no lock with a lease can
+    /// prevent it.
     #[arg(long)]
     pub outlived_lease: bool,
     /// Seed. Fixed by default, so that a search is repeatable.
@@ -37,8 +38,8 @@ pub struct SearchArgs {
     /// Server version to simulate, as for `picklock scenario --server`.
     #[arg(long, value_name = "NAME")]
     pub server: Option<NamedServer>,
-    /// Run one shard of the search: I of N, counted from 1. `auto/N` takes I from JOB_COMPLETION_INDEX (a Kubernetes
-    /// indexed Job) or SLURM_ARRAY_TASK_ID, both counted from 0, or from PICKLOCK_SHARD, counted from 1.
+    /// Run only part I of N of the search, counted from 1. `auto/N` takes I from JOB_COMPLETION_INDEX (a
+    /// Kubernetes indexed Job), SLURM_ARRAY_TASK_ID (counted from 0, like that), or PICKLOCK_SHARD (from 1).
     #[arg(long, value_name = "I/N")]
     pub shard: Option<String>,
     /// Number of threads. Default: the number of CPUs.
@@ -47,8 +48,8 @@ pub struct SearchArgs {
     /// Print one JSON document (format picklock-search/1) instead of text.
     #[arg(long)]
     pub json: bool,
-    /// Save the search to this directory: search.json, and one directory with a repro.toml per counterexample. Default:
-    /// picklock-counterexamples, or picklock-counterexamples-I-of-N for a shard, and only if something is found.
+    /// Save the search to this directory: search.json, and one directory with a repro.toml per counterexample.
+    /// Default: picklock-counterexamples (a shard: picklock-counterexamples-I-of-N), only if there is one.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Do not show live progress.
@@ -62,12 +63,12 @@ pub struct SearchArgs {
 pub struct SweepArgs {
     #[command(flatten)]
     pub search: SearchArgs,
-    /// Maximum number of faults per schedule. With 0, only the run without faults.
+    /// Maximum number of faults in one schedule. With 0, only the run without faults.
     #[arg(long, value_name = "K", default_value = "1", allow_negative_numbers = true, value_parser = whole::<usize>)]
     pub depth: usize,
-    /// Workload of the clients: `short` (hold the lock briefly), `held` (for most of the lease), `extend` (the same,
-    /// with extensions), `keys` (use two locks, and give up soon), `waiting` (wait for many leases), or the path of a
-    /// scenario file, whose faults are ignored.
+    /// What the clients do: `short` (hold the lock briefly), `held` (for most of the lease), `extend` (the
+    /// same, with extensions), `keys` (want two locks, and give up soon), `waiting` (wait for many leases),
+    /// or the path of a scenario file, whose faults are ignored.
     #[arg(long, value_name = "NAME|FILE.toml", default_value = "short")]
     pub workload: String,
     /// Number of competing workers. Default: set by the workload.
@@ -88,11 +89,11 @@ pub struct HuntArgs {
     /// Number of plans to try.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u64>)]
     pub runs: Option<u64>,
-    /// How long to try plans, such as "30s" or "10m".
+    /// Time budget for trying plans, such as "30s" or "10m".
     #[arg(long = "for", id = "time", value_name = "DURATION")]
     pub time: Option<LeaseDuration>,
-    /// Where to run the plans: `sim`, or servers that Picklock starts, which can also test your own program. On
-    /// servers, a violation counts if it occurs in three runs of three.
+    /// Where to run the plans: `sim`, or servers that Picklock starts, which your own program needs. On servers a
+    /// violation counts if it occurs in three of three repetitions.
     #[arg(long, value_enum, default_value_t = HuntedBackend::Sim)]
     pub backend: HuntedBackend,
     /// Draw plans uniformly, without learning from earlier runs (for comparison).
@@ -100,7 +101,7 @@ pub struct HuntArgs {
     pub uniform: bool,
 }
 
-/// The backends that a hunt supports.
+/// The backends of a hunt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum HuntedBackend {
     /// Simulation in virtual time.
@@ -112,7 +113,7 @@ pub enum HuntedBackend {
 }
 
 impl HuntedBackend {
-    /// Returns the kind of servers, or `None` for a simulation.
+    /// Returns the backend with servers, or `None` for the simulation.
     pub fn servers(self) -> Option<BackendName> {
         match self {
             HuntedBackend::Sim => None,
@@ -135,16 +136,16 @@ pub struct MergeArgs {
 }
 
 const SWEEP_HELP: &str = "\
-Runs the workload once without faults, lists every moment (each command and reply of each client and node,
-each step of each client), places every fault at every moment, and judges each run. Everything is
-simulated. The report says how much that covers.
+Runs the workload once without faults, lists its injection points (each command and reply of each client
+and node, each step of each client), places every fault at each of them, and judges each run. Everything
+is simulated. The report states how much that covers.
 
 Exit codes:
-  0    nothing found
-  1    something found
+  0    no counterexample
+  1    a counterexample
   2    wrong usage, or a bad input file
   3    a schedule did not end, and nothing was found
-  130  interrupted; what was found until then is printed and kept
+  130  interrupted; the counterexamples so far are printed and saved
 
 Examples:
   picklock sweep --impl set-nx-px
@@ -152,8 +153,8 @@ Examples:
   picklock sweep --impl redlock --depth 2 --shard 1/4 --json > part-1.json";
 
 const HUNT_HELP: &str = "\
-Draws workloads and faults at random, most of them where locks break, and tries more of what shows something
-new. The same seed and number of runs give the same finds.
+Draws workloads and faults at random, mostly where locks tend to break, and varies plans that showed something
+new. The same seed and number of runs give the same counterexamples.
 
 Exit codes: as for `picklock sweep`
 
@@ -163,15 +164,15 @@ Examples:
   picklock hunt --impl \"exec:python3 my_lock.py\" --backend process --for 10m";
 
 const MERGE_HELP: &str = "\
-Shards of a sweep or a hunt become one search. Shards that are missing are named, and the result
+Shards of a sweep or a hunt become one search. Missing shards are named, and the result
 can be merged with them later. Matrices of different cells become one table. Parts of different
 searches, versions, seeds or scenarios, and parts that overlap, are refused.
 
 Exit codes:
-  0    nothing found (matrices: every cell as its scenario expects)
-  1    something found (matrices: a result differs from the expectation)
-  2    a file is no part, or is of another search or matrix
-  3    shards are missing or were interrupted, and nothing was found (matrices: not judged)
+  0    no counterexample (matrices: every cell as its scenario expects)
+  1    a counterexample (matrices: a result differs from the expectation)
+  2    a file is not a part, or belongs to another search or matrix
+  3    shards are missing or were interrupted, and no counterexample was found (matrices: inconclusive)
 
 Examples:
   picklock merge part-1.json part-2.json part-3.json part-4.json";

@@ -66,7 +66,7 @@ fn base(args: &HuntArgs, lock_under_test: &LockUnderTest) -> Result<Scenario, Fa
     Ok(base)
 }
 
-/// Returns the time limit of the hunt.
+/// The time budget.
 fn time(given: Option<LeaseDuration>) -> Result<Option<Duration>, Failure> {
     match given {
         None => Ok(None),

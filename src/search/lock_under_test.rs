@@ -11,7 +11,7 @@ use crate::exit::Failure;
 use crate::lock;
 use crate::matrix::request::processors;
 
-/// The lock under test, and the violations that count.
+/// The lock under test of a search.
 pub struct LockUnderTest {
     pub spec: LockSpec,
     pub servers: ServerChoice,
@@ -22,10 +22,10 @@ pub struct LockUnderTest {
 }
 
 impl LockUnderTest {
-    /// Reads the lock under test from the command line.
+    /// From the command line.
     ///
     /// # Errors
-    /// Returns an error if the lock does not exist, or if the shard is invalid.
+    /// Returns an error if there is no such lock, or if the shard is invalid.
     pub fn of_args(args: &SearchArgs) -> Result<LockUnderTest, Failure> {
         let named = args.lock.named();
         let impls = ConfiguredLocks::for_names(args.config.config.as_deref(), [&named])?;

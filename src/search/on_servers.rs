@@ -31,7 +31,7 @@ const TIMES: usize = 3;
 /// Directory of the runs whose violation did not recur.
 const ASIDE: &str = "unrepeated";
 
-/// Runs plans until the requested number or the time limit is reached, and prints the counterexamples.
+/// Runs plans until there were enough or the time is over, and prints what was found.
 ///
 /// # Errors
 /// Returns an error if there are no servers, or if a run or a directory fails.

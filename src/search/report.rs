@@ -22,18 +22,18 @@ use crate::interrupt::Interrupt;
 use crate::run_directory::{RunDirectory, make_private};
 use crate::{lock, print};
 
-/// Directory for counterexamples without `--out`.
+/// The directory for counterexamples without `--out`.
 const DEFAULT_OUT: &str = "picklock-counterexamples";
 
 const FILE: &str = "search.json";
 
-/// Effort to spend on shrinking.
+/// The effort that goes into shrinking.
 const EFFORT: Effort = Effort {
     runs: 2_000,
     signatures: MAX_SIGNATURES,
 };
 
-/// The contents of a record, apart from the results.
+/// The part of a record besides the coverage.
 pub struct About {
     pub kind: SearchKind,
     pub depth: Option<usize>,

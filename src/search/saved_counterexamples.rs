@@ -1,4 +1,4 @@
-//! Turns counterexamples into records: each run is repeated with its command log, judged, and saved.
+//! Turns counterexamples into records: repeats each run with its command log, judges it, and saves it.
 
 use std::path::Path;
 use std::rc::Rc;

@@ -101,11 +101,11 @@ impl SearchProgress {
     }
 }
 
-/// Does the work on a thread that may block, and stops it when the user interrupts or its time is over. Returns the
-/// result, the time of each violation's first occurrence, and the duration in seconds.
+/// Does the work on a thread that may block, and stops it when the user interrupts or its time is over. Returns what
+/// came out, when each violation was seen, and how long it took in seconds.
 ///
 /// # Errors
-/// Returns an error if the thread panicked, which is a bug of Picklock.
+/// Returns an error if the thread panicked, which is a defect of Picklock.
 pub async fn search<T: Send + 'static>(
     interrupt: &Interrupt,
     stop: &Stop,
@@ -139,7 +139,7 @@ pub async fn search<T: Send + 'static>(
 /// Does some work on a thread that may block, and stops everything when the user interrupts.
 ///
 /// # Errors
-/// Returns an error if the thread panicked, which is a bug of Picklock.
+/// Returns an error if the thread panicked, which is a defect of Picklock.
 pub async fn beside<T: Send + 'static>(
     interrupt: &Interrupt,
     stop: &Stop,

@@ -1,4 +1,4 @@
-//! The part of a search that this process does.
+//! The part of a search that this process runs.
 
 use crate::exit::Failure;
 

@@ -16,10 +16,10 @@ use crate::interrupt::Interrupt;
 use crate::specification::{checked, load};
 use crate::usage_hint::or_meant;
 
-/// Sweeps, and prints the counterexamples and how much was tried.
+/// Sweeps, and prints what was found and how much was tried.
 ///
 /// # Errors
-/// Returns an error if the usage is wrong, or if the workload cannot be simulated.
+/// Returns an error for wrong usage, or if the workload cannot be simulated.
 pub async fn run(args: SweepArgs) -> Result<u8, Failure> {
     let lock_under_test = LockUnderTest::of_args(&args.search)?;
     let base = base(&args, &lock_under_test)?;
@@ -105,7 +105,7 @@ fn unknown(name: &str) -> Failure {
     ))
 }
 
-/// Describes what is the same in all runs.
+/// Describes what all runs have in common.
 fn fixed(sweep: &Sweep) -> Vec<String> {
     let workload = &sweep.base.workload;
     let nodes = sweep.target.nodes(&sweep.base);

@@ -1,8 +1,8 @@
-"""`daemon.py PROGRAM...`: a client of a daemon. The program is started as a daemon: it has a session
-of its own and another parent, and it speaks over a socket. This one only passes lines on.
+"""`daemon.py PROGRAM...`: a client of a daemon. The program is started as a daemon: it has its own session and another
+parent, and it communicates over a socket. This process only forwards lines.
 
-With `daemon.py --hidden PROGRAM...` the daemon has an empty environment as well, so that nothing shows
-who started it."""
+With `daemon.py --hidden PROGRAM...` the daemon has an empty environment as well, so that nothing reveals which process
+started it."""
 
 import os
 import socket

@@ -1,5 +1,5 @@
-"""`double_fork.py PROGRAM...`: starts the program twice removed, in a session of its own, and waits
-for its end. The program has this one's standard input and output, and another parent."""
+"""`double_fork.py PROGRAM...`: starts the program by a double fork, in its own session, and waits for its end. The
+program has this process's standard input and output, and another parent."""
 
 import os
 import sys

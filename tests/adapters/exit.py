@@ -1,6 +1,5 @@
-"""Ends: `exit.py OP [HOW]`, HOW an exit status (default 3), `SIGABRT` (by a signal), `orphan` (with
-status 0, leaving a process behind that holds its output open) or `silent` (closes its output and
-stays)."""
+"""Exits at an op: `exit.py OP [HOW]`. HOW is an exit status (default 3), `SIGABRT` (by a signal), `orphan` (with
+status 0, leaving a process behind that holds its output open) or `silent` (closes its output and keeps running)."""
 
 import os
 import signal

@@ -1,14 +1,14 @@
 """A polite adapter that floods the harness from its first grant on: `flood.py KIND`.
 
-garbage   lines that are no messages, without an end
-events    renewals of its grant, in the right form, without an end
-answers   answers that nobody asked for, in the right form, without an end
-line      one line without an end
-stderr    a log without an end; it answers all the same
-half      twenty connections, each with most of a command of 16 MB; it answers all the same
-pieces    forty connections, each with most of a command of 7 MB; it answers all the same
-replies   a value of 60 MB, written and read again twice; it answers all the same
-messages  tokens and messages of half a megabyte; it answers all the same
+garbage   endless lines that are not messages
+events    endless well-formed renewals of its grant
+answers   endless well-formed answers without a request
+line      one endless line
+stderr    an endless log; it still answers
+half      twenty connections, each with most of a command of 16 MB; it still answers
+pieces    forty connections, each with most of a command of 7 MB; it still answers
+replies   a value of 60 MB, written and read again twice; it still answers
+messages  tokens and messages of half a megabyte; it still answers
 """
 
 import json
@@ -69,7 +69,7 @@ def replies(length=60_000_000):
             left -= len(connection.recv(1 << 20))
 
 
-# What floods beside the answers. Each begins once.
+# Floods that run in parallel to the answers. Each starts once.
 BESIDE = {"stderr": stderr, "half": half, "pieces": pieces, "replies": replies}
 
 

@@ -1,5 +1,5 @@
-"""Says something that is no message: `garbage.py OP [KIND]`, KIND `text` (default), `huge` (a line
-of two million characters) or `foreign` (JSON, but of no protocol)."""
+"""Writes a line that is not a message: `garbage.py OP [KIND]`. KIND is `text` (default), `huge` (a line of two million
+characters) or `foreign` (JSON, but not of the protocol)."""
 
 import sys
 

@@ -1,5 +1,5 @@
-"""The polite adapter. With its first grant it opens thirty connections to its first node that it does
-not need, and never closes them."""
+"""The polite adapter, which with its first grant opens thirty unneeded connections to its first node, and never closes
+them."""
 
 import socket
 from urllib.parse import urlsplit

@@ -1,4 +1,4 @@
-"""Never answers: `hang.py OP`. It goes on reading, so that it is not stuck in a full pipe."""
+"""Never answers: `hang.py OP`. It continues to read, so that the harness is not blocked by a full pipe."""
 
 import polite
 

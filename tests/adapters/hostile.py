@@ -1,4 +1,4 @@
-"""Tries to command the terminal: its name, its errors and its log are full of escape codes."""
+"""Tries to control the terminal: its name, its errors and its log are full of escape codes."""
 
 import json
 import sys

@@ -1,9 +1,9 @@
-"""A lock that looks before it takes: GET, and SET NX PX only if nothing is there. Raw RESP.
+"""A lock that checks the key before it takes it: GET, and SET NX PX only if the key is missing. Raw RESP.
 
 `looks_first.py [prefix=WORD] [two-steps] [silent]`:
 prefix=WORD  its key is WORD followed by the lock's name
-two-steps    it takes by SETNX, and gives the key its expiry by PEXPIRE
-silent       it does not say whether its release found the lock: `released: null`
+two-steps    it takes the key by SETNX, and sets its expiry by PEXPIRE
+silent       it does not report whether its release found the lock: `released: null`
 """
 
 import json

@@ -1,7 +1,7 @@
 """A correct lock (SET NX PX, compare and delete, compare and prolong) with one peculiarity:
 `peculiar.py NAME`. Raw RESP, standard library only. Some of these locks are honest, the others are not.
 
-It leaves out `elapsed_ms` where nothing else is said: that field is optional.
+It omits the optional field `elapsed_ms` unless stated otherwise.
 """
 
 import hashlib
@@ -63,7 +63,7 @@ class Redis:
                 self.stream.flush()
                 return self.reply()
             except OSError:
-                # A late reply must not be taken for the next one.
+                # A late reply must not be mistaken for the next one.
                 self.stream = None
                 raise
 
@@ -93,7 +93,7 @@ def server_ms():
 
 
 def take_over(key, token, ttl_ms):
-    """Takes the lock, which has no expiry, if it is free or the time in its value is over."""
+    """Takes the lock, which has no expiry, if it is free or the time in its value has passed."""
     found = redis.ask("GET", key)
     if found is not None:
         if int(found.split(":")[0]) > server_ms():

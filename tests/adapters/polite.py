@@ -1,7 +1,7 @@
-"""A well-behaved adapter around no lock at all, for the ill-behaved ones to start from.
+"""A well-behaved adapter without any lock, on which the misbehaving ones are based.
 
-`run(misbehave)` answers every request properly, but when the op named on the command line comes
-(`garbage.py acquire`), it calls `misbehave` instead.
+`run(misbehave)` answers every request correctly, except that it calls `misbehave` for the op named on the command line
+(`garbage.py acquire`).
 """
 
 import json
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 
 def greet(nodes):
-    """Sends a command to the first node: who grants without any is not judged."""
+    """Sends a command to the first node, because a lock that grants without any makes the run inconclusive."""
     for url in nodes[:1]:
         node = urlsplit(url)
         with socket.create_connection((node.hostname, node.port)) as connection:

@@ -1,5 +1,5 @@
 """Serves several clients of one process, and answers their pings when all have come, the last one first: `well`, or
-badly (`twice`, `unasked`, `other-client`), or it dies instead (`dies`). The second argument: how many pings will come."""
+badly (`twice`, `unrequested`, `other-client`), or it dies instead (`dies`). The second argument: how many pings will come."""
 
 import json
 import sys
@@ -24,7 +24,7 @@ for line in sys.stdin:
             continue
         if how == "dies":
             sys.exit(3)
-        if how == "unasked":
+        if how == "unrequested":
             say(id=10**6, reply="pong")
         for ping in reversed(pings):
             client = ping["client"] + (how == "other-client")

@@ -1,6 +1,6 @@
 """A correct watchdog lock around redis-py: SET NX PX, renewed by a thread, compare-and-delete.
 
-`watchdog.py [URL]`: with a URL it uses that server, and not those that it is given.
+`watchdog.py [URL]`: with a URL it uses that server instead of the given nodes.
 """
 
 import json

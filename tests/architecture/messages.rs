@@ -45,6 +45,14 @@ const READERS: &[(&str, &str)] = &[
         "the Lua library tells that memory ran out in words alone",
     ),
     (
+        "reports/src/html/scorecard.rs",
+        "it marks the code in a sentence, and decides nothing",
+    ),
+    (
+        "reports/src/markdown/scorecard.rs",
+        "it marks the code in a sentence, and decides nothing",
+    ),
+    (
         "scenarios/src/parse.rs",
         "the message is the TOML parser's, and only its wording is chosen",
     ),

@@ -13,8 +13,8 @@ pub struct Addition {
     pub after: &'static str,
 }
 
-/// All additions of the example.
-pub const ADDITIONS: [Addition; 6] = [
+/// Everything that the example adds.
+pub const ADDITIONS: [Addition; 7] = [
     Addition {
         file: "impls/src/locks/resuming.rs",
         table: "impls/src/lib.rs",

@@ -31,7 +31,7 @@ fn invalid_lock_table_is_refused_with_its_line() {
         with(run, "[impl.mine]\ncommand = \"  \"\n"),
         with(run, &format!("{mine}directory = \"no/such\"\n")),
         with(run, "[impl.mime]\ncommand = \"python3 lock.py\"\n"),
-        with(run, "[[cells]]\nworlds = [\"sim\"]\n"),
+        with(run, "[[cells]]\nbackends = [\"sim\"]\n"),
         picklock(run).run(),
         picklock(&format!("{run} --config other.toml")).run(),
         with("matrix --backend sim --impl mine", mine),

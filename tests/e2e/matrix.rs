@@ -154,11 +154,8 @@ fn every_exit_code_means_what_the_help_says() {
     };
     run("--scenario calm", 0);
     run("--scenario calm --scenario unknown.toml", 3);
-    let both = run(
-        "--scenario unknown.toml --scenario unexpected result.toml",
-        1,
-    );
-    // The worst result comes first.
+    let both = run("--scenario unknown.toml --scenario mismatch.toml", 1);
+    // The worst comes first.
     let at = |what: &str| both.stdout.find(what).unwrap();
     assert!(at("lease held, expected violated") < at("lease inconclusive, expected held"));
 }
@@ -221,7 +218,7 @@ fn finished_cells_are_not_run_again() {
 }
 
 #[test]
-fn kept_run_is_the_one_that_its_cell_shows() {
+fn saved_run_is_the_one_that_its_cell_shows() {
     let line = "matrix --backend sim --impl set-nx-px --impl redlock --scenario gc-pause --seeds 3 --json --out table";
     let outcome = picklock(line).run().exits(0);
     let document = outcome.document();

@@ -242,7 +242,7 @@ const VALUES: &[Mistake] = &[
     (
         "scenario gc-pause --impl redlock --workers ten",
         2,
-        &["expected a whole number"],
+        &["expected a non-negative integer"],
     ),
     (
         "scenario gc-pause --impl redlock --nodes 0",
@@ -252,12 +252,12 @@ const VALUES: &[Mistake] = &[
     (
         "scenario gc-pause --impl redlock --seed abc",
         2,
-        &["expected a whole number"],
+        &["expected a non-negative integer"],
     ),
     (
         "scenario gc-pause --impl redlock --seed -5",
         2,
-        &["expected a whole number"],
+        &["expected a non-negative integer"],
     ),
     (
         "scenario gc-pause --impl redlock --runs 5",

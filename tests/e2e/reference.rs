@@ -103,7 +103,7 @@ fn a_better_lock_than_its_standard_passes() {
 fn a_lock_on_as_many_servers_as_no_built_in_one_is_told_so() {
     let line = "matrix --backend sim --quiet --impl half-quorum --scenario calm";
     let outcome = picklock(line).run();
-    let said = "half-quorum: no built-in lock uses as many servers\n";
+    let said = "half-quorum: no built-in lock uses this number of servers\n";
     assert!(outcome.stdout.contains(said), "{}", outcome.all());
 }
 
@@ -140,9 +140,9 @@ fn like_without_effect_is_refused() {
         assert!(outcome.stderr.contains(said), "{}", outcome.all());
     }
     let line = "matrix --impl mine --backend process --quiet";
-    let table = "[impl.mine]\ncommand = \"a\"\nlike = \"set-nx-pz\"\n";
+    let table = "[impl.mine]\ncommand = \"a\"\nreference = \"set-nx-pz\"\n";
     let outcome = picklock(line).file("picklock.toml", table).run().exits(2);
-    for said in ["picklock.toml:3:8:", "did you mean `set-nx-px`?"] {
+    for said in ["picklock.toml:3:13:", "did you mean `set-nx-px`?"] {
         assert!(outcome.stderr.contains(said), "{}", outcome.all());
     }
 }
@@ -159,7 +159,7 @@ fn a_profile_takes_the_place_of_the_catalog() {
     let quick = PROFILES.iter().find(|one| one.name == "quick").unwrap();
     assert_eq!(scenarios, [quick.scenarios, &["lost-reply"]].concat());
     assert!(record.similarity.is_empty());
-    let cells = "[[cells]]\nworlds = [\"sim\"]\nsubjects = [\"set-nx-px\"]\nprofile = \"quick\"\n";
+    let cells = "[[cells]]\nbackends = [\"sim\"]\nlocks = [\"set-nx-px\"]\nprofile = \"quick\"\n";
     let gate = picklock("gate --quiet").env("GITHUB_ACTIONS", "");
     let gate = gate.file("picklock.toml", cells).run().exits(0);
     assert!(gate.stdout.contains("8 cells"), "{}", gate.all());

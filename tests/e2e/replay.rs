@@ -195,7 +195,7 @@ fn unreplayable_file_is_refused_with_a_reason() {
 
 /// A run is found by its directory, by any file in it, and from inside it.
 #[test]
-fn kept_run_is_found_by_whatever_lies_in_it() {
+fn saved_run_is_found_by_whatever_lies_in_it() {
     let kept = kept();
     let run = kept.home().join("run");
     let said = |line: &str, folder: &Path| {

@@ -241,7 +241,7 @@ fn two_sets_side_by_side() {
         at.display()
     ));
     assert_eq!(outcome.code, Some(0), "{}", outcome.all());
-    let said = "✘ worse  set-nx-px × calm × sim  exclusion: held → violated: outlived-lease";
+    let said = "✘ worse set-nx-px × calm × sim  exclusion: held → violated: outlived-lease";
     assert!(outcome.stdout.contains(said), "{}", outcome.stdout);
     let out = outcome.home().join("picklock-report");
     let document = std::fs::read(out.join("comparison.json")).unwrap();

@@ -20,13 +20,13 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Messages of a run that was inconclusive because the machine was too busy.
 const TOO_BUSY: [&str; 8] = [
-    "the harness stood still",
-    "the machine was stalled for",
-    "and no fault asked for it",
+    "the harness stalled for",
+    "the machine stalled for",
+    "without a fault",
     "a fault lasted too long:",
     "the injection of a fault took too long:",
     "the Sentinels did not fail over",
-    "was gone before it was known whose it was",
+    "disconnected before its owner was known",
     "disconnected before the proxy could identify its user",
 ];
 

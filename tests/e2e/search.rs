@@ -11,7 +11,12 @@ fn names(counterexamples: &Value) -> Vec<String> {
         .unwrap()
         .iter();
     let mut names: Vec<String> = counterexamples
-        .map(|find| format!("{} {} {}", find["property"], find["cause"], find["shape"]))
+        .map(|find| {
+            format!(
+                "{} {} {}",
+                find["property"], find["cause"], find["signature"]
+            )
+        })
         .collect();
     names.sort();
     names

@@ -20,7 +20,7 @@ fn fifo(path: &Path) {
 }
 
 #[test]
-fn kept_run_is_readable_by_its_owner_only() {
+fn saved_run_is_readable_by_its_owner_only() {
     let run = kept();
     let mode = fs::metadata(run.home().join("run"))
         .unwrap()
@@ -133,7 +133,7 @@ fn a_replay_of_a_hostile_directory_starts_nothing() {
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     // A configuration next to it applies only to `gate`.
     let gate = format!(
-        "redis_server = {program:?}\n[[cells]]\nworlds = [\"process\"]\nsubjects = [\"exec:{}\"]\n",
+        "redis_server = {program:?}\n[[cells]]\nbackends = [\"process\"]\nlocks = [\"exec:{}\"]\n",
         program.display()
     );
     fs::write(dir.join("picklock.toml"), gate).unwrap();

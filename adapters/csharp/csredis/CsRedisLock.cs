@@ -1,5 +1,5 @@
-// Picklock adapter for the lock of csredis (CSRedisCore), on the first of the nodes. It renews by itself.
-// UNTRIED: see PicklockAdapter.cs.
+// Picklock adapter for the lock of csredis (CSRedisCore), on the first node. The library renews leases itself.
+// UNTESTED: see PicklockAdapter.cs.
 
 using CSRedis;
 using MyLock;
@@ -12,7 +12,7 @@ internal sealed class CsRedisLock(Uri node, TimeSpan timeout) : ILock
     private readonly Lazy<CSRedisClient> redis = new(() => new CSRedisClient(
         $"{node.Host}:{node.Port},connectTimeout={timeout.TotalMilliseconds},syncTimeout={timeout.TotalMilliseconds}"));
 
-    // The library counts a lease in whole seconds.
+    // The library measures leases in whole seconds.
     public Task<Grant?> Acquire(string key, TimeSpan ttl, TimeSpan wait)
     {
         if (ttl.Milliseconds != 0)

@@ -1,5 +1,5 @@
-// Picklock adapter for RedLock.net, on all nodes that are given. It renews by itself.
-// UNTRIED: see PicklockAdapter.cs.
+// Picklock adapter for RedLock.net, on all given nodes. The library renews leases itself.
+// UNTESTED: see PicklockAdapter.cs.
 
 using System.Net;
 using MyLock;

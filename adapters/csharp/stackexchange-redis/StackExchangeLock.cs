@@ -1,5 +1,5 @@
-// Picklock adapter for StackExchange.Redis' LockTake, on the first of the nodes.
-// UNTRIED: see PicklockAdapter.cs.
+// Picklock adapter for StackExchange.Redis' LockTake, on the first node.
+// UNTESTED: see PicklockAdapter.cs.
 
 using MyLock;
 using StackExchange.Redis;
@@ -13,7 +13,7 @@ internal sealed class StackExchangeLock(Uri node, TimeSpan timeout) : IExtendabl
     {
         EndPoints = { { node.Host, node.Port } },
         AbortOnConnectFail = false,
-        // No command is sent late, after it has failed.
+        // No command is sent after it has failed.
         BacklogPolicy = BacklogPolicy.FailFast,
         ConnectTimeout = (int)timeout.TotalMilliseconds,
         AsyncTimeout = (int)timeout.TotalMilliseconds,

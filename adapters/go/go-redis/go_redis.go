@@ -1,7 +1,7 @@
-// Picklock adapter for a lock by hand on go-redis 9: SET NX PX on the first of the nodes, and a script that
-// compares the token before it deletes.
+// Picklock adapter for a hand-written lock on go-redis 9: SET NX PX on the first node, and a script that compares the
+// token before it deletes.
 //
-// Options: `release=del` deletes without a look; `retries`, how often go-redis sends a command again
+// Options: `release=del` deletes without comparing; `retries` is the number of times that go-redis resends a command
 // (its default is 3; here 0).
 
 package main

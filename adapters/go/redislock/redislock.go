@@ -1,4 +1,4 @@
-// Picklock adapter for bsm/redislock on go-redis 9, on the first of the nodes.
+// Picklock adapter for bsm/redislock on go-redis 9, on the first node.
 
 package main
 
@@ -28,7 +28,7 @@ func makeLock(nodes []string, timeout time.Duration, options map[string]string) 
 const pause = 50 * time.Millisecond
 
 func (l *redislockLock) Acquire(key string, ttl, wait time.Duration) (*Grant, error) {
-	// Without a deadline of ours the library gives up when a lease is over.
+	// Without this deadline the library gives up after one lease.
 	ctx, cancel := context.WithTimeout(context.Background(), wait+ttl)
 	defer cancel()
 	retry := redislock.LimitRetry(redislock.LinearBackoff(pause), int(wait/pause))

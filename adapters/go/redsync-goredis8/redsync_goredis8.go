@@ -1,6 +1,6 @@
-// Picklock adapter for redsync on go-redis 8, on all nodes that are given.
+// Picklock adapter for redsync on go-redis 8, on all given nodes.
 //
-// Option: `timeouts=default` leaves go-redis its own time-outs, and those of the library's contexts.
+// Option: `timeouts=default` keeps go-redis' own timeouts, and those of the library's contexts.
 
 package main
 
@@ -35,7 +35,7 @@ func makeLock(nodes []string, timeout time.Duration, options map[string]string) 
 	return &redsyncLock{redsync: redsync.New(pools...)}, nil
 }
 
-// The library waits for 50 to 250 ms between two tries.
+// The library waits for 50 to 250 ms between two attempts.
 func (l *redsyncLock) Acquire(key string, ttl, wait time.Duration) (*Grant, error) {
 	tries := redsync.WithTries(int(wait/(250*time.Millisecond)) + 1)
 	mutex := l.redsync.NewMutex(key, redsync.WithExpiry(ttl), tries)
@@ -65,8 +65,8 @@ func (l *redsyncLock) Release(key, token string) (*bool, error) {
 	})
 }
 
-// unlessTaken is nil where the library says that the lock is taken, or over. Not if a node gave an error: the
-// library joins the errors of all nodes, and there the lock may still be held.
+// unlessTaken returns nil if the library reports that the lock is taken or expired. It does not if a node returned an
+// error: the library joins the errors of all nodes, and such a node may still hold the lock.
 func unlessTaken(err error) error {
 	var unanswered *redsync.RedisError
 	if errors.As(err, &unanswered) {

@@ -1,7 +1,7 @@
-// Picklock adapter for redsync on go-redis 9, on all nodes that are given.
+// Picklock adapter for redsync on go-redis 9, on all given nodes.
 //
-// Options: `timeouts=default` leaves go-redis its own time-outs (3 s for an answer) and those of the
-// library's contexts, `context_timeouts=true` lets the latter end go-redis' waiting (ContextTimeoutEnabled).
+// Options: `timeouts=default` keeps go-redis' own timeouts (3 s for an answer) and those of the library's contexts;
+// `context_timeouts=true` lets the latter end go-redis' waiting (ContextTimeoutEnabled).
 
 package main
 
@@ -37,7 +37,7 @@ func makeLock(nodes []string, timeout time.Duration, options map[string]string) 
 	return &redsyncLock{redsync: redsync.New(pools...)}, nil
 }
 
-// The library waits for 50 to 250 ms between two tries.
+// The library waits for 50 to 250 ms between two attempts.
 func (l *redsyncLock) Acquire(key string, ttl, wait time.Duration) (*Grant, error) {
 	tries := redsync.WithTries(int(wait/(250*time.Millisecond)) + 1)
 	mutex := l.redsync.NewMutex(key, redsync.WithExpiry(ttl), tries)
@@ -67,8 +67,8 @@ func (l *redsyncLock) Release(key, token string) (*bool, error) {
 	})
 }
 
-// unlessTaken is nil where the library says that the lock is taken, or over. Not if a node gave an error: the
-// library joins the errors of all nodes, and there the lock may still be held.
+// unlessTaken returns nil if the library reports that the lock is taken or expired. It does not if a node returned an
+// error: the library joins the errors of all nodes, and such a node may still hold the lock.
 func unlessTaken(err error) error {
 	var unanswered *redsync.RedisError
 	if errors.As(err, &unanswered) {

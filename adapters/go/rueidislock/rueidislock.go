@@ -1,7 +1,7 @@
-// Picklock adapter for rueidislock, on the first of the nodes. It renews by itself.
+// Picklock adapter for rueidislock, on the first node. The library renews leases itself.
 //
-// Options: `setpx=true` gives leases in milliseconds (the library's FallbackSETPX), and not as a time of
-// the client's clock.
+// Option: `setpx=true` passes leases in milliseconds (the library's FallbackSETPX) instead of as a time of the client's
+// clock.
 
 package main
 
@@ -37,7 +37,7 @@ func makeLock(nodes []string, timeout time.Duration, options map[string]string) 
 }
 
 func (l *rueidisLock) Acquire(key string, ttl, wait time.Duration) (*Grant, error) {
-	// The lease is one of the locker.
+	// The lease is a setting of the locker.
 	locker, made := l.lockers[ttl]
 	if !made {
 		l.settings.KeyValidity = ttl
@@ -80,7 +80,7 @@ func (l *rueidisLock) grant(held context.Context, cancel context.CancelFunc) *Gr
 	return l.cancels.Keep(token, func() { released.Store(true); cancel() })
 }
 
-// It gives the lock back behind the caller, and says nothing.
+// The library releases the lock in the background and reports no result.
 func (l *rueidisLock) Release(key, token string) (*bool, error) {
 	return l.cancels.Release(token, func(cancel func()) (*bool, error) { cancel(); return nil, nil })
 }

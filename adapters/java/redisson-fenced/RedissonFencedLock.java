@@ -1,4 +1,4 @@
-// Picklock adapter for Redisson's fenced lock, which gives a token that grows with each grant.
+// Picklock adapter for Redisson's fenced lock, which returns a token that grows with each grant.
 
 import java.util.List;
 import java.util.Map;

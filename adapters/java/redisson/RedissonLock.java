@@ -1,8 +1,8 @@
 // Picklock adapter for Redisson's locks.
 //
-// Options: `kind` is `lock` (the default), `fair`, `spin`, or, on all nodes that are given, `multi` or
-// `red`; `watchdog=true` gives no lease, so that Redisson's watchdog renews; `retries`, how often Redisson
-// sends a command again (its default is 3 or 4; here 0).
+// Options: `kind` is `lock` (the default), `fair`, `spin`, or, on all given nodes, `multi` or `red`; `watchdog=true`
+// passes no lease, so that Redisson's watchdog renews; `retries` is the number of times that Redisson resends a command
+// (its default is 3 or 4; here 0).
 
 import java.util.HashMap;
 import java.util.List;
@@ -44,7 +44,7 @@ public final class RedissonLock extends PicklockAdapter.LockObjects<RLock>
     protected Boolean free(RLock lock) {
         try {
             lock.unlock();
-            // These two return also where the lock was over.
+            // These two return normally even if the lock had expired.
             return SILENT.contains(kind) ? null : true;
         } catch (IllegalMonitorStateException over) {
             return false;
@@ -52,7 +52,7 @@ public final class RedissonLock extends PicklockAdapter.LockObjects<RLock>
     }
 
     private RLock lock(String key, long ttlMs) {
-        // The watchdog's lease is one of the client.
+        // The watchdog's lease is a setting of the client.
         List<RedissonClient> mine = clients.computeIfAbsent(ttlMs,
                 lease -> nodes.stream().map(node -> client(node, lease)).toList());
         RLock[] all = mine.stream().map(client -> client.getLock(key)).toArray(RLock[]::new);

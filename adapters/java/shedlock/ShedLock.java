@@ -1,4 +1,4 @@
-// Picklock adapter for ShedLock's provider for Spring Data Redis, on the first of the nodes.
+// Picklock adapter for ShedLock's provider for Spring Data Redis, on the first node.
 //
 // Options: `safe=true` compares the token before it deletes or extends (its safeUpdate); `client` is
 // `lettuce` (the default) or `jedis`.
@@ -39,7 +39,7 @@ public final class ShedLock extends PicklockAdapter.LockObjects<SimpleLock>
                 .map(lock -> keep(token, lock)).orElse(null));
     }
 
-    /** It returns nothing. */
+    /** The library returns nothing. */
     @Override
     protected Boolean free(SimpleLock lock) {
         lock.unlock();

@@ -1,5 +1,5 @@
-// Picklock adapter for two locks that are often written by hand with Spring Data Redis, on the first of the
-// nodes: SETNX, EXPIRE, and DEL in a `finally`; or, with the option `scripts=true`, two Lua scripts.
+// Picklock adapter for two common hand-written locks with Spring Data Redis, on the first node: SETNX,
+// EXPIRE, and DEL in a `finally`; or, with the option `scripts=true`, two Lua scripts.
 
 import java.util.List;
 import java.util.Map;

@@ -1,4 +1,4 @@
-// A connection factory of Spring Data Redis to the first of the nodes. Option `client`: `lettuce` (the
+// A connection factory of Spring Data Redis to the first node. Option `client`: `lettuce` (the
 // default) or `jedis`.
 
 import java.net.URI;
@@ -34,7 +34,7 @@ final class SpringRedis {
         } else if (factory instanceof JedisConnectionFactory jedis) {
             jedis.afterPropertiesSet();
         }
-        // Since version 3.2.
+        // Needed since version 3.2.
         if (factory instanceof Lifecycle lifecycle) {
             lifecycle.start();
         }

@@ -1,4 +1,4 @@
-// Picklock adapter for Spring Integration's RedisLockRegistry, on the first of the nodes.
+// Picklock adapter for Spring Integration's RedisLockRegistry, on the first node.
 //
 // Options: `pubsub=true` waits for a message (PUB_SUB_LOCK); `renew=true` renews in the background (since
 // 6.4); `client` is `lettuce` (the default) or `jedis`.
@@ -28,7 +28,7 @@ public final class SpringIntegrationLock extends PicklockAdapter.LockObjects<Loc
 
     @Override
     protected Lock take(String key, long ttlMs, long waitMs) throws Exception {
-        // The lease is one of the registry.
+        // The lease is a setting of the registry.
         if (!registries.containsKey(ttlMs)) {
             registries.put(ttlMs, registry(ttlMs));
         }

@@ -1,4 +1,4 @@
-// Picklock adapter for redlock 4, on all nodes that are given.
+// Picklock adapter for redlock 4, on all given nodes.
 //
 // Option: `command_timeout=none`.
 
@@ -11,17 +11,17 @@ const named = (lock) => Object.assign(lock, { token: lock.value });
 class Redlock4 extends ExtendableLockObjects {
   take = (key, ttlMs, waitMs) => this.taken(this.redlock(waitMs).lock(key, ttlMs).then(named));
   prolong = (lock, ttlMs) => this.taken(lock.extend(ttlMs).then(named));
-  // It returns nothing, also where the lock was over.
+  // The library returns nothing, even if the lock had expired.
   free = (lock) => this.taken(lock.unlock().then(() => null), false);
 
-  /** The library has one number of tries for all of its locks, with 100 to 300 ms between two of them. */
+  /** The library has one number of attempts for all of its locks, with 100 to 300 ms between two of them. */
   redlock(waitMs) {
     const redlock = new Redlock(this.clients, { retryCount: Math.floor(waitMs / 300) });
     return redlock.on("clientError", (error) => this.failures.push(error));
   }
 
-  /** It throws the same for a lock that is taken, or over, and for nodes that do not answer; of those it
-   * tells beforehand. */
+  /** The library throws the same error for a lock that is taken or expired and for nodes that do not answer; it reports
+   * the latter in an earlier event. */
   taken(outcome, answer = null) {
     this.failures = [];
     return outcome.catch((error) => {

@@ -1,4 +1,4 @@
-// Picklock adapter for redlock 5 and for its fork @sesamecare-oss/redlock, on all nodes that are given.
+// Picklock adapter for redlock 5 and for its fork @sesamecare-oss/redlock, on all given nodes.
 //
 // Options: `mode=using` holds the lock in the library's `using`, which renews it; `command_timeout=none`.
 
@@ -9,7 +9,7 @@ import { ExtendableLockObjects, installed, ioredisOptions, LockObjects, lost, sc
 
 const Redlock = library.Redlock ?? library.default;
 
-/** The library throws the same for a lock that is taken, or over, and for nodes that do not answer. */
+/** The library throws the same error for a lock that is taken or expired and for nodes that do not answer. */
 async function taken(error) {
   const last = (await Promise.all(error.attempts ?? [Promise.reject(error)])).at(-1);
   const reasons = [...(last?.votesAgainst.values() ?? [])];
@@ -33,7 +33,7 @@ class Used extends LockObjects {
 }
 
 const named = (lock) => Object.assign(lock, { token: lock.value });
-// The library waits for 100 to 300 ms between two tries.
+// The library waits for 100 to 300 ms between two attempts.
 const tries = (waitMs) => ({ retryCount: Math.floor(waitMs / 300) });
 
 function makeLock(nodes, timeoutMs, options) {

@@ -1,4 +1,4 @@
-// Picklock adapter for redis-semaphore: Mutex on the first of the nodes, RedlockMutex on several.
+// Picklock adapter for redis-semaphore: Mutex on the first node, RedlockMutex on several.
 //
 // Options: `refresh=false` turns the library's renewal off, at eight tenths of a lease; a lease is then
 // extended by a lock that was "acquired externally"; `command_timeout=none`.
@@ -17,7 +17,7 @@ class Renewing extends LockObjects {
     return (await mutex.tryAcquire()) && Object.assign(named(mutex), { again: { key, identifier: mutex.identifier } });
   }
 
-  // It returns nothing.
+  // The library returns nothing.
   free = (mutex) => mutex.release().then(() => null);
 }
 

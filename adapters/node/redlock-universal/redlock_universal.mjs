@@ -1,4 +1,4 @@
-// Picklock adapter for redlock-universal: its simple lock on the first of the nodes, its Redlock on several.
+// Picklock adapter for redlock-universal: its simple lock on the first node, its Redlock on several.
 //
 // Options: `mode=using` holds the lock in the library's `using`, which renews it; `command_timeout=none`.
 
@@ -29,7 +29,7 @@ class Used extends LockObjects {
     signal.addEventListener("abort", () => lost(token));
     return hold(token);
   })).catch(taken);
-  // It returns what our function does.
+  // The library returns the callback's result.
   free = (held) => held.end().then(() => null);
 }
 

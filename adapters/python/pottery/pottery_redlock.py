@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Picklock adapter for pottery's `Redlock`: all nodes that are given, the library's own waiting.
+"""Picklock adapter for pottery's `Redlock`: all given nodes, with the library's own waiting.
 
-Options: `num_extensions`, how often a lease can be extended. The library's default is 3; here it is
-without limit, because holders in Picklock's scenarios extend for as long as they work.
+Option: `num_extensions`, the maximum number of extensions of a lease. The library's default is 3; here it is unlimited,
+because holders in Picklock's scenarios extend for as long as they work.
 """
 
 import sys
@@ -22,7 +22,7 @@ class PotteryLock(ExtendableLockObjects):
     def __init__(self, nodes, timeout_ms, options):
         masters = {Redis.from_url(node, retry=None, **timeouts(timeout_ms)) for node in nodes}
         extensions = int(options.get("num_extensions", sys.maxsize))
-        # Without the last a node that does not answer would look like a lock that somebody has.
+        # Without the last setting a node that does not answer would look like a lock that is taken.
         self.settings = {"masters": masters, "num_extensions": extensions, "raise_on_redis_errors": True}
 
     def make(self, key, ttl_ms):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Picklock adapter for the lock of python-redis-lock, `redis_lock.Lock`, with its renewal thread.
 
-The library counts in whole seconds and cuts the rest off: leases and waits alike. Its waiters sleep in
-BLPOP, so the adapter lets it wait one second less than it may: otherwise the client's own timeout comes
-first. Option: `auto_renewal=false` leaves the renewal thread out.
+The library rounds leases and waits down to whole seconds. Its waiters sleep in BLPOP, so the adapter shortens their
+wait by one second: otherwise the client's own timeout would expire first. Option: `auto_renewal=false` disables the
+renewal thread.
 """
 
 import time
@@ -15,7 +15,7 @@ from redis_lock import Lock, NotAcquired
 
 
 class ToldLock(Lock):
-    """The unmodified lock, which tells Picklock when its thread has renewed the lease."""
+    """The library's lock, which also reports to Picklock when its thread has renewed the lease."""
 
     def extend(self, expire=None):
         asked_at = time.monotonic()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Picklock adapter for redlock-py's `Redlock`: all nodes that are given.
+"""Picklock adapter for redlock-py's `Redlock`: all given nodes.
 
 The library retries a fixed number of times. Here it makes one attempt at a time, and the adapter calls
-it until the wait is over. It has no extension, and its releases do not say whether the lock was held.
+it until the wait is over. It has no extension, and its releases do not report whether the lock was held.
 """
 
 import time
@@ -27,7 +27,7 @@ class RedlockPy:
         if not lock:
             return None
         self.locks[lock.key.decode()] = lock
-        # The library says for how long the lock is valid; from that follows when it asked.
+        # The library reports how long the lock is valid, from which the time of its request follows.
         return Grant(lock.key.decode(), asked_at=time.monotonic() - (ttl_ms - lock.validity) / 1000)
 
     def release(self, key, token):

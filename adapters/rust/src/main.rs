@@ -1,5 +1,5 @@
-//! Your lock, for Picklock. The example takes a lock on the first of the nodes with SET NX PX, and
-//! compares the token before it deletes or extends the key.
+//! Picklock adapter for your lock. The example takes a lock on the first node with SET NX PX, and compares the token
+//! before it deletes or extends the key.
 
 mod picklock_adapter;
 mod resp_client;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use picklock_adapter::{serve_clients, try_for, Failure, Grant, Init, Lock};
 use resp_client::{Reply, RespClient};
 
-// With the crate redis:  redis::Client::open(nodes[0])?.get_connection_with_timeout(timeout)?, and
+// With the redis crate:  redis::Client::open(nodes[0])?.get_connection_with_timeout(timeout)?, and
 // redis::cmd("SET").arg(&[key, &token, "NX", "PX", &ttl_ms]) to acquire.
 
 const IF_MINE: &str = "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end return ";
@@ -57,7 +57,7 @@ impl Lock for MyLock {
     }
 }
 
-/// Random bits of the operating system, as the kernel writes them in a file.
+/// Returns random bits of the operating system, as text.
 fn new_token() -> Result<String, Failure> {
     let uuid = std::fs::read_to_string("/proc/sys/kernel/random/uuid")?;
     Ok(uuid.trim().to_owned())

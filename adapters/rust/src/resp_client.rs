@@ -1,5 +1,5 @@
-//! A Redis client of a few lines, so that the example lock runs without a library. Real adapters use
-//! the client library that the lock itself uses; then delete this file.
+//! A minimal Redis client, so that the example lock runs without a library. A real adapter should use the lock's own
+//! client library; then delete this file.
 
 use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -18,9 +18,9 @@ pub enum Reply {
 
 type Connection = BufReader<TcpStream>;
 
-/// A pool of connections to one server, which its clones share. A connection is opened when a command
-/// needs it, and closed when a command fails: a late reply must not be taken for the reply to the next
-/// command. Nothing is sent twice.
+/// A pool of connections to one server, which its clones share. A connection is opened when a command needs it, and
+/// closed when a command fails, so that a late reply is not mistaken for the reply to the next command. No command is
+/// sent twice.
 #[derive(Clone)]
 pub struct RespClient {
     address: SocketAddr,
@@ -29,7 +29,7 @@ pub struct RespClient {
 }
 
 impl RespClient {
-    /// Opens no connection yet.
+    /// Creates a pool without opening a connection.
     pub fn new(url: &str, timeout: Duration) -> Result<Self, Failure> {
         let address = url.strip_prefix("redis://");
         let address = address.and_then(|address| address.to_socket_addrs().ok()?.next());
@@ -51,7 +51,7 @@ impl RespClient {
         answer.map_err(Failure::Definite)
     }
 
-    /// An idle connection, or a new one.
+    /// Returns an idle connection, or a new one.
     fn take(&self) -> Result<Connection, Error> {
         if let Some(idle) = self.idle.lock().ok().and_then(|mut idle| idle.pop()) {
             return Ok(idle);

@@ -8,7 +8,7 @@ use super::state::State;
 use super::waiter::{Wait, Waiter};
 use super::{Now, Reply};
 
-/// Reads a timeout in seconds and returns when it expires, `None` for never.
+/// Parses a timeout in seconds. Returns when it expires, or `None` for never.
 pub(super) fn deadline(now: Now, timeout: &[u8]) -> Result<Option<Now>, Refusal> {
     let Some(seconds) = double(timeout) else {
         return refuse("ERR timeout is not a float or out of range");
@@ -44,7 +44,7 @@ pub(super) fn block(
     });
 }
 
-/// The element of the first of these lists that has one.
+/// Removes and returns an element of the first of these lists that is not empty.
 pub(super) fn pop_first(
     context: &mut Context<'_>,
     keys: &[Vec<u8>],
@@ -64,8 +64,8 @@ pub(super) fn pop_first(
     Ok(None)
 }
 
-/// Serves clients that wait for changed keys: key by key in the order of the changes, and for each
-/// key the longest waiting first.
+/// Serves clients that wait for changed keys: key by key in the order of the changes, and for each key the client that
+/// waited longest first.
 pub(super) fn serve(state: &mut State, now: Now) {
     // A served client changes its key, too.
     while !state.ready.is_empty() {
@@ -89,11 +89,11 @@ fn serve_key(state: &mut State, database: usize, key: &[u8], now: Now) {
         let waiter = waiter.clone();
         let mut context = context_of(state, &waiter, now);
         if !matches!(context.list(key), Ok(Some(_))) {
-            // Nothing is left, or it is not a list.
+            // The key is empty, or does not hold a list.
             place += 1;
             continue;
         }
-        // Since 7.2 the whole command is executed again, so its first keys come first.
+        // Since 7.2 the whole command is executed again, so its first keys have priority.
         let keys = match context.state.version.since_72() {
             true => keys,
             false => vec![key.to_vec()],
@@ -101,7 +101,7 @@ fn serve_key(state: &mut State, database: usize, key: &[u8], now: Now) {
         match pop_first(&mut context, &keys) {
             Ok(Some(reply)) => release(state, place, reply),
             Ok(None) => place += 1,
-            // One of its first keys is not a list: that ends the wait.
+            // One of its first keys does not hold a list, which ends the wait.
             Err(refusal) => release(state, place, refusal.into()),
         }
     }
@@ -129,7 +129,7 @@ fn release(state: &mut State, place: usize, reply: Reply) {
     state.messages.push((waiter.client, reply));
 }
 
-/// How many replicas have this many of the changes.
+/// Returns the number of replicas that have received this many changes.
 pub(super) fn acknowledged(state: &State, changes: u64) -> i64 {
     match changes <= state.acknowledged {
         true => state.replicas,
@@ -137,7 +137,7 @@ pub(super) fn acknowledged(state: &State, changes: u64) -> i64 {
     }
 }
 
-/// The replicas have received more: ends the waits for which that is enough.
+/// Ends the waits that are satisfied now that the replicas have received more.
 pub(super) fn acknowledge(state: &mut State) {
     let mut place = 0;
     while let Some(waiter) = state.waiters.get(place) {
@@ -151,7 +151,7 @@ pub(super) fn acknowledge(state: &mut State) {
     }
 }
 
-/// True while a client waits for the replicas.
+/// Returns true while a client waits for the replicas.
 pub(super) fn waits_for_replicas(state: &State) -> bool {
     let mut waiters = state.waiters.iter();
     waiters.any(|waiter| matches!(waiter.wait, Wait::Replicas { .. }))

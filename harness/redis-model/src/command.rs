@@ -1,6 +1,6 @@
-//! What a row of the command table is, and how a command is found in it.
+//! Rows of the command table, and the look-up of a command.
 //!
-//! The rows stand in `commands/mod.rs`.
+//! The table is in `commands/mod.rs`.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -12,51 +12,51 @@ use super::session::ClientId;
 use super::state::State;
 use super::{Now, Server, ServerVersion};
 
-/// A command's words, its name first.
+/// The words of a command, starting with its name.
 pub(super) type Args<'a> = &'a [&'a [u8]];
 
-/// True if an option, such as `NX`, is this word, in any case.
+/// Returns true if an option, such as `NX`, equals `word`, ignoring case.
 pub(super) fn is_word(option: &[u8], word: &str) -> bool {
     option.eq_ignore_ascii_case(word.as_bytes())
 }
 
-/// What executes a command on keys and the connection.
+/// Executes a command on keys and the connection.
 pub(super) type RunData = fn(&mut Context<'_>, Args<'_>) -> CommandResult;
 
-/// What executes a command that runs other commands or scripts.
+/// Executes a command that runs other commands or scripts.
 pub(super) type RunWhole = fn(&mut Server, ClientId, Args<'_>, Now) -> CommandResult;
 
-/// What executes a command.
+/// The function that executes a command.
 #[derive(Clone, Copy)]
 pub(super) enum Run {
-    /// Scripts and transactions may call it.
+    /// A command that scripts and transactions may call.
     Data(RunData),
-    /// Needs the whole server.
+    /// A command that needs the whole server.
     Whole(RunWhole),
 }
 
 /// One row of the table, with the facts that `COMMAND INFO` reports on a real server.
 #[derive(Clone, Copy)]
 pub(super) struct Spec {
-    /// In lower case, as in error texts.
+    /// Name in lower case, as in error texts.
     pub name: &'static str,
-    /// Number of words, including the name. Negative: at least this many.
+    /// Number of words, including the name. A negative number is a minimum.
     arity: i32,
     /// Changes keys.
     pub write: bool,
     /// Refused when memory is exhausted.
     pub denies_oom: bool,
-    /// Changes no key, but goes to replicas: read-only scripts may not call it.
+    /// Changes no key, but is sent to replicas: read-only scripts must not call it.
     pub replicated: bool,
     /// Refused in scripts.
     no_script: bool,
     /// Refused in scripts before Redis 7.2, because it may block.
     no_script_before_72: bool,
-    /// Redis 6.2 takes no more words than the arity says.
+    /// Before Redis 7.0 it accepts no more words than the arity.
     no_options_before_70: bool,
-    /// Which servers have it.
+    /// Returns true for servers that have the command.
     offered: fn(ServerVersion) -> bool,
-    /// For a command with subcommands: those that the model knows.
+    /// Modelled subcommands, for a command with subcommands.
     subcommands: &'static [Subcommand],
     pub run: Run,
 }
@@ -64,15 +64,15 @@ pub(super) struct Spec {
 /// The second word of a command with subcommands.
 #[derive(Clone, Copy)]
 pub(super) struct Subcommand {
-    /// In lower case.
+    /// Name in lower case.
     name: &'static str,
-    /// As [`Spec::arity`], including both words.
+    /// Arity as in [`Spec::arity`], including both words.
     arity: i32,
-    /// Which servers have it.
+    /// Returns true for servers that have the subcommand.
     offered: fn(ServerVersion) -> bool,
 }
 
-/// A subcommand that all servers have.
+/// Creates a subcommand that all servers have.
 pub(super) const fn sub(name: &'static str, arity: i32) -> Subcommand {
     Subcommand {
         name,
@@ -82,7 +82,7 @@ pub(super) const fn sub(name: &'static str, arity: i32) -> Subcommand {
 }
 
 impl Subcommand {
-    /// The same, on these servers only.
+    /// Restricts the subcommand to some servers.
     pub(super) const fn on(mut self, offered: fn(ServerVersion) -> bool) -> Subcommand {
         self.offered = offered;
         self
@@ -105,78 +105,78 @@ const fn row(name: &'static str, arity: i32, run: Run) -> Spec {
     }
 }
 
-/// A command that only reads.
+/// Creates a command that only reads.
 pub(super) const fn read(name: &'static str, arity: i32, run: RunData) -> Spec {
     row(name, arity, Run::Data(run))
 }
 
-/// A command that changes keys and never needs more memory.
+/// Creates a command that changes keys and never needs more memory.
 pub(super) const fn write(name: &'static str, arity: i32, run: RunData) -> Spec {
     let mut spec = read(name, arity, run);
     spec.write = true;
     spec
 }
 
-/// A command that changes keys and may need more memory.
+/// Creates a command that changes keys and may need more memory.
 pub(super) const fn grow(name: &'static str, arity: i32, run: RunData) -> Spec {
     let mut spec = write(name, arity, run);
     spec.denies_oom = true;
     spec
 }
 
-/// A command that needs the whole server. Scripts cannot call it.
+/// Creates a command that needs the whole server. Scripts cannot call it.
 pub(super) const fn whole(name: &'static str, arity: i32, run: RunWhole) -> Spec {
     row(name, arity, Run::Whole(run)).no_script()
 }
 
 impl Spec {
-    /// True if servers of this version have it.
+    /// Returns true if servers of this version have the command.
     pub(super) fn is_of(&self, version: ServerVersion) -> bool {
         (self.offered)(version)
     }
 
-    /// The same, refused in scripts.
+    /// Makes scripts refuse the command.
     pub(super) const fn no_script(mut self) -> Spec {
         self.no_script = true;
         self
     }
 
-    /// The same, refused in scripts before Redis 7.2. Since then it does not block there.
+    /// Makes scripts refuse the command before Redis 7.2. Since then it does not block there.
     pub(super) const fn no_script_before_72(mut self) -> Spec {
         self.no_script_before_72 = true;
         self
     }
 
-    /// The same, with options since Redis 7.0 only.
+    /// Allows options only since Redis 7.0.
     pub(super) const fn no_options_before_70(mut self) -> Spec {
         self.no_options_before_70 = true;
         self
     }
 
-    /// True if scripts must not call it.
+    /// Returns true if scripts must not call the command.
     pub(super) fn refused_in_scripts(&self, version: ServerVersion) -> bool {
         self.no_script || (self.no_script_before_72 && !version.since_72())
     }
 
-    /// The same, which goes to replicas although it changes no key.
+    /// Sends the command to replicas although it changes no key.
     pub(super) const fn replicated(mut self) -> Spec {
         self.replicated = true;
         self
     }
 
-    /// The same, on these servers only.
+    /// Restricts the command to some servers.
     pub(super) const fn on(mut self, offered: fn(ServerVersion) -> bool) -> Spec {
         self.offered = offered;
         self
     }
 
-    /// The same, with subcommands.
+    /// Adds subcommands.
     pub(super) const fn with(mut self, subcommands: &'static [Subcommand]) -> Spec {
         self.subcommands = subcommands;
         self
     }
 
-    /// The name as it is in error texts: with the subcommand, `script|load`.
+    /// Returns the name as in error texts, with the subcommand: `script|load`.
     pub(super) fn name_of(&self, args: Args<'_>) -> String {
         match args.get(1).and_then(|word| self.subcommand(word)) {
             Some(sub) => format!("{}|{}", self.name, sub.name),
@@ -190,7 +190,7 @@ impl Spec {
     }
 }
 
-/// What is wrong with a command's words, before their meaning is checked.
+/// An error in a command's words, found before their meaning is checked.
 pub(super) enum Misuse<'a> {
     /// The server has no such command.
     UnknownCommand,
@@ -200,10 +200,10 @@ pub(super) enum Misuse<'a> {
     Arity(&'static Spec),
 }
 
-/// The command with these words, if there is one and their number is right.
+/// Finds the command with these words, and checks their number.
 ///
-/// A command that no version has in the model is noted: the run is then not judged. That a version
-/// lacks a command is knowledge, not ignorance.
+/// A command that the model lacks for all versions is recorded, and the run is then inconclusive. A command that only
+/// this version lacks is not recorded, because its absence is modelled.
 pub(super) fn look_up<'a>(state: &mut State, args: Args<'a>) -> Result<&'static Spec, Misuse<'a>> {
     let Some(spec) = find(args[0]) else {
         state.unknown.insert(capitals(args[0]));
@@ -244,15 +244,13 @@ fn is_named(word: &[u8], name: &str) -> bool {
     word.eq_ignore_ascii_case(name.as_bytes())
 }
 
-/// All commands by their names, in lower case.
+/// All commands by their lower-case names.
 static BY_NAME: LazyLock<HashMap<&[u8], &Spec>> = LazyLock::new(|| {
-    TABLE
-        .iter()
-        .map(|spec| (spec.name.as_bytes(), spec))
-        .collect()
+    let named = TABLE.iter().map(|spec| (spec.name.as_bytes(), spec));
+    named.collect()
 });
 
-/// Finds a command by its name, in upper or lower case, whichever version has it.
+/// Finds a command by its name, ignoring case, whichever version has it.
 pub(super) fn find(name: &[u8]) -> Option<&'static Spec> {
     BY_NAME.get(name.to_ascii_lowercase().as_slice()).copied()
 }
@@ -271,8 +269,8 @@ mod tests {
         }
     }
 
-    /// The commands of the page, in capitals: what stands in backticks in the first column of the table
-    /// with the heading `commands | who sends them`. `CLIENT ID GETNAME` has two subcommands.
+    /// Returns the commands of the page, in capitals: the words in backticks in the first column of the table with the
+    /// heading `commands | who sends them`. `CLIENT ID GETNAME` has two subcommands.
     fn commands_of_the_page() -> BTreeSet<String> {
         let page = include_str!("../../../docs/redis-model.md");
         let (_, table) = page

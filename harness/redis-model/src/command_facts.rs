@@ -1,9 +1,9 @@
-//! What each command does to keys, and to its own connection: the one table of it.
+//! The effect of each command on keys and on its own connection, in one table.
 //!
-//! The proxy asks it which commands can take a lock, and which only set up a connection. The replay of
-//! MONITOR asks it what to execute. The model's own table is compared with it by a test.
+//! The proxy uses it to find commands that can take a lock, and commands that only set up a connection. The replay of
+//! MONITOR uses it to decide what to execute. A test compares it with the model's own table.
 //!
-//! A command that is not here is not known. It may do anything.
+//! A command that is not in the table is unknown. It may do anything.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -13,60 +13,61 @@ use CommandKind::{
     Shrinks, Transaction, Writes,
 };
 
-/// What a command does, by its name alone: its options and its reply can only make it do less.
+/// The possible effect of a command, by its name alone: its options and its reply can only reduce it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandKind {
-    /// It sets up its own connection, finds the master, or listens. Nobody else sees that.
+    /// Sets up its own connection, finds the master, or listens, which no other client can observe.
     SetUp,
-    /// It asks or tells the server something, and touches no key.
+    /// Reads or sets properties of the server, and touches no key.
     Server,
-    /// It begins, guards or gives up a transaction.
+    /// Begins, guards or discards a transaction.
     Transaction,
-    /// `EXEC`: the commands of its transaction do what they do.
+    /// `EXEC`, whose effects come from the commands of its transaction.
     Exec,
-    /// It runs a script. What that does only its inner commands show, which a server tells one by one.
+    /// Runs a script. Its effects come from its inner commands, which a server reports one by one.
     Script,
-    /// It runs a script that only reads.
+    /// Runs a script that only reads.
     ReadingScript,
-    /// It reads keys.
+    /// Reads keys.
     Reads,
-    /// It writes a value, or adds to one.
+    /// Writes a value, or adds to one.
     Writes,
-    /// It writes a value whatever was there before, even the same one.
+    /// Writes a value whatever the key held before, even the same value.
     Replaces,
-    /// It takes elements out of a value, and the others stay.
+    /// Takes elements out of a value, and leaves the others.
     Shrinks,
-    /// It changes when keys or their fields expire. One whose time is over then is gone.
+    /// Changes when keys or their fields expire. A key whose new expiry has passed is removed.
     Prolongs,
-    /// It removes keys.
+    /// Removes keys.
     Removes,
-    /// It removes all keys.
+    /// Removes all keys.
     Flushes,
 }
 
 /// Commands that a transaction does not queue.
 const NEVER_QUEUED: &[&str] = &["DISCARD", "EXEC", "MULTI", "QUIT", "RESET", "WATCH"];
 
-/// False for a command that is executed at once in a transaction. Its name may be in either case.
+/// Returns false for a command that is executed at once in a transaction. Ignores the case of the name.
 pub fn is_queued(command: &str) -> bool {
     let is_it = |name: &&str| name.eq_ignore_ascii_case(command);
     !NEVER_QUEUED.iter().any(is_it)
 }
 
-/// Commands with which a client greets a server, or sees that it is there.
+/// Commands with which a client sets up its connection, or checks that the server is available.
 const GREETINGS: &[&str] = &[
     "AUTH", "CLIENT", "COMMAND", "ECHO", "HELLO", "INFO", "PING", "READONLY", "SELECT",
 ];
 
-/// True for a command with which a client greets a server, given in upper case: it is about its connection alone.
+/// Returns true for a command, given in upper case, with which a client sets up its connection. It affects only the
+/// connection.
 pub fn is_greeting(command: &str) -> bool {
     GREETINGS.contains(&command)
 }
 
-/// All known commands, in upper case, with blanks between them. Of a command with subcommands, those
-/// stand here that are of another kind than the command itself, written as Redis writes them.
+/// All known commands, in upper case, separated by blanks. For a command with subcommands, lists only the subcommands
+/// whose kind differs from the command's own, spelled as Redis spells them.
 ///
-/// What is asked of Sentinels: <https://redis.io/docs/latest/develop/reference/sentinel-clients/>.
+/// For the requests to Sentinels see <https://redis.io/docs/latest/develop/reference/sentinel-clients/>.
 const TABLE: &[(CommandKind, &str)] = &[
     (
         SetUp,
@@ -117,7 +118,7 @@ const TABLE: &[(CommandKind, &str)] = &[
     (Flushes, "FLUSHALL FLUSHDB"),
 ];
 
-/// The same by name and subcommand, because the proxy asks for each frame.
+/// The table by name and subcommand, because the proxy looks up each frame.
 static KINDS: LazyLock<HashMap<(&str, &str), CommandKind>> = LazyLock::new(|| {
     let rows = TABLE.iter();
     let names = rows.flat_map(|(kind, names)| names.split(' ').map(|name| (name, *kind)));
@@ -126,8 +127,8 @@ static KINDS: LazyLock<HashMap<(&str, &str), CommandKind>> = LazyLock::new(|| {
 });
 
 impl CommandKind {
-    /// The kind of a command, both words in upper case. `subcommand`: the second word, or nothing if it
-    /// is of no interest. `None`: it is not known.
+    /// Returns the kind of a command, or `None` if it is unknown. Both words are in upper case; `subcommand` is the
+    /// second word, or empty if it does not matter.
     pub fn of(command: &str, subcommand: &str) -> Option<Self> {
         let kinds: &HashMap<(&str, &str), CommandKind> = &KINDS;
         let whole = (!subcommand.is_empty()).then(|| kinds.get(&(command, subcommand)));
@@ -135,18 +136,18 @@ impl CommandKind {
         kind.copied()
     }
 
-    /// True if it can leave a value in a key that was not there before, which is how a lock is taken.
+    /// Returns true if the command can leave a new value in a key, which is how a lock is taken.
     pub fn takes(self) -> bool {
         matches!(self, Exec | Script | Writes | Replaces | Shrinks)
     }
 
-    /// True if it can leave a value in a key that holds none. What only takes elements out of a value waits
-    /// for one, if there is none.
+    /// Returns true if the command can leave a value in a missing key. Commands that only take elements out of a value
+    /// cannot.
     pub fn takes_free_key(self) -> bool {
         self.takes() && self != Shrinks
     }
 
-    /// True if it changes keys by itself.
+    /// Returns true if the command itself changes keys.
     pub fn writes(self) -> bool {
         matches!(
             self,
@@ -154,13 +155,13 @@ impl CommandKind {
         )
     }
 
-    /// True if a replay executes it. The others change no key by themselves: what they run comes in lines
-    /// of its own, or they belong to a connection that the replay does not have.
+    /// Returns true if a replay executes the command. The others do not themselves change keys: their inner commands
+    /// have their own lines, or they belong to a connection that the replay does not have.
     pub fn is_replayed(self) -> bool {
         self.writes() || self == Reads
     }
 
-    /// True if its inner commands follow it.
+    /// Returns true if inner commands follow the command.
     pub fn is_script(self) -> bool {
         matches!(self, Script | ReadingScript)
     }
@@ -173,7 +174,7 @@ mod tests {
     use crate::commands;
     use crate::{HeldValue, Now, Server, ServerVersion};
 
-    /// The model's row of a command.
+    /// Returns the model's row of a command.
     fn modelled(name: &str) -> Option<&'static Spec> {
         let mut rows = commands::TABLE.iter();
         rows.find(|spec| spec.name.eq_ignore_ascii_case(name))
@@ -218,7 +219,8 @@ mod tests {
         assert_eq!(kind("CAS.SET", ""), None);
     }
 
-    /// What a command leaves of the key `k`, which held `a` for a second, or was free.
+    /// Returns the value of the key `k` before and after a command. Before it, the key held `a` for a second, or was
+    /// missing.
     fn left(line: &str, was_free: bool) -> [Option<HeldValue>; 2] {
         let mut server = Server::new(ServerVersion::default());
         let client = server.connect();

@@ -1,4 +1,4 @@
-//! What a command's implementation may access.
+//! The environment of a command's implementation.
 
 use std::collections::VecDeque;
 
@@ -9,26 +9,26 @@ use super::state::State;
 use super::values::{Hash, Set, SortedSet, Value};
 use super::{Now, Reply, number};
 
-/// One command that is being executed.
+/// The execution of one command.
 pub(super) struct Context<'a> {
     pub state: &'a mut State,
     pub client: ClientId,
-    /// The database that the client, or the script, has selected.
+    /// Database that the client or the script has selected.
     pub database: usize,
-    /// The reply may use RESP3.
+    /// True if the reply may use RESP3.
     pub resp3: bool,
     pub now: Now,
     /// False in a script or a transaction, where nothing blocks.
     pub may_block: bool,
-    /// The command's name as in the table: for error texts, and for commands that share a function.
+    /// Name of the command in the table, for error texts and for commands that share a function.
     pub name: &'static str,
-    /// Something has changed: the command is replicated.
+    /// True if the command has changed something, so that it is replicated.
     pub changed: bool,
-    /// The command is replicated as other commands, which are already recorded.
+    /// True if other commands, already recorded, are replicated instead of this one.
     pub reworded: bool,
 }
 
-/// For each kind of value: a method for what a key holds, and one that creates the key if it is missing.
+/// Defines two methods for each kind of value: one reads the value of a key, the other creates it if it is missing.
 macro_rules! of_kind {
     ($($method:ident $(or $or_new:ident)?: $kind:ident($value:ty),)*) => {$(
         pub(super) fn $method(&mut self, key: &[u8]) -> Result<Option<&mut $value>, Refusal> {
@@ -49,7 +49,7 @@ macro_rules! of_kind {
 }
 
 impl Context<'_> {
-    /// A key that exists and has not expired.
+    /// Returns a key that exists and has not expired.
     pub(super) fn entry(&mut self, key: &[u8]) -> Option<&mut Entry> {
         if self.state.expire(self.database, key, self.now) {
             return None;
@@ -57,7 +57,7 @@ impl Context<'_> {
         self.state.keyspace.databases[self.database].get_mut(key)
     }
 
-    /// True if the key exists and has not expired.
+    /// Returns true if the key exists and has not expired.
     pub(super) fn exists(&mut self, key: &[u8]) -> bool {
         self.entry(key).is_some()
     }
@@ -70,7 +70,7 @@ impl Context<'_> {
         sorted_set or sorted_set_or_new: SortedSet(SortedSet),
     }
 
-    /// The value of a key, which is created if it is missing.
+    /// Returns the value of a key, and creates it if it is missing.
     fn value_or(&mut self, key: &[u8], empty: impl FnOnce() -> Value) -> &mut Value {
         self.state.expire(self.database, key, self.now);
         let database = &mut self.state.keyspace.databases[self.database];
@@ -96,7 +96,7 @@ impl Context<'_> {
         self.touched(key);
     }
 
-    /// Removes a key. True if it existed and had not expired.
+    /// Removes a key. Returns true if it existed and had not expired.
     pub(super) fn remove(&mut self, key: &[u8]) -> bool {
         if !self.exists(key) {
             return false;
@@ -106,7 +106,8 @@ impl Context<'_> {
         true
     }
 
-    /// So many elements were taken out of a value: the reply. A key without any more elements is removed.
+    /// Handles the removal of `taken` elements from a value, and returns the reply. Removes the key if the value is
+    /// empty.
     pub(super) fn shrunk(&mut self, key: &[u8], taken: usize, is_empty: bool) -> Reply {
         if taken > 0 {
             if is_empty {
@@ -117,7 +118,7 @@ impl Context<'_> {
         Reply::Int(taken as i64)
     }
 
-    /// A key has changed: its watchers must be told, and the command is replicated.
+    /// Records that a key has changed: marks it for its watchers, and replicates the command.
     pub(super) fn touched(&mut self, key: &[u8]) {
         self.changed = true;
         self.state.touch(self.database, key);
@@ -132,17 +133,17 @@ impl Context<'_> {
         self.state.effect(self.database, args);
     }
 
-    /// The client's connection.
+    /// Returns the client's connection.
     pub(super) fn session(&mut self) -> &mut Session {
         self.state.sessions.entry(self.client).or_default()
     }
 
-    /// Records a request for something that the model does not know.
+    /// Records a request for something that is not modelled.
     pub(super) fn not_modelled(&mut self, what: &str) -> Refusal {
         self.state.not_modelled(what)
     }
 
-    /// A double, in the format of the server's version.
+    /// Returns a double in the format of the server's version.
     pub(super) fn double(&self, value: f64) -> Reply {
         Reply::Double(number::double_text(value, self.state.version.since_72()))
     }

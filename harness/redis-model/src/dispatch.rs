@@ -1,4 +1,4 @@
-//! A command's way through the server: found, checked, then queued or executed.
+//! Dispatch of a command: it is looked up, checked, then queued or executed.
 
 use super::command::{Args, Misuse, Run, RunData, RunWhole, Spec, find, look_up};
 use super::command_facts::is_queued;
@@ -8,7 +8,7 @@ use super::session::{ClientId, Session, Transaction};
 use super::state::State;
 use super::{Now, Reply, Server};
 
-/// Commands that a RESP2 connection may still send while it is subscribed.
+/// Commands that a RESP2 connection may still send while it has subscriptions.
 const WHILE_SUBSCRIBED: [&str; 7] = [
     "ping",
     "quit",
@@ -19,7 +19,7 @@ const WHILE_SUBSCRIBED: [&str; 7] = [
     "punsubscribe",
 ];
 
-/// True for a command that is modelled, and that servers of the modelled version do not have.
+/// Returns true for a modelled command that servers of this version do not have.
 pub(super) fn lacks(state: &State, command: &str) -> bool {
     find(command.as_bytes()).is_some_and(|spec| !spec.is_of(state.version))
 }
@@ -32,7 +32,7 @@ pub(super) fn process(server: &mut Server, client: ClientId, args: Args<'_>, now
     let (spec, in_transaction) = match admit(server, client, args) {
         Ok(admitted) => admitted,
         Err(refusal) => {
-            // A refused command makes the whole transaction fail.
+            // A refused command breaks the whole transaction.
             if let Some(transaction) = transaction(&mut server.state, client) {
                 transaction.broken = true;
             }
@@ -42,7 +42,7 @@ pub(super) fn process(server: &mut Server, client: ClientId, args: Args<'_>, now
             return refusal.into();
         }
     };
-    // Few commands are in a transaction, so the session is looked up for these only.
+    // Few commands can start a transaction, so the session is looked up only for these.
     if in_transaction
         && is_queued(spec.name)
         && let Some(transaction) = transaction(&mut server.state, client)
@@ -64,7 +64,7 @@ pub(super) fn process(server: &mut Server, client: ClientId, args: Args<'_>, now
     reply
 }
 
-/// A refused EXEC ends its transaction.
+/// Ends the transaction of a refused EXEC.
 fn abort(state: &mut State, client: ClientId, why: &Refusal) -> Reply {
     if let Some(session) = state.sessions.get_mut(&client) {
         session.transaction = None;
@@ -78,7 +78,7 @@ fn transaction(state: &mut State, client: ClientId) -> Option<&mut Transaction> 
     state.sessions.get_mut(&client)?.transaction.as_mut()
 }
 
-/// The checks before a command is queued or executed. True: the client is in a transaction.
+/// Makes the checks before a command is queued or executed. Returns true if the client is in a transaction.
 fn admit(
     server: &mut Server,
     client: ClientId,
@@ -94,7 +94,7 @@ fn admit(
     let in_transaction = session.is_some_and(|session| session.transaction.is_some());
     let only_listens = session.is_some_and(Session::only_listens);
     if in_transaction && state.version.is_valkey() && ["multi", "watch"].contains(&spec.name) {
-        // It breaks the transaction. On Redis the command itself refuses.
+        // This breaks the transaction. On Redis the command itself refuses.
         return refuse("ERR Command not allowed inside a transaction");
     }
     if state.out_of_memory && spec.denies_oom {
@@ -144,7 +144,7 @@ pub(super) fn run(
     }
 }
 
-/// Executes a command that runs others, and tells the observer: of a script before it, of a transaction
+/// Executes a command that runs others, and reports it to the observer: a script before its execution, a transaction
 /// after it.
 fn whole(
     server: &mut Server,

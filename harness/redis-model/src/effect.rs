@@ -1,9 +1,8 @@
-//! What a command changed, as a server reports it to its replicas and its append-only file.
+//! The changes of a command, as a server sends them to its replicas and its append-only file.
 
 /// One command in the form in which it is replicated: deterministic, with absolute expiry.
 ///
-/// The effects of one call of [`super::Server::execute`] belong together: a server sends them as
-/// one transaction.
+/// The effects of one call of [`super::Server::execute`] belong together: a server sends them as one transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Effect {
     /// The database that it applies to.

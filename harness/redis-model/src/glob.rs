@@ -1,17 +1,17 @@
 //! Glob patterns, as in `PUBSUB CHANNELS`.
 
-/// True if the text matches the pattern: `*`, `?`, `[a-c]`, `[^a]`, `\x`.
+/// Returns true if the text matches the pattern: `*`, `?`, `[a-c]`, `[^a]`, `\x`.
 ///
-/// Commands that list keys or fields do not ask where the pattern is `*`: see [`matches_name`].
+/// Commands that list keys or fields skip the match for the pattern `*`: see [`matches_name`].
 ///
-/// Only the latest `*` is ever tried with more bytes: what an earlier one takes decides nothing that the
-/// latest cannot. So the time is bounded by the product of the lengths, and nothing is nested.
+/// Only the latest `*` is ever retried with more bytes, because extending an earlier one cannot match anything that the
+/// latest cannot. So the time is bounded by the product of the lengths, without recursion.
 pub(super) fn matches<'a>(mut pattern: &'a [u8], mut text: &'a [u8]) -> bool {
-    // Redis's loop ends before it begins where there is no text: not even `*` matches that. Seen on all versions.
+    // Redis's loop does not start for an empty text, so not even `*` matches it. Observed on all versions.
     if text.is_empty() {
         return pattern.is_empty();
     }
-    // After the latest `*`: the rest of the pattern, and the text from which it is tried next.
+    // The pattern after the latest `*`, and the rest of the text at which it is tried next.
     let mut latest: Option<(&[u8], &[u8])> = None;
     loop {
         if let [b'*', rest @ ..] = pattern {
@@ -36,12 +36,12 @@ pub(super) fn matches<'a>(mut pattern: &'a [u8], mut text: &'a [u8]) -> bool {
     }
 }
 
-/// The same for `KEYS` and `SCAN`, to which `*` means everything, a name of no bytes included.
+/// Matches as for `KEYS` and `SCAN`, where `*` matches everything, including an empty name.
 pub(super) fn matches_name(pattern: &[u8], name: &[u8]) -> bool {
     pattern == b"*" || matches(pattern, name)
 }
 
-/// If the pattern, which does not begin with `*`, fits the first byte of the text: what follows in both.
+/// If the pattern, which does not begin with `*`, matches the first byte of the text, returns the rest of both.
 fn one<'a>(pattern: &'a [u8], text: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
     let (&first, after) = text.split_first()?;
     let (fits, rest) = match pattern {
@@ -53,7 +53,7 @@ fn one<'a>(pattern: &'a [u8], text: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
     fits.then_some((rest, after))
 }
 
-/// Whether a byte is in the class that begins here, and the rest of the pattern after the class.
+/// Returns whether a byte is in the class that begins here, and the rest of the pattern after the class.
 fn class(pattern: &[u8], byte: u8) -> (bool, &[u8]) {
     let (negated, mut rest) = match pattern {
         [b'^', rest @ ..] => (true, rest),
@@ -77,7 +77,7 @@ fn class(pattern: &[u8], byte: u8) -> (bool, &[u8]) {
 mod tests {
     use super::matches;
 
-    /// As many ways to share the text among the stars as there are would take for ever.
+    /// Trying all ways to divide the text among the stars would take for ever.
     #[test]
     fn many_stars_take_no_time() {
         let text = vec![b'a'; 5000];

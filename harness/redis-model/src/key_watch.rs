@@ -1,35 +1,35 @@
-//! Which keys were touched, and what they hold: what an observer of the server wants to know.
+//! Touched keys and their values, for an observer of the server.
 
 use std::sync::Arc;
 
 use super::keyspace::Entry;
 use super::values::Value;
 
-/// The text of a value has at most this many characters.
+/// Maximum number of characters in the text of a value.
 const MAX_TEXT_LENGTH: usize = 120;
 
 /// A key that was written, removed, or found to be expired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Touched<'a> {
-    /// Its database.
+    /// Database of the key.
     pub database: usize,
-    /// Its name.
+    /// Name of the key.
     pub key: &'a [u8],
-    /// It was removed because it had expired.
+    /// True if the key was removed because it had expired.
     pub expired: bool,
 }
 
-/// Such keys, in the order in which they were touched.
+/// Touched keys, in the order in which they were touched.
 ///
-/// Their names stand in one buffer, one after the other: nearly every command of a lock touches a key,
-/// and a name of its own for each would have to be allocated.
+/// Their names are concatenated in one buffer: nearly every command of a lock touches a key, and separate names would
+/// each need an allocation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TouchedKeys {
     names: Vec<u8>,
     keys: Vec<TouchedKey>,
 }
 
-/// A key whose name ends there in the buffer, and begins where the one before it ends.
+/// A key whose name ends at this offset in the buffer, and begins where the previous one ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct TouchedKey {
     end: usize,
@@ -38,7 +38,7 @@ struct TouchedKey {
 }
 
 impl TouchedKeys {
-    /// `expired`: it was removed because it had expired.
+    /// Adds a key. `expired` is true if it was removed because it had expired.
     pub(super) fn push(&mut self, database: usize, key: &[u8], expired: bool) {
         self.names.extend_from_slice(key);
         self.keys.push(TouchedKey {
@@ -48,18 +48,18 @@ impl TouchedKeys {
         });
     }
 
-    /// True if there is none.
+    /// Returns true if there are no keys.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 
-    /// Forgets all of them.
+    /// Removes all keys.
     pub fn clear(&mut self) {
         self.names.clear();
         self.keys.clear();
     }
 
-    /// The keys, in order. One can come more than once.
+    /// Iterates over the keys in order. A key can occur more than once.
     pub fn iter(&self) -> impl Iterator<Item = Touched<'_>> {
         let mut begin = 0;
         self.keys.iter().map(move |touched| {
@@ -74,12 +74,12 @@ impl TouchedKeys {
     }
 }
 
-/// What a key holds.
+/// The value and expiry of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldValue {
-    /// The value as text. Two values with the same text are the same, unless they are very long.
+    /// Value as text. Equal texts mean equal values, unless they are very long.
     pub text: Arc<str>,
-    /// When it expires, in milliseconds since the Unix epoch.
+    /// Expiry in milliseconds since the Unix epoch.
     pub expires_ms: Option<i64>,
 }
 
@@ -105,8 +105,8 @@ fn text_of(value: &Value) -> Arc<str> {
     text.into()
 }
 
-/// The bytes as they are, if they are text that is short enough. Most values of locks are, and every
-/// command of a simulated run comes here, so they are not copied twice.
+/// Returns the bytes as text if they are short UTF-8. That holds for most values of locks, and every command of a
+/// simulated run passes here, so they are not copied twice.
 fn short(bytes: &[u8]) -> Option<&str> {
     (bytes.len() <= MAX_TEXT_LENGTH)
         .then(|| std::str::from_utf8(bytes).ok())

@@ -1,15 +1,14 @@
-//! A deterministic model of one Redis server, in memory: the heart of the simulation.
+//! A deterministic model of one Redis server, in memory, for the simulation.
 //!
-//! It has no socket, no file, no task and no clock of its own: time is a parameter of
-//! [`Server::execute`]. `docs/redis-model.md` lists what it leaves out. What it implements is
-//! compared with a real server by `lab/tests/model/differential.rs`.
+//! It has no sockets, files, tasks or clock: time is a parameter of [`Server::execute`]. `docs/redis-model.md` lists
+//! what it leaves out. `lab/tests/model/differential.rs` compares it with a real server.
 //!
 //! - [`Server`]: connections, commands, snapshots, effects
-//! - [`CommandKind`]: what each command does to keys, as data
-//! - `command`, `dispatch`: the table, and a command's way through the server
+//! - [`CommandKind`]: the effect of each command on keys, as data
+//! - `command`, `dispatch`: the command table, and the dispatch of a command
 //! - `commands`: one file for each family
 //! - `values`, `keyspace`, `state`: the stored data
-//! - `lua`: scripts, on the Lua that Redis itself embeds
+//! - `lua`: scripts, on the Lua version that Redis itself embeds
 //! - [`Reply`]: a reply, as data, as bytes and as the `redis` crate's value
 
 mod blocking;

@@ -8,21 +8,21 @@ pub struct Now {
 }
 
 impl Now {
-    /// From milliseconds since the Unix epoch.
+    /// Creates a time from milliseconds since the Unix epoch.
     pub fn from_ms(wall_ms: i64) -> Now {
         Now {
             wall_us: wall_ms.saturating_mul(1000),
         }
     }
 
-    /// So many milliseconds later.
+    /// Returns the time `ms` milliseconds later.
     pub(super) fn plus_ms(self, ms: i64) -> Now {
         Now {
             wall_us: self.wall_us.saturating_add(ms.saturating_mul(1000)),
         }
     }
 
-    /// Milliseconds since the Unix epoch, rounded down.
+    /// Returns the milliseconds since the Unix epoch, rounded down.
     pub fn ms(self) -> i64 {
         self.wall_us.div_euclid(1000)
     }

@@ -1,8 +1,8 @@
-//! Numbers as Redis reads and writes them.
+//! Numbers as Redis parses and formats them.
 
 use super::reply::Refusal;
 
-/// Reads an integer as strictly as Redis does: no blanks, no plus sign, no leading zero.
+/// Parses an integer as strictly as Redis does: no blanks, no plus sign, no leading zero.
 pub(super) fn integer(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
         [b'-', rest @ ..] => (true, rest),
@@ -29,19 +29,19 @@ pub(super) fn integer(text: &[u8]) -> Option<i64> {
     }
 }
 
-/// [`integer`], or the error reply for a text that is not one.
+/// Parses an [`integer`], or returns the error reply for a text that is not one.
 pub(super) fn integer_argument(text: &[u8]) -> Result<i64, Refusal> {
     integer(text).ok_or(Refusal::NOT_INTEGER)
 }
 
-/// An integer that must not be negative.
+/// Parses an integer that must not be negative.
 pub(super) fn count_argument(text: &[u8]) -> Result<i64, Refusal> {
     // Redis 7.0 gives the same error for a text that is not a number.
     let count = integer(text).filter(|count| *count >= 0);
     count.ok_or(Refusal::NOT_POSITIVE)
 }
 
-/// Reads a double like `strtod` with Redis's checks: no blanks, no trailing text, no NaN.
+/// Parses a double like `strtod` with Redis's checks: no blanks, no trailing text, no NaN.
 pub(super) fn double(text: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(text).ok()?;
     let (sign, body) = match text.strip_prefix('-') {
@@ -51,7 +51,7 @@ pub(super) fn double(text: &[u8]) -> Option<f64> {
     if body.eq_ignore_ascii_case("inf") || body.eq_ignore_ascii_case("infinity") {
         return Some(sign * f64::INFINITY);
     }
-    // Rust's parser accepts words that are not allowed here.
+    // Rust's parser accepts words that Redis rejects.
     if !body.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
         return None;
     }
@@ -62,8 +62,8 @@ pub(super) fn double(text: &[u8]) -> Option<f64> {
     (value.is_finite() && !vanished).then_some(sign * value)
 }
 
-/// True for a text that is no number to [`double`], and to some versions is one: nothing, a blank
-/// before the number, hexadecimal.
+/// Returns true for a text that [`double`] rejects but some versions accept: an empty text, a blank before the number,
+/// hexadecimal digits.
 pub(super) fn is_read_differently(text: &[u8]) -> bool {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
     matches!(
@@ -72,7 +72,7 @@ pub(super) fn is_read_differently(text: &[u8]) -> bool {
     )
 }
 
-/// Writes a double: `%.17g` in Redis 7.0, the shortest exact text since 7.2.
+/// Formats a double: `%.17g` in Redis 7.0, the shortest exact text since 7.2.
 pub(super) fn double_text(value: f64, shortest: bool) -> String {
     // Whole numbers that a double holds exactly are written as integers.
     if value.fract() == 0.0 && value.abs() < 4_503_599_627_370_496.0 {
@@ -84,8 +84,7 @@ pub(super) fn double_text(value: f64, shortest: bool) -> String {
     }
 }
 
-/// The fewest digits that give the same double again, written as the library `fpconv` of Redis 7.2
-/// and later does.
+/// Formats with the fewest digits that parse to the same double, like the library `fpconv` of Redis 7.2 and later.
 fn shortest_text(value: f64) -> String {
     let (sign, digits, exponent) = parts(&format!("{value:e}"));
     let count = i32::try_from(digits.len()).unwrap_or(i32::MAX);
@@ -107,7 +106,7 @@ fn shortest_text(value: f64) -> String {
     with_exponent(sign, &digits, exponent, 1)
 }
 
-/// Sign, digits and exponent of a number in scientific notation.
+/// Returns sign, digits and exponent of a number in scientific notation.
 fn parts(scientific: &str) -> (&'static str, String, i32) {
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
     let sign = if mantissa.starts_with('-') { "-" } else { "" };
@@ -115,7 +114,7 @@ fn parts(scientific: &str) -> (&'static str, String, i32) {
     (sign, digits, exponent.parse().unwrap_or(0))
 }
 
-/// Scientific notation, with at least so many digits in the exponent.
+/// Formats in scientific notation, with at least `width` digits in the exponent.
 fn with_exponent(sign: &str, digits: &str, exponent: i32, width: usize) -> String {
     let (first, rest) = digits.split_at(1);
     let point = if rest.is_empty() { "" } else { "." };
@@ -124,12 +123,12 @@ fn with_exponent(sign: &str, digits: &str, exponent: i32, width: usize) -> Strin
     format!("{sign}{first}{point}{rest}e{mark}{exponent:0width$}")
 }
 
-/// Writes a double as `%.17g`, the format in which Lua numbers become command arguments.
+/// Formats a double as `%.17g`, the format in which Lua numbers become command arguments.
 pub(super) fn general_17(value: f64) -> String {
     general_digits(value, 17)
 }
 
-/// Writes a double as `%.*g`, with at most this many digits, at least one.
+/// Formats a double as `%.*g`, with at most `digits` digits, at least one.
 pub(super) fn general_digits(value: f64, digits: usize) -> String {
     if !value.is_finite() {
         let sign = if value.is_sign_negative() { "-" } else { "" };
@@ -138,7 +137,7 @@ pub(super) fn general_digits(value: f64, digits: usize) -> String {
     general(&format!("{value:.*e}", digits - 1), digits)
 }
 
-/// Converts scientific notation with so many digits into the format of C's `%g`.
+/// Converts scientific notation with `most` digits into the format of C's `%g`.
 fn general(scientific: &str, most: usize) -> String {
     let (sign, digits, exponent) = parts(scientific);
     let digits = match digits.trim_end_matches('0') {

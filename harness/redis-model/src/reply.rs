@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-/// One reply, in the vocabulary of RESP3. A client that speaks RESP2 gets it after
-/// [`Reply::for_resp2`].
+/// One reply, in the data types of RESP3. [`Reply::for_resp2`] converts it for a client that uses RESP2.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
     /// `+OK`.
@@ -24,7 +23,7 @@ pub enum Reply {
     Map(Vec<(Reply, Reply)>),
     /// `~1`; array in RESP2.
     Set(Vec<Reply>),
-    /// `,1.5`, kept as the text that the server writes; bulk string in RESP2.
+    /// `,1.5`, kept as the text that the server sends; bulk string in RESP2.
     Double(String),
     /// `=`: text with a three-letter format; bulk string in RESP2.
     Verbatim(&'static str, Vec<u8>),
@@ -41,27 +40,27 @@ impl Reply {
     /// `+OK`.
     pub const OK: Reply = Reply::Simple(Cow::Borrowed("OK"));
 
-    /// A bulk string.
+    /// Returns a bulk string.
     pub fn bulk(bytes: impl AsRef<[u8]>) -> Reply {
         Reply::Bulk(bytes.as_ref().to_vec())
     }
 
-    /// An error with this text (code first, no minus sign).
+    /// Returns an error with this text (code first, no minus sign).
     pub fn error(text: impl Into<Cow<'static, str>>) -> Reply {
         Reply::Error(text.into())
     }
 
-    /// True for an error reply.
+    /// Returns true for an error reply.
     pub fn is_error(&self) -> bool {
         matches!(self, Reply::Error(_))
     }
 
-    /// An array of bulk strings.
+    /// Returns an array of bulk strings.
     pub(super) fn bulks<T: AsRef<[u8]>>(items: impl IntoIterator<Item = T>) -> Reply {
         Reply::Array(items.into_iter().map(Reply::bulk).collect())
     }
 
-    /// The reply as a client that speaks RESP2 sees it.
+    /// Converts the reply for a client that uses RESP2.
     pub fn for_resp2(self) -> Reply {
         let all = |items: Vec<Reply>| items.into_iter().map(Reply::for_resp2).collect();
         match self {
@@ -80,7 +79,7 @@ impl Reply {
     }
 }
 
-/// Why a command was refused: the text of the error reply.
+/// The refusal of a command: the text of the error reply.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Refusal(pub Cow<'static, str>);
 
@@ -99,12 +98,12 @@ impl Refusal {
     pub(super) const OVERFLOW: Refusal =
         Refusal::fixed("ERR increment or decrement would overflow");
 
-    /// A refusal with a constant text.
+    /// Creates a refusal with a constant text.
     pub(super) const fn fixed(text: &'static str) -> Refusal {
         Refusal(Cow::Borrowed(text))
     }
 
-    /// A refusal with a generated text. Line breaks are not possible in an error reply.
+    /// Creates a refusal with a generated text. Error replies cannot contain line breaks.
     pub(super) fn of(text: impl Into<Cow<'static, str>>) -> Refusal {
         match text.into() {
             Cow::Borrowed(text) => Refusal::fixed(text),
@@ -112,25 +111,25 @@ impl Refusal {
         }
     }
 
-    /// A client's word as quoted in an error text: a C string of at most `room` bytes.
+    /// Quotes a client's word for an error text: a C string of at most `room` bytes.
     pub(super) fn quote(word: &[u8], room: usize) -> String {
         let length = word.iter().take_while(|byte| **byte != 0).count();
         String::from_utf8_lossy(&word[..length.min(room)]).into_owned()
     }
 
-    /// The error of a command that was called with too few or too many arguments.
+    /// Returns the error of a command with too few or too many arguments.
     pub(super) fn arity(command: &str) -> Refusal {
         Refusal::of(format!(
             "ERR wrong number of arguments for '{command}' command"
         ))
     }
 
-    /// An expiry that is not positive, or too far away.
+    /// Returns the error for an expiry that is not positive, or too far away.
     pub(super) fn invalid_expiry(command: &str) -> Refusal {
         Refusal::of(format!("ERR invalid expire time in '{command}' command"))
     }
 
-    /// A command that does not exist.
+    /// Returns the error for a command that does not exist.
     pub(super) fn unknown_command(args: &[&[u8]]) -> Refusal {
         const SHOWN: usize = 128;
         let mut shown = String::new();
@@ -146,7 +145,7 @@ impl Refusal {
         ))
     }
 
-    /// A subcommand that does not exist.
+    /// Returns the error for a subcommand that does not exist.
     pub(super) fn unknown_subcommand(container: &str, word: &[u8]) -> Refusal {
         let word = Refusal::quote(word, 128);
         let container = container.to_ascii_uppercase();
@@ -155,7 +154,7 @@ impl Refusal {
         ))
     }
 
-    /// A command that a RESP2 connection cannot send while it has subscriptions.
+    /// Returns the error for a command that a RESP2 connection cannot send while it has subscriptions.
     pub(super) fn while_subscribed(command: &str) -> Refusal {
         Refusal::of(format!(
             "ERR Can't execute '{command}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT \
@@ -164,7 +163,7 @@ impl Refusal {
     }
 }
 
-/// The refusal with this text, as the result of whatever was tried.
+/// Returns a refusal with this text as the result of any operation.
 pub(super) fn refuse<T>(text: impl Into<Cow<'static, str>>) -> Result<T, Refusal> {
     Err(Refusal::of(text))
 }

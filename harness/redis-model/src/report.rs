@@ -1,27 +1,28 @@
-//! What a server tells an observer: the lines of MONITOR and the notifications of expired and
-//! evicted keys, as bytes on one connection that speaks RESP3.
+//! Report of a server to an observer: the lines of MONITOR and the notifications of expired and evicted keys, as bytes
+//! on one RESP3 connection.
 //!
-//! A command's line comes after what the command has done, so a key that it finds expired is told
-//! before it. Scripts are the exception: their line comes first, and those of their inner commands
-//! follow. The commands of a transaction are told when they are executed, and `EXEC` after them. A
-//! command that is refused before it is executed is not told. All this was seen on Redis 7.0.15.
+//! A command's line follows its execution, so a key that it finds expired is reported before it. Scripts are the
+//! exception: their line precedes those of their inner commands. The commands of a transaction are reported when they
+//! are executed, and `EXEC` after them. A command that is refused before its execution is not reported. All this was
+//! observed on Redis 7.0.15.
 
 use std::io::Write;
 
 use super::Now;
 use super::session::ClientId;
 
-/// Client numbers begin with 1; ports below this belong to servers.
+/// Client numbers start at 1; ports below this belong to servers.
 const FIRST_PORT: u32 = 40_000;
 
-/// What was told and not yet taken.
+/// The report since it was last taken.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     pub(super) bytes: Vec<u8>,
 }
 
 impl Report {
-    /// A command was executed. No sender: a script called it. `database`: the one that is selected afterwards.
+    /// Reports the execution of a command. `sender` is absent if a script called it. `database` is the one that is
+    /// selected after it.
     pub(super) fn executed(
         &mut self,
         now: Now,
@@ -47,7 +48,7 @@ impl Report {
         line.extend_from_slice(b"\r\n");
     }
 
-    /// A key was removed: it had `expired`, or was `evicted`.
+    /// Reports the removal of a key, with the event `expired` or `evicted`.
     pub(super) fn notified(&mut self, event: &str, database: usize, key: &[u8]) {
         let pattern = format!("__keyevent@*__:{event}");
         let channel = format!("__keyevent@{database}__:{event}");
@@ -60,7 +61,7 @@ impl Report {
     }
 }
 
-/// One byte as in a quoted string of C.
+/// Appends one byte as in a quoted string of C.
 fn escaped(line: &mut Vec<u8>, byte: u8) {
     match byte {
         b'"' | b'\\' => line.extend([b'\\', byte]),

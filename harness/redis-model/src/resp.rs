@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::Reply;
 
 impl Reply {
-    /// Appends the reply in the proxy format of RESP2 (`resp3` false) or RESP3.
+    /// Appends the reply in the wire format of RESP2 (`resp3` false) or RESP3.
     ///
     /// The reply must already fit the protocol: [`super::Server::execute`] returns replies in the
     /// protocol that the client chose with HELLO.
@@ -46,7 +46,7 @@ impl Reply {
         }
     }
 
-    /// The reply as the `redis` crate passes it to a subject. Errors become `Value::ServerError`.
+    /// Converts the reply to the value that the `redis` crate passes to a lock. Errors become `Value::ServerError`.
     pub fn into_value(self) -> redis::Value {
         use redis::Value;
         let list = |items: Vec<Reply>| items.into_iter().map(Reply::into_value).collect();
@@ -95,12 +95,12 @@ fn push_value(mut items: Vec<Reply>) -> redis::Value {
 }
 
 thread_local! {
-    /// Cached errors. Locks meet few different ones, but `NOSCRIPT` on every node of every run, and
-    /// the crate's parser allocates eight kilobytes for each.
+    /// Cached errors. Locks get few different ones, but `NOSCRIPT` on every node of every run, and the crate's parser
+    /// allocates eight kilobytes for each.
     static ERRORS: RefCell<BTreeMap<String, redis::ServerError>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// At most this many errors are cached.
+/// Maximum number of cached errors.
 const MAX_ERRORS: usize = 64;
 const MAX_ERROR_LENGTH: usize = 256;
 
@@ -129,7 +129,7 @@ fn parsed_error(text: &str) -> redis::ServerError {
 
 fn line(out: &mut Vec<u8>, kind: u8, text: &[u8]) {
     out.push(kind);
-    // A line break would end the reply early. The server writes spaces instead.
+    // A line break would end the reply early. The server sends spaces instead.
     out.extend(text.iter().map(|byte| match byte {
         b'\r' | b'\n' => b' ',
         byte => *byte,

@@ -11,16 +11,16 @@ use super::session::{ClientId, Session};
 use super::state::State;
 use super::{Now, Reply, ServerVersion, dispatch};
 
-/// A model of one Redis server: single-threaded like the original, without sockets, files or a
-/// clock. The same calls always give the same replies.
+/// A model of one Redis server: single-threaded like the original, without sockets, files or a clock. The same calls
+/// always return the same replies.
 pub struct Server {
-    /// Boxed, because a running script takes it into the Lua state's callbacks.
+    /// Boxed, because it moves into the Lua state while a script runs.
     pub(super) state: Box<State>,
     pub(super) scripts: Scripts,
 }
 
 impl Server {
-    /// An empty server.
+    /// Creates an empty server.
     pub fn new(version: ServerVersion) -> Server {
         let mut state = Box::<State>::default();
         state.version = version;
@@ -28,7 +28,7 @@ impl Server {
         Server { state, scripts }
     }
 
-    /// A new connection, in database 0, speaking RESP2.
+    /// Opens a connection in database 0 that uses RESP2.
     pub fn connect(&mut self) -> ClientId {
         self.state.last_client += 1;
         let client = ClientId(self.state.last_client);
@@ -36,7 +36,7 @@ impl Server {
         client
     }
 
-    /// Ends a connection, and with it its watches, subscriptions, waits and queued commands.
+    /// Ends a connection, together with its watches, subscriptions, waits and queued commands.
     pub fn disconnect(&mut self, client: ClientId) {
         self.state.unwatch(client);
         self.state.waiters.retain(|waiter| waiter.client != client);
@@ -58,19 +58,19 @@ impl Server {
         }
     }
 
-    /// True if the client has chosen RESP3.
+    /// Returns true if the client has chosen RESP3.
     pub fn speaks_resp3(&self, client: ClientId) -> bool {
         let session = self.state.sessions.get(&client);
         session.is_some_and(|session| session.resp3)
     }
 
-    /// True when there is something for [`Server::take_messages`].
+    /// Returns true if [`Server::take_messages`] would return messages.
     pub fn has_messages(&self) -> bool {
         !self.state.messages.is_empty()
     }
 
-    /// Pending out-of-band messages for connections: publications, and late replies to blocking
-    /// commands. Each is returned once, in order.
+    /// Returns the pending out-of-band messages for connections: publications, and late replies to blocking commands.
+    /// Each message is returned once, in order.
     pub fn take_messages(&mut self) -> Vec<(ClientId, Reply)> {
         let messages = std::mem::take(&mut self.state.messages).into_iter();
         let fitting = messages.map(|(client, reply)| match self.speaks_resp3(client) {
@@ -80,7 +80,8 @@ impl Server {
         fitting.collect()
     }
 
-    /// When the next blocking command times out, on the wall clock. Call [`Server::time_out`] then.
+    /// Returns when the next blocking command times out, on the wall clock. The caller must then call
+    /// [`Server::time_out`].
     pub fn next_timeout(&self) -> Option<Now> {
         let waiters = self.state.waiters.iter();
         waiters.filter_map(|waiter| waiter.until).min()
@@ -91,68 +92,66 @@ impl Server {
         super::blocking::time_out(&mut self.state, now);
     }
 
-    /// True for a command that is modelled, and that servers of this version do not have. Its name may be in either case.
+    /// Returns true for a modelled command that servers of this version do not have. Ignores the case of its name.
     pub fn lacks(&self, command: &str) -> bool {
         dispatch::lacks(&self.state, command)
     }
 
-    /// Requests for what is not modelled. A run in which this is not empty is `unknown`.
+    /// Returns the requests for something that is not modelled. If there are any, the run is `unknown`.
     pub fn unknown_commands(&self) -> &BTreeSet<String> {
         &self.state.unknown
     }
 
-    /// Whether to record [`Effect`]s for [`Server::take_effects`]. Off by default.
+    /// Switches the recording of [`Effect`]s for [`Server::take_effects`] on or off. Off by default.
     pub fn record_effects(&mut self, record: bool) {
         self.state.record_effects = record;
     }
 
-    /// The changes since the last call, oldest first.
+    /// Returns the changes since the last call, oldest first.
     pub fn take_effects(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.state.effects)
     }
 
-    /// Whether to tell an observer what is executed and which keys expire, for
-    /// [`Server::take_report`]. Off by default.
+    /// Switches the report of executed commands and expired keys for [`Server::take_report`] on or off. Off by default.
     pub fn report(&mut self, report: bool) {
         self.state.report = report.then(Report::default);
     }
 
-    /// What the server has told since the last call: what a real one sends on a RESP3 connection with
-    /// MONITOR and the notifications of expired and evicted keys.
+    /// Returns the report since the last call, as a real server sends it on a RESP3 connection with MONITOR and the
+    /// notifications of expired and evicted keys.
     pub fn take_report(&mut self) -> Vec<u8> {
         let report = self.state.report.as_mut();
         report.map_or_else(Vec::new, |report| std::mem::take(&mut report.bytes))
     }
 
-    /// Whether to note which keys are touched, for [`Server::take_touched`]. Off by default.
+    /// Switches the recording of touched keys for [`Server::take_touched`] on or off. Off by default.
     pub fn watch_keys(&mut self, watch: bool) {
         self.state.touched = watch.then(TouchedKeys::default);
     }
 
-    /// True when there is something for [`Server::take_touched`].
+    /// Returns true if [`Server::take_touched`] would return keys.
     pub fn has_touched(&self) -> bool {
         let touched = self.state.touched.as_ref();
         touched.is_some_and(|touched| !touched.is_empty())
     }
 
-    /// Puts the keys that were written, expired or removed since the last call into `touched`, in
-    /// order; what was in it is gone. A key can come more than once, and may hold what it held before.
+    /// Replaces the contents of `touched` with the keys that were written, expired or removed since the last call, in
+    /// order. A key can occur more than once, and its value may be unchanged.
     pub fn take_touched(&mut self, touched: &mut TouchedKeys) {
         touched.clear();
         if let Some(noted) = &mut self.state.touched {
-            // The two lists change places, so that neither is allocated for every command.
+            // Swap the two lists, so that neither is allocated for every command.
             std::mem::swap(noted, touched);
         }
     }
 
-    /// What a key holds, expired or not. `None`: there is no such key.
+    /// Returns the value of a key, expired or not, or `None` if the key does not exist.
     pub fn held_value(&self, database: usize, key: &[u8]) -> Option<HeldValue> {
         let entry = self.state.keyspace.databases.get(database)?.get(key)?;
         Some(HeldValue::of(entry))
     }
 
-    /// Applies another server's change, as a replica does, or a server that reads its append-only
-    /// file.
+    /// Applies another server's change, like a replica, or like a server that loads its append-only file.
     ///
     /// Returns the reply, which is an error only if the effect does not come from a model.
     pub fn apply(&mut self, effect: &Effect, now: Now) -> Reply {
@@ -170,12 +169,12 @@ impl Server {
         reply
     }
 
-    /// A copy of all keys, as an RDB file would contain them, without scripts and connections.
+    /// Returns a copy of all keys, as an RDB file would contain them, without scripts and connections.
     pub fn snapshot(&self) -> Keyspace {
         self.state.keyspace.clone()
     }
 
-    /// Replaces all keys. Scripts and connections stay.
+    /// Replaces all keys. Scripts and connections are unaffected.
     pub fn restore(&mut self, keyspace: Keyspace) {
         self.empty();
         self.state.keyspace = keyspace;
@@ -198,12 +197,12 @@ impl Server {
         }
     }
 
-    /// Removes all cached scripts, so that EVALSHA answers NOSCRIPT again.
+    /// Removes all cached scripts, so that EVALSHA returns NOSCRIPT again.
     pub fn flush_scripts(&mut self) {
         self.scripts.flush();
     }
 
-    /// Removes a key as eviction does. True if it existed.
+    /// Removes a key like an eviction. Returns true if it existed.
     pub fn evict(&mut self, database: usize, key: &[u8]) -> bool {
         let keys = self.state.keyspace.databases.get_mut(database);
         if keys.and_then(|keys| keys.remove(key)).is_none() {
@@ -217,13 +216,13 @@ impl Server {
         true
     }
 
-    /// Removes a key as an expiry does, whatever its time. True if it existed.
+    /// Removes a key like an expiry, whatever its expiry is. Returns true if it existed.
     pub fn expire_key(&mut self, database: usize, key: &[u8]) -> bool {
         self.state.expire_now(database, key)
     }
 
-    /// Removes every expired key, as the server's own background cycle does. Clients only see the
-    /// difference if the wall clock is set back later.
+    /// Removes every expired key, like the server's own background cycle. Clients notice the difference only if the
+    /// wall clock is set back later.
     pub fn expire_cycle(&mut self, now: Now) {
         for database in 0..self.state.keyspace.databases.len() {
             let over: Vec<Vec<u8>> = self.state.keyspace.databases[database]
@@ -237,21 +236,21 @@ impl Server {
         }
     }
 
-    /// While memory is exhausted, commands that may need more are refused.
+    /// Switches the out-of-memory state, in which commands that may need more memory are refused.
     pub fn set_out_of_memory(&mut self, out_of_memory: bool) {
         self.state.out_of_memory = out_of_memory;
     }
 
-    /// How many replicas are linked, and how many of the changes that [`Server::take_effects`] has
-    /// returned, counted from the first, all of them have. A `WAIT` for which that is enough
-    /// becomes a message. A backend with replicas must keep this up to date.
+    /// Sets the number of linked replicas, and the number of changes, counted from the first one that
+    /// [`Server::take_effects`] returned, that all of them have. Every `WAIT` that this satisfies becomes a message. A
+    /// backend with replicas must keep this up to date.
     pub fn set_acknowledged(&mut self, replicas: u32, changes: u64) {
         self.state.replicas = i64::from(replicas);
         self.state.acknowledged = changes;
         super::blocking::acknowledge(&mut self.state);
     }
 
-    /// True while a client waits for the replicas.
+    /// Returns true while a client waits for the replicas.
     pub fn waits_for_replicas(&self) -> bool {
         super::blocking::waits_for_replicas(&self.state)
     }

@@ -1,4 +1,4 @@
-//! What a server stores for one connection.
+//! The state of one connection on the server.
 
 use std::collections::BTreeSet;
 
@@ -9,29 +9,28 @@ pub struct ClientId(pub u32);
 /// One connection.
 #[derive(Debug, Default)]
 pub(super) struct Session {
-    /// Set with `SELECT`.
+    /// Database, set with `SELECT`.
     pub database: usize,
-    /// Set with `HELLO 3`.
+    /// True after `HELLO 3`.
     pub resp3: bool,
-    /// Between `MULTI` and `EXEC`.
+    /// The transaction between `MULTI` and `EXEC`.
     pub transaction: Option<Transaction>,
     /// Keys from `WATCH`.
     pub watched: Vec<Watched>,
-    /// A watched key has changed.
+    /// True if a watched key has changed.
     pub dirty: bool,
     /// Channels from `SUBSCRIBE`.
     pub channels: BTreeSet<Vec<u8>>,
     /// Patterns from `PSUBSCRIBE`.
     pub patterns: BTreeSet<Vec<u8>>,
-    /// How many changes the server had recorded when this connection last sent a command. Its
-    /// `WAIT` waits for these.
+    /// Number of recorded changes when this connection last sent a command. Its `WAIT` waits for these.
     pub recorded: u64,
-    /// Blocked in a command.
+    /// True while a blocking command waits.
     pub blocked: bool,
 }
 
 impl Session {
-    /// True if it speaks RESP2 and has subscriptions: it can then send few commands.
+    /// Returns true for a RESP2 connection with subscriptions, which can send few commands.
     pub(super) fn only_listens(&self) -> bool {
         let subscribed = !self.channels.is_empty() || !self.patterns.is_empty();
         subscribed && !self.resp3
@@ -41,9 +40,9 @@ impl Session {
 /// Commands that wait for `EXEC`.
 #[derive(Debug, Default)]
 pub(super) struct Transaction {
-    /// Name and arguments of each.
+    /// Name and arguments of each command.
     pub queue: Vec<Vec<Vec<u8>>>,
-    /// One of them was refused, so `EXEC` fails.
+    /// True if one of the commands was refused, so that `EXEC` fails.
     pub broken: bool,
 }
 
@@ -52,6 +51,6 @@ pub(super) struct Transaction {
 pub(super) struct Watched {
     pub database: usize,
     pub key: Vec<u8>,
-    /// It had already expired when the watch began, and had not been removed yet.
+    /// True if the key had expired when the watch began, and had not been removed yet.
     pub expired: bool,
 }

@@ -20,45 +20,45 @@ pub(super) struct State {
     pub last_client: u32,
     /// The watching clients, by database and key.
     pub watchers: BTreeMap<(usize, Vec<u8>), Vec<ClientId>>,
-    /// Names of requested commands, options and Lua libraries that are not modelled.
+    /// Requested commands, options and Lua libraries that are not modelled.
     pub unknown: BTreeSet<String>,
     /// Out-of-band messages, and late replies to blocking commands.
     pub messages: Vec<(ClientId, Reply)>,
     pub effects: Vec<Effect>,
     pub record_effects: bool,
-    /// Applying another server's effects: the master decides about expired keys.
+    /// True while another server's effects are applied: then the master decides about expired keys.
     pub applying: bool,
-    /// Refuse commands that need memory with OOM.
+    /// True if commands that need memory are refused with OOM.
     pub out_of_memory: bool,
-    /// The keys that were written, expired or removed, in order, if anybody wants to know.
+    /// The keys that were written, expired or removed, in order, if they are recorded.
     pub touched: Option<TouchedKeys>,
-    /// What an observer is told, if there is one.
+    /// The report for an observer, if there is one.
     pub report: Option<Report>,
-    /// How many replicas are linked.
+    /// Number of linked replicas.
     pub replicas: i64,
-    /// How many of the recorded changes, counted from the start, all replicas have.
+    /// Number of recorded changes, counted from the start, that all replicas have.
     pub acknowledged: u64,
-    /// How many changes were recorded.
+    /// Number of recorded changes.
     pub recorded: u64,
     /// Clients that wait for an element, longest waiting first.
     pub waiters: Vec<Waiter>,
-    /// Changed keys that clients wait for, database first.
+    /// Changed keys that clients wait for, as database and key.
     pub ready: Vec<(usize, Vec<u8>)>,
 }
 
 impl State {
-    /// Records a request for something that the model does not know.
+    /// Records a request for something that is not modelled.
     pub(super) fn not_modelled(&mut self, what: &str) -> Refusal {
         self.unknown.insert(what.to_owned());
         Refusal::of(format!("ERR the model of Redis does not know {what}"))
     }
 
-    /// Removes an expired key, as a master does when a command accesses it.
+    /// Removes a key if it has expired, as a master does when a command accesses it.
     pub(super) fn expire(&mut self, database: usize, key: &[u8], now: Now) -> bool {
         !self.applying && self.is_expired(database, key, now) && self.expire_now(database, key)
     }
 
-    /// Removes a key as an expiry does. True if it existed.
+    /// Removes a key like an expiry. Returns true if it existed.
     pub(super) fn expire_now(&mut self, database: usize, key: &[u8]) -> bool {
         let keys = self.keyspace.databases.get_mut(database);
         if keys.and_then(|keys| keys.remove(key)).is_none() {
@@ -75,14 +75,14 @@ impl State {
         true
     }
 
-    /// True if a key exists and has expired.
+    /// Returns true if a key exists and has expired.
     pub(super) fn is_expired(&self, database: usize, key: &[u8], now: Now) -> bool {
         self.keyspace.databases[database]
             .get(key)
             .is_some_and(|entry| entry.is_expired(now.ms()))
     }
 
-    /// A key has changed: its watchers are told, and it is noted.
+    /// Records that a key has changed, also for its watchers.
     pub(super) fn touch(&mut self, database: usize, key: &[u8]) {
         if let Some(touched) = &mut self.touched {
             touched.push(database, key, false);
@@ -90,7 +90,7 @@ impl State {
         self.touch_watchers(database, key);
     }
 
-    /// Tells the watchers of a key that it has changed.
+    /// Marks the watchers of a changed key.
     fn touch_watchers(&mut self, database: usize, key: &[u8]) {
         if self.watchers.is_empty() {
             return;
@@ -105,14 +105,14 @@ impl State {
             };
             let mut watched = session.watched.iter_mut();
             match watched.find(|watched| watched.database == database && watched.key == key) {
-                // It had expired before the watch began, and is removed now: no change.
+                // The key had expired before the watch began, and is only removed now, which is not a change.
                 Some(watched) if watched.expired && !present => watched.expired = false,
                 _ => session.dirty = true,
             }
         }
     }
 
-    /// A key has changed: clients that wait for it may be served after the current command.
+    /// Records that a key has changed, so that clients that wait for it may be served after the current command.
     pub(super) fn signal(&mut self, database: usize, key: &[u8]) {
         let mut waiters = self.waiters.iter();
         if waiters.any(|waiter| waiter.database == database && waiter.wait.takes_from(key)) {
@@ -123,7 +123,7 @@ impl State {
         }
     }
 
-    /// Empties a database, and tells the watchers of its keys.
+    /// Empties a database, and marks the watchers of its keys.
     pub(super) fn empty(&mut self, database: usize) {
         for key in std::mem::take(&mut self.keyspace.databases[database]).keys() {
             self.touch(database, key);

@@ -1,4 +1,4 @@
-//! Which server is modelled: options, commands and errors depend on the version.
+//! The modelled server version, on which options, commands and errors depend.
 
 /// The servers that can be modelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -19,7 +19,7 @@ pub enum ServerVersion {
 }
 
 impl ServerVersion {
-    /// All of them, the servers of each family from old to new.
+    /// All versions, the servers of each family from old to new.
     pub const ALL: [ServerVersion; 6] = [
         ServerVersion::Redis62,
         ServerVersion::Redis70,
@@ -29,7 +29,7 @@ impl ServerVersion {
         ServerVersion::Valkey91,
     ];
 
-    /// The version number in `HELLO` and `INFO`.
+    /// Returns the version number in `HELLO` and `INFO`.
     pub fn number(self) -> &'static str {
         match self {
             ServerVersion::Redis62 => "6.2.14",
@@ -41,8 +41,8 @@ impl ServerVersion {
         }
     }
 
-    /// The version of Redis that scripts and clients are told. Valkey names the one that it is
-    /// compatible with.
+    /// Returns the Redis version that scripts and clients see. Valkey reports the Redis version with which it is
+    /// compatible.
     pub fn redis_number(self) -> &'static str {
         match self.is_valkey() {
             true => "7.2.4",
@@ -50,7 +50,7 @@ impl ServerVersion {
         }
     }
 
-    /// The server name in `HELLO`.
+    /// Returns the server name in `HELLO`.
     pub fn server(self) -> &'static str {
         match self.is_valkey() {
             true => "valkey",
@@ -58,8 +58,8 @@ impl ServerVersion {
         }
     }
 
-    /// The model for a server that calls itself so: the newest one of its family that is not newer
-    /// than the server, else the oldest. A version that is no number counts as the newest.
+    /// Returns the model for a server with this name and version: the newest one of its family that is not newer than
+    /// the server, else the oldest. An invalid version counts as the newest.
     pub fn nearest(server: &str, version: &str) -> ServerVersion {
         let numbers = |text: &str| -> Vec<u32> {
             let parts = text.split('.').map_while(|part| part.parse().ok());
@@ -69,7 +69,7 @@ impl ServerVersion {
             .into_iter()
             .filter(|one| one.is_valkey() == (server == "valkey"));
         let wanted = numbers(version);
-        // Patches do not count: Valkey 8.1.0 is nearer to 8.1.1 than to anything older.
+        // Ignore patch versions: Valkey 8.1.0 is nearer to 8.1.1 than to any older version.
         let not_newer = |one: &ServerVersion| {
             let known = numbers(one.number());
             wanted.is_empty() || known[..2] <= wanted[..wanted.len().min(2)]
@@ -84,32 +84,32 @@ impl ServerVersion {
         matches!(self, ServerVersion::Valkey81 | ServerVersion::Valkey91)
     }
 
-    /// `SET key value IFEQ match`.
+    /// Returns true if the server has `SET key value IFEQ match`.
     pub(super) fn has_set_ifeq(self) -> bool {
         self == ServerVersion::Redis84 || self.is_valkey()
     }
 
-    /// `DELEX`, and `SET` with `IFNE` and others.
+    /// Returns true if the server has `DELEX`, and `SET` with `IFNE` and others.
     pub(super) fn has_delex(self) -> bool {
         self == ServerVersion::Redis84
     }
 
-    /// `DELIFEQ`.
+    /// Returns true if the server has `DELIFEQ`.
     pub(super) fn has_delifeq(self) -> bool {
         self == ServerVersion::Valkey91
     }
 
-    /// `GETEX` refuses a wrong expiry of a key that is not there, too.
+    /// Returns true if `GETEX` rejects an invalid expiry even for a missing key.
     pub(super) fn reads_expiry_of_nothing(self) -> bool {
         self == ServerVersion::Valkey91
     }
 
-    /// Conditions of `EXPIRE`, `SET` with `NX` and `GET`, `EVAL_RO`, `#!lua`: all since 7.0.
+    /// Returns true from 7.0 on: conditions of `EXPIRE`, `SET` with `NX` and `GET`, `EVAL_RO`, `#!lua`.
     pub(super) fn since_70(self) -> bool {
         self != ServerVersion::Redis62
     }
 
-    /// `CLIENT SETINFO`, `BLPOP` in scripts, short doubles: all since 7.2.
+    /// Returns true from 7.2 on: `CLIENT SETINFO`, `BLPOP` in scripts, short doubles.
     pub(super) fn since_72(self) -> bool {
         !matches!(self, ServerVersion::Redis62 | ServerVersion::Redis70)
     }

@@ -1,14 +1,14 @@
-//! Blocked clients as data: what each waits for, and until when.
+//! Blocked clients as data: the condition for which each waits, and the end of its wait.
 
 use super::Now;
 use super::session::ClientId;
 
-/// What a client waits for.
+/// The condition for which a client waits.
 #[derive(Debug, Clone)]
 pub(super) enum Wait {
-    /// The first element of the first of these lists that has one.
+    /// An element in one of these lists. The first list that has one is used.
     Element { keys: Vec<Vec<u8>> },
-    /// This many replicas that have this many of the changes.
+    /// This many replicas with this many changes.
     Replicas { wanted: i64, changes: u64 },
 }
 
@@ -18,12 +18,12 @@ pub(super) struct Waiter {
     pub(super) client: ClientId,
     pub(super) database: usize,
     pub(super) wait: Wait,
-    /// `None`: for ever.
+    /// End of the wait, or `None` if it is unlimited.
     pub(super) until: Option<Now>,
 }
 
 impl Wait {
-    /// True if an element of this key may end the wait.
+    /// Returns true if an element of this key may end the wait.
     pub(super) fn takes_from(&self, key: &[u8]) -> bool {
         match self {
             Wait::Element { keys } => keys.iter().any(|other| other == key),

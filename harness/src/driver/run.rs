@@ -88,10 +88,8 @@ pub async fn run<B: Backend>(
     if end.step(stock_store::count(&context)).await.is_none() {
         stock_store::record_uncounted(&context);
     }
-    let (stock_left, sold) = {
-        let stock = context.stock.borrow();
-        (stock.left(), stock.sold())
-    };
+    let stock_left = context.stock.borrow().left();
+    let sold = context.stock.borrow().sold();
     if end.is_interrupted()
         || end
             .until_interrupted(probe(&context, reason))

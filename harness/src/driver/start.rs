@@ -125,17 +125,14 @@ impl<B: Backend> ClientDriver<B> {
                 return failed(format!("worker {worker} refused to start: {message}"));
             }
             Ok(other) => {
-                return Err(broke_protocol(
-                    worker,
-                    &client.wrong_answer(context, "init", &other),
-                ));
+                let fault = client.wrong_answer(context, "init", &other);
+                return Err(broke_protocol(worker, &fault));
             }
             Err(fault @ WorkerFailure::BrokeProtocol(_)) => {
                 return Err(broke_protocol(worker, &fault));
             }
-            Err(WorkerFailure::Gone(reason)) => {
-                let text = format!("worker {worker} exited before it was ready: {reason}");
-                return failed(text);
+            Err(WorkerFailure::Gone(why)) => {
+                return failed(format!("worker {worker} exited before it was ready: {why}"));
             }
             Err(hung @ WorkerFailure::Hung { .. }) => {
                 return failed(format!("worker {worker}: {hung}"));

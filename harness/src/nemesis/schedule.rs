@@ -134,7 +134,8 @@ impl<B: Backend> Nemesis<B> {
     /// the other faults end: a fault that is recorded as missed right after its end could not be applied.
     pub fn settle(&self) {
         for (id, (index, imposed)) in self.frame_limited.borrow().iter() {
-            if self.active_faults.steps(*id).is_none() && self.context.backend.frames_affected(*imposed) == 0
+            if self.active_faults.steps(*id).is_none()
+                && self.context.backend.frames_affected(*imposed) == 0
             {
                 self.missed(*index, NOTHING_PASSED.into(), None);
             }

@@ -4,7 +4,7 @@
 //! - [`process_table`]: all processes at one time, with the marks that they inherited
 //! - [`tcp_sockets`]: the TCP sockets of this machine
 //! - [`peers`]: whom processes are connected to
-//! - [`standstill`]: whether a process stands still
+//! - [`stall`]: notices that a process does not run
 //! - [`lineage`]: which of them descend from one process that was started here
 
 mod lineage;

@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn process_that_is_being_reaped_has_no_group() {
-        let line = "9017 (bash) X 0 -1 -1 0 -1 4227084 254 0 0 0 0 0 0 0 20 0 0 0 919007 0 0";
+        let line = "9017 (bash) X 0 -1 -1 0 -1 4227084 254 0 0 0 0 0 0 0 20 0 0 0 919007 0 0 18446744073709551615 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0";
         let stat = ProcessStat::parse(line).unwrap();
         assert!(stat.has_ended());
         assert_eq!((stat.parent, stat.group), (0, 0));

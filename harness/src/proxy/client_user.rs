@@ -216,7 +216,9 @@ fn found(sockets: &[TcpNetEntry], client: SocketAddr, ours: SocketAddr) -> Clien
     let socket = sockets
         .iter()
         .find(|socket| is(socket.local_address, client) && is(socket.remote_address, ours));
-    socket.map_or(ClientUser::Gone, |socket| owner_of_socket(socket.uid, socket.inode))
+    socket.map_or(ClientUser::Gone, |socket| {
+        owner_of_socket(socket.uid, socket.inode)
+    })
 }
 
 #[cfg(target_os = "linux")]

@@ -33,14 +33,14 @@ impl Greeting {
     /// Sends the commands, and reads their replies. Returns what the server sends instead of the expected replies.
     pub(super) async fn exchange(self, upstream: &mut TcpStream) -> io::Result<Vec<u8>> {
         upstream.write_all(&self.commands).await?;
-        let expected = [self.login_reply, &self.echo].concat();
-        let mut answer = Vec::with_capacity(expected.len());
-        while answer.len() < expected.len() {
+        let full_reply = [self.login_reply, &self.echo].concat();
+        let mut answer = Vec::with_capacity(full_reply.len());
+        while answer.len() < full_reply.len() {
             let mut rest = [0; 256];
-            let room = rest.len().min(expected.len() - answer.len());
+            let room = rest.len().min(full_reply.len() - answer.len());
             let count = upstream.read(&mut rest[..room]).await?;
             answer.extend_from_slice(&rest[..count]);
-            if count == 0 || !expected.starts_with(&answer) {
+            if count == 0 || !full_reply.starts_with(&answer) {
                 let is_logged_in = answer.starts_with(self.login_reply);
                 return Ok(answer.split_off(if is_logged_in {
                     self.login_reply.len()

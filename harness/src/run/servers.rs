@@ -156,10 +156,8 @@ async fn prepare(
     let dir = RunDir::create(reaper)?;
     let scenario = &spec.scenario;
     let needs = |capability| {
-        scenario
-            .faults
-            .iter()
-            .any(|fault| fault.needs().contains(&capability))
+        let mut faults = scenario.faults.iter();
+        faults.any(|fault| fault.needs().contains(&capability))
     };
     // The stock is kept on a separate server without links.
     let has_store = scenario.workload.stock_in == StockPlace::Redis;
@@ -217,9 +215,8 @@ async fn prepare(
         reaper: reaper.clone(),
     };
     let backend = ServerBackend::new(servers, containers, parts);
-    backend
-        .observe(layout.replicas, &spec.keys(), clock)
-        .await?;
+    let keys = spec.keys();
+    backend.observe(layout.replicas, &keys, clock).await?;
     Ok((backend, redis, dir))
 }
 

@@ -74,7 +74,7 @@ mod tests {
             queue.add(at_ns, tie, NetworkEvent::TimedOut(number));
         }
         assert!(queue.pop(2).is_none());
-        assert_eq!(order_of(&mut queue), [2, 1, 0, 3]);
+        assert_eq!(drain_order(&mut queue), [2, 1, 0, 3]);
         for number in 0..4 {
             queue.add(7, 0, NetworkEvent::TimedOut(number));
         }

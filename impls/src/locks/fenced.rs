@@ -1,4 +1,4 @@
-//! `fenced`: `set-nx-px` that numbers its grants, so that the resource can tell old from new.
+//! `fenced`: `set-nx-px` that numbers its grants, so that the resource can distinguish old from new.
 //!
 //! **Commands.** Acquire: `set_and_count.lua` on the key and on `key:fence`, its counter. Extend:
 //! `compare_and_pexpire.lua`. Release: `compare_and_delete.lua`. The counter has no time to live,
@@ -7,11 +7,10 @@
 //! **From.** Kleppmann 2016, "How to do distributed locking", "Making the lock safe with
 //! fencing". Redisson's `RFencedLock` also counts in the script that takes the lock.
 //!
-//! **Promises.** What `set-nx-px` does. The fencing tokens also increase strictly in the order in
-//! which the lock was held, because taking the key and counting are one step on one server: a
-//! later grant is counted later, and a refused client is not counted. So a resource that refuses
-//! tokens lower than the highest it has seen shuts out every holder that outlived its lease. An
-//! extension keeps the token, because it is still the same hold.
+//! **Promises.** The same as `set-nx-px`. The fencing tokens also increase strictly in the order in which the lock was
+//! held, because taking the key and counting are one step on one server: a later grant is counted later, and a refused
+//! client is not counted. So a resource that refuses tokens lower than the highest it has seen shuts out every holder
+//! that outlived its lease. An extension keeps the token, because it is still the same hold.
 //!
 //! **Does not survive.**
 //! - A resource that does not check the token.

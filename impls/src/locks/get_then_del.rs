@@ -6,7 +6,7 @@
 //! **From.** Articles that add a token to `setnx-expire`, so that no client deletes another's lock,
 //! but compare it in the program. ShedLock and csredis did so for years.
 //!
-//! **Promises.** A late release finds another client's token and does nothing.
+//! **Promises.** A late release finds another client's token and deletes nothing.
 //!
 //! **Does not survive.**
 //! - A pause between the `GET` and the `DEL`, during which the lease expires and another client

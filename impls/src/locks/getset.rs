@@ -6,17 +6,16 @@
 //! lock. The key has no TTL. Extend: `GET`, and `GETSET` if not yet expired. Release: `GET`, and
 //! `DEL` if not yet expired.
 //!
-//! **From.** The page of `SETNX` in the Redis documentation, "Design pattern: Locking with
-//! SETNX", which now warns against it, and many later articles. Neither has an extension. The one
-//! here works like their release. If `GETSET` finds no value at all (it was deleted since the
-//! `GET`), no client held the lock, and it counts as taken.
+//! **From.** The page of `SETNX` in the Redis documentation, "Design pattern: Locking with SETNX", which now warns
+//! against it, and many later articles. Neither has an extension. The one here works like their release. If `GETSET`
+//! finds no value at all (the key was deleted after the `GET`), no client held the lock, and it counts as taken.
 //!
-//! **Promises.** No lock is held for ever, although it is taken by one command without a TTL.
+//! **Promises.** No lock is held for ever, although one command without a TTL takes it.
 //!
 //! **Does not survive.**
 //! - Clients whose clocks disagree: the one that is ahead takes locks that are still held (S9).
-//! - A holder that is slower than its lease: its release checks only the time, not whose lock it
-//!   is, and deletes its successor's (S1, S4).
+//! - A holder that is slower than its lease: its release checks only the time, not the owner, and deletes its
+//!   successor's lock (S1, S4).
 //! - Two clients in the same millisecond: the value is a time and does not identify a holder (S12).
 //! - Losers of the `GETSET`, each of which postpones the winner's expiry (L12).
 //! - Loss of the key: failover, restart, eviction (S7, S8, S10).
@@ -39,14 +38,14 @@ pub(crate) const LOCK: BuiltInLock = varied::<GetSet>(
 #[derive(Default)]
 struct GetSet;
 
-/// When the lock in the key expires, in milliseconds since the epoch. `None`: not a timestamp, so
-/// this lock did not write it and may not take it over.
+/// Returns when the lock in the key expires, in milliseconds since the epoch. Returns `None` if the value is not a
+/// timestamp: this lock did not write it and must not take it over.
 fn expiry_of(value: &str) -> Option<u128> {
     value.parse().ok()
 }
 
 impl Varied<GetSet> {
-    /// The client's wall clock, milliseconds since the epoch.
+    /// Returns the client's wall clock in milliseconds since the epoch.
     fn now_ms(&self) -> u128 {
         self.original.context.wall_clock.since_epoch().as_millis()
     }
@@ -55,7 +54,7 @@ impl Varied<GetSet> {
         (self.now_ms() + u128::from(lease.millis()) + 1).to_string()
     }
 
-    /// When the lock in the key expires. `None`: there is none, or not one of these.
+    /// Returns when the lock in the key expires, or `None` if the key is missing or does not hold a timestamp.
     async fn expiry(&mut self, key: &str) -> Result<Option<u128>, LockError> {
         let value: Option<String> = self.original.redis.ask(Cmd::get(key)).await?;
         Ok(value.as_deref().and_then(expiry_of))
@@ -69,7 +68,7 @@ impl Varied<GetSet> {
 }
 
 impl Variation for GetSet {
-    /// The value is a time and does not identify a holder: each attempt has its own.
+    /// The value is a time and does not identify a holder, so each attempt has its own name.
     fn name(_lock: &mut Varied<Self>) -> String {
         String::new()
     }

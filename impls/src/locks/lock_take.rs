@@ -1,23 +1,21 @@
 //! `lock-take`: extends and releases by a transaction that fails if the key has changed.
 //!
-//! **Commands.** Acquire: `SET key token NX PX ms`. Extend: `WATCH key`, `GET key`, and if it holds
-//! the token, `MULTI`, `PEXPIRE key ms`, `EXEC` in one batch; else `UNWATCH`. Release: the same
-//! with `DEL key`. If `EXEC` answers nil, the key has changed since the `WATCH`: it was no longer
-//! ours.
+//! **Commands.** Acquire: `SET key token NX PX ms`. Extend: `WATCH key`, `GET key`, and if it holds the token, `MULTI`,
+//! `PEXPIRE key ms`, `EXEC` in one batch; else `UNWATCH`. Release: the same with `DEL key`. If `EXEC` returns nil, the
+//! key has changed since the `WATCH`, so the client no longer had the lock.
 //!
 //! **From.** StackExchange.Redis: `LockTake`, `LockExtend`, `LockRelease` with its
 //! `Condition.StringEqual`.
 //!
-//! **Promises.** What `set-nx-px` does, without scripts. From Redis 6.0.9 on, a key that expires
-//! between `WATCH` and `EXEC` counts as changed.
+//! **Promises.** The same as `set-nx-px`, without scripts. From Redis 6.0.9 on, a key that expires between `WATCH` and
+//! `EXEC` counts as changed.
 //!
 //! **Does not survive.**
-//! - Anything that affects the connection: a broken connection loses its `WATCH`, and a client that
-//!   reconnects between `GET` and `MULTI` deletes without any condition (S4, S14). A second user
-//!   of the same connection would end the `WATCH` with a transaction of its own.
-//! - A call that is cancelled half-way leaves its `WATCH`. The next transaction on the connection
-//!   may then fail because of a key that it does not name. Each call begins with its own `WATCH`
-//!   and ends with `EXEC` or `UNWATCH`, so such a failure is only one unnecessary refusal.
+//! - A broken connection, which loses its `WATCH`: a client that reconnects between `GET` and `MULTI` deletes without
+//!   any condition (S4, S14). A second user of the same connection would end the `WATCH` with its own transaction.
+//! - A call that is cancelled half-way leaves its `WATCH`. The next transaction on the connection may then fail because
+//!   of a key that it does not name. Each call begins with its own `WATCH` and ends with `EXEC` or `UNWATCH`, so such a
+//!   failure is only one unnecessary refusal.
 //! - A holder that is slower than its lease (S1), or that gets its grant too late (S5).
 //! - Loss of the key: failover, restart, a jump of the server's clock, eviction (S7 to S10).
 
@@ -40,8 +38,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<LockTake>(
 #[derive(Default)]
 struct LockTake;
 
-/// Executes `change` if the key holds the token and still does at that time. True: it did, and
-/// `change` answered 1.
+/// Executes `change` if the key holds the token until then. Returns true if `change` was executed and returned 1.
 async fn if_ours(
     redis: &mut SingleNode,
     key: &str,
@@ -58,7 +55,7 @@ async fn if_ours(
     }
     let mut transaction = redis::pipe();
     transaction.atomic().add_command(change);
-    // Nil: another client changed the key meanwhile, and nothing was done.
+    // Nil means that another client changed the key in the meantime, so the transaction was not executed.
     let done: Option<(u64,)> = transaction.query_async(redis.connection()?).await?;
     Ok(done == Some((1,)))
 }

@@ -1,30 +1,27 @@
-//! `pubsub`: a lock that counts holds in a hash, and whose release is published to those who wait.
+//! `pubsub`: a lock that counts holds in a hash, and whose release is published to its waiters.
 //!
-//! **Commands.** Acquire: `take_or_ttl.lua` (`EXISTS`, `HEXISTS`, `HINCRBY key client 1`,
-//! `PEXPIRE key ms`; `PTTL` if another client has it). If the key is taken: `SUBSCRIBE key:released`
-//! on a connection of its own, the script again, and then a sleep until a message comes, or until the
-//! time that the `PTTL` told is over; then the script again. The subscription ends with its connection
-//! when the wait is over. Release: `release_and_publish.lua` (`HINCRBY key client -1`, and after the
-//! last hold `DEL` and `PUBLISH`). Extend: `extend_hold.lua`.
+//! **Commands.** Acquire: `take_or_ttl.lua` (`EXISTS`, `HEXISTS`, `HINCRBY key client 1`, `PEXPIRE key ms`; `PTTL` if
+//! another client has it). If the key is taken: `SUBSCRIBE key:released` on a separate connection, the script again,
+//! and then a sleep until a message arrives or the time from `PTTL` is over; then the script again. The subscription
+//! ends with its connection when the wait is over. Release: `release_and_publish.lua` (`HINCRBY key client -1`, and
+//! after the last hold `DEL` and `PUBLISH`). Extend: `extend_hold.lua`.
 //!
-//! **From.** Redisson's `RLock` (`RedissonLock.tryLock(waitTime, leaseTime, unit)`). As there, a client
-//! has one name for all its acquisitions, and its watchdog does not renew a lease whose length the
-//! caller has given. Redisson shares one connection between many subscriptions and ends them by
-//! `UNSUBSCRIBE`.
+//! **From.** Redisson's `RLock` (`RedissonLock.tryLock(waitTime, leaseTime, unit)`). As there, a client has one name
+//! for all its acquisitions, and its watchdog does not renew a lease whose length the caller has given. Redisson shares
+//! one connection between many subscriptions and ends them by `UNSUBSCRIBE`.
 //!
-//! **Promises.** One holder at a time while Redis keeps the key and no client outlives its lease. A
-//! holder may take the lock again; it is free after as many releases. A waiter comes in at once after a
-//! release, without polling. A holder that dies publishes nothing, but a waiter looks by itself when
-//! the lease is over (L8: redisson#5761).
+//! **Promises.** One holder at a time while Redis keeps the key and no client outlives its lease. A holder may take the
+//! lock again; it is free after as many releases. A waiter gets the lock at once after a release, without polling. A
+//! holder that dies publishes nothing, but a waiter checks on its own when the lease is over (L8: redisson#5761).
 //!
 //! **Does not survive.**
-//! - A reply that is lost: the client asks again, finds its own name, and has two holds of which it
-//!   knows one. Its release counts the other one down, and like Redisson's `unlock()` returns without
-//!   an error. The lock stays taken until the lease that began then is over, or the same client comes
-//!   back (S11: redisson#7367). The same happens after a release that did not arrive.
+//! - A lost reply: the client repeats the request, finds its own name, and has two holds, of which it knows one. Its
+//!   release ends only one hold, and like Redisson's `unlock()` returns without an error. The lock stays taken until
+//!   the lease that began then is over, or the same client comes back (S11: redisson#7367). The same happens after a
+//!   release that did not arrive.
 //! - A holder that is slower than its lease (S1), or that gets its grant too late (S5).
 //! - Loss of the key: failover, restart, a jump of the server's clock, eviction (S7 to S10).
-//! - A server without memory: it refuses `HINCRBY` also where that releases.
+//! - A server that is out of memory: it refuses `HINCRBY` even in a release.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -38,11 +35,11 @@ use crate::single_node::SingleNode;
 use crate::stopwatch::{Deadline, Stopwatch};
 use crate::{BuiltInLock, Canceller, Context, Node};
 
-/// Takes the lock, or tells how long its holder's lease lasts.
+/// Takes the lock, or returns the remaining time of its holder's lease.
 static TAKE_OR_TTL: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("take_or_ttl.lua")));
 
-/// Counts one hold less, and publishes the end of the last one.
+/// Decrements the number of holds, and publishes the end of the last one.
 static RELEASE_AND_PUBLISH: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("release_and_publish.lua")));
 
@@ -50,8 +47,7 @@ static RELEASE_AND_PUBLISH: LazyLock<Script> =
 static EXTEND_HOLD: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("extend_hold.lua")));
 
-/// The lease of holds that are left over, for a client that has taken no lock yet: Redisson's
-/// `lockWatchdogTimeout`.
+/// Lease of leftover holds, for a client that has taken no lock yet: Redisson's `lockWatchdogTimeout`.
 const DEFAULT_LEASE_MS: u64 = 30_000;
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
@@ -65,19 +61,19 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
 
 pub(crate) struct PubSub {
     redis: SingleNode,
-    /// The same for all acquisitions: that is how the server knows a holder that comes again.
+    /// Name in all acquisitions, by which the server recognises a holder that takes the lock again.
     name: String,
     canceller: Canceller,
-    /// Of the last acquisition.
+    /// Lease of the last acquisition.
     lease_ms: u64,
-    /// When it has subscribed it tries again before it sleeps.
+    /// If true, a client tries again between its subscription and its sleep.
     tries_when_subscribed: bool,
 }
 
-/// What an attempt has found.
+/// The result of an attempt.
 enum Attempt {
     Taken(Grant),
-    /// Another client has the lock, for so long. `None`: its key never expires.
+    /// Another client has the lock for this long, or without a limit if `None`.
     Held(Option<Duration>),
 }
 
@@ -86,7 +82,7 @@ fn channel(key: &str) -> String {
 }
 
 impl PubSub {
-    /// `tries_when_subscribed`: false for a mutant.
+    /// Creates a client. `tries_when_subscribed` is false for a mutant.
     pub(crate) fn new(nodes: Vec<Node>, mut context: Context, tries_when_subscribed: bool) -> Self {
         PubSub {
             redis: SingleNode::first_of(nodes),
@@ -111,7 +107,7 @@ impl PubSub {
         })
     }
 
-    /// Attempts until `until`, each after a message or the end of the holder's lease.
+    /// Makes attempts until `until`, each after a message or the end of the holder's lease.
     async fn attempts(&mut self, key: &str, lease: Lease, until: Deadline) -> Taken {
         let mut subscription = None;
         loop {
@@ -123,7 +119,7 @@ impl PubSub {
                 return Ok(None);
             }
             subscription = match subscription {
-                // What was published before the subscription is not heard, so the lock is tried again.
+                // A message from before the subscription is missed, so try again.
                 None => {
                     let subscribed = self.redis.connection()?.subscribe(&channel(key)).await?;
                     match self.tries_when_subscribed {
@@ -137,8 +133,8 @@ impl PubSub {
     }
 }
 
-/// Sleeps until a message comes, the holder's lease is over, or the wait is, or the client gives up. Returns the subscription,
-/// unless it broke: then the caller needs another one.
+/// Sleeps until a message arrives, the holder's lease or the wait is over, or the client gives up. Returns the
+/// subscription unless it broke; then the caller needs another one.
 async fn released(
     mut subscription: Box<dyn Subscription>,
     held_for: Option<Duration>,

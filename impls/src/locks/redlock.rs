@@ -1,18 +1,17 @@
 //! `redlock`: a lock that is held on a majority of independent nodes.
 //!
-//! **Commands.** Acquire: `SET key token NX PX ms` to all nodes at once. Each has a tenth of the
-//! lease to answer. The attempt succeeds if more than half took the key and there is validity left:
-//! the lease, minus the time that all this took, minus the allowance for clock drift (a hundredth
-//! of the lease plus 2 ms). Otherwise `compare_and_delete.lua` goes to all nodes, including those
-//! that did not seem to take it, and after a random delay there is another attempt with a new
-//! token. Extend: `compare_and_pexpire.lua` to all, counted in the same way. Release:
-//! `compare_and_delete.lua` to all. Scripts go as `EVALSHA`, with `SCRIPT LOAD` where needed.
+//! **Commands.** Acquire: `SET key token NX PX ms` to all nodes at once. Each has a tenth of the lease to answer. The
+//! attempt succeeds if more than half took the key and there is validity left: the lease, minus the time that all this
+//! took, minus the allowance for clock drift (a hundredth of the lease plus 2 ms). Otherwise `compare_and_delete.lua`
+//! goes to all nodes, including those that did not seem to take it, and after a random delay there is another attempt
+//! with a new token. Extend: `compare_and_pexpire.lua` to all, counted in the same way. Release:
+//! `compare_and_delete.lua` to all. Scripts are sent as `EVALSHA`, with `SCRIPT LOAD` where needed.
 //!
 //! **From.** redis.io, "Distributed Locks with Redis", "The Redlock Algorithm".
 //!
-//! **Promises.** One holder at a time while a majority of nodes keep their keys and no node's
-//! clock runs faster than the allowance. Available while a majority answers. A grant whose replies
-//! arrive too late is refused (what Kleppmann's K4 needs).
+//! **Promises.** One holder at a time while a majority of nodes keep their keys and no node's clock runs faster than
+//! the allowance. Available while a majority answers. A grant whose replies arrive too late is refused (as Kleppmann's
+//! K4 requires).
 //!
 //! **Does not survive.**
 //! - A holder that is slower than its validity, after the check (S1).
@@ -57,19 +56,19 @@ pub(crate) const NODE_TIMEOUT: OptionSpec = OptionSpec {
     default: OptionValue::Duration(LeaseDuration::Ttl(0.1)),
 };
 
-/// The rules that make it safe. Each mutant breaks one.
+/// The rules that make Redlock safe. Each mutant breaks one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
-    /// How many of this many nodes are enough.
+    /// Returns the quorum for this number of nodes.
     pub(crate) quorum: fn(usize) -> usize,
-    /// A node that has not answered counts as one of those of which a majority is needed.
+    /// If true, nodes that have not answered count towards the total of which a majority is needed.
     pub(crate) counts_silent_nodes: bool,
-    /// A release goes to every node, not to as many as are enough.
+    /// If true, a release goes to every node instead of just a quorum.
     pub(crate) releases_every_node: bool,
-    /// A node that takes too long counts as failed.
+    /// If true, a node that takes too long counts as failed.
     pub(crate) nodes_timed: bool,
-    /// What is left of a lease of the first duration after the second, which includes the allowance
-    /// for clock drift. `None`: nothing, so the grant is refused.
+    /// Returns the rest of a lease (first argument) after the elapsed time including the allowance for clock drift
+    /// (second argument). Returns `None` if nothing is left, so that the grant is refused.
     pub(crate) validity: fn(Duration, Duration) -> Option<Duration>,
 }
 
@@ -84,7 +83,7 @@ impl Rules {
     };
 }
 
-/// The rules as numbers, for one lease.
+/// The rules applied to one lease.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terms {
     lease: Lease,
@@ -95,19 +94,19 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    /// Until when a lease is valid that was requested when `asked` was started, minus the allowance for
-    /// clock drift. `None` if nothing is left of it.
+    /// Returns the end of the validity of a lease that was requested when `asked` was started, minus the allowance for
+    /// clock drift. Returns `None` if no validity is left.
     fn valid_until(self, asked: Stopwatch) -> Option<Deadline> {
         let spent = asked.elapsed();
         let left = (self.validity)(self.lease.duration(), spent + self.drift)?;
         Some(asked.until(spent.saturating_add(left)))
     }
 
-    /// Extends on all nodes. Returns until when it is valid, or `None` if a majority says that the key is
-    /// not ours, or if it is too late.
+    /// Extends on all nodes. Returns the new end of the validity, or `None` if a majority answers that the client does
+    /// not have the key, or if it is too late.
     ///
     /// # Errors
-    /// The result depends on nodes that failed to answer.
+    /// Returns an error if the result depends on nodes that failed to answer.
     pub(crate) async fn extend(
         self,
         nodes: &mut Nodes,
@@ -118,7 +117,7 @@ impl Terms {
         let answers = nodes
             .prolong(key, token, self.lease, self.node_timeout)
             .await;
-        // A failed extension deletes nothing: the rest of the old lease is still ours (L7).
+        // A failed extension deletes nothing, because the rest of the old lease is still valid (L7).
         let extended = answers.decide(self.quorum)?;
         Ok(extended.then(|| self.valid_until(asked)).flatten())
     }
@@ -128,7 +127,7 @@ pub(crate) struct Redlock {
     nodes: Nodes,
     pub(crate) context: Context,
     rules: Rules,
-    /// How long a node may take to answer, for the lease that was requested last.
+    /// Time limit for a node's answer, for the lease that was requested last.
     node_timeout: Option<Duration>,
 }
 
@@ -142,12 +141,12 @@ impl Redlock {
         }
     }
 
-    /// The same nodes for a background task.
+    /// Returns the same nodes over separate connections, for a background task.
     pub(crate) fn nodes_apart(&self) -> Nodes {
         self.nodes.apart()
     }
 
-    /// The rules as numbers, for a lease.
+    /// Applies the rules to a lease.
     pub(crate) fn terms(&self, lease: Lease) -> Terms {
         let options = &self.context.options;
         let (whole, factor) = (lease.duration(), options.number(&DRIFT_FACTOR));
@@ -161,7 +160,7 @@ impl Redlock {
         }
     }
 
-    /// One attempt, which cleans up everything if it fails.
+    /// Makes one attempt, and cleans up on all nodes if it fails.
     async fn attempt(&mut self, key: &str, terms: Terms) -> Result<Grant, Answers> {
         let token = self.context.token();
         let asked = Stopwatch::start();
@@ -182,8 +181,8 @@ impl Redlock {
                 valid_until: Some(valid_until),
             });
         }
-        // Includes nodes that did not answer, because they may have executed the command. The
-        // answers to the clean-up do not matter: a key that it misses expires by itself.
+        // Include nodes that did not answer, because they may have executed the command. The answers to the clean-up do
+        // not matter: a key that it misses expires on its own.
         let (all, timeout) = (self.nodes.len(), terms.node_timeout);
         self.nodes.delete(all, key, &token, timeout).await;
         Err(answers)
@@ -203,8 +202,7 @@ impl Lock for Redlock {
                 Err(answers) => answers,
             };
             if !self.context.another_attempt(patience).await {
-                // If a majority could not be reached at all, the service failed. Otherwise it
-                // refused.
+                // If no majority could be reached, the service failed. Otherwise it refused.
                 let reachable = self.nodes.len() - answers.failed.len();
                 return match reachable < terms.quorum {
                     true => Err(answers.into_error()),

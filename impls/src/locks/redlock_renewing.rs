@@ -1,24 +1,23 @@
 //! `redlock-renewing`: redlock whose lease is renewed in the background on all nodes.
 //!
-//! **Commands.** Those of `redlock`. After the grant, a background task sends
-//! `compare_and_pexpire.lua` to all nodes whenever `renew_every` (half the lease) has passed since
-//! the last renewal. A renewal succeeds if more than half extended and there is validity left. If
-//! too few answer, it is retried after `retry_delay`, for as long as the lease runs. If a majority
-//! says that the key is not ours, or the validity runs out before a renewal succeeds, the task
-//! reports the loss and sends nothing more; it deletes nothing either (L7). The task has its own
+//! **Commands.** The same as `redlock`. After the grant, a background task sends `compare_and_pexpire.lua` to all nodes
+//! whenever `renew_every` (half the lease) has passed since the last renewal. A renewal succeeds if more than half
+//! extended and there is validity left. If too few answer, it is retried after `retry_delay`, for as long as the lease
+//! runs. If a majority answers that the client does not have the key, or the validity runs out before a renewal
+//! succeeds, the task reports the loss and sends nothing more; it deletes nothing either (L7). The task has its own
 //! connections, and ends before the release is sent, and with the client.
 //!
 //! **From.** redis.io, "Distributed Locks with Redis", "Making the algorithm more reliable:
 //! Extending the lock"; the `using` of node-redlock, with its abort signal.
 //!
-//! **Promises.** What `redlock` does. A holder that is alive and reaches a majority also keeps the
-//! lock for as long as it works, and is told if it cannot. The page asks for a limit to the number
-//! of renewals, so that the lock becomes free eventually. There is none here.
+//! **Promises.** The same as `redlock`. A holder that is alive and reaches a majority also keeps the lock for as long
+//! as it works, and gets a report if it cannot. The page asks for a limit on the number of renewals, so that the lock
+//! becomes free eventually. This lock has no such limit.
 //!
 //! **Does not survive.**
 //! - A client that is frozen as a whole for longer than its validity (S1, S2).
 //! - A holder that is alive but hangs: it keeps the lock for ever.
-//! - A bare majority of which one node cannot be reached: the rest is too few to extend.
+//! - A bare majority of which one node cannot be reached: the remaining nodes are too few to extend.
 //! - A node of a bare majority that loses the key (S7, S8, S10), or loses it early (S9, K3).
 
 use crate::BuiltInLock;

@@ -9,14 +9,14 @@
 //! […] In the context of Sentinel or Redis Cluster failover, WAIT improves the real world data
 //! safety"; Redisson waits for its replicas in the same way.
 //!
-//! **Promises.** What `set-nx-px` does. The lock also survives a failover to a replica that
-//! acknowledged. It needs at least one replica for each node, and by default waits for one.
+//! **Promises.** The same as `set-nx-px`. The lock also survives a failover to a replica that acknowledged. It needs at
+//! least one replica for each node, and by default waits for one.
 //!
 //! **Does not survive.**
 //! - Failover to a replica that did not acknowledge: one of two answered, the other was promoted
 //!   (S7). Only waiting for all of them helps, and then one lost replica blocks all clients.
-//! - A connection that breaks between `SET` and `WAIT`: `WAIT` covers the writes of its own
-//!   connection, and a new one has none to wait for (S7).
+//! - A connection that breaks between `SET` and `WAIT`: `WAIT` covers only the writes of its own connection, and a new
+//!   connection has none (S7).
 //! - A failover after a release that had not been replicated: no client gets the lock until its
 //!   lease has expired.
 //! - A holder that is slower than its lease (S1), or that gets its grant too late (S5).
@@ -50,7 +50,7 @@ const REPLICAS: OptionSpec = OptionSpec {
     default: OptionValue::Whole(1),
 };
 
-/// `WAIT` takes 0 as "for ever", so the minimum is one millisecond.
+/// `WAIT` treats 0 as "for ever", so the minimum is one millisecond.
 const WAIT_TIMEOUT: OptionSpec = OptionSpec {
     name: "wait_timeout",
     meaning: "how long WAIT may take, in whole milliseconds",
@@ -72,7 +72,7 @@ impl Acknowledged {
     }
 }
 
-/// Waits for the writes of this connection.
+/// Waits until replicas acknowledge the writes of this connection.
 async fn acknowledged(lock: &mut SetNxPx, ttl: Duration) -> Result<Acknowledged, LockError> {
     let options = &lock.context.options;
     let wanted = options.whole(&REPLICAS);
@@ -89,7 +89,7 @@ fn in_doubt(error: LockError) -> LockError {
 }
 
 impl Variation for Replicated {
-    /// A new one for each attempt: an earlier attempt may have left its key behind.
+    /// Creates a new name for each attempt, because an earlier attempt may have left its key behind.
     fn name(_lock: &mut Varied<Self>) -> String {
         String::new()
     }
@@ -119,7 +119,7 @@ impl Variation for Replicated {
         }
         let said = acknowledged(lock, ttl).await?;
         if !said.is_enough() {
-            // It is still ours, but for how long depends on which server will be asked.
+            // The client still has the lock, but for how long depends on which server becomes the master.
             return Err(LockError::Ambiguous(format!(
                 "{} of {} replicas have the extension",
                 said.by, said.wanted

@@ -1,8 +1,8 @@
 //! `set-nx-px`: the correct single-node lock.
 //!
 //! **Commands.** Acquire: `SET key token NX PX ms`. Extend: `compare_and_pexpire.lua`. Release:
-//! `compare_and_delete.lua`. Scripts go as `EVALSHA`. If the server does not know them
-//! (`NOSCRIPT`), `SCRIPT LOAD` follows, and `EVALSHA` again.
+//! `compare_and_delete.lua`. Scripts are sent as `EVALSHA`. If the server does not have them (`NOSCRIPT`), `SCRIPT
+//! LOAD` follows, and `EVALSHA` again.
 //!
 //! **From.** redis.io, "Distributed Locks with Redis", "Correct Implementation with a Single
 //! Instance".
@@ -11,9 +11,8 @@
 //! Only the holder releases and extends. Extending never re-creates a lost lock.
 //!
 //! **Does not survive.**
-//! - A holder that is slower than its lease (S1). The client is told how long its lease is valid,
-//!   but the lock itself does not check: a grant whose reply arrives after the lease has expired is
-//!   passed on (S5, Kleppmann's K1 and K4).
+//! - A holder that is slower than its lease (S1). The grant contains its validity, but the lock itself does not check
+//!   it: a grant whose reply arrives after the lease has expired is passed on (S5, Kleppmann's K1 and K4).
 //! - Loss of the key: failover, restart, a jump of the server's clock, eviction (S7 to S10).
 
 use std::sync::LazyLock;
@@ -42,7 +41,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
     |nodes, context| Box::new(SetNxPx::new(nodes, context)),
 );
 
-/// The command that takes a free lock.
+/// Returns the command that takes a free lock.
 pub(crate) fn set_nx_px(key: &str, token: &str, lease: Lease) -> Cmd {
     let mut set = Cmd::with_capacity(6, 32 + key.len() + token.len());
     set.arg("SET").arg(key).arg(token);
@@ -64,7 +63,7 @@ pub(crate) struct Extension {
 }
 
 impl Extension {
-    /// Until when the lease is valid now. `None`: the lock was no longer ours.
+    /// Extends the lease. Returns the new end of its validity, or `None` if the client no longer had the lock.
     pub(crate) async fn ask(&mut self) -> Result<Option<Deadline>, LockError> {
         let asked = Stopwatch::start();
         let extended: bool = COMPARE_AND_PEXPIRE
@@ -85,7 +84,7 @@ impl SetNxPx {
         }
     }
 
-    /// The extension of a lease, on a connection of its own, for a background task.
+    /// Returns the extension of a lease for a background task, on a separate connection.
     pub(crate) fn extension(&self, key: &str, token: &str, lease: Lease) -> Extension {
         Extension {
             redis: self.redis.apart(),

@@ -4,9 +4,9 @@
 //! `EXPIRE key seconds` (`PEXPIRE key ms` if the lease is not a whole number of seconds; the
 //! articles only use seconds). Extend: `EXPIRE`/`PEXPIRE`. Release: `DEL key`.
 //!
-//! **From.** Countless articles from before Redis 2.6.12 (2013), which introduced `SET … NX PX`.
-//! The `finally { del(key) }` at the end is theirs too. They have no extension. The one here works
-//! like their release, and checks no token.
+//! **From.** Countless articles from before Redis 2.6.12 (2013), which introduced `SET … NX PX`. The `finally {
+//! del(key) }` at the end is theirs, too. They have no extension. The one here works like their release, and checks no
+//! token.
 //!
 //! **Promises.** One holder at a time while nothing goes wrong.
 //!
@@ -34,7 +34,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<SetnxExpire>(
 #[derive(Default)]
 struct SetnxExpire;
 
-/// Gives the key its time to live. True: the key exists.
+/// Gives the key its time to live. Returns true if the key exists.
 async fn expire(redis: &mut SingleNode, key: &str, lease: Lease) -> Result<bool, LockError> {
     let command = match lease.whole_seconds() {
         Some(seconds) => Cmd::expire(key, seconds.cast_signed()),
@@ -51,9 +51,8 @@ impl Variation for SetnxExpire {
         if !taken {
             return Ok(None);
         }
-        // The key is ours already, so a failure from here on leaves something behind: even if
-        // Redis itself refuses the EXPIRE, the failure is not definite. The articles overlook that
-        // EXPIRE may answer "no such key".
+        // The client has taken the key, so a failure from here on leaves it behind: even if Redis itself refuses the
+        // EXPIRE, the failure is not definite. The articles overlook that EXPIRE may return "no such key".
         expire(redis, key, lease)
             .await
             .map_err(|error| LockError::Ambiguous(error.to_string()))?;

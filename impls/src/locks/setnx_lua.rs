@@ -1,15 +1,14 @@
 //! `setnx-lua`: SETNX and its time to live in one script.
 //!
-//! **Commands.** Acquire: `setnx_pexpire.lua`. Extend: `compare_and_pexpire.lua`. Release:
-//! `compare_and_delete.lua`. All go as `EVALSHA`. If the server does not know them (`NOSCRIPT`),
-//! `SCRIPT LOAD` follows, and `EVALSHA` again.
+//! **Commands.** Acquire: `setnx_pexpire.lua`. Extend: `compare_and_pexpire.lua`. Release: `compare_and_delete.lua`.
+//! All are sent as `EVALSHA`. If the server does not have them (`NOSCRIPT`), `SCRIPT LOAD` follows, and `EVALSHA`
+//! again.
 //!
 //! **From.** Articles that repair `setnx-expire` with a script (`SETNX` and `SETEX` or `EXPIRE`).
 //!
-//! **Promises.** What `set-nx-px` does: a script runs as one step, so a client cannot die between
-//! the two commands.
+//! **Promises.** The same as `set-nx-px`: a script runs as one step, so a client cannot die between the two commands.
 //!
-//! **Does not survive.** What `set-nx-px` does not:
+//! **Does not survive.** The same as `set-nx-px`:
 //! - A holder that is slower than its lease (S1), or that gets its grant too late (S5).
 //! - Loss of the key: failover, restart, a jump of the server's clock, eviction (S7 to S10).
 

@@ -1,25 +1,24 @@
 //! `signal-list`: `set-nx-px` whose release wakes a waiter by an element in a list.
 //!
-//! **Commands.** Acquire: `SET key token NX PX ms`. If the key is taken: `BLPOP key:signal seconds`,
-//! and `SET` again as soon as there is a signal, or when the client has slept for `sleep` (one lease).
-//! No `BLPOP` lasts longer than `nap`, so several can follow each other without a `SET` between them.
-//! Release: `delete_and_signal.lua`, which compares, empties the list, pushes one signal that is
-//! forgotten after a second, and deletes the key. Extend: `compare_and_pexpire.lua`.
+//! **Commands.** Acquire: `SET key token NX PX ms`. If the key is taken: `BLPOP key:signal seconds`, and `SET` again as
+//! soon as a signal arrives, or when the client has slept for `sleep` (one lease). No `BLPOP` lasts longer than `nap`,
+//! so several can follow each other without a `SET` between them. Release: `delete_and_signal.lua`, which compares,
+//! empties the list, pushes one signal that expires after a second, and deletes the key. Extend:
+//! `compare_and_pexpire.lua`.
 //!
 //! **From.** python-redis-lock by Ionel Cristian Mărieș (`redis_lock`): its keys are `lock:NAME` and
-//! `lock-signal:NAME`, its `signal_expire` is 1000 ms. Its waiter calls `BLPOP` once, for the time that
-//! is left of its wait or for `expire`, and looks at the key again after it. That works because
-//! redis-py waits for a reply for ever unless its user sets `socket_timeout`. The clients here always
-//! have such a limit, so the sleep is cut into naps.
+//! `lock-signal:NAME`, its `signal_expire` is 1000 ms. Its waiter calls `BLPOP` once, for the rest of its wait or for
+//! `expire`, and checks the key again after it. That works because redis-py waits for a reply for ever unless its user
+//! sets `socket_timeout`. The clients here always have such a limit, so the sleep is divided into naps.
 //!
-//! **Promises.** What `set-nx-px` does. A waiter comes in at once after a release, without polling. A
-//! holder that dies sends no signal, but a waiter looks by itself a lease after it last looked: by then
-//! the dead holder's key has expired (L8: redisson#5761, python-redis-lock#71).
+//! **Promises.** The same as `set-nx-px`. A waiter gets the lock at once after a release, without polling. A holder
+//! that dies sends no signal, but a waiter checks on its own one lease after its last attempt. By then the dead
+//! holder's key has expired (L8: redisson#5761, python-redis-lock#71).
 //!
 //! **Does not survive.**
-//! - What `set-nx-px` does not survive.
-//! - One signal wakes one waiter. If that one is frozen, dead or cut off, the signal is lost, and the
-//!   others sleep on for up to a lease although the lock is free.
+//! - Whatever `set-nx-px` does not survive.
+//! - One signal wakes one waiter. If that waiter is frozen, dead or disconnected, the signal is lost, and the others
+//!   sleep on for up to a lease although the lock is free.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -39,8 +38,8 @@ use crate::variation::{Variation, Varied};
 static DELETE_AND_SIGNAL: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("delete_and_signal.lua")));
 
-/// A waiter that looks again a lease after it failed to take the key finds the same holder only if that
-/// one has extended its lock.
+/// Default sleep. A waiter that tries again one lease after a failed attempt finds the same holder only if that holder
+/// has extended its lock.
 const SLEEP: OptionSpec = OptionSpec {
     name: "sleep",
     meaning: "longest sleep of a waiter that gets no signal",
@@ -48,9 +47,9 @@ const SLEEP: OptionSpec = OptionSpec {
     default: OptionValue::Duration(LeaseDuration::Ttl(1.0)),
 };
 
-/// Shorter than the time for which a client waits for a reply, or the client takes a quiet list for a
-/// dead server. An idle Redis looks for expired waits only ten times a second, so that a `BLPOP` may
-/// last a tenth of a second longer.
+/// Maximum length of a `BLPOP`. It must be shorter than the client's time limit for replies, or the client mistakes an
+/// empty list for a dead server. An idle Redis checks for expired waits only ten times a second, so a `BLPOP` may last
+/// a tenth of a second longer.
 pub(crate) const NAP: OptionSpec = OptionSpec {
     name: "nap",
     meaning: "longest BLPOP; keep it below the client's command timeout",
@@ -58,11 +57,10 @@ pub(crate) const NAP: OptionSpec = OptionSpec {
     default: OptionValue::Duration(LeaseDuration::Ttl(0.05)),
 };
 
-/// Milliseconds after which a signal that no waiter takes is forgotten: python-redis-lock's default.
+/// Milliseconds after which an unread signal expires: python-redis-lock's default.
 const SIGNAL_EXPIRY_MS: u64 = 1000;
 
-/// Redis counts the timeout of `BLPOP` in milliseconds, and one of 0 means for ever. Redis 6.2 rounds
-/// 0.001 down to that.
+/// Redis counts the timeout of `BLPOP` in milliseconds, and 0 means for ever. Redis 6.2 rounds 0.001 down to 0.
 const SHORTEST_NAP: Duration = Duration::from_millis(2);
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
@@ -74,7 +72,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     build: |nodes, context| Box::new(Varied::new(nodes, context, SignalList::BySignalOrTime)),
 };
 
-/// The lock, by what ends the sleep of its waiters.
+/// The lock, by the event that ends the sleep of its waiters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SignalList {
     /// A signal, or the end of `sleep`.
@@ -88,8 +86,8 @@ fn signal(key: &str) -> String {
 }
 
 impl Varied<SignalList> {
-    /// Sleeps until a signal comes, or the time has come to look at the key without one. False: do not
-    /// look.
+    /// Sleeps until a signal arrives, or the time for a check without a signal has come. Returns false if the client
+    /// should not check.
     async fn sleep(&mut self, key: &str, ttl: Duration, left: Duration) -> Result<bool, LockError> {
         let options = &self.original.context.options;
         let longest_nap = options.duration(&NAP, ttl);
@@ -100,7 +98,7 @@ impl Varied<SignalList> {
         let until = Deadline::after(sleep);
         loop {
             let left = until.left();
-            // A nap is not broken off: the signal that it takes would wake nobody.
+            // A nap is not interrupted, because the signal that it takes would then wake no waiter.
             if self.original.context.canceller.is_cancelled() {
                 return Ok(false);
             }

@@ -1,18 +1,17 @@
 //! `watchdog`: `set-nx-px` whose lease is renewed in the background while the holder works.
 //!
-//! **Commands.** Those of `set-nx-px`. After the grant, a background task sends
-//! `compare_and_pexpire.lua` with the lease time of the acquisition whenever `renew_every` (half
-//! the lease) has passed since the last renewal. If that fails, it retries after `retry_delay`, for
-//! as long as the lease runs. Each renewal is reported. If the key is no longer ours, or the lease
-//! expires before a renewal succeeds, the task reports the loss and sends nothing more. The task
-//! has its own connection, and ends before the release is sent, and with the client.
+//! **Commands.** The same as `set-nx-px`. After the grant, a background task sends `compare_and_pexpire.lua` with the
+//! lease time of the acquisition whenever `renew_every` (half the lease) has passed since the last renewal. If that
+//! fails, it retries after `retry_delay`, for as long as the lease runs. Each renewal is reported. If the client no
+//! longer has the key, or the lease expires before a renewal succeeds, the task reports the loss and sends nothing
+//! more. The task has its own connection, and ends before the release is sent, and with the client.
 //!
 //! **From.** Redisson's lock watchdog, RedLock.net's keep-alive timer, madelson's
 //! DistributedLock, python-redis-lock's `auto_renewal`.
 //!
-//! **Promises.** What `set-nx-px` does. A holder that is alive and can reach Redis also keeps the
-//! lock for as long as it works, while a dead one loses it within a lease. A lost lock is never
-//! re-created (S3), no renewal outlives the unlock (L2), and a loss is reported (S2).
+//! **Promises.** The same as `set-nx-px`. A holder that is alive and can reach Redis also keeps the lock for as long as
+//! it works, while a dead one loses it within a lease. A lost lock is never re-created (S3), no renewal outlives the
+//! unlock (L2), and a loss is reported (S2).
 //!
 //! **Does not survive.**
 //! - A client that is frozen as a whole for longer than the lease: its watchdog freezes too (S1,
@@ -40,7 +39,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     build: |nodes, context| Box::new(watchdog(nodes, context, Habits::SOUND)),
 };
 
-/// The options of a lock that renews itself.
+/// The options of a lock with a watchdog.
 pub(crate) const OPTIONS: &[&OptionSpec] = &[&RETRY_DELAY, &RETRY_JITTER, &RENEW_EVERY];
 
 pub(crate) fn watchdog(nodes: Vec<Node>, context: Context, habits: Habits) -> Renewing<SetNxPx> {

@@ -1,8 +1,8 @@
-//! `cancel-leaves-renewal`: `set-nx-px` whose renewal begins before the lock is taken, and goes on when its client has
-//! given up.
+//! `cancel-leaves-renewal`: `set-nx-px` whose renewal begins before the lock is taken, and continues after its client
+//! has given up.
 //!
-//! The command that takes the lock is on its way. What it writes is renewed for ever, and nobody releases it (L2, L15:
-//! redisson#5358). Caught by `progress` when a client gives up while the reply is late.
+//! The command that takes the lock is in flight. The key that it writes is renewed for ever and never released (L2,
+//! L15: redisson#5358). Caught by `progress` when a client gives up while the reply is late.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ impl Variation for CancelLeavesRenewal {
                 () = canceller.cancelled() => {
                     tokio::task::spawn_local(async move {
                         loop {
-                            // Whatever the answer is.
+                            // The result is ignored.
                             extension.ask().await.ok();
                             tokio::time::sleep(ttl / 3).await;
                         }

@@ -1,8 +1,8 @@
-//! `encoded-release`: `set-nx-px` that encodes its token when it writes it, and not when it compares.
+//! `encoded-release`: `set-nx-px` that encodes its token when it writes it, but not when it compares it.
 //!
-//! No release ever finds its value, so each lock is waited out (L16: laravel#36337, phpredis#1939, where
-//! a client's serialiser changes the value of `SET` and not the argument of a script). Caught by `claims`,
-//! cause `false-release`, while nothing goes wrong.
+//! No release ever finds its value, so each lock stays taken until its lease expires (L16: laravel#36337,
+//! phpredis#1939, where a client's serialiser changes the value of `SET` but not the argument of a script). Caught by
+//! `claims`, cause `false-release`, without any fault.
 
 use crate::BuiltInLock;
 use crate::attempts::Attempts;

@@ -1,7 +1,7 @@
 //! `error-is-grant`: `set-nx-px` that counts an error as a grant.
 //!
-//! Its author caught the exception around the `SET` and went on (S15, a fail-open wrapper: csredis#419).
-//! Caught by `lease`, cause `unbacked-grant`, when Redis refuses the `SET` because it has no memory.
+//! The client catches the exception around the `SET` and continues (S15, a fail-open wrapper: csredis#419). Caught by
+//! `lease`, cause `unbacked-grant`, when Redis refuses the `SET` because it is out of memory.
 
 use crate::BuiltInLock;
 use crate::attempts::Attempts;

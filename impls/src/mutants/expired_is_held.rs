@@ -1,9 +1,8 @@
 //! `expired-is-held`: redlock that never checks its validity.
 //!
-//! A grant whose replies arrive after the lease has expired is passed on as held (S5, Kleppmann's
-//! K4: the replies wait in a buffer while the client is frozen). It does not limit the time of a
-//! single node either, because that would refuse such replies by accident. Caught by a freeze as
-//! the grant's replies arrive, cause `expired-grant`.
+//! A grant whose replies arrive after the lease has expired counts as held (S5, Kleppmann's K4: the replies wait in a
+//! buffer while the client is frozen). The mutant has no time limit per node either, because that would refuse such
+//! replies by accident. Caught by a freeze as the grant's replies arrive, cause `expired-grant`.
 
 use crate::BuiltInLock;
 use crate::locks::redlock::{OPTIONS, Redlock, Rules};

@@ -1,8 +1,8 @@
-//! `extend-recreates`: `set-nx-px` whose extension takes the lock anew if its key is gone.
+//! `extend-recreates`: `set-nx-px` whose extension takes the lock again if its key is gone.
 //!
-//! The holder never learns of the gap in which another client had the lock and changed what it
-//! protects (S3: RedLock.net#48, redis-semaphore#175, redlock-rb#36). Caught by `resource` when a holder
-//! freezes between two extensions until its successor has come and gone.
+//! The holder never learns of the gap in which another client had the lock and changed the protected resource (S3:
+//! RedLock.net#48, redis-semaphore#175, redlock-rb#36). Caught by `resource` when a holder freezes between two
+//! extensions until its successor has come and gone.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! `extend-without-token`: `set-nx-px` whose extension is a plain `PEXPIRE`.
 //!
-//! A late holder extends its successor's lock and is told that it is its own (S4: Redisson's MultiLock
-//! extends without looking at the owner). Caught by `lease`, cause `phantom-extend`, when a holder
-//! freezes between two extensions and its successor is inside when it wakes.
+//! A late holder extends its successor's lock and takes it for its own (S4: Redisson's MultiLock extends without
+//! checking the owner). Caught by `lease`, cause `phantom-extend`, when a holder freezes between two extensions and
+//! wakes while its successor holds the lock.
 
 use std::time::Duration;
 

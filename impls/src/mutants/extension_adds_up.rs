@@ -1,7 +1,7 @@
 //! `extension-adds-up`: `set-nx-px` whose extension adds a lease to what is left of the old one.
 //!
-//! A holder that extends early and often has a key that outlives it for long (S6). Caught by `claims`,
-//! cause `wrong-expiry`, when a holder extends its lease.
+//! The key of a holder that extends early and often outlives its holder by a long time (S6). Caught by `claims`, cause
+//! `wrong-expiry`, when a holder extends its lease.
 
 use std::sync::LazyLock;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! `fence-per-client`: each client counts its own fencing tokens.
 //!
-//! The tokens increase for one client and mean nothing between two (S13): a resource that trusts
-//! them refuses a rightful holder, or lets in one that outlived its lease. Caught by `fencing` as
-//! soon as the lock passes from a client that has held it often to one that has not.
+//! The tokens increase per client and cannot be compared between clients (S13): a resource that relies on them refuses
+//! a rightful holder, or admits one that outlived its lease. Caught by `fencing` as soon as the lock passes from a
+//! client that has held it often to one that has not.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! `finally-release`: `set-nx-px` that deletes the key on its way out, whether or not it has taken the lock.
 //!
-//! What `finally { unlock() }` does around an acquisition that failed (S19: laravel#61234). Caught by `ownership` when a
-//! buyer is refused.
+//! `finally { unlock() }` around an acquisition that failed does this (S19: laravel#61234). Caught by `ownership` when
+//! a client is refused.
 
 use std::time::Duration;
 

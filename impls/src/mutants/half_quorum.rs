@@ -1,7 +1,7 @@
 //! `half-quorum`: redlock on four nodes that accepts two of them.
 //!
-//! Two halves have no node in common (L10: node-redlock#313, even numbers of nodes). Caught by `lease`,
-//! cause `unbacked-grant`, when the network splits the nodes between two clients.
+//! Two halves need not have a node in common (L10: node-redlock#313, even numbers of nodes). Caught by `lease`, cause
+//! `unbacked-grant`, when the network splits the nodes between two clients.
 
 use crate::BuiltInLock;
 use crate::locks::redlock::{OPTIONS, Redlock, Rules};

@@ -1,7 +1,7 @@
-//! `impatience-is-grant`: `set-nx-px` that goes on without the lock once it has waited long enough.
+//! `impatience-is-grant`: `set-nx-px` that runs without the lock once it has waited long enough.
 //!
-//! Whoever loses patience runs all the same (S18: appstrate#1417). Caught by `lease`, cause
-//! `unbacked-grant`, when a client waits for less time than another one holds the lock.
+//! A client whose wait is over runs its critical section anyway (S18: appstrate#1417). Caught by `lease`, cause
+//! `unbacked-grant`, when a client's wait is shorter than another client's hold.
 
 use std::time::Duration;
 

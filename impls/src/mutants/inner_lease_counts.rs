@@ -1,6 +1,6 @@
 //! `inner-lease-counts`: a re-entrant lock whose inner acquisition writes its own lease over the outer one.
 //!
-//! A helper that takes the lock for a moment shortens what its caller was promised (S6). Caught by `lease` when a holder
+//! A helper function that takes the lock briefly shortens its caller's lease (S6). Caught by `lease` when a holder
 //! takes the lock again for a short time.
 
 use crate::BuiltInLock;

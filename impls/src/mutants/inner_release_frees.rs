@@ -1,7 +1,7 @@
 //! `inner-release-frees`: a re-entrant lock whose inner release deletes the key.
 //!
-//! The holder takes the lock twice, and its first release ends both (S12). Caught by `lease` when a holder takes the lock
-//! again, and somebody waits.
+//! The holder takes the lock twice, and its first release ends both holds (S12). Caught by `lease` when a holder takes
+//! the lock again while another client waits.
 
 use crate::BuiltInLock;
 use crate::mutants::reentrant::{Manner, Reentrant};

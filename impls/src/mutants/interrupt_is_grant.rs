@@ -1,4 +1,4 @@
-//! `interrupt-is-grant`: `set-nx-px` that takes the end of its wait for a grant when its client gives up.
+//! `interrupt-is-grant`: `set-nx-px` that treats the end of its wait as a grant when its client gives up.
 //!
 //! The interrupt is swallowed, and the section runs (S18: redisson#2714). Caught by `lease` when a client gives up
 //! while another one has the lock.

@@ -1,7 +1,7 @@
-//! `loser-prolongs`: `SETNX`, then `PEXPIRE` whether it has won or not.
+//! `loser-prolongs`: `SETNX`, then `PEXPIRE` whether or not `SETNX` took the key.
 //!
-//! Each client that is refused pushes the holder's expiry on (L12: kenn/redis-mutex#5). Caught by
-//! `progress`, cause `foreign-renewal`, when a holder dies and others wait for it.
+//! Each client that is refused postpones the holder's expiry (L12: kenn/redis-mutex#5). Caught by `progress`, cause
+//! `foreign-renewal`, when a holder dies and others wait for it.
 
 use crate::BuiltInLock;
 use crate::contract::Taken;

@@ -1,7 +1,7 @@
-//! `millis-as-seconds`: `SET key token NX EX`, with a number of milliseconds where Redis expects seconds.
+//! `millis-as-seconds`: `SET key token NX EX` with a number of milliseconds where Redis expects seconds.
 //!
-//! The key of a holder that dies stays for a thousand times the lease (S6: phpredis#640). Caught by
-//! `claims`, cause `wrong-expiry`, while nothing goes wrong.
+//! The key of a holder that dies stays for a thousand times the lease (S6: phpredis#640). Caught by `claims`, cause
+//! `wrong-expiry`, without any fault.
 
 use crate::BuiltInLock;
 use crate::contract::Taken;

@@ -1,7 +1,7 @@
-//! `needs-every-node`: redlock that wants all of its nodes instead of a majority.
+//! `needs-every-node`: redlock that requires all of its nodes instead of a majority.
 //!
-//! One node that is gone stops everybody (L6: redlock-rb#60). Caught by `progress`, cause
-//! `waits-for-every-node`, when a minority of the nodes is silent.
+//! One missing node stops every client (L6: redlock-rb#60). Caught by `progress`, cause `waits-for-every-node`, when a
+//! minority of the nodes does not answer.
 
 use crate::BuiltInLock;
 use crate::locks::redlock::{OPTIONS, Redlock, Rules};

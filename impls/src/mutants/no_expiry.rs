@@ -1,7 +1,7 @@
 //! `no-expiry`: `SET key token NX` without a TTL.
 //!
-//! A holder that dies keeps the lock for ever (L1). Caught by `progress`, cause `no-ttl`, when a
-//! holder crashes. The release is correct, so that nothing else is wrong with it.
+//! A holder that dies keeps the lock for ever (L1). Caught by `progress`, cause `no-ttl`, when a holder crashes. The
+//! release is correct, so that this is the only defect.
 
 use std::time::Duration;
 
@@ -28,12 +28,12 @@ impl Variation for NoExpiry {
         Ok(taken.then(|| Grant {
             token: name.to_owned(),
             fence: None,
-            // The lock is held until it is released, so there is no limit.
+            // The lock is held until it is released, without a time limit.
             valid_until: None,
         }))
     }
 
-    /// There is nothing to extend, so nothing is sent.
+    /// Sends nothing, because a key without a TTL needs no extension.
     async fn extend(_lock: &mut Varied<Self>, _key: &str, grant: &Grant, ttl: Duration) -> Taken {
         Lease::new(ttl)?;
         Ok(Some(grant.clone()))

@@ -1,10 +1,10 @@
-//! `no-lock`: asks the server whether it is there, and grants every request whatever the answer is.
+//! `no-lock`: sends a `PING` to the server and grants every request, whatever the reply.
 //!
-//! **Commands.** `PING` before each grant; nothing that takes the lock. It must send something: a lock
-//! that never talks to the servers that it was given is not judged.
+//! **Commands.** `PING` before each grant; nothing that takes the lock. The mutant must send something, because the run
+//! of a lock that never contacts its servers is inconclusive.
 //!
-//! The extreme case of a fail-open wrapper (S15): every exclusion checker must catch it, in every
-//! scenario in which two buyers meet.
+//! This is the extreme case of a fail-open wrapper (S15): every exclusion checker must catch it, in every scenario in
+//! which two clients compete.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ struct NoLock {
 
 impl Lock for NoLock {
     async fn acquire(&mut self, _key: &str, ttl: Duration, _wait: Duration) -> Taken {
-        // Fail-open: an answer, an error and a time-out are all the same to it.
+        // Fail-open: a reply, an error and a timeout are treated alike.
         let _ = self.redis.ask::<redis::Value>(redis::cmd("PING")).await;
         Ok(Some(Grant {
             token: self.context.token(),

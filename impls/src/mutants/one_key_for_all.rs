@@ -1,7 +1,7 @@
 //! `one-key-for-all`: `set-nx-px` that ignores the name of the lock and always takes the same key.
 //!
-//! Every lock blocks every other one. With a single lock nothing is wrong. Caught by `claims`, cause
-//! `shared-key`, and by `progress`, when two locks have different holders that work for long.
+//! Every lock blocks every other one. With a single lock nothing is wrong. Caught by `claims`, cause `shared-key`, and
+//! by `progress`, when two locks have different holders with long sections.
 
 use std::time::Duration;
 

@@ -1,8 +1,7 @@
-//! `quorum-of-answers`: redlock that asks for a majority of the nodes that have answered.
+//! `quorum-of-answers`: redlock that requires a majority of only those nodes that have answered.
 //!
-//! Two clients that reach different nodes both have one (S8, L6: a node that cannot be reached is left out
-//! of the count). Caught by `lease`, cause `unbacked-grant`, when the network splits the nodes between two
-//! clients.
+//! Two clients that reach different nodes both get such a majority (S8, L6: an unreachable node is left out of the
+//! count). Caught by `lease`, cause `unbacked-grant`, when the network splits the nodes between two clients.
 
 use crate::BuiltInLock;
 use crate::locks::redlock::{OPTIONS, Redlock, Rules};

@@ -1,7 +1,7 @@
-//! `reads-old-replies`: `set-nx-px` over a client that uses its connection again after a time-out.
+//! `reads-old-replies`: `set-nx-px` over a client that continues to use its connection after a timeout.
 //!
-//! The next reply on the connection is taken for that of the last command, whosever it is. A `SET` that was
-//! refused reads the `OK` of an earlier one, and the other way round (S16: redis-rs#1252, phpredis#1222).
+//! It takes the next reply on the connection for the reply to its last command, whichever command that reply answers. A
+//! refused `SET` then reads the `OK` of an earlier one, and the other way round (S16: redis-rs#1252, phpredis#1222).
 //! Caught by `claims` when a round trip takes longer than the client waits.
 
 use redis::RedisResult;
@@ -29,10 +29,10 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
 );
 
 struct ReadsOldReplies {
-    /// What is sent here is never given up.
+    /// Connection on which no command is ever cancelled.
     connection: Option<Node>,
     reply: UnboundedSender<RedisResult<bool>>,
-    /// The replies in the order in which they came.
+    /// Replies in the order of their arrival.
     replies: UnboundedReceiver<RedisResult<bool>>,
 }
 
@@ -46,7 +46,7 @@ impl Variation for ReadsOldReplies {
                 reply.send(command.query_async(&mut connection).await).ok();
             });
         }
-        // A twentieth of the lease.
+        // The client waits for a twentieth of the lease.
         let patience = lease.duration() / 20;
         match tokio::time::timeout(patience, lock.way.replies.recv()).await {
             Ok(Some(taken)) => Ok(taken?.then(|| lease.grant(name, asked))),

@@ -1,8 +1,8 @@
 //! `redlock-no-quorum`: redlock that accepts a single node.
 //!
-//! This builds in the erosion of the quorum (S8): two clients that reach different nodes first both
-//! hold the lock. In a calm scenario that is a matter of luck. A scenario that splits the votes, by
-//! delaying each client's commands to other nodes, shows it every time.
+//! This is the erosion of the quorum by design (S8): two clients that reach different nodes first both hold the lock.
+//! In a calm scenario that is a matter of luck. A scenario that splits the votes, by delaying each client's commands to
+//! other nodes, shows it every time.
 
 use crate::BuiltInLock;
 use crate::locks::redlock::{OPTIONS, Redlock, Rules};

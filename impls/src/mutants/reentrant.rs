@@ -1,8 +1,8 @@
-//! `reentrant`: `set-nx-px` that its holder can take again, which only counts. It is sound, and what the mutants with a
-//! defect of the count were made from.
+//! `reentrant`: `set-nx-px` that its holder can take again by counting its holds. It is sound; the mutants with a
+//! defective count are derived from it.
 //!
-//! The outermost acquisition takes the key, and the outermost release deletes it. One in between asks whether the key is still
-//! there: the count dies with the key.
+//! The outermost acquisition takes the key, and the outermost release deletes it. An inner acquisition or release only
+//! checks that the key still exists, so that the count ends with the key.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,12 +19,12 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
     |nodes, context| Box::new(Varied::new(nodes, context, Reentrant::new(Manner::SOUND))),
 );
 
-/// What an inner acquisition, and its release, do.
+/// Behaviour of an inner acquisition and of its release.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Manner {
-    /// An inner release leaves the key.
+    /// If true, an inner release leaves the key.
     pub(super) inner_release_counts: bool,
-    /// An inner acquisition leaves the lease as it is.
+    /// If true, an inner acquisition leaves the lease unchanged.
     pub(super) inner_acquire_counts: bool,
 }
 
@@ -36,7 +36,7 @@ impl Manner {
 }
 
 pub(super) struct Reentrant {
-    /// By key: how often this client has it, and the outermost grant.
+    /// Number of holds and outermost grant, by key.
     held: BTreeMap<String, (u32, Grant)>,
     manner: Manner,
 }
@@ -51,7 +51,7 @@ impl Reentrant {
 }
 
 impl Varied<Reentrant> {
-    /// Takes the lock once more. `None`: the client has not got it, or not any more.
+    /// Takes the lock again. Returns `None` if the client does not have it, or no longer has it.
     async fn reenter(&mut self, key: &str, ttl: Duration) -> Taken {
         let Varied { original, way } = self;
         let Some((count, outer)) = way.held.get_mut(key) else {

@@ -1,8 +1,7 @@
-//! `refusal-is-grant`: `set-nx-px` that takes a refusal for a grant.
+//! `refusal-is-grant`: `set-nx-px` that treats a refusal as a grant.
 //!
-//! The result of the `SET` is not looked at (S18: jasonlvhit/gocron#160, redbeat#208; ShedLock#178, where
-//! another client returns null instead of false). Caught by `lease`, cause `unbacked-grant`, as soon as
-//! two clients meet.
+//! It ignores the result of the `SET` (S18: jasonlvhit/gocron#160, redbeat#208; ShedLock#178, where another client
+//! returns null instead of false). Caught by `lease`, cause `unbacked-grant`, as soon as two clients compete.
 
 use crate::BuiltInLock;
 use crate::attempts::Attempts;

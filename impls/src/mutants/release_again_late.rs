@@ -1,7 +1,7 @@
-//! `release-again-late`: `set-nx-px` that sends a plain `DEL` a moment after a release that has succeeded.
+//! `release-again-late`: `set-nx-px` that sends a plain `DEL` shortly after a release that has succeeded.
 //!
-//! By then the next client has the lock (S4: a release in a `finally` behind one in the body, or a client
-//! that sends a command twice). Caught by `lease`, cause `stolen-release`, while nothing goes wrong.
+//! By then the next client has the lock (S4: a release in a `finally` after one in the body, or a client that sends a
+//! command twice). Caught by `lease`, cause `stolen-release`, without any fault.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::BuiltInLock;
 use crate::contract::{Grant, Lock, LockError};
 use crate::variation::{Variation, Varied, varied};
 
-/// How long after it.
+/// Delay between the release and the second `DEL`.
 const LATER: Duration = Duration::from_millis(30);
 
 pub(crate) const LOCK: BuiltInLock = varied::<ReleaseAgainLate>(
@@ -27,7 +27,7 @@ impl Variation for ReleaseAgainLate {
             let (mut redis, key) = (lock.original.redis.apart(), key.to_owned());
             tokio::task::spawn_local(async move {
                 tokio::time::sleep(LATER).await;
-                // Nobody reads the answer.
+                // The reply is ignored.
                 redis.ask::<u64>(redis::Cmd::del(key)).await.ok();
             });
         }

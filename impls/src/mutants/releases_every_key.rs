@@ -1,8 +1,8 @@
 //! `releases-every-key`: `set-nx-px` whose release deletes every key of the server.
 //!
-//! It compares the token of its own lock and then clears the whole table, as the clean-up of a test
-//! does. With a single lock nothing is wrong. Caught by `lease`, cause `stolen-release`, when two locks
-//! have different holders.
+//! It compares its token with the lock's key and then deletes all keys, as the clean-up of a test does. With a single
+//! lock
+//! nothing is wrong. Caught by `lease`, cause `stolen-release`, when two locks have different holders.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ use crate::BuiltInLock;
 use crate::contract::{Grant, LockError};
 use crate::variation::{Variation, Varied, varied};
 
-/// Deletes everything if the key holds the token.
+/// Deletes all keys if the lock's key holds the token.
 static DELETE_EVERY_KEY: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("delete_every_key.lua")));
 

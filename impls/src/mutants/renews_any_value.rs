@@ -1,9 +1,8 @@
-//! `renews-any-value`: a watchdog that renews by a plain `PEXPIRE`, whatever the key holds, until it is
-//! told to release.
+//! `renews-any-value`: a watchdog that renews by a plain `PEXPIRE`, whatever the key holds, until its holder releases.
 //!
-//! A holder that wakes up late prolongs its successor's lock (S4: Redisson's MultiLock). If the successor
-//! is dead, nobody gets the lock for as long as the late one works. Caught by `ownership`, and by
-//! `progress` when the successor dies, cause `foreign-renewal`.
+//! A holder that wakes up late extends its successor's lock (S4: Redisson's MultiLock). If the successor is dead, no
+//! client gets the lock for as long as the late holder works. Caught by `ownership`, and by `progress` when the
+//! successor dies, cause `foreign-renewal`.
 
 use crate::BuiltInLock;
 use crate::contract::{Grant, LockError};

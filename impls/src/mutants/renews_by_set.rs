@@ -1,9 +1,8 @@
 //! `renews-by-set`: a watchdog that renews and extends by a plain `SET key token PX ms`.
 //!
-//! Unlike `phantom-extend` it minds its own lease and stops when that is over. But when the key was
-//! lost early (evicted, or gone with a failover) it writes it again, over the lock of the client that
-//! took it meanwhile (S3, S4). Caught by `resource` when a holder works on after its key was evicted,
-//! and is never told.
+//! Unlike `phantom-extend` it respects its own lease and stops when the lease is over. But if the key was lost early
+//! (evicted, or lost in a failover), it writes the key again, over the lock of a client that took it in the meantime
+//! (S3, S4). Caught by `resource` when a holder works on after its key was evicted and gets no loss report.
 
 use crate::BuiltInLock;
 use crate::locks::watchdog::OPTIONS;

@@ -1,7 +1,7 @@
-//! `renews-for-the-dead`: `set-nx-px` whose renewal is a task of the process, which nothing but a release ends.
+//! `renews-for-the-dead`: `set-nx-px` whose renewal is a task of the process, which only a release ends.
 //!
-//! The thread that has the lock dies, its process lives, and the lock is renewed for as long as that does (L2:
-//! madelson/DistributedLock#169). Caught by `progress` when a client ends and its process goes on.
+//! The thread that has the lock dies but its process lives on, and the lock is renewed for as long as the process lives
+//! (L2: madelson/DistributedLock#169). Caught by `progress` when a client ends and its process continues.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<RenewsForTheDead>(
 
 #[derive(Default)]
 struct RenewsForTheDead {
-    /// Dropping it does not end the task.
+    /// Handle of the renewal. Dropping it does not end the task.
     renewal: Option<JoinHandle<()>>,
 }
 
@@ -32,7 +32,7 @@ impl Variation for RenewsForTheDead {
             lock.way.renewal = Some(tokio::task::spawn_local(async move {
                 loop {
                     tokio::time::sleep(ttl / 3).await;
-                    // Whatever the answer is.
+                    // The result is ignored.
                     extension.ask().await.ok();
                 }
             }));

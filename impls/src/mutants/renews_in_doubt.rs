@@ -1,10 +1,9 @@
 //! `renews-in-doubt`: a watchdog that renews a lock that it may have taken, although it reported a
 //! failure to its caller.
 //!
-//! When the answer to its SET is lost, the key exists with the client's name, and no client knows.
-//! Left alone it would expire. Renewed by name it keeps all clients out, its own included, for as
-//! long as that client lives (S11). Caught by `progress`, cause `ambiguous-acquire`, when the reply
-//! to an acquisition is lost.
+//! When the reply to its `SET` is lost, the key exists with the client's name although the client reported a failure.
+//! The key would expire on its own. Renewed by name, it locks out all clients, including its own, for as long as that
+//! client lives (S11). Caught by `progress`, cause `ambiguous-acquire`, when the reply to an acquisition is lost.
 
 use std::time::Duration;
 
@@ -43,7 +42,7 @@ impl Variation for RenewsInDoubt {
         let Varied { original, way } = lock;
         let tried = original.attempt(key, name, lease).await;
         if tried.as_ref().is_err_and(|error| !error.is_definite()) {
-            // Only the name of this grant is known, so the renewal asks at once.
+            // The validity of this grant is unknown, so the renewal is sent at once.
             let perhaps = Grant {
                 token: name.to_owned(),
                 fence: None,

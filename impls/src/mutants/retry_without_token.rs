@@ -1,9 +1,8 @@
-//! `retry-without-token`: `set-nx-px` whose release, when its answer is lost, is tried again with a
-//! plain `DEL`.
+//! `retry-without-token`: `set-nx-px` that repeats an unanswered release as a plain `DEL`.
 //!
-//! The first try compares the token, the second one does not (S4 after L4). If only the answer was
-//! lost, the lock is free since the first try, and the second one deletes the successor's. Caught by
-//! `ownership`, cause `stolen-release`, when the reply to a release is lost.
+//! The first try compares the token, the second one does not (S4 after L4). If only the reply was lost, the lock has
+//! been free since the first try, and the second one deletes the successor's lock. Caught by `ownership`, cause
+//! `stolen-release`, when the reply to a release is lost.
 
 use crate::BuiltInLock;
 use crate::contract::{Grant, Lock, LockError};

@@ -1,8 +1,7 @@
-//! `seconds-as-millis`: `SET key token NX PX`, with a number of seconds where Redis expects
-//! milliseconds.
+//! `seconds-as-millis`: `SET key token NX PX` with a number of seconds where Redis expects milliseconds.
 //!
-//! The key of a lease of one second is gone after a millisecond (S6). Caught while nothing goes wrong:
-//! by `lease`, and by `claims`, cause `wrong-expiry`.
+//! The key of a lease of one second is gone after a millisecond (S6). Caught without any fault: by `lease`, and by
+//! `claims`, cause `wrong-expiry`.
 
 use crate::BuiltInLock;
 use crate::contract::Taken;

@@ -1,7 +1,7 @@
-//! `short-extension`: `set-nx-px` whose extension is half as long as it tells.
+//! `short-extension`: `set-nx-px` whose extension is half as long as reported.
 //!
-//! The key expires while its holder still counts on it (S6). Caught by `claims`, cause `wrong-expiry`, when
-//! a holder extends its lease.
+//! The key expires while its holder still relies on it (S6). Caught by `claims`, cause `wrong-expiry`, when a holder
+//! extends its lease.
 
 use std::time::Duration;
 

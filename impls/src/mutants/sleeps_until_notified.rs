@@ -1,8 +1,7 @@
 //! `sleeps-until-notified`: `signal-list` whose waiters sleep until a release wakes them.
 //!
-//! A holder that dies, or loses its lock, sends no signal, and the waiters do not look by themselves (L8:
-//! redisson#5761, python-redis-lock#71). Caught by `progress` when the holder dies and its waiters have
-//! time.
+//! A holder that dies or loses its lock sends no signal, and the waiters do not check the key on their own (L8:
+//! redisson#5761, python-redis-lock#71). Caught by `progress` when the holder dies and its waiters have time.
 
 use crate::BuiltInLock;
 use crate::locks::signal_list::{NAP, SignalList};

@@ -1,7 +1,7 @@
-//! `split-key`: `set-nx-px` that adds a number of its own process to the key.
+//! `split-key`: `set-nx-px` that adds its own process number to the key.
 //!
-//! Each client has a lock of its own (S17: foreman#8392, an id from a hash that differs from process to
-//! process). Caught by `lease`, cause `split-key`, as soon as two clients meet.
+//! Each client has its own lock (S17: foreman#8392, an id from a hash that differs between processes). Caught by
+//! `lease`, cause `split-key`, as soon as two clients compete.
 
 use std::time::Duration;
 

@@ -1,9 +1,9 @@
-//! `stale-hold-count`: a re-entrant `set-nx-px` whose count of holds survives the loss of the lock.
+//! `stale-hold-count`: a re-entrant `set-nx-px` whose hold count survives the loss of the lock.
 //!
-//! A client that has the lock already only counts. A release that finds the lock lost, or gets no
-//! answer, leaves the count as it was, so every later acquisition of this client is granted without
-//! asking Redis (redisson#7367, #4178: S11). Caught by `exclusion`, cause `unbacked-grant`, when a holder
-//! loses its lock before it releases it, and asks again.
+//! A client that already has the lock only counts. A release that finds the lock lost, or gets no reply, leaves the
+//! count unchanged, so every later acquisition of this client is granted without a request to Redis (redisson#7367,
+//! #4178: S11). Caught by `exclusion`, cause `unbacked-grant`, when a holder loses its lock before it releases it, and
+//! acquires again.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<StaleHoldCount>(
 
 #[derive(Default)]
 struct StaleHoldCount {
-    /// By key: how often this client has it, and the grant.
+    /// Number of holds and outermost grant, by key.
     held: BTreeMap<String, (u32, Grant)>,
 }
 
@@ -49,7 +49,7 @@ impl Variation for StaleHoldCount {
             return Ok(true);
         }
         let released = Lock::release(&mut lock.original, key, grant).await?;
-        // Here it is forgotten that a lost lock is not held either.
+        // The defect: the count is kept although a lost lock is not held either.
         if released {
             lock.way.held.remove(key);
         }

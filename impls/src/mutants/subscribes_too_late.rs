@@ -1,7 +1,7 @@
-//! `subscribes-too-late`: `pubsub` that does not try again when its subscription stands.
+//! `subscribes-too-late`: `pubsub` that does not try again once it is subscribed.
 //!
-//! A release between its attempt and its subscription is not heard, and it sleeps until its wait is over
-//! (L8: redisson#1763). Caught by `progress` when the `SUBSCRIBE` is late.
+//! It misses a release between its attempt and its subscription, and sleeps until its wait is over (L8: redisson#1763).
+//! Caught by `progress` when the `SUBSCRIBE` is late.
 
 use crate::BuiltInLock;
 use crate::locks::pubsub::PubSub;

@@ -1,8 +1,7 @@
 //! `timeout-is-release`: `set-nx-px` that counts an unanswered release as a success.
 //!
-//! Its holder believes that the lock is free, and the key stays until it expires (L4:
-//! madelson/DistributedLock#191). Caught by `claims`, cause `false-release`, when a release is lost on
-//! its way.
+//! Its holder assumes that the lock is free, but the key stays until it expires (L4: madelson/DistributedLock#191).
+//! Caught by `claims`, cause `false-release`, when a release is lost in transit.
 
 use crate::BuiltInLock;
 use crate::contract::{Grant, Lock, LockError};

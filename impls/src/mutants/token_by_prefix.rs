@@ -1,7 +1,7 @@
 //! `token-by-prefix`: `set-nx-px` whose release compares the first eight letters of the tokens.
 //!
-//! All its tokens begin with the same word, so a late release deletes its successor's lock (S4, S12). Caught
-//! by `ownership`, cause `stolen-release`, when a holder outlives its lease and then releases.
+//! All tokens start with the same word, so a late release deletes its successor's lock (S4, S12). Caught by
+//! `ownership`, cause `stolen-release`, when a holder outlives its lease and then releases.
 
 use std::sync::LazyLock;
 

@@ -1,7 +1,8 @@
-//! `token-per-process`: `set-nx-px` with one token for all clients of a process, by which it knows its own lock again.
+//! `token-per-process`: `set-nx-px` with one token for all clients of a process, by which it recognises its own lock.
 //!
-//! What is the same for a process (its id, a UUID made at start) tells its clients apart no more, so that whoever asks while
-//! another client of the process has the lock is let in (S12). Caught by `exclusion` in a crowd.
+//! A value per process (its id, a UUID made at start) does not distinguish the clients of the process. A client that
+//! requests the lock while another client of its process has it is granted it, too (S12). Caught by `exclusion` in a
+//! crowd.
 
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<TokenPerProcess>(
     "mutant: set-nx-px whose clients of one process have one token, and are let in by it",
 );
 
-/// All clients of the simulated process.
+/// Shared by all clients of the simulated process.
 const NAME: &str = "process-of-all-clients";
 
 #[derive(Default)]

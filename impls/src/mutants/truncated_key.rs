@@ -1,8 +1,8 @@
 //! `truncated-key`: `set-nx-px` that keeps only the first 16 bytes of the key.
 //!
-//! Locks whose names begin alike are one lock: each blocks the others. With a single lock nothing is
-//! wrong. Caught by `claims`, cause `shared-key`, and by `progress`, when two locks have different
-//! holders that work for long.
+//! Locks whose names share their first 16 bytes are one lock: each blocks the others. With a single lock nothing is
+//! wrong. Caught by `claims`, cause `shared-key`, and by `progress`, when two locks have different holders with long
+//! sections.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<TruncatedKey>(
 #[derive(Default)]
 struct TruncatedKey;
 
-/// Its column for names is that wide.
+/// Width of the imagined database column for names, in bytes.
 const LONGEST: usize = 16;
 
 fn cut(key: &str) -> &str {

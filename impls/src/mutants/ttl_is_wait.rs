@@ -1,7 +1,7 @@
 //! `ttl-is-wait`: `set-nx-px` whose key lives for as long as its client was ready to wait for it.
 //!
-//! The two durations of the call are mixed up (S6: Hangfire.Redis#67, kork#165), and the client is told
-//! the lease that it asked for. Caught by `claims`, cause `wrong-expiry`, while nothing goes wrong.
+//! The two durations of the call are swapped (S6: Hangfire.Redis#67, kork#165), and the client reports the requested
+//! lease. Caught by `claims`, cause `wrong-expiry`, without any fault.
 
 use std::time::Duration;
 

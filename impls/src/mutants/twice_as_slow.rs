@@ -1,7 +1,7 @@
 //! `twice-as-slow`: `set-nx-px` that reads the key before it takes it, and ignores the result.
 //!
-//! It is safe: the read changes nothing, and costs one more round trip. Caught by a limit on the
-//! latency of `acquire`, where round trips determine the cost of an acquisition.
+//! It is safe: the read changes nothing and costs one more round trip. Caught by a limit on the latency of `acquire`,
+//! where round trips determine the cost of an acquisition.
 
 use std::time::Duration;
 

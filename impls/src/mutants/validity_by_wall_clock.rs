@@ -1,8 +1,8 @@
-//! `validity-by-wall-clock`: `set-nx-px` that measures on the wall clock how long the taking took.
+//! `validity-by-wall-clock`: `set-nx-px` that measures the duration of its acquisition on the wall clock.
 //!
-//! A clock that is set back in between makes the measured time negative, and the client believes in
-//! more than its lease (S9: redlock-py and others subtract `time.time()`). Caught by `lease` when a
-//! client's clock is set back while its `SET` is on its way, and by `claims`, cause `wrong-expiry`.
+//! A clock that is set back in between makes the measured time negative, and the client assumes more than its lease
+//! (S9: redlock-py and others subtract `time.time()`). Caught by `lease` when a client's clock is set back while its
+//! `SET` is in flight, and by `claims`, cause `wrong-expiry`.
 
 use crate::BuiltInLock;
 use crate::contract::{Grant, Taken};

@@ -1,8 +1,8 @@
-//! `validity-from-first-try`: `set-nx-px` whose lease counts from the first of its attempts.
+//! `validity-from-first-try`: `set-nx-px` whose lease counts from its first attempt.
 //!
-//! Who has waited for longer than a lease takes the key, finds that its lease is over, fails, and leaves
-//! the key behind (S6, L15: symfony#31426, node-redlock#166). Caught by `claims` when a client waits for a
-//! holder that outlives its lease: it says that it certainly has nothing, and its value stands.
+//! A client that has waited for longer than a lease takes the key, finds that its lease is over, fails, and leaves the
+//! key behind (S6, L15: symfony#31426, node-redlock#166). Caught by `claims` when a client waits for a holder that
+//! outlives its lease: the client reports a definite failure, but its value stays in the key.
 
 use std::time::Duration;
 

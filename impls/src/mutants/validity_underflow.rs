@@ -1,10 +1,9 @@
 //! `validity-underflow`: redlock that computes its validity in unsigned milliseconds.
 //!
-//! When the replies take longer than the lease, `lease - elapsed - drift` wraps around, and the client
-//! is told that it holds the lock for about 2^64 ms (S6: redlock-rs#20). A check that something is left
-//! never fails. Like `expired-is-held` it does not limit the time of a single node, because that would
-//! refuse such replies by accident. Caught by `lease` when a client freezes as the grant's replies
-//! arrive, and by `claims`, cause `wrong-expiry`.
+//! When the replies take longer than the lease, `lease - elapsed - drift` wraps around, and the client reports a
+//! validity of about 2^64 ms (S6: redlock-rs#20). A check that some validity is left never fails. Like
+//! `expired-is-held` it has no time limit per node, because that would refuse such replies by accident. Caught by
+//! `lease` when a client freezes as the grant's replies arrive, and by `claims`, cause `wrong-expiry`.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
-//! `waiter-renews`: `set-nx-px` that looks at the key first, and gives it a new expiry each time.
+//! `waiter-renews`: `set-nx-px` that reads the key first and gives it a new expiry each time.
 //!
-//! As long as somebody waits, the key of a dead holder never expires (L12). Caught by `progress`, cause
-//! `foreign-renewal`, when a holder dies.
+//! While any client waits, the key of a dead holder never expires (L12). Caught by `progress`, cause `foreign-renewal`,
+//! when a holder dies.
 
 use crate::BuiltInLock;
 use crate::attempts::Attempts;

@@ -1,8 +1,8 @@
-//! `waiters-take-the-pool`: `set-nx-px` whose clients in one process share four connections, and keep one for as long as
-//! they wait for the lock.
+//! `waiters-take-the-pool`: `set-nx-px` whose clients in one process share four connections, and occupy one for as long
+//! as they wait for the lock.
 //!
-//! The holder wants to extend or to release, and stands in the queue behind those who wait for it (L17). Caught by
-//! `exclusion` when a crowd waits and the holder extends.
+//! A holder that wants to extend or release queues for a connection behind the clients that wait for its lock (L17).
+//! Caught by `exclusion` when a crowd waits and the holder extends.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,21 +19,21 @@ pub(crate) const LOCK: BuiltInLock = varied::<WaitersTakeThePool>(
 );
 
 thread_local! {
-    /// The connections of the process; in the simulation, of all processes.
+    /// The connections of the process. In the simulation all processes share them.
     static POOL: Arc<Semaphore> = Arc::new(Semaphore::new(4));
 }
 
 #[derive(Default)]
 struct WaitersTakeThePool;
 
-/// A connection, which goes back to the pool when this is dropped.
+/// Takes a connection, which returns to the pool when the permit is dropped.
 async fn connection() -> Option<OwnedSemaphorePermit> {
     POOL.with(Arc::clone).acquire_owned().await.ok()
 }
 
 impl Variation for WaitersTakeThePool {
     async fn acquire(lock: &mut Varied<Self>, key: &str, ttl: Duration, wait: Duration) -> Taken {
-        // As pools do, it lets nobody wait for ever.
+        // As in real pools, the wait for a connection is bounded.
         let Ok(_connection) = tokio::time::timeout(wait, connection()).await else {
             return Ok(None);
         };

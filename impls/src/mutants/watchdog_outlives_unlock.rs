@@ -1,8 +1,7 @@
 //! `watchdog-outlives-unlock`: a watchdog that continues to renew a released lock.
 //!
-//! If the release does not reach Redis, the key is kept alive although no client holds it, for as
-//! long as the client lives (L2). Caught by `progress` when a release is swallowed: the key of a
-//! sound lock expires.
+//! If the release does not reach Redis, the key is kept alive although no client holds it, for as long as the client
+//! lives (L2). Caught by `progress` when a release is lost: the key of a sound lock expires.
 
 use crate::BuiltInLock;
 use crate::locks::watchdog::{OPTIONS, watchdog};

@@ -1,9 +1,9 @@
-//! `watchdog-silent`: a watchdog whose renewals may fail for good without any report.
+//! `watchdog-silent`: a watchdog whose renewals may fail permanently without any report.
 //!
-//! The holder continues to work without a lease (S2), as with a renewal thread that dies of an
-//! exception. Caught by `resource`, cause `expired-grant`, when it freezes as its grant arrives and wakes
-//! after the lease: the holder of a sound lock is told in time not to touch the stock. `outlived-lease`
-//! when a holder with a long section loses its connection: nothing tells it that its lease is over.
+//! The holder continues to work without a lease (S2), as with a renewal thread that dies of an exception. Caught by
+//! `resource`, cause `expired-grant`, when the holder freezes as its grant arrives and wakes after the lease; a sound
+//! lock reports the loss before its holder touches the stock. Caught with cause `outlived-lease` when a holder with a
+//! long section loses its connection and gets no report that its lease is over.
 
 use crate::BuiltInLock;
 use crate::locks::watchdog::{OPTIONS, watchdog};

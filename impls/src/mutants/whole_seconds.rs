@@ -1,8 +1,8 @@
 //! `whole-seconds`: `SET key token NX EX seconds`, with the lease rounded down to whole seconds.
 //!
-//! The client is told the lease that it asked for, and the key expires up to a second earlier (S6).
-//! Every lease of whole seconds is right. Caught with a lease of 1,500 ms: by `lease` when the work
-//! takes longer than a second, and by `claims`, cause `wrong-expiry`, in any case.
+//! The client reports the requested lease, but the key expires up to a second earlier (S6). Leases of whole seconds are
+//! correct. Caught with a lease of 1,500 ms: by `lease` when the work takes longer than a second, and by `claims`,
+//! cause `wrong-expiry`, in any case.
 
 use crate::BuiltInLock;
 use crate::contract::Taken;

@@ -21,7 +21,7 @@ const ONCE: Duration = Duration::ZERO;
 #[derive(Clone)]
 struct Withholding {
     inner: MultiplexedConnection,
-    /// How many commands are left until that one.
+    /// Number of commands before the withheld one.
     until: Arc<AtomicUsize>,
     /// Notified as soon as the server's reply has arrived.
     withheld: Arc<Notify>,
@@ -66,7 +66,7 @@ impl ConnectionLike for Withholding {
     }
 }
 
-/// A client of `lock-take`, and its connection.
+/// Returns a client of `lock-take`, and its connection.
 async fn client_on(server: &RedisServer) -> (Box<dyn DynLock>, Withholding) {
     let connection = Withholding {
         inner: server.connect().await,
@@ -87,7 +87,7 @@ async fn give_up<T>(call: impl Future<Output = T>, connection: &Withholding, at:
     }
 }
 
-/// Cancelled after `WATCH`, or after `GET`: the connection still watches the key.
+/// Cancels after `WATCH`, and after `GET`: the connection still watches the key.
 #[tokio::test]
 async fn an_abandoned_watch_does_not_hurt_the_next_call() {
     for hangs_at in [0, 1] {
@@ -107,8 +107,8 @@ async fn an_abandoned_watch_does_not_hurt_the_next_call() {
     }
 }
 
-/// Another client takes the watched key meanwhile. The client that cancelled must not delete it,
-/// and must still be able to take a free lock.
+/// Another client takes the watched key after the cancellation. The client that cancelled must not delete it, and must
+/// still be able to take a free lock.
 #[tokio::test]
 async fn an_abandoned_watch_neither_steals_nor_blocks() {
     for hangs_at in [0, 1] {
@@ -133,8 +133,8 @@ async fn an_abandoned_watch_neither_steals_nor_blocks() {
     }
 }
 
-/// What remains: the connection has seen its watched key change, so its next transaction is
-/// refused, even one of a new hold. That is safe, and happens only once.
+/// The connection has seen its watched key change, so its next transaction is refused, even in a new hold. That is
+/// safe, and happens only once.
 #[tokio::test]
 async fn an_abandoned_watch_costs_one_refusal_at_most() {
     let server = RedisServer::start();

@@ -66,7 +66,7 @@ async fn subscribe(url: String, channel: String) -> redis::RedisResult<Box<dyn S
     Ok(Box::new(RealSubscription(connection)))
 }
 
-/// One client of the lock `name`.
+/// Creates one client of the lock `name`.
 pub fn build(
     name: &str,
     nodes: Vec<Node>,
@@ -76,7 +76,7 @@ pub fn build(
     build_with(name, nodes, wall_clock, seed, &[])
 }
 
-/// One client of the lock `name`, with options.
+/// Creates one client of the lock `name`, with options.
 pub fn build_with(
     name: &str,
     nodes: Vec<Node>,
@@ -94,7 +94,7 @@ pub fn build_with(
     (lock.build)(nodes, context)
 }
 
-/// One client on real servers, which records its commands.
+/// Creates one client on real servers, which records its commands.
 pub async fn recorded(
     name: &str,
     servers: &[RedisServer],
@@ -114,17 +114,17 @@ pub async fn recorded(
     (build(name, nodes, wall_clock, seed), log)
 }
 
-/// One client on real servers.
+/// Creates one client on real servers.
 pub async fn client(name: &str, servers: &[RedisServer], seed: u64) -> Box<dyn DynLock> {
     recorded(name, servers, Rc::new(RealClock), seed).await.0
 }
 
-/// For how long its client may rely on a grant that says so.
+/// Returns the remaining validity of a grant that has one.
 pub fn left(grant: &Grant) -> Duration {
     grant.valid_until.unwrap().left()
 }
 
-/// As many servers as the lock needs.
+/// Starts as many servers as the lock needs.
 pub fn servers_for(name: &str) -> Vec<RedisServer> {
     let lock = find(name).unwrap_or_else(|| panic!("no lock `{name}`"));
     let server = |_| RedisServer::with_replicas(lock.replicas);

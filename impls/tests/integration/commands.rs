@@ -51,7 +51,7 @@ async fn getset() {
     let grant = first.acquire(KEY, second(), ONCE).await.unwrap().unwrap();
     assert_eq!(first_log.take(&[]), ["SETNX k 101001"]);
 
-    // Not yet expired in the millisecond of its expiry, expired one later.
+    // The key is not yet expired in the millisecond of its expiry; it is one millisecond later.
     clock.advance(Duration::from_millis(1001));
     assert_eq!(other.acquire(KEY, second(), ONCE).await.unwrap(), None);
     assert_eq!(other_log.take(&[]), ["SETNX k 102002", "GET k"]);
@@ -60,7 +60,7 @@ async fn getset() {
     let taking = ["SETNX k 102003", "GET k", "GETSET k 102003"];
     assert_eq!(other_log.take(&[]), taking);
 
-    // The late old holder deletes the other's lock, because it only checks the time.
+    // The late old holder deletes the other client's lock, because it only checks the time.
     assert!(first.release(KEY, &grant).await.unwrap());
     assert_eq!(first_log.take(&[]), ["GET k", "DEL k"]);
     assert!(!other.release(KEY, &taken).await.unwrap());
@@ -73,7 +73,7 @@ async fn getset() {
     assert_eq!(first_log.take(&[]), ["GET k", "GETSET k 103003"]);
 }
 
-/// The commands for the first call of `script`, on a server that has not seen it.
+/// Returns the commands of the first call of `script`, on a server that has not seen it.
 fn first_call(script: &Script, code: &str, arguments: &str) -> Vec<String> {
     let call = format!("EVALSHA {} 1 k {arguments}", script.get_hash());
     vec![call.clone(), format!("SCRIPT LOAD {code}"), call]
@@ -144,7 +144,7 @@ async fn redlock() {
     assert_eq!(log.take(&names), vec![format!("{deleting}TOKEN"); 6]);
 }
 
-/// The locks whose release and extension are those of `set-nx-px`.
+/// These locks release and extend like `set-nx-px`.
 #[tokio::test]
 async fn what_takes_the_lock_in_a_script() {
     let scripts = [
@@ -193,7 +193,7 @@ async fn get_then_del() {
     assert_eq!(log.take(&names), ["GET k"]);
 }
 
-/// The transaction goes in one batch, which is not recorded.
+/// The transaction is sent in one batch, which is not recorded.
 #[tokio::test]
 async fn lock_take() {
     let servers = servers_for("lock-take");
@@ -235,7 +235,7 @@ async fn replicated() {
     assert!(lock.release(KEY, &grant).await.unwrap());
     log.take(&[]);
 
-    // Without its replica it gives the key back, and reports a refusal.
+    // Without its replica the lock deletes the key again, and reports a refusal.
     servers[0].cut_replicas();
     assert_eq!(lock.acquire(KEY, second(), ONCE).await.unwrap(), None);
     let commands = log.take(&[]);
@@ -274,8 +274,7 @@ async fn fencing_tokens_count_every_grant_and_nothing_else() {
     }
 }
 
-/// What its commands say about a key's lifetime: no key without a TTL, except for locks that are
-/// known for it.
+/// No lock's commands leave a key without a TTL, except for locks that are known for it.
 #[tokio::test]
 async fn the_key_has_a_ttl() {
     for name in LOCKS.iter().map(|lock| lock.name) {

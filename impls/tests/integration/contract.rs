@@ -1,4 +1,4 @@
-//! What every lock must do on real servers while nothing goes wrong.
+//! Requirements on every lock, on real servers without faults.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ async fn excludes_until_it_is_released() {
             );
             assert!(first.release(KEY, &grant).await.unwrap(), "{name}");
             let again = second.acquire(KEY, TTL, ONCE).await.unwrap().expect(name);
-            // A clock is no identity: two grants in the same millisecond have the same timestamp.
+            // A clock does not identify a holder: two grants in the same millisecond have the same timestamp.
             if name != "getset" {
                 assert_ne!(grant.token, again.token, "{name}");
             }
@@ -87,10 +87,10 @@ async fn a_lock_that_nobody_releases_expires() {
             let servers = servers_for(name);
             let mut dead = client(name, &servers, 1).await;
             let mut waiter = client(name, &servers, 2).await;
-            // The wait ends when the lock is granted. It is long only so that a defect ends it too.
+            // The wait ends when the lock is granted. The limit only bounds a defective lock.
             let granted = dead.acquire(KEY, ttl, 100 * ttl).await.unwrap();
             assert!(granted.is_some(), "{name}");
-            // Dropped, so nothing renews it.
+            // The client is dropped, so no task renews its lease.
             drop(dead);
             let granted = waiter.acquire(KEY, ttl, 100 * ttl).await.unwrap();
             assert!(granted.is_some(), "{name}");
@@ -143,7 +143,7 @@ async fn a_lost_lock_is_neither_extended_nor_created_anew() {
     .await;
 }
 
-/// Locks that promise to check the token must do so. Two are known not to.
+/// Locks that promise to check the token must do so. Two are known not to check it.
 #[tokio::test]
 async fn only_some_look_whose_lock_they_release() {
     client_with_tasks(async {

@@ -31,7 +31,7 @@ const ALL: [&str; 4] = ["setnx-expire", "getset", "set-nx-px", "redlock"];
 
 #[tokio::test(start_paused = true)]
 async fn an_error_reply_is_definite() {
-    // redis-rs knows LOADING, but not OOM or an invented code. All come from Redis itself.
+    // redis-rs recognises LOADING, but not OOM or an invented code. All come from Redis itself.
     for reply in [
         "LOADING Redis is loading",
         "OOM command not allowed",
@@ -74,8 +74,7 @@ async fn a_refused_second_command_is_not_definite() {
     assert!(!error.is_definite(), "{error}");
 }
 
-/// The grant arrives after the lease is over: the simple locks pass it on and say that it is worth
-/// nothing, redlock refuses it.
+/// The grant arrives after the lease is over: the simple locks pass it on without any validity, redlock refuses it.
 #[tokio::test(start_paused = true)]
 async fn a_late_reply_is_worth_nothing() {
     let late = |value| [Answer::SaysAfter(1500, value)];
@@ -93,8 +92,8 @@ async fn a_late_reply_is_worth_nothing() {
     assert!(lock.acquire(KEY, TTL, ONCE).await.is_err());
 }
 
-/// Replies that arrive within the time limit of a single node, with a lease so short that nothing
-/// is left of it after the allowance for drift.
+/// Replies arrive within the time limit of a single node, but the lease is so short that no validity is left after the
+/// allowance for drift.
 #[tokio::test(start_paused = true)]
 async fn redlock_refuses_a_majority_without_validity() {
     let ttl = Duration::from_millis(2);
@@ -112,7 +111,7 @@ async fn redlock_takes_the_drift_off_its_validity() {
     assert_eq!(left(&grant), Duration::from_millis(948));
 }
 
-/// No attempt after the deadline, however many came before it.
+/// No attempt begins after the deadline, regardless of the number of earlier attempts.
 #[tokio::test(start_paused = true)]
 #[expect(
     clippy::disallowed_methods,
@@ -121,7 +120,7 @@ async fn redlock_takes_the_drift_off_its_validity() {
 async fn a_client_gives_up_before_its_deadline() {
     for name in ALL {
         for wait in [ONCE, Duration::from_millis(5), Duration::from_millis(700)] {
-            // Nil: SET NX did not set it, and GET does not find it.
+            // Nil means that SET NX did not set the key, and that GET does not find it.
             let mut lock = scripted(name, [Answer::Says(Value::Nil)]);
             let before = tokio::time::Instant::now();
             let granted = lock.acquire(KEY, TTL, wait).await.unwrap();

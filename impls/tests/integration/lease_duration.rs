@@ -1,4 +1,4 @@
-//! Durations: what is written can be read back, and nonsense is refused.
+//! Durations: formatted values parse back, and invalid ones are rejected.
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ proptest! {
         let _ = read(&text);
     }
 
-    /// Close to valid input, so that both the number and the unit are reached.
+    /// Close to valid input, so that the parser reaches both the number and the unit.
     #[test]
     fn what_is_read_can_be_used_and_written(
         number in "[-+]?[0-9]{0,25}(\\.[0-9]{0,25})?(e[-+]?[0-9]{1,4})?|inf|nan",

@@ -1,4 +1,4 @@
-//! What the mutants send and believe that a sound lock does not.
+//! Commands and assumptions of the mutants that a sound lock does not share.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ async fn put(servers: &[RedisServer], key: &str, value: &str) {
     let _: () = servers[0].connect().await.set(key, value).await.unwrap();
 }
 
-/// What one acquisition sends, and for how long its client believes in it.
+/// Returns the commands of one acquisition, and the validity of its grant.
 async fn first_commands(name: &str) -> (Vec<String>, Duration) {
     let servers = servers_for(name);
     let clock = Rc::new(SetClock::default());
@@ -46,7 +46,7 @@ async fn wrong_expiries_and_wrong_keys_are_sent() {
     ] {
         let (commands, valid_for) = first_commands(name).await;
         assert_eq!(commands, [sent], "{name}");
-        // Its client is told the lease that it asked for all the same.
+        // The grant reports the requested lease nevertheless.
         assert!(valid_for > TTL - Duration::from_secs(5), "{name}");
     }
 }
@@ -69,7 +69,7 @@ async fn releases_every_key_clears_the_server() {
     put(&servers, "another lock", "another's").await;
     assert!(lock.release(KEY, &grant).await.unwrap());
     assert_eq!(get(&servers, "another lock").await, None);
-    // A lock that it has lost it leaves alone, with all others.
+    // If it has lost its lock, the mutant deletes neither that lock nor any other.
     put(&servers, KEY, "another's").await;
     assert!(!lock.release(KEY, &grant).await.unwrap());
     assert!(get(&servers, KEY).await.is_some());
@@ -149,7 +149,7 @@ async fn errors_pass_for_success() {
     let grant = lock.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
     let mut lock = scripted("timeout-is-release", [lost()]);
     assert!(lock.release(KEY, &grant).await.unwrap());
-    // An error reply is an answer, and no success.
+    // An error reply is an answer, but not a success.
     let mut lock = scripted("timeout-is-release", [Answer::Refuses("OOM no")]);
     assert!(lock.release(KEY, &grant).await.is_err());
     let mut lock = scripted("retry-without-token", [lost(), Answer::Says(Value::Int(1))]);
@@ -180,7 +180,7 @@ async fn sleeps_until_notified_looks_again_only_after_a_release() {
     );
     assert!(waited.unwrap().is_some(), "it was woken");
 
-    // Another client has the lock, and no release wakes the waiter: it only naps.
+    // Another client has the lock, and no release wakes the waiter, which only naps.
     let servers = servers_for("sleeps-until-notified");
     put(&servers, KEY, "another's").await;
     let clock = Rc::new(SetClock::default());

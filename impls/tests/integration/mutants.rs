@@ -1,4 +1,4 @@
-//! Every mutant is broken in the way that its name says, and the two lists do not overlap.
+//! Every mutant has the defect that its name describes, and the two lists do not overlap.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -81,8 +81,8 @@ async fn twice_as_slow_asks_once_more_than_it_needs() {
     assert!(lock.release(KEY, &grant).await.unwrap());
 }
 
-/// How long the key lives, in milliseconds, after the holder of this lock has taken it once more for a second, and after
-/// it has given that back.
+/// Returns the key's remaining time to live in milliseconds after its holder has taken the lock again for a second, and
+/// after it has released that inner hold.
 async fn reentered(name: &str) -> (i64, i64) {
     let servers = servers_for(name);
     let mut redis = servers[0].connect().await;

@@ -5,18 +5,17 @@ use std::sync::{Arc, Mutex};
 use redis::aio::ConnectionLike;
 use redis::{Arg, Cmd, Pipeline, RedisFuture, Value};
 
-/// The commands so far, one string each.
+/// The recorded commands, one string each.
 #[derive(Clone, Default)]
 pub struct Log(Arc<Mutex<Vec<String>>>);
 
 impl Log {
-    /// What is sent on another connection.
+    /// Records a command that is sent on another connection.
     pub fn note(&self, command: String) {
         self.0.lock().unwrap().push(command);
     }
 
-    /// The commands since the last call. `names` says how to replace parts that differ from run to
-    /// run.
+    /// Returns the commands since the last call. `names` lists replacements for parts that differ between runs.
     pub fn take(&self, names: &[(&str, &str)]) -> Vec<String> {
         let commands = std::mem::take(&mut *self.0.lock().unwrap());
         let rename = |command: String| {

@@ -11,7 +11,7 @@ use redis::aio::MultiplexedConnection;
 pub struct RedisServer {
     child: Child,
     port: u16,
-    /// They end with it.
+    /// Replicas, which end with the server.
     replicas: Vec<RedisServer>,
 }
 
@@ -32,7 +32,7 @@ impl RedisServer {
         panic!("redis-server did not come up on any of 20 ports");
     }
 
-    /// The same with replicas, once they follow it.
+    /// Starts a server with replicas, and waits until they follow it.
     #[allow(dead_code, reason = "not every test binary replicates")]
     pub fn with_replicas(count: usize) -> Self {
         let mut master = RedisServer::start();
@@ -40,8 +40,8 @@ impl RedisServer {
             let server = RedisServer::start();
             server.tell(&format!("REPLICAOF 127.0.0.1 {}", master.port));
             master.replicas.push(server);
-            // A replica counts as linked before it listens, so it must acknowledge something. A
-            // publication leaves nothing behind.
+            // A replica counts as linked before it listens, so make it acknowledge something. A publication leaves no
+            // data behind.
             let following = master.tell(&format!("PUBLISH ready 1\r\nWAIT {replica} 30000"));
             assert_eq!(following, format!(":{replica}"), "the replica follows");
         }
@@ -67,24 +67,24 @@ impl RedisServer {
         last.expect("a reply").expect("the server answers")
     }
 
-    /// The URL on which it listens.
+    /// Returns the server's URL.
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// Sends SIGKILL, and returns when the process is gone.
+    /// Sends SIGKILL, and waits until the process is gone.
     pub fn kill(&mut self) {
         self.child.kill().expect("redis-server can be killed");
         self.child.wait().expect("redis-server can be reaped");
     }
 
-    /// After [`RedisServer::kill`]: an empty server on the same port.
+    /// Starts an empty server on the same port after [`RedisServer::kill`].
     #[allow(dead_code, reason = "not every test binary restarts servers")]
     pub fn start_again(&mut self) {
         self.child = spawn(self.port).expect("the old port is still free");
     }
 
-    /// A plain connection, to inspect the server from outside the lock.
+    /// Opens a plain connection, to inspect the server from outside the lock.
     #[allow(dead_code, reason = "not every test binary looks")]
     pub async fn connect(&self) -> MultiplexedConnection {
         // A command must not fail because the machine is busy.
@@ -111,7 +111,7 @@ fn free_port() -> u16 {
     listener.local_addr().expect("a bound socket").port()
 }
 
-/// `None` if the server ended before it was ready (the port was taken).
+/// Starts the process. Returns `None` if it exited before it was ready (the port was taken).
 fn spawn(port: u16) -> Option<Child> {
     let mut child = Command::new("redis-server")
         .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])

@@ -67,7 +67,7 @@ async fn any_number_of_nodes_will_do() {
     for (count, enough) in [(1, 1), (2, 2), (3, 2), (4, 3)] {
         let servers = servers(count);
         let mut lock = client("redlock", &servers, 1).await;
-        // All but a majority are taken: it still gets the lock. With one more taken, it does not.
+        // All nodes but a majority are taken, so the lock is granted. With one more taken, it is not.
         for server in &servers[..count - enough] {
             let _: () = server.connect().await.set(KEY, "another's").await.unwrap();
         }
@@ -84,7 +84,7 @@ async fn any_number_of_nodes_will_do() {
     }
 }
 
-/// Releasing counts nodes too: three of five decide whether it was ours.
+/// A release counts nodes, too: three of five decide whether the client had the lock.
 #[tokio::test]
 async fn released_means_that_a_majority_deleted_it() {
     let servers = servers(5);
@@ -113,7 +113,7 @@ async fn silent_nodes_are_not_waited_for() {
     let grant = lock.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
     let expected = TTL - TTL / 10 - TTL / 100 - Duration::from_millis(2);
     assert_eq!(left(&grant), expected);
-    // Two nodes did not answer, and the result depends on what they did: nothing is certain.
+    // Two nodes did not answer, and the result depends on them, so it is uncertain.
     let deleted = || {
         Scripted::new([
             Answer::Says(Value::Okay),

@@ -1,4 +1,4 @@
-//! What a watchdog does while its holder works, on a scripted connection.
+//! Watchdogs that renew while their holder works, on a scripted connection.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ const EXTENDED: Answer = Answer::Says(Value::Int(1));
 const NOT_OURS: Answer = Answer::Says(Value::Int(0));
 const BROKEN: Answer = Answer::Breaks(std::io::ErrorKind::ConnectionReset);
 
-/// The next notice, which is an extension: of which grant, and how long it is worth.
+/// Waits for the next notice, an extension. Returns the token of its grant and the remaining validity.
 async fn extended(lock: &mut Box<dyn DynLock>) -> (String, Duration) {
     let Notice::Extended { token, valid_until } = lock.notice().await else {
         panic!("it was extended");
@@ -53,10 +53,10 @@ async fn it_renews_at_half_the_lease_and_says_so() {
             assert_eq!(before.elapsed(), TTL / 2);
         }
         assert_eq!(log.take(&[]).len(), 4);
-        // A delayed notice is worth less.
+        // A notice that is read late has less validity left.
         tokio::time::sleep(TTL * 7 / 10).await;
         assert_eq!(extended(&mut lock).await.1, TTL * 8 / 10);
-        // After the release nothing more is sent or reported, whatever was reported before.
+        // After the release nothing more is sent or reported, including earlier notices.
         tokio::time::sleep(TTL / 2).await;
         lock.release(KEY, &grant).await.unwrap();
         log.take(&[]);
@@ -95,7 +95,7 @@ async fn a_renewal_that_fails_is_tried_again_while_the_lease_lasts() {
             let grant = lock.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
             let token = grant.token.clone();
             assert_eq!(lock.notice().await, Notice::Lost { token });
-            // Reported as the lease ends, and not later.
+            // The loss is reported as the lease ends, not later.
             let told = began.elapsed();
             assert!(
                 (TTL..TTL + Duration::from_millis(5)).contains(&told),

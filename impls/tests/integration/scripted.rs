@@ -1,4 +1,4 @@
-//! A scripted connection: the answers of a Redis that misbehaves.
+//! A scripted connection, which answers like a misbehaving Redis.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, Value};
 pub enum Answer {
     /// A reply.
     Says(Value),
-    /// An error reply with this code and text, as the parser would make it.
+    /// An error reply with this code and text, as the parser creates it.
     Refuses(&'static str),
     /// The connection breaks, or its own timeout expires.
     Breaks(std::io::ErrorKind),

@@ -1,4 +1,4 @@
-//! The locks whose waiters sleep until they are notified: what wakes them, and what they send.
+//! Locks whose waiters sleep until they are notified: what wakes them, and which commands they send.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -13,10 +13,10 @@ const TTL: Duration = Duration::from_secs(3600);
 const ONCE: Duration = Duration::ZERO;
 const KEY: &str = "k";
 
-/// Longer than any test: a waiter looks at the key when its wait is over, too.
+/// Longer than any test, because a waiter also checks the key when its wait is over.
 const WAIT: Duration = Duration::from_secs(3000);
 
-/// A waiter that was not notified until then sleeps on.
+/// Time after which a waiter that was not notified counts as asleep.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn sha(code: &str) -> String {
@@ -30,7 +30,7 @@ async fn a_release_wakes_a_waiter_that_sleeps() {
         let mut holder = client(name, &servers, 1).await;
         let (mut waiter, log) = recorded(name, &servers, Rc::new(RealClock), 2).await;
         let grant = holder.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
-        // The holder releases when the waiter sleeps: in BLPOP, or with its subscription.
+        // The holder releases while the waiter sleeps, in BLPOP or with its subscription.
         let asleep = async {
             let mut redis = servers[0].connect().await;
             loop {
@@ -63,7 +63,7 @@ async fn a_release_wakes_a_waiter_that_sleeps() {
     }
 }
 
-/// Nobody notifies: the holder has lost its key.
+/// No waiter is notified: the holder has lost its key.
 #[tokio::test]
 async fn a_waiter_looks_by_itself_when_the_lease_is_over() {
     let lease = Duration::from_millis(200);
@@ -93,7 +93,7 @@ async fn signal_list() {
         format!("EVALSHA {release} 2 k k:signal TOKEN 1000")
     );
     let mut redis = servers[0].connect().await;
-    // However often it is released, there is one signal, and it is forgotten.
+    // However many releases there are, there is only one signal, and it expires.
     let grant = lock.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
     assert!(lock.release(KEY, &grant).await.unwrap());
     let signals: Vec<String> = redis.lrange("k:signal", 0, -1).await.unwrap();
@@ -113,7 +113,7 @@ async fn pubsub() {
         log.take(&names)[2],
         format!("EVALSHA {take} 1 k NAME 3600000")
     );
-    // It holds the lock twice now, and it is free after the second release.
+    // The client holds the lock twice now; it is free after the second release.
     let again = lock.acquire(KEY, TTL, ONCE).await.unwrap().unwrap();
     assert_eq!(again.token, grant.token);
     let mut redis = servers[0].connect().await;
@@ -134,7 +134,7 @@ async fn pubsub() {
     assert!(!lock.release(KEY, &grant).await.unwrap());
 }
 
-/// A node without subscriptions, and a lock that is taken.
+/// The node offers no subscriptions, and the lock is taken.
 #[tokio::test]
 async fn who_cannot_subscribe_says_so() {
     let taken = Scripted::new([Answer::Says(Value::Int(1000))]);

@@ -1,4 +1,5 @@
-//! The pieces of the known-bug corpus: for each class of bugs, a lock that has it, and how the checkers must name it.
+//! The known bugs of the corpus: for each class of bugs, a lock that has it, and the cause that the checkers must
+//! name.
 
 use picklock_verdicts::check::{Cause, Property};
 
@@ -8,17 +9,17 @@ use Property as P;
 /// A lock with a bug of a known class.
 #[derive(Debug, Clone, Copy)]
 pub struct KnownBug {
-    /// The class, by the number of the project's notes on public bug trackers.
+    /// The class, as numbered in the project's notes on public bug trackers.
     pub class: &'static str,
-    /// A mutant, or a built-in lock that has it by design.
+    /// A mutant, or a built-in lock that has the bug by design.
     pub lock: &'static str,
     /// The property that must be violated.
     pub property: Property,
     /// The cause that must be named.
     pub cause: Cause,
-    /// Replicas of each node.
+    /// Number of replicas per node.
     pub replicas: usize,
-    /// The workload of the sweep.
+    /// Name of the sweep's workload.
     pub workload: &'static str,
 }
 
@@ -74,7 +75,7 @@ const fn replicated(known_bug: KnownBug) -> KnownBug {
 }
 
 /// All pieces, by class.
-pub const EXHIBITS: &[KnownBug] = &[
+pub const KNOWN_BUGS: &[KnownBug] = &[
     piece("S1", "set-nx-px", P::Resource, C::OutlivedLease),
     held(piece("S2", "watchdog-silent", P::Resource, C::ExpiredGrant)),
     held(piece("S3", "phantom-extend", P::Lease, C::PhantomExtend)),
@@ -184,14 +185,14 @@ pub const EXHIBITS: &[KnownBug] = &[
     piece("L16", "encoded-release", P::Claims, C::FalseRelease),
 ];
 
-/// A class that no piece shows.
+/// A class that the corpus does not cover.
 #[derive(Debug, Clone, Copy)]
 pub struct Absent {
     /// The class.
     pub class: &'static str,
-    /// What it is.
+    /// Description of the class.
     pub about: &'static str,
-    /// Why nothing shows it.
+    /// Why the corpus does not cover it.
     pub why: &'static str,
 }
 
@@ -199,7 +200,7 @@ const fn absent(class: &'static str, about: &'static str, why: &'static str) -> 
     Absent { class, about, why }
 }
 
-/// Every class without a piece.
+/// Every class that the corpus does not cover.
 pub const NOT_COVERED: &[Absent] = &[
     absent(
         "S19",

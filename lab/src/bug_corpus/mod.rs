@@ -1,7 +1,8 @@
-//! The known-bug corpus: every class of bugs that a Redis lock can have, found by a search, and in how many schedules.
+//! The known-bug corpus: the classes of bugs that a Redis lock can have, and the number of schedules a search needs
+//! to find each.
 //!
-//! - `known_bugs`: the pieces, and the classes without one
-//! - [`visit`]: searches one piece; [`table`]: what came out, as Markdown
+//! - `known_bugs`: the known bugs, and the classes that are not covered
+//! - [`visit`]: searches for one bug; [`table`]: the results, as Markdown
 
 mod known_bugs;
 
@@ -18,52 +19,53 @@ use picklock_harness::search::{
 use picklock_impls::find;
 use picklock_scenarios::Scenario;
 
-pub use known_bugs::{Absent, EXHIBITS, KnownBug, NOT_COVERED};
+pub use known_bugs::{Absent, KNOWN_BUGS, KnownBug, NOT_COVERED};
 
-/// How much is tried.
+/// Limits of the searches for one bug.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
-    /// Hunts with the seeds from 1 to this.
+    /// Number of hunts, with seeds counted from 1.
     pub seeds: u64,
-    /// The most plans of each.
+    /// Maximum number of plans per hunt.
     pub runs: u64,
-    /// Threads of each search.
+    /// Number of threads per search.
     pub threads: usize,
 }
 
-/// What a hunt took to find a piece.
+/// The effort of a hunt until it found the bug.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct TimeToFind {
-    /// In the schedule with this number, counted from 1.
+    /// Number of the schedule that found it, counted from 1.
     pub schedules: u64,
-    /// Seconds of real time.
+    /// Elapsed seconds of real time.
     pub seconds: f64,
 }
 
-/// What came out for a piece.
+/// The search results for one bug.
 #[derive(Debug, Clone)]
 pub struct Evaluation {
-    /// The piece.
+    /// The bug.
     pub known_bug: KnownBug,
-    /// Of each seed: when a hunt found it. `None`: not within its budget.
+    /// The effort of each hunt, by seed, or `None` if it exhausted its budget.
     pub hunted: Vec<Option<TimeToFind>>,
-    /// The same for plans without bias and memory.
+    /// The same for uniformly drawn plans.
     pub uniform: Vec<Option<TimeToFind>>,
-    /// The most faults of the sweep's first schedule that has it. `None`: none with up to one fault has.
+    /// Number of faults in the sweep's first schedule that shows the bug, or `None` if no schedule with up to one
+    /// fault does.
     pub swept: Option<usize>,
-    /// How many schedules the sweep had.
+    /// Number of schedules in the sweep.
     pub sweep_schedules: u64,
-    /// What shrinking has made of the first find. `None`: nothing was found.
+    /// The first counterexample after shrinking, or `None` if no search found one.
     pub smallest: Option<Plan>,
 }
 
-/// The most runs for shrinking a find.
+/// Maximum number of runs for shrinking a counterexample.
 const SHRINKING: u64 = 2_000;
 
-/// Searches a piece.
+/// Searches for a bug with hunts and a sweep.
 ///
 /// # Panics
-/// There is no lock of this name, or its workload cannot be simulated.
+/// Panics if the lock does not exist or its workload cannot be simulated.
 pub fn visit(known_bug: KnownBug, budget: Budget) -> Evaluation {
     let hunts =
         |uniform| (1..=budget.seeds).map(move |seed| hunted(&known_bug, seed, uniform, budget));
@@ -120,7 +122,7 @@ fn with_replicas(known_bug: &KnownBug, mut base: Scenario) -> Scenario {
     base
 }
 
-/// When a hunt found the piece, and in which plan.
+/// Runs a hunt. Returns the effort until it found the bug, and the plan.
 fn hunted(
     known_bug: &KnownBug,
     seed: u64,
@@ -151,14 +153,14 @@ fn hunted(
     Some((TimeToFind { schedules, seconds }, group.plan))
 }
 
-/// The first plan that has the violation.
+/// Returns the first counterexample of the violation.
 fn first_of(tried: Tried, violation: Violation) -> Option<CounterexampleGroup> {
     let groups = tried.counterexamples.simplest().into_iter();
     let groups = groups.filter(|group| group.violation == violation);
     groups.min_by(|one, other| one.place.1.cmp(&other.place.1))
 }
 
-/// The first plan of a sweep that shows the piece, and how many schedules there were.
+/// Runs a sweep. Returns the first counterexample that shows the bug, and the number of schedules.
 fn swept(known_bug: &KnownBug, budget: Budget) -> (Option<CounterexampleGroup>, u64) {
     let (wanted, violation) = wanted(known_bug);
     let base = workload::named(known_bug.workload);
@@ -180,7 +182,7 @@ fn swept(known_bug: &KnownBug, budget: Budget) -> (Option<CounterexampleGroup>, 
     (first_of(tried, violation), schedules)
 }
 
-/// What came out for one piece, as a row of the table.
+/// Formats the results for one bug as a row of the table.
 pub fn row(one: &Evaluation) -> String {
     let KnownBug {
         class,
@@ -208,7 +210,7 @@ pub fn row(one: &Evaluation) -> String {
     )
 }
 
-/// What came out, as Markdown: a table of the pieces, a few sentences, and the classes without a piece.
+/// Formats the results as Markdown: a table of the bugs, a few sentences, and the classes that are not covered.
 pub fn table(visited: &[Evaluation], budget: Budget) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
@@ -254,7 +256,7 @@ fn write_table(text: &mut String, visited: &[Evaluation], budget: Budget) -> std
     Ok(())
 }
 
-/// The median; `None` if most seeds have not found it.
+/// Returns the median, or `None` if most seeds did not find the bug.
 fn median(took: &[Option<TimeToFind>]) -> Option<TimeToFind> {
     let mut sorted = took.to_vec();
     sorted.sort_by_key(|one| one.map_or(u64::MAX, |took| took.schedules));

@@ -1,4 +1,4 @@
-//! What was supposed about a library, and what runs say about it.
+//! Hypotheses about a library, and the decisions that runs give.
 
 use std::fmt::Write;
 
@@ -8,23 +8,23 @@ use super::tally::{Seen, cell};
 use crate::library::{Hypothesis, Library};
 use picklock_reports::markdown::quoted::{code, prose};
 
-/// What runs say about a hypothesis.
+/// The decision on a hypothesis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// What it predicts came out, in nine of ten runs or more.
+    /// The predicted violation occurred in at least nine of ten runs.
     Confirmed(Seen),
-    /// It came out in some runs, but in less than nine of ten.
+    /// It occurred in some runs, but in fewer than nine of ten.
     Sometimes(Seen),
-    /// It came out in none.
+    /// It occurred in no run.
     Refuted(Seen),
-    /// No run could be judged.
+    /// No run was conclusive.
     Inconclusive,
-    /// There is no such run.
+    /// The matrices have no run of this lock in this scenario.
     NotRun,
 }
 
 impl Decision {
-    /// Decides a hypothesis by the runs of its lock under its scenario.
+    /// Decides a hypothesis from the runs of its lock in its scenario.
     pub fn of(hypothesis: &Hypothesis, cells: &[Cell]) -> Decision {
         let Some(cell) = cell(cells, &hypothesis.lock, &hypothesis.scenario) else {
             return Decision::NotRun;
@@ -50,7 +50,7 @@ impl Decision {
     }
 }
 
-/// The table of a library's hypotheses, and the commands.
+/// Writes the table of a library's hypotheses, and the commands that reproduce them.
 pub fn section(text: &mut String, library: &Library, cells: &[Cell]) -> std::fmt::Result {
     if library.hypothesis.is_empty() {
         return Ok(());

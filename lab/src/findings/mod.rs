@@ -1,7 +1,7 @@
-//! What was found out about libraries that other people wrote, as one page of Markdown.
+//! The findings about third-party libraries, as one page of Markdown.
 //!
-//! The matrices have the figures, and a file for each library has the words: its promise, and how a
-//! violation is to be read.
+//! The figures come from matrices. One file per library adds the texts: the library's promise, and how to interpret
+//! its violations.
 
 mod hypotheses;
 mod page;

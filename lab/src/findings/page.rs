@@ -13,7 +13,7 @@ use picklock_reports::markdown::quoted::{code, prose};
 use picklock_reports::report_input::ReportInput;
 use picklock_reports::scorecard::{LockScore, Scorecard};
 
-/// The page about these libraries: `input` has their runs.
+/// Writes the page about these libraries, from their runs in `input`.
 pub fn page(input: &ReportInput, libraries: &[Library]) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
@@ -67,7 +67,7 @@ fn overview(text: &mut String, input: &ReportInput, libraries: &[Library]) -> st
     )
 }
 
-/// The row of a lock: what came out in how many scenarios, and what a grant costs.
+/// Writes the row of a lock: the number of scenarios with each result, and the cost of a grant.
 fn score_of(
     text: &mut String,
     library: &Library,
@@ -112,7 +112,7 @@ fn score_of(
     )
 }
 
-/// True if nothing was violated, and something could not be judged in any run.
+/// Returns `true` if nothing was violated but some property was inconclusive in every run.
 fn is_unclear(cell: &Cell) -> bool {
     let no_run_judged = |property: &Property| {
         let tally = &cell.tally[property];
@@ -183,7 +183,7 @@ fn one_lock(
     Ok(())
 }
 
-/// The adapter must have run the version that the file is about.
+/// Writes which versions ran, if they differ from the version that the findings file is about.
 fn versions(text: &mut String, library: &Library, cells: &[&Cell]) -> std::fmt::Result {
     let mut others: Vec<&str> = Vec::new();
     for version in cells.iter().map(|cell| cell.lock.version.as_str()) {
@@ -237,7 +237,7 @@ fn not_judged(text: &mut String, cells: &[&Cell]) -> std::fmt::Result {
     writeln!(text)
 }
 
-/// Which properties were violated, and for which causes.
+/// Returns the violated properties, each with its causes.
 fn results(cell: &Cell) -> Vec<(Property, Vec<&str>)> {
     let violated = cell.tally.iter().filter(|(_, tally)| tally.violated > 0);
     violated

@@ -1,22 +1,22 @@
-//! How often something came out.
+//! How often a violation occurred.
 
 use picklock_verdicts::check::{Cause, Property};
 use picklock_verdicts::record::Cell;
 
-/// Nine of ten: below that, a violation does not repeat.
+/// Nine of ten: a violation that occurs less often is not reproducible.
 const REPEATS: (u64, u64) = (9, 10);
 
-/// A violation in some of the runs that could be judged.
+/// The number of runs with a violation, out of the conclusive ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
-    /// In how many.
+    /// Number of runs with the violation.
     pub runs: u64,
-    /// Of how many that could be judged.
+    /// Number of conclusive runs.
     pub judged: u64,
 }
 
 impl Seen {
-    /// How often a property was violated, for this cause if one is named.
+    /// Counts how often a property was violated, with `cause` if one is given.
     pub fn of(cell: &Cell, property: Property, cause: Option<Cause>) -> Seen {
         let Some(tally) = cell.tally.get(&property) else {
             return Seen { runs: 0, judged: 0 };
@@ -29,13 +29,13 @@ impl Seen {
         Seen { runs, judged }
     }
 
-    /// True if it came out in nine of ten runs or more.
+    /// Returns `true` if the violation occurred in at least nine of ten runs.
     pub fn is_repeated(self) -> bool {
         let (part, whole) = REPEATS;
         self.judged > 0 && self.runs * whole >= self.judged * part
     }
 
-    /// `10 of 10 runs`.
+    /// Formats the count: `10 of 10 runs`.
     pub fn describe(self) -> String {
         match self.judged {
             1 => format!("{} of 1 run", self.runs),
@@ -44,16 +44,16 @@ impl Seen {
     }
 }
 
-/// The cell of a lock under a scenario: the one with the most runs.
+/// Returns the cell of a lock in a scenario. If there are several, returns the one with the most runs.
 pub fn cell<'a>(cells: &'a [Cell], lock: &str, scenario: &str) -> Option<&'a Cell> {
     let all = cells
         .iter()
         .filter(|cell| cell.lock.name == lock && cell.scenario == scenario);
-    // The later one, where two have as many: it was named later.
+    // Of cells with equally many runs, take the last one: its file was passed later.
     all.max_by_key(|cell| cell.runs)
 }
 
-/// The cells of a lock, one for each scenario, in the order in which the scenarios first occur.
+/// Returns the cells of a lock, one per scenario, in the order in which the scenarios first occur.
 pub fn cells_of<'a>(cells: &'a [Cell], lock: &str) -> Vec<&'a Cell> {
     let mut scenarios: Vec<&str> = Vec::new();
     for one in cells.iter().filter(|cell| cell.lock.name == lock) {

@@ -1,5 +1,4 @@
-//! What a lock violated, scenario by scenario: how often, why, how it is to be read, and how to see it
-//! again.
+//! The violations of a lock, scenario by scenario: how often, why, how to interpret them, and how to reproduce them.
 
 use std::fmt::Write;
 
@@ -11,19 +10,19 @@ use crate::library::{Kind, Library, Quotation, Reading};
 use picklock_reports::cell_status;
 use picklock_reports::markdown::quoted::{block, code, prose};
 
-/// A property that a cell violated, for one cause.
+/// A violation of a property in a cell, for one cause.
 struct Violation {
     property: Property,
     cause: Option<Cause>,
     seen: Seen,
 }
 
-/// True if a property was violated in any run of the cell.
+/// Returns `true` if a property was violated in any run of the cell.
 pub fn is_violated(cell: &Cell) -> bool {
     cell.tally.values().any(|tally| tally.violated > 0)
 }
 
-/// The section of a cell with violations.
+/// Writes the section of a cell with violations.
 pub fn section(text: &mut String, library: &Library, cell: &Cell) -> std::fmt::Result {
     writeln!(text, "#### {}\n", code(&cell.scenario))?;
     writeln!(text, "{}\n", prose(&cell.summary))?;
@@ -66,7 +65,7 @@ fn violations(cell: &Cell) -> Vec<Violation> {
     found
 }
 
-/// Violations that are read alike, together.
+/// Groups the violations that have the same interpretation.
 fn grouped<'a>(
     library: &'a Library,
     violations: Vec<Violation>,
@@ -95,8 +94,8 @@ fn words(violation: &Violation) -> String {
     text
 }
 
-/// How the violations of a cell are to be read, taken together: as a defect if one of them is, for
-/// nothing else makes up for it. `None`: nothing says so.
+/// Returns the interpretation of all violations of a cell together, or `None` if there is none. One defect makes the
+/// cell a defect.
 pub fn kind(library: &Library, cell: &Cell) -> Option<Kind> {
     let groups = grouped(library, violations(cell), &cell.scenario);
     let kinds: Vec<Option<Kind>> = groups
@@ -112,7 +111,7 @@ pub fn kind(library: &Library, cell: &Cell) -> Option<Kind> {
     }
 }
 
-/// True if the key history was confirmed, and names a cause for each.
+/// Returns `true` if the key history was confirmed and names a cause for each violation.
 fn is_proven(cell: &Cell, violations: &[Violation]) -> bool {
     let is_named = |one: &Violation| one.cause.is_some_and(|cause| cause != Cause::Undetermined);
     has_key_history(cell) && violations.iter().all(is_named)
@@ -125,7 +124,7 @@ fn read_as(cell: &Cell, reading: Option<&Reading>, violations: &[Violation]) -> 
     let word = match reading.kind {
         Kind::Limit => "A known limit",
         Kind::Defect if is_proven(cell, violations) => "A defect",
-        // No accusation without key history.
+        // Without a key history, no library is accused.
         Kind::Defect => "Perhaps a defect, but the key history does not name the cause",
     };
     let mut text = format!("*{word}*: {}", prose(&reading.because));
@@ -135,12 +134,12 @@ fn read_as(cell: &Cell, reading: Option<&Reading>, violations: &[Violation]) -> 
     text
 }
 
-/// Words of the authors, with their source.
+/// Formats a quotation with its source.
 pub fn quoted(words: &Quotation) -> String {
     format!("“{}” ({})", prose(&words.quote), prose(&words.source))
 }
 
-/// True if the key history was confirmed in every run.
+/// Returns `true` if the key history was confirmed in every run.
 fn has_key_history(cell: &Cell) -> bool {
     cell.key_history.is_some_and(|key_history| {
         key_history.runs > 0 && key_history.confirmed_runs == key_history.runs
@@ -153,11 +152,12 @@ fn key_history(cell: &Cell) -> String {
             "Key history: confirmed whole in {} of {} runs.",
             key_history.confirmed_runs, key_history.runs
         ),
-        None => "KeyHistory: none.".to_owned(),
+        None => "Key history: none.".to_owned(),
     }
 }
 
-/// The story of the shown run: that of the lease where it is violated, for it says whose fault it was.
+/// Returns the story of the shown run. The story of a `lease` violation takes precedence, because it names the party
+/// at fault.
 fn story(cell: &Cell) -> Option<&[String]> {
     let is_told = |property: &Property| {
         let verdict = cell.verdicts.get(property);

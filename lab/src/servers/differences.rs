@@ -1,4 +1,4 @@
-//! The end of the page: the cells that differ between servers, and those that could not be compared.
+//! The end of the page: the cells that differ between servers, and the cells that were not compared.
 
 use std::fmt::{Result, Write};
 
@@ -9,10 +9,10 @@ use super::pairing::{Column, Found, Row, lock_name, scenario_name, server_names}
 use super::results::{Similarity, compare, describe};
 use picklock_reports::markdown::quoted::prose;
 
-/// A line of a table; without a property it is about the whole cell.
+/// A line of a table. A line without a property is about the whole cell.
 type Line<'a> = (&'a Row<'a>, Option<Property>);
 
-/// The cells that differ, each property with its results, or the sentence that there are none.
+/// Writes the differing cells, each property with its results, or a sentence that no cell differs.
 pub fn differing(text: &mut String, columns: &[Column], rows: &[Row]) -> Result {
     writeln!(text, "\n### Where the servers differ\n")?;
     let lines: Vec<Line> = rows
@@ -29,8 +29,8 @@ pub fn differing(text: &mut String, columns: &[Column], rows: &[Row]) -> Result 
     }
 }
 
-/// The cells that a matrix lacks, and those that were not run or not judged on a server; nothing if
-/// there are none.
+/// Writes the cells that a matrix lacks and the cells that were not run or were inconclusive on a server. Writes
+/// nothing if there are none.
 pub fn not_compared(text: &mut String, columns: &[Column], rows: &[Row]) -> Result {
     let mut lines: Vec<Line> = Vec::new();
     for row in rows {
@@ -51,7 +51,7 @@ pub fn not_compared(text: &mut String, columns: &[Column], rows: &[Row]) -> Resu
     table(text, columns, rows, &lines)
 }
 
-/// The properties in which any two servers compare like this, and no two worse.
+/// Returns the properties whose worst comparison between any two servers is `wanted`.
 fn properties<'a>(row: &'a Row<'a>, wanted: Similarity) -> impl Iterator<Item = Property> + 'a {
     let cells: Vec<&Cell> = row.cells().collect();
     let worst = move |property: Property| {

@@ -1,7 +1,7 @@
-//! The same cells on several servers, as one page of Markdown: where the servers differ.
+//! The same cells on several servers, as one page of Markdown that shows where the servers differ.
 //!
-//! Each matrix ran on one server. Cells are the same if lock, options, scenario, its content and the
-//! backend are.
+//! Each matrix ran on one server. Two cells are the same if they have the same lock, options, scenario, scenario
+//! content and backend.
 
 mod differences;
 mod page;
@@ -13,11 +13,12 @@ use picklock_reports::report_input::ReportInput;
 
 pub use refusal::Refusal;
 
-/// The matrices side by side, in Markdown, each with the name that it was read from. The others are compared with the first.
+/// Compares the matrices in Markdown, each given with the path that it was read from. Each is compared with the first
+/// one.
 ///
 /// # Errors
-/// There is one matrix only, one that ran on several servers or on none, two of the same server, or
-/// matrices that have no cell in common or other seeds.
+/// Returns an error if there is only one matrix, a matrix ran on several servers or on none, two matrices ran on the
+/// same server, or the matrices have different seeds or no cell in common.
 pub fn by_server(parts: &[(String, ReportInput)]) -> Result<String, Refusal> {
     let columns = pairing::columns(parts)?;
     let rows = pairing::rows(&columns)?;

@@ -1,4 +1,4 @@
-//! The page: the servers, then a line for each scenario.
+//! The page: the servers, then one line per scenario.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use super::results::{Similarity, compare_cells};
 use picklock_reports::markdown::quoted::prose;
 use picklock_reports::matrix::CellOutcome;
 
-/// The matrices as a page, and what could not be read.
+/// Writes the comparison, and lists the files that could not be read.
 pub fn page(columns: &[Column], rows: &[Row], skipped: &[String]) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
@@ -76,7 +76,7 @@ fn servers(text: &mut String, columns: &[Column]) -> std::fmt::Result {
     Ok(())
 }
 
-/// How many cells count as what.
+/// Number of cells by outcome.
 #[derive(Default)]
 struct Counts {
     as_expected: usize,
@@ -152,7 +152,7 @@ fn scenarios(text: &mut String, columns: &[Column], rows: &[Row]) -> std::fmt::R
     Ok(())
 }
 
-/// How the cells of this server compare with those of the first.
+/// Describes how the cells of a server compare with the first server's.
 fn against_first(rows: &[&Row], index: usize) -> String {
     let (mut same, mut differ, mut unclear) = (0, 0, 0);
     for row in rows {

@@ -1,4 +1,4 @@
-//! Which cell of each matrix is the same; and what the page calls servers, locks and scenarios, all of it escaped.
+//! Pairs the same cell across matrices, and formats the escaped names of servers, locks and scenarios.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,25 +12,25 @@ use super::refusal::Refusal;
 /// A matrix and its server.
 pub struct Column<'a> {
     pub server: &'a Redis,
-    /// The path that the matrix was read from.
+    /// The path from which the matrix was read.
     pub name: &'a str,
     pub matrix: &'a MatrixRecord,
 }
 
-/// What one matrix has of a cell.
+/// A matrix's entry for a cell.
 #[derive(Clone, Copy)]
 pub enum Found<'a> {
     /// The cell.
     Cell(&'a Cell),
-    /// The cell with another content of the scenario.
+    /// The cell exists, but its scenario has different content.
     OtherContent,
-    /// Nothing.
+    /// The matrix does not have the cell.
     Missing,
 }
 
-/// A cell on all servers, in the order of the columns. At least one has it.
+/// A cell on all servers, in the order of the columns. At least one server has it.
 pub struct Row<'a> {
-    /// The cell as the first of them has it that does.
+    /// The cell, from the first matrix that has it.
     pub cell: &'a Cell,
     pub found: Vec<Found<'a>>,
 }
@@ -38,7 +38,7 @@ pub struct Row<'a> {
 /// Backend, scenario, lock and options.
 type Place<'a> = (&'a str, &'a str, &'a str, &'a BTreeMap<String, String>);
 
-/// The matrices with their servers.
+/// Returns the matrices with their servers.
 pub fn columns(parts: &[(String, ReportInput)]) -> Result<Vec<Column<'_>>, Refusal> {
     if parts.len() < 2 {
         return Err(Refusal::OneMatrix);
@@ -93,7 +93,7 @@ fn server<'a>(name: &str, cells: &'a [Cell]) -> Result<&'a Redis, Refusal> {
     }
 }
 
-/// All cells, in the order in which the matrices have them.
+/// Returns all cells, in the order of the matrices.
 pub fn rows<'a>(columns: &[Column<'a>]) -> Result<Vec<Row<'a>>, Refusal> {
     let mut known: Vec<BTreeMap<Place, Vec<&Cell>>> = Vec::new();
     for column in columns {
@@ -149,7 +149,7 @@ fn is_same_scenario(one: &Cell, other: &Cell) -> bool {
 }
 
 impl<'a> Found<'a> {
-    /// The cell, if it is there.
+    /// Returns the cell, if the matrix has it.
     pub fn cell(&self) -> Option<&'a Cell> {
         match self {
             Found::Cell(cell) => Some(cell),
@@ -159,24 +159,24 @@ impl<'a> Found<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// The cell on each server that has it.
+    /// Returns the cell of each server that has it.
     pub fn cells(&self) -> impl Iterator<Item = &'a Cell> {
         self.found.iter().filter_map(Found::cell)
     }
 }
 
-/// The server of a column: `valkey 9.1.2`.
+/// Formats the server of a column: `valkey 9.1.2`.
 pub fn server_name(column: &Column) -> String {
     prose(&column.server.to_string())
 }
 
-/// The servers as the cells of a table's head.
+/// Formats the servers as header cells of a table.
 pub fn server_names(columns: &[Column]) -> String {
     let names: Vec<String> = columns.iter().map(server_name).collect();
     names.join(" | ")
 }
 
-/// The lock of a cell, with its options.
+/// Formats the lock of a cell, with its options.
 pub fn lock_name(cell: &Cell) -> String {
     let mut name = code(&cell.lock.name);
     for (key, value) in &cell.options {
@@ -185,7 +185,7 @@ pub fn lock_name(cell: &Cell) -> String {
     name
 }
 
-/// The scenario of a cell, with its backend if there are several.
+/// Formats the scenario of a cell, with its backend if there are several.
 pub fn scenario_name(cell: &Cell, rows: &[Row]) -> String {
     let backends: BTreeSet<&str> = rows.iter().map(|row| row.cell.backend.as_str()).collect();
     let name = code(&cell.scenario);

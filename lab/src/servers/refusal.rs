@@ -5,10 +5,10 @@ use picklock_reports::escape::visible;
 /// Why matrices cannot be compared by server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// Nothing to compare with.
+    /// There is only one matrix.
     #[error("there is one matrix only: name two or more, each of another server")]
     OneMatrix,
-    /// A matrix of several servers.
+    /// A matrix ran on several servers.
     #[error(
         "{}: it ran on more than one server: {servers}. Run a matrix for each, with `picklock matrix --server NAME`",
         visible(matrix)
@@ -16,16 +16,16 @@ pub enum Refusal {
     SeveralServers {
         /// The path of the matrix.
         matrix: String,
-        /// The servers, in words.
+        /// Names of the servers.
         servers: String,
     },
-    /// No cell knows its server.
+    /// No cell of a matrix records its server.
     #[error("{}: none of its cells says on which server it ran", visible(matrix))]
     NoServer {
         /// The path of the matrix.
         matrix: String,
     },
-    /// Two matrices of one server.
+    /// Two matrices ran on the same server.
     #[error(
         "{} and {}: both ran on {}",
         visible(one),
@@ -37,18 +37,18 @@ pub enum Refusal {
         one: String,
         /// The path of the second.
         other: String,
-        /// The server, in words.
+        /// Name of the server.
         server: String,
     },
-    /// A cell that occurs twice in a matrix.
+    /// A matrix has a cell twice.
     #[error("{}: it has the cell {} twice", visible(matrix), visible(cell))]
     Twice {
         /// The path of the matrix.
         matrix: String,
-        /// The cell, in words.
+        /// Description of the cell.
         cell: String,
     },
-    /// The runs had other seeds.
+    /// The matrices have different seeds.
     #[error(
         "{} and {}: their seeds differ. Run both with the same `--seed` and `--seeds`",
         visible(one),
@@ -60,7 +60,7 @@ pub enum Refusal {
         /// The path of the second.
         other: String,
     },
-    /// No cell is in two matrices.
+    /// The matrices have no cell in common.
     #[error(
         "the matrices have no cell in common: run the same locks and scenarios in the same backend on each server"
     )]

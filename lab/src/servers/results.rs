@@ -1,4 +1,4 @@
-//! What came out for a property of a cell, and whether it is the same on two servers.
+//! The results for a property of a cell, and their comparison between two servers.
 
 use std::collections::BTreeSet;
 
@@ -6,22 +6,22 @@ use picklock_verdicts::check::{Property, Status};
 use picklock_verdicts::expectation::Expectation;
 use picklock_verdicts::record::{Cell, Tally};
 
-/// How two cells compare.
+/// The similarity of two cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Similarity {
     /// The same results.
     Same,
-    /// On one of them it was not run, or could not be judged.
+    /// One of them was not run or was inconclusive.
     Unclear,
-    /// Other results.
+    /// Different results.
     Differs,
 }
 
 /// The results that occurred, each with its cause.
 type Results<'a> = BTreeSet<(&'static str, &'a str)>;
 
-/// How this property compares. Where the scenario leaves it open on both, either result may come out on
-/// any server, and is no difference.
+/// Compares two cells in this property. If the scenario has no expectation in either cell, any result may occur on
+/// any server, and the cells do not differ.
 pub fn compare(one: &Cell, other: &Cell, property: Property) -> Similarity {
     if one.error.is_some() || other.error.is_some() {
         return Similarity::Unclear;
@@ -51,7 +51,7 @@ fn judged<'a>(results: &Results<'a>) -> Results<'a> {
     all.filter(|(status, _)| *status != unknown).collect()
 }
 
-/// How the cells compare: as their worst property does.
+/// Compares two cells: their worst property decides.
 pub fn compare_cells(one: &Cell, other: &Cell) -> Similarity {
     let each = Property::ALL
         .into_iter()
@@ -88,8 +88,8 @@ fn by_status(tally: &Tally) -> [(Status, u64); 4] {
     ]
 }
 
-/// The results in words: `held`, `violated: race`, and of several runs
-/// `held in 17, violated in 3: race`. Causes are words of Picklock's own.
+/// Formats the results: `held`, `violated: race`, or for several runs `held in 17, violated in 3: race`. Causes are
+/// Picklock's own words.
 pub fn describe(cell: &Cell, property: Property) -> String {
     let Some(tally) = cell.tally.get(&property) else {
         return Status::NotApplicable.sign().to_owned();

@@ -1,12 +1,12 @@
-//! Comparisons: what the product says, beside what somebody else makes of the same data.
+//! Comparisons of Picklock's results with independent computations from the same data.
 //!
-//! - [`account`]: the account of the keys, made a second time from what simulated servers tell
-//! - [`checkers`]: the checkers, beside reference checkers that are slow and obviously correct
-//! - [`history_format`]: any events written to a history file, and read again
-//! - [`bug_corpus`]: every class of bugs has a piece or a reason, and searches find a sample of the pieces
-//! - [`mutants`]: each mutant is caught by a scenario, and the page that says by which
+//! - [`key_history`]: the key history, compared with one that is reconstructed from what simulated servers report
+//! - [`checkers`]: the checkers, compared with reference checkers that are slow and obviously correct
+//! - [`history_format`]: arbitrary events, written to a history file and read back
+//! - [`bug_corpus`]: every class of bugs is covered or has a reason why not, and searches find a sample of the bugs
+//! - [`mutants`]: each mutant is caught by a scenario, and the page names the scenario
 //! - [`pages`]: the pages about libraries and servers
-//! - [`truth_table`]: the page of the truth table is what the simulation gives
+//! - [`truth_table`]: the truth table page matches the simulation
 
 #![expect(
     clippy::unwrap_used,

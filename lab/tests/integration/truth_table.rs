@@ -1,6 +1,6 @@
-//! lab/pages/truth-table.md is what comes out: it is generated from simulated runs.
+//! Generates lab/pages/truth-table.md from simulated runs, and checks that it is up to date.
 //!
-//! `PICKLOCK_UPDATE_DOCS=1 cargo test -p picklock-lab truth_table` writes it anew; then look at what changed.
+//! `PICKLOCK_UPDATE_DOCS=1 cargo test -p picklock-lab truth_table` rewrites the page; then review the diff.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ fn the_truth_table_is_what_comes_out() {
     );
 }
 
-/// The lines that the prose shows as proof are still what happens.
+/// Checks that the stories that the prose quotes as proof still occur.
 fn proofs_are_from_histories(page: &str, cells: &[Cell]) {
     let verdicts = cells.iter().flat_map(|cell| cell.verdicts.values());
     let told: BTreeSet<&str> = verdicts

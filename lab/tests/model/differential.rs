@@ -1,7 +1,7 @@
-//! The model of Redis is held to a real server: random transcripts, every reply equal.
+//! Compares the Redis model with a real server: random transcripts, in which every reply must be equal.
 //!
 //! `PICKLOCK_TRANSCRIPTS=100000 cargo test --release -p picklock-lab --test model differential` runs longer;
-//! `PICKLOCK_SEED` chooses other transcripts. What it finds belongs into `regressions.rs`.
+//! `PICKLOCK_SEED` selects other transcripts. Add any difference that it finds to `regressions.rs`.
 
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
@@ -13,7 +13,7 @@ use picklock_redis_model::ServerVersion;
 
 use crate::transcript::{Bench, Step};
 
-/// The servers that `scripts/servers` brings, by the names of their directories.
+/// The servers that `scripts/servers` installs, with the names of their directories.
 const BROUGHT: [(ServerVersion, &str); 5] = [
     (ServerVersion::Redis62, "redis-6.2"),
     (ServerVersion::Redis70, "redis-7.0"),
@@ -22,18 +22,18 @@ const BROUGHT: [(ServerVersion, &str); 5] = [
     (ServerVersion::Valkey91, "valkey-9"),
 ];
 
-/// Crashes of servers that are no difference to the model: the version, and a function in the stack of the
-/// crash report. The transcript is run again on a new server; a second crash fails the test.
+/// Server crashes that do not count as a difference: the version, and a function in the stack of the crash report.
+/// The transcript is run again on a new server; a second crash fails the test.
 ///
-/// Redis 8.0.2 sometimes dies in FUNCTION FLUSH. It was seen about once in 3,000 transcripts, some of which
-/// flush with ASYNC; Valkey mended a like crash (valkey#1826).
+/// Redis 8.0.2 sometimes crashes in FUNCTION FLUSH, about once in 3,000 transcripts, some of which flush with ASYNC.
+/// Valkey fixed a similar crash (valkey#1826).
 const KNOWN_CRASHES: [(ServerVersion, &str); 1] =
     [(ServerVersion::Redis80, "functionFlushCommand")];
 
-/// Transcripts in an ordinary test run.
+/// Number of transcripts in a normal test run.
 const TRANSCRIPTS: u32 = 4000;
 
-/// Servers of a version that run at the same time, each with its part of the transcripts: they mostly wait for
+/// Number of servers of a version that run in parallel, each with a part of the transcripts. They mostly wait for
 /// keys to expire.
 const PARTS: u32 = 8;
 
@@ -42,7 +42,7 @@ fn number_from_environment(name: &str) -> Option<u64> {
     Some(text.parse().expect("a number"))
 }
 
-/// How many transcripts are compared, where nothing else is said.
+/// Returns the number of transcripts to compare, which is `ordinary` by default.
 fn transcripts_or(ordinary: u32) -> u32 {
     number_from_environment("PICKLOCK_TRANSCRIPTS").map_or(ordinary, |count| {
         u32::try_from(count).expect("fewer transcripts")
@@ -56,7 +56,7 @@ fn runner(cases: u32, part: u32) -> TestRunner {
         max_shrink_iters: 20_000,
         ..Config::default()
     };
-    // The same transcripts in every ordinary run: a red test must stay red until it is repaired.
+    // Normal runs always use the same transcripts, so that a failing test keeps failing until it is fixed.
     let mut seed = [0; 32];
     let number = number_from_environment("PICKLOCK_SEED").unwrap_or(1);
     seed[..8].copy_from_slice(&number.to_le_bytes());
@@ -72,7 +72,7 @@ fn model_answers_as_redis_does() {
     }
 }
 
-/// The servers that are here: the system's, and those that `scripts/servers` has brought.
+/// Returns the available servers: the system's, and the ones that `scripts/servers` installed.
 pub fn servers() -> Vec<(ServerVersion, PathBuf)> {
     let here =
         (BROUGHT.iter()).filter_map(|(version, name)| Some((*version, real::brought(name)?)));
@@ -81,16 +81,16 @@ pub fn servers() -> Vec<(ServerVersion, PathBuf)> {
         .collect()
 }
 
-/// On the servers that `scripts/servers` has brought.
+/// Comparisons with the servers that `scripts/servers` installed.
 mod real {
     use std::path::{Path, PathBuf};
 
     use super::{BROUGHT, ServerVersion, compare};
 
-    /// Transcripts on each server in an ordinary test run.
+    /// Number of transcripts per server in a normal test run.
     const TRANSCRIPTS: u32 = 1000;
 
-    /// The server that `scripts/servers` has brought into this directory; `None` if it has not.
+    /// Returns the server that `scripts/servers` installed in this directory, or `None` if it did not.
     pub fn brought(name: &str) -> Option<PathBuf> {
         let family = name.split('-').next().unwrap_or(name);
         let servers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/servers");
@@ -122,7 +122,7 @@ mod real {
     }
 }
 
-/// Compares one transcript, if need be twice: a known crash of the server is no difference.
+/// Compares one transcript, and repeats it after a known crash of the server.
 fn compare_one(
     bench: &RefCell<Bench>,
     (version, program): (ServerVersion, &Path),
@@ -130,7 +130,7 @@ fn compare_one(
 ) -> Result<(), String> {
     let mut has_crashed = false;
     loop {
-        // A reply that does not come ends in a panic.
+        // A missing reply results in a panic.
         let compared = catch_unwind(AssertUnwindSafe(|| bench.borrow_mut().compare(steps)));
         if let Ok(Ok(())) = compared {
             if bench.borrow().is_spoilt {
@@ -139,7 +139,7 @@ fn compare_one(
             }
             return Ok(());
         }
-        // Connections are in an unknown state after a difference.
+        // After a difference, the state of the connections is unknown.
         let next = bench.borrow().restart(version, program);
         let log = bench.replace(next).end();
         if let Ok(Err(difference)) = compared {
@@ -154,7 +154,7 @@ fn compare_one(
     }
 }
 
-/// True if the log of an ended server has the report of a crash that is known.
+/// Returns `true` if the log of an exited server contains the report of a known crash.
 fn is_known_crash(version: ServerVersion, log: &str) -> bool {
     let mut known = KNOWN_CRASHES.iter();
     known.any(|(one, function)| {
@@ -184,15 +184,15 @@ fn only_a_known_crash_is_no_difference() {
     ));
 }
 
-/// What a comparison without a difference came to.
+/// The result of a comparison without a difference.
 #[derive(Default)]
 struct Compared {
     transcripts: usize,
-    /// In how many of them was something that the model leaves out.
+    /// Number of transcripts that use something the model leaves out.
     omitted: usize,
 }
 
-/// Compares random transcripts. The error is the smallest one that differs.
+/// Compares random transcripts. The error describes the smallest transcript that differs.
 fn compare(version: ServerVersion, program: &Path, ordinary: u32) -> Result<(), String> {
     let cases = transcripts_or(ordinary).div_ceil(PARTS);
     let parts: Vec<Result<Compared, String>> = std::thread::scope(|scope| {
@@ -214,7 +214,7 @@ fn compare(version: ServerVersion, program: &Path, ordinary: u32) -> Result<(), 
         transcripts,
         omitted,
     } = whole;
-    // Where the model leaves something out, the rest of the transcript proves nothing.
+    // After a command that the model leaves out, the rest of a transcript proves nothing.
     if omitted * 20 < transcripts {
         return Ok(());
     }
@@ -223,7 +223,7 @@ fn compare(version: ServerVersion, program: &Path, ordinary: u32) -> Result<(), 
     ))
 }
 
-/// Compares one part of them, on a server of its own.
+/// Compares one part of the transcripts, on a separate server.
 fn compare_part(
     version: ServerVersion,
     program: &Path,

@@ -1,12 +1,12 @@
-//! The model of Redis beside real servers.
+//! Compares the Redis model with real servers.
 //!
-//! - [`differential`]: random transcripts, every reply equal; needs `redis-server`
-//! - [`regressions`]: every difference that was ever found; needs `redis-server`
-//! - [`libraries`]: what scripts call in Lua, edge by edge, on the model and on each real server
-//! - [`replay`]: effects make a replica the same, and the same calls give the same replies
-//! - [`waits`]: WAIT, on a real master with a real replica
-//! - [`grammar`], [`transcript`]: what random transcripts are made of
-//! - [`real_redis`]: a real server, and a client that shows its raw replies
+//! - [`differential`]: random transcripts, in which every reply must be equal; needs `redis-server`
+//! - [`regressions`]: every difference found so far; needs `redis-server`
+//! - [`libraries`]: edge cases of the Lua libraries, on the model and on each real server
+//! - [`replay`]: effects reproduce the state on a replica, and equal calls give equal replies
+//! - [`waits`]: WAIT on a real master with a real replica
+//! - [`grammar`], [`transcript`]: the building blocks of random transcripts
+//! - [`real_redis`]: a real server, and a client that returns raw replies
 
 mod differential;
 mod grammar;

@@ -1,5 +1,5 @@
-//! Fixed comparisons of the model with a real server: every difference that random transcripts
-//! have found, and what random transcripts cannot reach (time that passes, publications).
+//! Fixed comparisons of the model with a real server: every difference that random transcripts have found, and cases
+//! that random transcripts cannot reach (passing time, publications).
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use picklock_redis_model::{ClientId, Now, Reply, Server, ServerVersion};
 use crate::real_redis::{RealClient, RealServer};
 use crate::transcript::{Bench, Step, now, word};
 
-/// What was once different, and the shortest transcript that shows it.
+/// Past differences, each with the shortest transcript that shows it.
 const REGRESSIONS: &[(&str, &[&str])] = &[
     (
         "messages by channel come before those by pattern",
@@ -221,8 +221,8 @@ fn known_differences_stay_gone() {
     assert_eq!(bench.omitted, 0, "nothing here is left out by the model");
 }
 
-/// Two models around one real server: one did everything just before it, the other just after.
-/// What the server says must lie between them, however slow the machine is.
+/// Two models around one real server: one executes each command just before it, the other just after. The server's
+/// reply must lie between theirs, however slow the machine is.
 struct Bracket {
     real: RealClient,
     before: (Server, ClientId),
@@ -258,7 +258,7 @@ impl Bracket {
         assert_eq!(Bracket::tell(&mut self.after, line, end), real);
     }
 
-    /// What the model that began earliest says latest, the server, and the other way round.
+    /// Returns the replies of the model that starts first, of the server, and of the model that starts last.
     fn ask(&mut self, line: &str) -> (Reply, Reply, Reply) {
         let words: Vec<Vec<u8>> = line.split(' ').map(word).collect();
         let start = now();

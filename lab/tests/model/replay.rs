@@ -1,15 +1,15 @@
-//! Effects and determinism: what a model says it changed makes another model the same, and the
-//! same calls give the same replies.
+//! Effects and determinism: the effects that a model records reproduce its state in another model, and equal calls
+//! give equal replies.
 
 use proptest::prelude::*;
 
 use crate::transcript::{CLIENTS, Step};
 use picklock_redis_model::{Effect, Keyspace, Now, Reply, Server, ServerVersion};
 
-/// The clock of these runs; each command comes a second after the last one.
+/// Start of the clock; it advances by one second per command.
 const START_MS: i64 = 1_700_000_000_000;
 
-/// Carries out a transcript: the replies, the effects, and what is left.
+/// Executes a transcript. Returns the replies, the effects and the final keyspace.
 fn carry_out(steps: &[Step]) -> (Vec<Reply>, Vec<Effect>, Keyspace) {
     let mut server = Server::new(ServerVersion::Redis70);
     server.record_effects(true);
@@ -42,7 +42,7 @@ proptest! {
         let (_, effects, left) = carry_out(&steps);
         let mut replica = Server::new(ServerVersion::Redis70);
         for effect in &effects {
-            // The replica's clock is far ahead: expiry is the master's business.
+            // The replica's clock is far ahead, because only the master expires keys.
             let reply = replica.apply(effect, Now::from_ms(START_MS * 2));
             prop_assert!(!reply.is_error(), "{effect:?}: {reply:?}");
         }

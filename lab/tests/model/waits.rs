@@ -1,5 +1,5 @@
-//! WAIT on a real master with a real replica. `harness/tests/integration/sim/replicas.rs` has the same
-//! conversation in the simulation, and expects the same answers.
+//! WAIT on a real master with a real replica. `harness/tests/integration/sim/replicas.rs` sends the same commands in
+//! the simulation, and expects the same replies.
 
 use std::path::Path;
 
@@ -7,13 +7,13 @@ use picklock_redis_model::Reply;
 
 use crate::real_redis::{RealClient, RealServer};
 
-/// While the replica is linked. More replicas than there are: all the time is taken.
+/// Commands while the replica is linked. Waiting for more replicas than exist takes the whole timeout.
 const LINKED: [&str; 4] = ["SET k 1", "WAIT 1 20000", "WAIT 0 0", "WAIT 2 100"];
 
-/// After its link was cut.
+/// Commands after the link was cut.
 const CUT: [&str; 3] = ["SET k 2", "WAIT 1 100", "WAIT 0 100"];
 
-/// By a connection that has written nothing.
+/// A command on a connection that has written nothing.
 const FRESH: &str = "WAIT 1 100";
 
 fn tell(client: &mut RealClient, words: &str) -> String {
@@ -40,7 +40,7 @@ fn wait_answers_as_in_the_simulation() {
     };
     let port = String::from_utf8_lossy(port);
     tell(&mut behind, &format!("REPLICAOF 127.0.0.1 {port}"));
-    // A replica counts as linked before it listens, so it must acknowledge something.
+    // A replica counts as linked before it acknowledges writes, so wait until it has acknowledged one.
     tell(&mut client, "PUBLISH ready 1");
     assert_eq!(tell(&mut client, "WAIT 1 30000"), "1");
 

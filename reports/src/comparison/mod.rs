@@ -26,7 +26,7 @@ use crate::statistics::estimate;
 
 pub use crate::statistics::Estimate;
 pub use outcome::Outcome;
-pub(crate) use words::{METHOD, percentile, ratio_in_words};
+pub(crate) use words::{METHOD, describe_ratio, percentile};
 pub use words::{json, markdown, text};
 
 /// Format and version of the JSON document.

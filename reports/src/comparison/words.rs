@@ -19,10 +19,14 @@ pub fn text(comparison: &Comparison) -> String {
     let mut out = format!("Before and after: {} cells in both\n", comparison.cells);
     writeln!(out, "\nVerdicts: {}", tally(comparison)).ok();
     for change in &comparison.verdicts {
-        let (sign, cell, what) = (sign(change.direction), named(&change.place), what(change));
+        let (sign, cell, item) = (
+            sign(change.direction),
+            named(&change.place),
+            changed_item(change),
+        );
         let [before, after] =
             [&change.before, &change.after].map(|it| shortened(&it.to_string(), 160));
-        writeln!(out, "  {sign} {cell}  {what}: {before} → {after}").ok();
+        writeln!(out, "  {sign} {cell}  {item}: {before} → {after}").ok();
     }
     let ratios = comparison.latency.iter();
     let beyond: Vec<&Ratio> = ratios.filter(|ratio| !ratio.within_noise).collect();
@@ -156,9 +160,9 @@ fn cells(place: &Place) -> String {
 
 fn change_row(change: &Change) -> String {
     let sign = sign(change.direction).trim_end();
-    let (cell, what) = (cells(&change.place), what(change));
+    let (cell, item) = (cells(&change.place), changed_item(change));
     let [before, after] = [&change.before, &change.after].map(|it| code(&it.to_string()));
-    format!("| {sign} | {cell} | {what} | {before} | {after} |\n")
+    format!("| {sign} | {cell} | {item} | {before} | {after} |\n")
 }
 
 fn ratio_row(ratio: &Ratio) -> String {

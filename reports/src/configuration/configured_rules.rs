@@ -192,7 +192,7 @@ mod tests {
     fn every_property_is_a_key_of_expect() {
         for property in Property::ALL {
             let text = format!("[[expect]]\nbackend = \"sim\"\n{property} = \"held\"\n");
-            let cells = checked(&text).unwrap().cells;
+            let cells = check(&text).unwrap().cells;
             assert_eq!(cells[0].1.expects[&property], Expectation::Held);
             assert!(cells[1].1.expects.is_empty());
         }
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn unknown_key_of_expect_is_refused_where_it_stands_with_the_list() {
-        let error = checked("[[expect]]\nbackend = \"sim\"\nleese = \"held\"\n").unwrap_err();
+        let error = check("[[expect]]\nbackend = \"sim\"\nleese = \"held\"\n").unwrap_err();
         assert_eq!(error.place, Some((3, 1)));
         assert_eq!(error.hint.as_deref(), Some("did you mean `lease`?"));
         let message = &error.problem;

@@ -285,7 +285,10 @@ fn changed(change: &Change, after: Option<&Cell>) -> Changed {
         property: change.property.map_or("cell", Property::as_str),
         before: sentence(&change.before.to_string()),
         after: sentence(&change.after.to_string()),
-        expected: change.expected.as_ref().map(|expected| name(&expected.to_string())),
+        expected: change
+            .expected
+            .as_ref()
+            .map(|expected| name(&expected.to_string())),
         open: false,
         story: change.property.and_then(story),
         command: Command::for_command(reproduce),

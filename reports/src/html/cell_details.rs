@@ -168,7 +168,12 @@ fn verdict_rows(cell: &Cell) -> Vec<VerdictRow> {
             rate: tally.map(tile::describe_rate),
             expected: match verdict.status {
                 Status::NotApplicable => name("–"),
-                _ => name(&cell.expected.get(&property).map_or(String::new(), ToString::to_string)),
+                _ => name(
+                    &cell
+                        .expected
+                        .get(&property)
+                        .map_or(String::new(), ToString::to_string),
+                ),
             },
             unexpected: cell.mismatches.iter().any(|s| s.property == property),
         })

@@ -128,7 +128,8 @@ fn mismatch(cell: &Cell, failure: &Mismatch) -> String {
         all => format!(" in {} of {all} runs", failure.runs),
     };
     let (cell, property) = (place(cell), failure.property);
-    let [expected, got] = [failure.expected.to_string(), failure.got.to_string()].map(|it| code(&it));
+    let [expected, got] =
+        [failure.expected.to_string(), failure.got.to_string()].map(|it| code(&it));
     format!("| {cell} | **{property}** | {expected} | **{got}**{runs} |\n")
 }
 

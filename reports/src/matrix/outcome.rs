@@ -52,24 +52,10 @@ pub(crate) fn describe_mismatch(mismatch: &Mismatch, runs: u64) -> String {
     format!("{property} {got}, expected {expected}{often}")
 }
 
-/// The severity of a cell's worst unexpected result; the smallest value is the worst.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// A property was expected to hold and was violated; with the property's own severity.
-    Violated(u8),
-    /// A property was violated with another cause than expected, or held unexpectedly.
-    Differs,
-    /// The cell could not be run.
-    NotRun,
-    /// A property could not be judged.
-    Inconclusive,
-    /// Everything is as expected.
-    AsExpected,
-}
-
-/// The severity of a cell.
-pub fn severity(cell: &Cell) -> Severity {
-    let of = |mismatch: &Mismatch| {
+/// Returns the sort key of a cell by its worst unexpected result, worst first. The number distinguishes failures by the
+/// severity of the violated property.
+pub(crate) fn rank(cell: &Cell) -> (Severity, u8) {
+    let of_mismatch = |mismatch: &Mismatch| {
         let broke =
             mismatch.got.status == Status::Violated && mismatch.expected == Expectation::Held;
         if broke {

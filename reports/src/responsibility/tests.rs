@@ -143,13 +143,13 @@ fn cause_and_lease_together_determine_the_party() {
 #[test]
 fn damage_outside_of_the_lock_is_never_its_fault() {
     let parties = [
-        (Cause::LateWrite, "the resource's: it took a write"),
+        (Cause::LateWrite, "the resource's: it accepted a late write"),
         (
             Cause::ReleasedBeforeCommit,
             "the application's: it released",
         ),
         (Cause::UncheckedWrite, "the application's: its failure path"),
-        (Cause::StaleRead, "the resource's: its replica"),
+        (Cause::StaleRead, "the resource's: its replica returned"),
     ];
     for (cause, party) in parties {
         for (exclusion, start) in [(Held, "Not the lock's: "), (Violated, "The client's: ")] {

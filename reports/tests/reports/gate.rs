@@ -132,8 +132,8 @@ fn unexpected_pass_fails() {
     now[0]
         .expected
         .insert(Property::Lease, "violated: race".parse().unwrap());
-    let decision = decided(two(), now, &[]);
-    assert_eq!(decision.outcome(), GateOutcome::Differs);
+    let decision = gate(two(), now, &[]);
+    assert_eq!(decision.severity(), Severity::Failed);
     insta::assert_snapshot!(terminal(&decision), @"
     ✘ redlock × calm × sim: unexpected pass
       lease held, expected violated: race: unexpected pass
@@ -155,13 +155,13 @@ fn expected_violation_with_another_cause_fails() {
     now[0]
         .expected
         .insert(Property::Lease, "violated: evicted".parse().unwrap());
-    let decision = decided(two(), now.clone(), &[]);
+    let decision = gate(two(), now.clone(), &[]);
     let problem = "lease violated: race, expected violated: evicted";
     assert_eq!(decision.findings[0].problem, problem);
     now[0]
         .expected
         .insert(Property::Lease, "violated".parse().unwrap());
-    assert_eq!(decided(two(), now, &[]).outcome(), GateOutcome::AsExpected);
+    assert_eq!(gate(two(), now, &[]).severity(), Severity::AsExpected);
 }
 
 #[test]

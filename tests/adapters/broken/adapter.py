@@ -1,7 +1,7 @@
 """A correct lock (SET NX PX, compare and delete, renewal on demand) whose adapter breaks the protocol
 in one way: `adapter.py MODE [ARGUMENT]`. Without a mode it breaks nothing. Standard library only.
 
-`FAULTS` has the modes, with what each of them does.
+`FAULTS` lists the modes and their effects.
 """
 
 import json
@@ -76,7 +76,7 @@ FAULTS = {
     "inner-frees": "is re-entrant, and frees the lock at the inner release",
 }
 
-# What the modes of version 2 offer.
+# Features that the modes of version 2 declare.
 OFFERS = {
     "one-by-one": "clients",
     "no-join": "clients",
@@ -164,7 +164,7 @@ def acquire(key, ttl_ms, wait_ms):
     if mode == "exits":
         print("Traceback: no module named lock", file=sys.stderr, flush=True)
         os._exit(3)
-    # On a busy machine the check waits longer than this would, and hears it.
+    # On a busy machine the check might wait longer than `wait_ms` and receive the answer, so do not answer at all.
     for_ever = mode == "waits-for-ever" or mode == "deaf" and wait_ms > 1_000
     while not take(key, token, ttl_ms):
         if not for_ever and time.monotonic() >= begun + wait_ms / 1000:

@@ -106,7 +106,11 @@ const FAULTS: &[(&str, &str, &[&str])] = &[
     ("no-kind", "handshake", &["neither `reply` nor `event`"]),
     ("unknown-reply", "handshake", &["\"ok\"", "`ready`"]),
     ("no-id", "handshake", &["`ready` without `id`"]),
-    ("text-id", "handshake", &["`id` = \"1\"", "whole number"]),
+    (
+        "text-id",
+        "handshake",
+        &["`id` = \"1\"", "non-negative integer"],
+    ),
     ("small-id", "ids", &["answered with `id` 5"]),
     (
         "own-id",
@@ -140,7 +144,7 @@ const FAULTS: &[(&str, &str, &[&str])] = &[
         &["`error` without `definite`"],
     ),
     ("silent", "grant", &["did not answer `acquire`"]),
-    ("half-line", "handshake", &["no newline", "flush"]),
+    ("half-line", "handshake", &["incomplete line", "flush"]),
     (
         "exits",
         "grant",

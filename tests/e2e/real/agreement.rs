@@ -254,11 +254,8 @@ fn disagreements(real: &Cell, simulated: &Cell, possible: impl Fn(&Cell) -> Cell
     let any_cause = Expectation::Violated { cause: None };
     let mut wrong = Vec::new();
     for property in properties {
-        let (found, wanted) = (
-            real.verdicts.get(&property),
-            simulated.verdicts.get(&property),
-        );
-        let (found, wanted) = (describe(found), describe(wanted));
+        let found = describe(real.verdicts.get(&property));
+        let wanted = describe(simulated.verdicts.get(&property));
         if found == wanted {
             continue;
         }
@@ -281,10 +278,8 @@ fn disagreements(real: &Cell, simulated: &Cell, possible: impl Fn(&Cell) -> Cell
 }
 
 fn describe(verdict: Option<&Verdict>) -> String {
-    verdict.map_or_else(
-        || "not judged".to_owned(),
-        |it| RecordedVerdict::from(it).to_string(),
-    )
+    let recorded = verdict.map(|it| RecordedVerdict::from(it).to_string());
+    recorded.unwrap_or_else(|| "not judged".to_owned())
 }
 
 /// Returns the verdicts of many runs as text, with their counts.
@@ -336,7 +331,7 @@ fn blank(backend: BackendName) -> Cell {
     let text = format!(
         r#"{{"impl": {{"name": "redlock", "version": ""}}, "scenario": "calm", "summary": "",
             "scenario_hash": "", "backend": "{backend}", "runs": 1, "seed": 7, "verdicts": {{}},
-            "tally": {{}}, "expected": {{}}, "unexpected results": [], "counts": {{"granted": 0, "refused": 0,
+            "tally": {{}}, "expected": {{}}, "mismatches": [], "counts": {{"granted": 0, "refused": 0,
             "failed": 0, "extended": 0, "released": 0, "sold": 0, "stock_start": 0, "stock_left": 0}},
             "latency": {{}}, "reproduce": ""}}"#
     );
@@ -477,9 +472,10 @@ fn a_cell_that_the_simulation_judges_is_run_until_it_is_judged() {
     let runs = std::cell::Cell::new(0);
     compared.judge_the_rest(|cell, _| {
         runs.set(runs.get() + 1);
-        let verdict = match runs.get() {
-            3 => race(),
-            _ => inconclusive(),
+        let verdict = if runs.get() == 3 {
+            race()
+        } else {
+            inconclusive()
         };
         Cell {
             verdicts: BTreeMap::from([(Property::Lease, verdict)]),

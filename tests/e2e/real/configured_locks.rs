@@ -25,7 +25,7 @@ fn project() -> tempfile::TempDir {
                          command = \"./start my_lock.py\"\n\
                          directory = \"lock\"\n\
                          environment = { FLAVOUR = \"fresh mint\" }\n\
-                         [[cells]]\nworlds = [\"process\"]\nsubjects = [\"mine\"]\n\
+                         [[cells]]\nbackends = [\"process\"]\nlocks = [\"mine\"]\n\
                          scenarios = [\"lost-reply\"]\n\
                          [[expect]]\nexclusion = \"held\"\n";
     fs::write(project.path().join("picklock.toml"), configuration).unwrap();

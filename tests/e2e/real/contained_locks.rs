@@ -148,7 +148,7 @@ fn a_directory_makes_no_sense_for_an_image() {
 }
 
 #[test]
-fn a_kept_run_is_replayed_only_with_trust() {
+fn a_saved_run_is_replayed_only_with_trust() {
     let line = format!(
         "scenario calm --impl docker:{} --ttl 5s --backend process --quiet --out kept",
         image()

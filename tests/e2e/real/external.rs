@@ -443,7 +443,7 @@ fn configuration_names_the_servers_for_the_gate_and_for_a_run() {
 }
 
 #[test]
-fn kept_run_is_repeated_on_the_servers_only_where_the_file_is_trusted() {
+fn saved_run_is_repeated_on_the_servers_only_where_the_file_is_trusted() {
     let server = ForeignServer::start(&[]).filled();
     let before = server.contents();
     let kept = picklock(&format!(

@@ -41,7 +41,7 @@ fn fired_after(outcome: &Outcome) -> String {
             last = format!("{} {}", event["command"], event["key"]).replace('"', "");
         }
     }
-    panic!("the fault never struck: {}", outcome.all());
+    panic!("the fault never fired: {}", outcome.all());
 }
 
 fn status(outcome: &Outcome, property: &str) -> String {

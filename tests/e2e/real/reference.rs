@@ -164,8 +164,8 @@ fn changed(from: &str, to: &str, line: &str) -> Outcome {
     )
     .unwrap();
     let tables = format!(
-        "[impl.mine]\ncommand = \"python3 my_lock.py\"\nlike = \"{TWIN}\"\n\
-         [[cells]]\nworlds = [\"process\"]\nsubjects = [\"mine\"]\n\
+        "[impl.mine]\ncommand = \"python3 my_lock.py\"\nreference = \"{TWIN}\"\n\
+         [[cells]]\nbackends = [\"process\"]\nlocks = [\"mine\"]\n\
          scenarios = [\"gc-pause\", \"calm\"]\n"
     );
     fs::write(project.path().join("picklock.toml"), tables).unwrap();
@@ -201,7 +201,7 @@ fn what_a_correct_lock_does_not_offer_is_not_applicable() {
         (
             &choosy,
             "2 cells: 1 as expected, 1 not applicable\n",
-            "the lock refuses a lease of 1500 ms, and grants one of 2000 ms: whole seconds only",
+            "the lock refuses a lease of 1500 ms, but grants one of 2000 ms: whole seconds only",
         ),
     ] {
         assert!(outcome.stdout.ends_with(counts), "{}", outcome.all());

@@ -8,22 +8,22 @@ use rustix::process::Signal;
 
 use crate::running::{Call, REPEATS, picklock};
 
-const STANDSTILL: Duration = Duration::from_millis(700);
+const STALL: Duration = Duration::from_millis(700);
 
 /// Longer than the pause, so that the harness and not the scenario decides who is late.
-const LONG_STANDSTILL: Duration = Duration::from_secs(5);
+const LONG_STALL: Duration = Duration::from_secs(5);
 
 #[test]
 #[expect(
     clippy::disallowed_methods,
     reason = "not a wait for something: the stall is what is tested, and has a length"
 )]
-fn a_standstill_during_a_fault_is_no_pass() {
+fn a_stall_during_a_fault_is_no_pass() {
     let line = "scenario gc-pause --impl redlock --backend process --json --no-rerun";
     let mut run = picklock(line).start();
     run.hear("fault: pause-client");
     run.signal(Signal::STOP);
-    std::thread::sleep(LONG_STANDSTILL);
+    std::thread::sleep(LONG_STALL);
     run.signal(Signal::CONT);
     let outcome = run.finish();
     assert!(matches!(outcome.code, Some(1 | 3)), "{}", outcome.all());
@@ -49,7 +49,7 @@ fn a_driver_that_was_kept_from_running_says_so() {
         let mut run = picklock(line).start();
         run.hear("fault: pause-client");
         run.signal(Signal::STOP);
-        std::thread::sleep(STANDSTILL);
+        std::thread::sleep(STALL);
         run.signal(Signal::CONT);
         run.finish()
     };
@@ -67,7 +67,7 @@ fn a_driver_that_was_kept_from_running_says_so() {
         .lines()
         .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
     let stalls: Vec<u64> = events
-        .filter(|event| event["event"] == "stalled")
+        .filter(|event| event["event"] == "harness-stalled")
         .map(|event| event["late_ms"].as_u64().unwrap())
         .collect();
     // A little less than the stall, because the harness would have slept for part of the time anyway.
@@ -144,7 +144,7 @@ fn a_matrix_makes_a_run_again_in_which_the_machine_stood_still() {
     let cell = &outcome.document()["cells"][0];
     assert_eq!(cell["runs"], 1, "{cell:#}");
     assert_eq!(cell["verdicts"]["lease"]["status"], "held", "{cell:#}");
-    assert!(cell["repeats"].as_u64() >= Some(1), "{cell:#}");
+    assert!(cell["reruns"].as_u64() >= Some(1), "{cell:#}");
     let kept = outcome.text_file("kept/stalls/long-sections/process/history.jsonl");
     let stalls = kept
         .lines()
@@ -191,7 +191,7 @@ fn a_matrix_makes_a_run_again_that_granted_the_lock_too_rarely() {
     let cell = &outcome.document()["cells"][0];
     assert_eq!(cell["verdicts"]["lease"]["status"], "held", "{cell:#}");
     assert_eq!(cell["runs"], 1, "{cell:#}");
-    assert!(cell["repeats"].as_u64() >= Some(1), "{cell:#}");
+    assert!(cell["reruns"].as_u64() >= Some(1), "{cell:#}");
 }
 
 /// A Redis server that restarts slowly.

@@ -107,7 +107,7 @@ fn worker_that_somebody_stops_is_named_and_nothing_is_judged() {
 
 /// The violation caused by the fault occurs without the stall, and remains.
 #[test]
-fn violation_beside_the_standstill_of_a_bystander_stays() {
+fn violation_beside_a_bystanders_stall_stays() {
     let line = "scenario gc-pause --impl set-nx-px --backend process --json --no-rerun";
     let mut run = frozen_run(picklock(line));
     let workers = workers_of(run.pid());
@@ -126,7 +126,7 @@ fn violation_beside_the_standstill_of_a_bystander_stays() {
 }
 
 #[test]
-fn run_that_was_spoilt_by_a_standstill_is_made_once_more() {
+fn run_spoiled_by_a_stall_is_rerun() {
     let line = "scenario long-sale.toml --impl set-nx-px --backend process";
     let mut run = picklock(line).file("long-sale.toml", LONG_SALE).start();
     run.hear("got the lock");
@@ -203,7 +203,7 @@ fn crashed_only_node_is_no_reason_to_say_that_the_lock_uses_no_server() {
 
 /// A fault of the scenario is not a stall: a paused and a crashed server, a frozen worker.
 #[test]
-fn faults_are_no_standstills() {
+fn faults_are_not_stalls() {
     for scenario in ["node-pause", "node-restart-aof", "gc-pause", "holder-crash"] {
         let line = format!("scenario {scenario} --impl set-nx-px --backend process --json");
         let outcome = picklock(&line).run();

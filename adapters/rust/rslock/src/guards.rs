@@ -1,29 +1,29 @@
-//! For a library that makes one attempt at a time and gives an object, the guard, for each grant.
+//! Support for a library that makes one attempt at a time and returns a guard object for each grant.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::picklock_adapter::{serve, try_for, Failure, Grant, Init, Lock};
 
-/// The library, told in functions. Answer with [`serve_guards`], which waits between the attempts and keeps the guards.
+/// A library, described by functions. [`serve_guards`] serves it: it waits between the attempts and keeps the guards.
 pub struct Guards<L, G, E, R> {
-    /// What the functions need: the library's client, a runtime.
+    /// Context of the functions, such as the library's client and a runtime.
     pub library: L,
     /// Tries once to take the lock.
     pub attempt: fn(&L, &str, Duration) -> Result<G, E>,
-    /// True for the error that says that another client has the lock.
+    /// Returns true for the error that means that another client has the lock.
     pub is_refusal: fn(&E) -> bool,
-    /// Holds the lock for longer.
+    /// Extends the lock.
     pub extend: fn(&L, &G, Duration) -> Result<G, E>,
-    /// Gives the lock back.
+    /// Releases the lock.
     pub release: fn(&L, &G) -> R,
-    /// What identifies the grant.
+    /// Returns the token of a grant.
     pub token: fn(&G) -> String,
-    /// How long the lease was valid when the library gave the guard.
+    /// Returns how long the lease was valid when the library returned the guard.
     pub valid: fn(&G) -> Duration,
 }
 
-/// What a library's release says: nothing at all, or whether the lock was still held.
+/// Result of a library's release, which may report whether the lock was still held.
 pub trait Released {
     fn was_held(self) -> Option<bool>;
 }
@@ -40,7 +40,7 @@ impl Released for bool {
     }
 }
 
-/// Answers requests as [`serve`] does, for a lock that is told in functions.
+/// Like [`serve`], for a lock that is described by functions.
 pub fn serve_guards<L, G, E: std::error::Error, R: Released>(
     make: impl Fn(Init) -> Result<Guards<L, G, E, R>, Failure>,
     name: &str,
@@ -56,7 +56,7 @@ pub fn serve_guards<L, G, E: std::error::Error, R: Released>(
     serve(make_lock, name, version, options);
 }
 
-/// A library's functions, and the guards that it has given.
+/// A library's functions, and the guards that it has returned.
 struct KeptGuards<L, G, E, R> {
     library: Guards<L, G, E, R>,
     guards: BTreeMap<String, G>,
@@ -73,7 +73,7 @@ impl<L, G, E: std::error::Error, R> KeptGuards<L, G, E, R> {
             Err(error) if (self.library.is_refusal)(&error) => return Ok(None),
             outcome => outcome?,
         };
-        // The library says for how long the lock is valid; from that follows when it asked.
+        // The library reports how long the lock is valid, from which the time of its request follows.
         let used = ttl.saturating_sub((self.library.valid)(&guard));
         let grant = Grant {
             asked_at: Instant::now().checked_sub(used),

@@ -1,9 +1,9 @@
-//! Picklock adapter for rslock's `LockManager`: Redlock on all nodes that are given.
+//! Picklock adapter for rslock's `LockManager`: Redlock on all given nodes.
 //!
-//! The library retries a fixed number of times, or for ever. Here it makes one attempt at a time, and
-//! the adapter calls it until the wait is over. `Unavailable` is its word both for a lock that somebody
-//! has and for nodes that do not answer: it is passed on as `refused`. Its releases do not say whether
-//! the lock was still held. The command timeout is that of the crate redis: rslock takes none.
+//! The library retries a fixed number of times, or for ever. Here it makes one attempt at a time, and the adapter calls
+//! it until the wait is over. Its error `Unavailable` means either that another client has the lock or that nodes do
+//! not answer, and becomes `refused`. Its releases do not report whether the lock was still held. The command timeout
+//! is the default of the redis crate, because rslock has no setting for it.
 
 mod guards;
 mod picklock_adapter;

@@ -2,8 +2,8 @@
 //!
 //! [`serve`] reads requests from standard input and answers them; docs/protocol.md of Picklock
 //! describes them. Rust cannot redirect its standard output: print with `eprintln!`, never with
-//! `println!`. What goes to standard error is in the worker's log.
-// A lock rarely needs all of it.
+//! `println!`. Standard error goes to the worker's log.
+// A lock rarely needs the whole file.
 #![allow(dead_code)]
 
 use std::cell::Cell;
@@ -15,26 +15,26 @@ use std::time::{Duration, Instant};
 
 use crate::small_json::Json;
 
-/// The latest version that is spoken, and all before it.
+/// Latest supported version; all earlier ones are supported, too.
 const PROTOCOL: u64 = 2;
 
-/// Whose grant each token is, for events of background tasks.
+/// Client of each grant, by its token, for events of background tasks.
 static CLIENT_OF: Mutex<BTreeMap<String, u64>> = Mutex::new(BTreeMap::new());
 
-/// True for each `acquire` request without an answer that its client has given up, by its number.
+/// For each unanswered `acquire` request, by its number: true if its client has given it up.
 static GIVEN_UP: Mutex<BTreeMap<u64, bool>> = Mutex::new(BTreeMap::new());
 
 thread_local! {
-    /// The `acquire` request that this thread answers.
+    /// Number of the `acquire` request that this thread handles.
     static ACQUIRES: Cell<u64> = const { Cell::new(u64::MAX) };
 }
 
-/// Why a request failed.
+/// A failed request.
 #[derive(Debug)]
 pub enum Failure {
-    /// Certainly nothing has happened: no key was changed.
+    /// The request certainly had no effect: no key was changed.
     Definite(String),
-    /// It may have had an effect. When in doubt, this one.
+    /// The request may have had an effect. Use this when in doubt.
     Unclear(String),
 }
 
@@ -47,12 +47,12 @@ impl<E: std::error::Error> From<E> for Failure {
 /// A granted lock.
 #[derive(Debug, Clone, Default)]
 pub struct Grant {
-    /// What `release` and `extend` get back.
+    /// Passed back to `release` and `extend`.
     pub token: String,
-    /// The fencing token, if the lock has them: larger with every grant.
+    /// Fencing token, if the lock has them: larger with every grant.
     pub fence: Option<u64>,
-    /// When the command that took the lock was sent. [`try_for`] sets it if the lock does not.
-    /// Without it Picklock is not told how long the lease is valid, and bounds it by its own clock.
+    /// When the command that took the lock was sent. [`try_for`] sets it if the lock does not. Without it the answer
+    /// has no `valid_ms`, and Picklock bounds the lease by its own clock.
     pub asked_at: Option<Instant>,
 }
 
@@ -65,7 +65,7 @@ impl Grant {
     }
 }
 
-/// What you implement. `Ok(None)` in place of a grant: another client has the lock.
+/// The lock that you implement. Return `Ok(None)` instead of a grant if another client has the lock.
 pub trait Lock {
     fn acquire(
         &mut self,
@@ -74,10 +74,10 @@ pub trait Lock {
         wait: Duration,
     ) -> Result<Option<Grant>, Failure>;
 
-    /// `None`: the library does not say whether the lock was still held.
+    /// Returns `None` if the library does not report whether the lock was still held.
     fn release(&mut self, key: &str, token: &str) -> Result<Option<bool>, Failure>;
 
-    /// True if the lock can be held for longer. Then `extend` too is yours.
+    /// Set to true if the lock can be extended, and implement `extend`.
     const EXTENDS: bool = false;
 
     fn extend(
@@ -89,28 +89,28 @@ pub trait Lock {
         Ok(None)
     }
 
-    /// True if `acquire` waits in [`try_for`], or asks [`is_given_up`]: it ends with `Ok(None)` then, and has taken
-    /// nothing.
+    /// Set to true if `acquire` waits in [`try_for`] or checks [`is_given_up`]. When its client gives up, it must
+    /// return `Ok(None)` and must not have taken the lock.
     const CANCELS: bool = false;
 
-    /// True if the lock says what becomes of it when its section fails. Then `section_failed` is yours, too.
+    /// Set to true if the lock handles a failed section, and implement `section_failed`.
     const FAILS_SECTIONS: bool = false;
 
-    /// Does what an application does then, and returns what `release` does.
+    /// Does what an application does when its section fails, and returns the same as `release`.
     fn section_failed(&mut self, key: &str, token: &str) -> Result<Option<bool>, Failure> {
         self.release(key, token)
     }
 }
 
-/// What the lock is made from. The nodes are URLs as redis://HOST:PORT.
+/// Parameters of the lock. The nodes are URLs such as redis://HOST:PORT.
 pub struct Init {
     pub nodes: Vec<String>,
     pub timeout: Duration,
     pub options: BTreeMap<String, String>,
 }
 
-/// Calls `attempt` until it returns a grant or `wait` is over; with zero, once. For locks that do not
-/// wait by themselves.
+/// Calls `attempt` until it returns a grant or `wait` is over; if `wait` is zero, once. For locks that do not wait
+/// themselves.
 pub fn try_for(
     wait: Duration,
     mut attempt: impl FnMut() -> Result<Option<Grant>, Failure>,
@@ -124,7 +124,7 @@ pub fn try_for(
                 ..grant
             }));
         }
-        // Different for every client, so that they do not ask in step.
+        // Different for every client, so that they do not retry in step.
         let jitter = u64::from(std::process::id()) * 7 + u64::from(began.elapsed().subsec_micros());
         let pause = Duration::from_millis(10 + jitter % 40);
         if began.elapsed() + pause >= wait {
@@ -137,13 +137,13 @@ pub fn try_for(
     }
 }
 
-/// True if the client whose `acquire` this thread answers has given it up.
+/// Returns true if the client whose `acquire` this thread handles has given it up.
 pub fn is_given_up() -> bool {
     let requests = GIVEN_UP.lock();
     requests.is_ok_and(|all| all.get(&ACQUIRES.get()) == Some(&true))
 }
 
-/// Tells Picklock that a lease is gone: for locks that renew in the background.
+/// Reports to Picklock that a lease is lost. For locks that renew in the background.
 pub fn lost(token: &str) {
     write(
         client_of(token),
@@ -151,7 +151,7 @@ pub fn lost(token: &str) {
     );
 }
 
-/// Tells Picklock that a background task has renewed a lease: for `ttl` since `asked_at`.
+/// Reports to Picklock that a background task has renewed a lease for `ttl`, counted from `asked_at`.
 pub fn extended(token: &str, ttl: Duration, asked_at: Instant) {
     let valid_ms = number(left_ms(ttl, asked_at));
     let event = vec![
@@ -172,8 +172,8 @@ pub fn serve<L: Lock>(
     serve_with(make_lock, None, name, version, options);
 }
 
-/// [`serve`] for a lock whose clones share what clients of one process share: a pool of connections, a
-/// tokio runtime to block on. It is made once, and each client has a clone and a thread of its own.
+/// Like [`serve`], for a lock whose clones share the resources of one process, such as a connection pool or a tokio
+/// runtime to block on. The lock is created once, and each client has its own clone and thread.
 pub fn serve_clients<L: Lock + Clone + Send + 'static>(
     make_lock: impl Fn(Init) -> Result<L, Failure>,
     name: &str,
@@ -183,7 +183,7 @@ pub fn serve_clients<L: Lock + Clone + Send + 'static>(
     serve_with(make_lock, Some(start_client), name, version, options);
 }
 
-/// Starts a client's thread. Returns where it takes its requests from, each with the time of its reading.
+/// Starts a client's thread. Returns the channel for its requests, each with the time at which it was read.
 type StartClient<L> = fn(&L) -> Sender<(Json, Instant)>;
 
 fn start_client<L: Lock + Clone + Send + 'static>(lock: &L) -> Sender<(Json, Instant)> {
@@ -227,10 +227,10 @@ fn serve_with<L: Lock>(
         }
         match (start_client, &lock) {
             (Some(start), Some(made)) => {
-                // Who is alone in the process has no number.
+                // The only client of a process has no number.
                 let client = number_of(&request, "client").unwrap_or_default();
                 let requests = clients.entry(client).or_insert_with(|| start(made));
-                // It is gone only if its thread has panicked, which standard error tells.
+                // The receiver is gone only if its thread has panicked, which is reported on standard error.
                 let _ = requests.send((request, read_at));
             }
             _ if op_of(&request) == "init" => {
@@ -265,7 +265,7 @@ fn ready<L: Lock>(request: &Json, has_clients: bool, name: &str, version: &str) 
     ready
 }
 
-/// The versions that the driver speaks.
+/// Returns the protocol versions that the driver supports.
 fn versions(request: &Json) -> Vec<u64> {
     match request.field("protocols") {
         Some(Json::List(versions)) => versions.iter().filter_map(Json::number).collect(),
@@ -283,7 +283,7 @@ fn waits_for(request: &Json) {
     }
 }
 
-/// Nothing, if the request has an answer.
+/// Marks an `acquire` request as given up, unless it has been answered.
 fn give_up(request: &Json) {
     if let (Some(of), Ok(mut all)) = (number_of(request, "of"), GIVEN_UP.lock()) {
         all.entry(of).and_modify(|given_up| *given_up = true);
@@ -424,7 +424,7 @@ fn granted(grant: Option<Grant>, ttl: Duration, read_at: Instant) -> Fields {
     };
     let mut answer = vec![("reply", text("granted")), ("token", text(&grant.token))];
     answer.extend(grant.fence.map(|fence| ("fence", number(fence))));
-    // Before `valid_ms`: time that passes between the two must not make the lease longer.
+    // Computed before `valid_ms`, so that the time between the two cannot lengthen the lease.
     answer.push(("elapsed_ms", number(millis(read_at.elapsed()))));
     answer.extend(
         grant
@@ -452,7 +452,7 @@ fn left_ms(ttl: Duration, asked_at: Instant) -> u64 {
     millis(ttl.saturating_sub(asked_at.elapsed()))
 }
 
-/// Rounded down.
+/// Returns whole milliseconds, rounded down.
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
@@ -465,7 +465,7 @@ fn number(number: u64) -> Json {
     Json::Number(number.to_string())
 }
 
-/// Writes what is about a client; `None`: the only one.
+/// Writes a message about a client, or about the only client if `client` is `None`.
 fn write(client: Option<u64>, mut fields: Fields) {
     fields.extend(client.map(|client| ("client", number(client))));
     let fields = fields
@@ -473,7 +473,7 @@ fn write(client: Option<u64>, mut fields: Fields) {
         .map(|(name, value)| (name.to_owned(), value));
     let line = format!("{}\n", Json::Object(fields.collect()));
     let mut output = std::io::stdout().lock();
-    // Nobody listens any more: standard input ends next.
+    // If the reader is gone, standard input ends next.
     let _ = output
         .write_all(line.as_bytes())
         .and_then(|()| output.flush());

@@ -1,10 +1,10 @@
-//! The part of JSON that the adapter protocol needs: Rust has none of its own. With serde_json among
-//! your dependencies you do not need it.
+//! The part of JSON that the adapter protocol needs, because Rust's standard library has no JSON. If you depend on
+//! serde_json, you do not need this file.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// A value. Numbers stay text: the seed is an unsigned one of 64 bits.
+/// A value. Numbers stay text, because the seed is an unsigned number of 64 bits.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Json {
     Null,
@@ -16,14 +16,14 @@ pub enum Json {
 }
 
 impl Json {
-    /// The value that the text holds; `None` if it is not JSON.
+    /// Parses a text. Returns `None` if it is not JSON.
     pub fn parse(text: &str) -> Option<Json> {
         let mut parser = Parser(text.chars().peekable());
         let value = parser.value()?;
         parser.peek().is_none().then_some(value)
     }
 
-    /// A field of an object.
+    /// Returns a field of an object.
     pub fn field(&self, name: &str) -> Option<&Json> {
         let Json::Object(fields) = self else {
             return None;
@@ -88,7 +88,7 @@ fn quoted(text: &str) -> String {
 struct Parser<'a>(Peekable<Chars<'a>>);
 
 impl Parser<'_> {
-    /// The next character that is no space.
+    /// Skips white space, and returns the next character without consuming it.
     fn peek(&mut self) -> Option<char> {
         while self.0.next_if(|c| c.is_ascii_whitespace()).is_some() {}
         self.0.peek().copied()
@@ -153,7 +153,7 @@ impl Parser<'_> {
             't' => '\t',
             'u' => {
                 let digits: String = (0..4).map_while(|_| self.0.next()).collect();
-                // Halves of a pair, which keys of locks do not have, are refused.
+                // Surrogate halves are rejected; keys of locks do not contain them.
                 char::from_u32(u32::from_str_radix(&digits, 16).ok()?)?
             }
             c => c,

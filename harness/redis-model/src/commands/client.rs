@@ -1,4 +1,4 @@
-//! `CLIENT`: what a connection says of itself.
+//! `CLIENT`: properties of a connection.
 
 use super::super::Reply;
 use super::super::command::{Args, is_word};

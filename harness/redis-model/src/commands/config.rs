@@ -1,4 +1,4 @@
-//! `CONFIG GET`: the few parameters that clients ask for when they connect.
+//! `CONFIG GET`: the few parameters that clients read when they connect.
 
 use super::super::Reply;
 use super::super::command::{Args, is_word};
@@ -6,7 +6,7 @@ use super::super::context::Context;
 use super::super::keyspace::DATABASES;
 use super::super::reply::{CommandResult, Refusal};
 
-/// Parameters that nothing in a simulation changes, with their values.
+/// Parameters that never change in a simulation, with their values.
 const KNOWN: [(&str, &str); 3] = [
     ("timeout", "0"),
     ("slave-read-only", "yes"),

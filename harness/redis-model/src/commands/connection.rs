@@ -1,4 +1,4 @@
-//! Connections, and what a server reports about itself.
+//! Connections, and the server's information about itself.
 
 use super::super::Reply;
 use super::super::command::{Args, is_word};
@@ -19,7 +19,7 @@ pub(super) fn ping(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     }
 }
 
-/// Every client is the default user, which needs no password.
+/// Checks the user. Every client is the default user, which needs no password.
 fn check_user(user: &[u8]) -> Result<(), Refusal> {
     match user {
         b"default" => Ok(()),
@@ -58,7 +58,7 @@ pub(super) fn hello(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
         if is_word(word, "AUTH") && words.len() >= 2 {
             let user = words.next().copied().unwrap_or_default();
             words.next();
-            // Since 7.2 nothing is checked before all words are read, and the last user counts.
+            // Since 7.2 all words are parsed before any check, and the last user counts.
             match version.since_72() {
                 true => user_to_check = Some(user),
                 false => check_user(user)?,
@@ -97,9 +97,9 @@ pub(super) fn select(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     Ok(Reply::OK)
 }
 
-/// A name of a client or its library.
+/// Checks a name of a client or its library.
 pub(super) fn check_name(context: &Context<'_>, name: &[u8]) -> Result<(), Refusal> {
-    // Since Redis 7.2 it is read as a C string.
+    // Since Redis 7.2 the name is read as a C string.
     let ends = context.state.version.since_72();
     let mut name = name.iter().take_while(|byte| !ends || **byte != 0);
     match name.all(u8::is_ascii_graphic) {
@@ -108,7 +108,7 @@ pub(super) fn check_name(context: &Context<'_>, name: &[u8]) -> Result<(), Refus
     }
 }
 
-/// The few lines that clients read. The requested section is ignored.
+/// Returns the few lines that clients read. The requested section is ignored.
 pub(super) fn info(context: &mut Context<'_>, _: Args<'_>) -> CommandResult {
     let version = context.state.version;
     let name = version.server();

@@ -16,7 +16,7 @@ pub(super) fn decrby(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     add(context, args[1], step(args)?.checked_neg().ok_or(overflow)?)
 }
 
-/// `INCR` and `DECR` count by one.
+/// Returns the step, which is 1 for `INCR` and `DECR`.
 fn step(args: Args<'_>) -> Result<i64, Refusal> {
     args.get(2).map_or(Ok(1), |step| integer_argument(step))
 }

@@ -1,4 +1,4 @@
-//! When keys expire.
+//! Expiry of keys.
 
 use super::super::Reply;
 use super::super::command::{Args, is_word};
@@ -7,7 +7,7 @@ use super::super::number::integer_argument;
 use super::super::reply::{CommandResult, Refusal, refuse};
 use super::set_options::Unit;
 
-/// `NX`, `XX`, `GT`, `LT`.
+/// The conditions `NX`, `XX`, `GT`, `LT`.
 #[derive(Default)]
 struct Conditions {
     missing: bool,
@@ -41,7 +41,7 @@ impl Conditions {
         Ok(conditions)
     }
 
-    /// A key without expiry counts as one that never expires.
+    /// Returns true if the conditions allow the change. A key without expiry counts as one that never expires.
     fn allow(&self, old_ms: Option<i64>, new_ms: i64) -> bool {
         !(self.missing && old_ms.is_some()
             || self.present && old_ms.is_none()
@@ -50,7 +50,7 @@ impl Conditions {
     }
 }
 
-/// Four commands that differ in how the expiry is given.
+/// Implements four commands that differ only in how the expiry is given.
 pub(super) fn expire(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = args[1];
     let conditions = Conditions::read(&args[3..])?;
@@ -76,7 +76,7 @@ pub(super) fn expire(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     Ok(Reply::Int(1))
 }
 
-/// The time to live, in units of so many milliseconds.
+/// Returns the time to live, in units of `unit_ms` milliseconds.
 pub(super) fn left(context: &mut Context<'_>, args: Args<'_>, unit_ms: i64) -> CommandResult {
     let now_ms = context.now.ms();
     let expiry_ms = context.entry(args[1]).map(|entry| entry.expires_ms);

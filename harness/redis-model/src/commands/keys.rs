@@ -16,7 +16,7 @@ pub(super) fn del(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     Ok(Reply::Int(count as i64))
 }
 
-/// How long a value is.
+/// Returns the length of a value.
 pub(super) fn length(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let length = match context.name {
         "strlen" => context.string(args[1])?.map(|bytes| bytes.len()),
@@ -43,7 +43,7 @@ pub(super) fn keys(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     Ok(Reply::bulks(names.filter(|key| matches_name(args[1], key))))
 }
 
-/// `SYNC` and `ASYNC` differ only in when memory is freed, which is not visible here.
+/// Ignores `SYNC` and `ASYNC`, which differ only in when memory is freed.
 pub(super) fn flush(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     match args[1..] {
         [] => {}

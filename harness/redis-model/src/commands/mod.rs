@@ -1,7 +1,7 @@
 //! The commands, one file for each family, and the table with a row for each.
 //!
-//! A command is here if a lock, a library of locks, a client's connection set-up or the harness sends it:
-//! `docs/redis-model.md` says who.
+//! A command is here if a lock, a library of locks, a client's connection setup or the harness sends it.
+//! `docs/redis-model.md` names the sender of each.
 
 mod client;
 mod config;
@@ -25,7 +25,7 @@ mod transactions;
 use super::command::{Spec, grow, read, sub, whole, write};
 use super::{Reply, ServerVersion as V};
 
-/// The command table: what executes each command, and under which conditions.
+/// The command table: the implementation of each command and its conditions.
 pub(super) const TABLE: &[Spec] = &[
     // Strings and counters.
     grow("set", -3, strings::set),

@@ -9,7 +9,7 @@ use super::super::glob::matches;
 use super::super::reply::CommandResult;
 use super::super::session::Session;
 
-/// What the command with this name is about: patterns, or channels.
+/// Returns the session's patterns or channels, whichever this command changes.
 fn subscribed<'a>(session: &'a mut Session, command: &str) -> &'a mut BTreeSet<Vec<u8>> {
     match command.starts_with('p') {
         true => &mut session.patterns,
@@ -17,7 +17,7 @@ fn subscribed<'a>(session: &'a mut Session, command: &str) -> &'a mut BTreeSet<V
     }
 }
 
-/// Those who subscribed to the channel get it before those whose pattern matches.
+/// Publishes a message. Subscribers of the channel get it before those whose pattern matches.
 pub(super) fn publish(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let (channel, message) = (args[1], args[2]);
     let state = &mut *context.state;
@@ -39,7 +39,7 @@ pub(super) fn publish(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
     Ok(Reply::Int((state.messages.len() - before) as i64))
 }
 
-/// `SUBSCRIBE` and `PSUBSCRIBE`.
+/// Implements `SUBSCRIBE` and `PSUBSCRIBE`.
 pub(super) fn subscribe(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let name = context.name;
     let session = context.session();
@@ -50,7 +50,7 @@ pub(super) fn subscribe(context: &mut Context<'_>, args: Args<'_>) -> CommandRes
     Ok(several(replies.collect()))
 }
 
-/// `UNSUBSCRIBE` and `PUNSUBSCRIBE`.
+/// Implements `UNSUBSCRIBE` and `PUNSUBSCRIBE`.
 pub(super) fn unsubscribe(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let name = context.name;
     let session = context.session();
@@ -68,7 +68,7 @@ pub(super) fn unsubscribe(context: &mut Context<'_>, args: Args<'_>) -> CommandR
     Ok(several(replies.collect()))
 }
 
-/// Tells a client that the command was executed for this channel, and how many subscriptions it has now.
+/// Returns the confirmation of the command for this channel, with the current number of subscriptions.
 fn confirmed(command: &str, channel: Reply, session: &Session) -> Reply {
     let count = session.channels.len() + session.patterns.len();
     Reply::Push(vec![

@@ -8,7 +8,7 @@ use super::super::reply::{CommandResult, Refusal, refuse};
 use super::super::session::ClientId;
 use super::super::{Now, Reply, Server};
 
-/// The words after their count: keys, and arguments.
+/// Splits the words that follow the number of keys into keys and arguments.
 fn split_keys(args: Args<'_>) -> Result<(Args<'_>, Args<'_>), Refusal> {
     let count = integer_argument(args[2])?;
     if count > args.len() as i64 - 3 {
@@ -20,7 +20,7 @@ fn split_keys(args: Args<'_>) -> Result<(Args<'_>, Args<'_>), Refusal> {
     }
 }
 
-/// Runs a script that is given as text.
+/// Runs a script given as text.
 pub(super) fn eval<const READ_ONLY: bool>(
     server: &mut Server,
     client: ClientId,
@@ -32,7 +32,7 @@ pub(super) fn eval<const READ_ONLY: bool>(
     run_script(server, client, &Run { name, keys, argv }, now, READ_ONLY)
 }
 
-/// Runs a script that is given by its digest.
+/// Runs a script given by its digest.
 pub(super) fn evalsha<const READ_ONLY: bool>(
     server: &mut Server,
     client: ClientId,
@@ -62,7 +62,7 @@ fn run_script(
     let call = Call {
         client,
         from_script: true,
-        // A script sees RESP2, whatever protocol its client has chosen.
+        // A script sees RESP2, whichever protocol its client has chosen.
         resp3: false,
         now,
         may_block: false,

@@ -5,7 +5,7 @@ use super::super::context::Context;
 use super::super::number::integer_argument;
 use super::super::reply::Refusal;
 
-/// When `SET` may write.
+/// The condition under which `SET` may write.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Condition<'a> {
     Always,
@@ -17,7 +17,7 @@ pub(super) enum Condition<'a> {
     Equals(&'a [u8]),
 }
 
-/// What happens to the expiry.
+/// The effect on the expiry.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Lease<'a> {
     /// No option given.
@@ -30,7 +30,7 @@ pub(super) enum Lease<'a> {
     Until(Unit, &'a [u8]),
 }
 
-/// How an expiry is given.
+/// The unit and origin of an expiry.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Unit {
     Seconds,
@@ -50,7 +50,7 @@ impl Unit {
         }
     }
 
-    /// That of a command which is named after it.
+    /// Returns the unit of a command that is named after its unit.
     pub(super) fn of_command(name: &str) -> Unit {
         match name {
             "setex" | "expire" => Unit::Seconds,
@@ -61,7 +61,7 @@ impl Unit {
         }
     }
 
-    /// As a time of the wall clock, milliseconds. `None`: too far away.
+    /// Returns the expiry in milliseconds since the epoch, or `None` if it is out of range.
     pub(super) fn at_ms(self, amount: i64, now_ms: i64) -> Option<i64> {
         match self {
             Unit::Seconds => amount.checked_mul(1000)?.checked_add(now_ms),
@@ -72,7 +72,7 @@ impl Unit {
     }
 }
 
-/// The options, parsed but not yet executed.
+/// The options, parsed but not yet applied.
 #[derive(Debug)]
 pub(super) struct Options<'a> {
     pub condition: Condition<'a>,
@@ -81,7 +81,7 @@ pub(super) struct Options<'a> {
     pub get: bool,
 }
 
-/// Reads the options of `SET`.
+/// Parses the options of `SET`.
 pub(super) fn read_set<'a>(
     context: &mut Context<'_>,
     words: &[&'a [u8]],
@@ -139,7 +139,7 @@ fn condition<'a>(
     }))
 }
 
-/// Reads the options of `GETEX`.
+/// Parses the options of `GETEX`.
 pub(super) fn read_getex<'a>(words: &[&'a [u8]]) -> Result<Lease<'a>, Refusal> {
     let mut lease = Lease::Unsaid;
     let mut words = words.iter().copied();
@@ -168,7 +168,7 @@ fn expiry<'a>(
     Ok(Lease::Until(unit, amount))
 }
 
-/// An expiry as a time of the wall clock, milliseconds.
+/// Returns an expiry in milliseconds since the epoch.
 pub(super) fn deadline_ms(
     context: &Context<'_>,
     unit: Unit,

@@ -8,7 +8,7 @@ use super::super::reply::{CommandResult, Refusal, refuse};
 use super::super::values::{Bound, SortedSet};
 use super::index_range::index_range;
 
-/// What the ends of a range mean.
+/// The meaning of the ends of a range.
 #[derive(Clone, Copy, PartialEq)]
 enum By {
     Rank,
@@ -20,17 +20,17 @@ struct Query {
     by: By,
     reverse: bool,
     with_scores: bool,
-    /// How many to skip, and how many to return at most (negative: all).
+    /// Number of members to skip, and maximum number to return (negative: all).
     limit: Option<(i64, i64)>,
 }
 
-/// `ZRANGE`, `ZREVRANGE` and `ZRANGEBYSCORE`.
+/// Implements `ZRANGE`, `ZREVRANGE` and `ZRANGEBYSCORE`.
 pub(super) fn zrange(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     Query::read(context, &args[4..])?.answer(context, args)
 }
 
 impl Query {
-    /// Reads the options. Those of `ZRANGE` may also select the kind of range and its direction.
+    /// Parses the options. Those of `ZRANGE` may also select the kind of range and its direction.
     fn read(context: &mut Context<'_>, words: Args<'_>) -> Result<Query, Refusal> {
         let free = context.name == "zrange";
         let mut query = Query {
@@ -108,7 +108,7 @@ impl Range {
         Ok(Range::Score(bound(low)?, bound(high)?))
     }
 
-    /// The members in the range, in the requested order.
+    /// Returns the members in the range, in the requested order.
     fn select(&self, set: &SortedSet, reverse: bool) -> Vec<(Vec<u8>, f64)> {
         let members: Box<dyn Iterator<Item = (&[u8], f64)>> = match reverse {
             true => Box::new(set.iter().rev()),
@@ -128,7 +128,7 @@ impl Range {
     }
 }
 
-/// Members with their scores: pairs in RESP3, one flat array in RESP2.
+/// Returns members with their scores: pairs in RESP3, one flat array in RESP2.
 fn with_scores(context: &Context<'_>, found: &[(Vec<u8>, f64)]) -> Reply {
     let pair = |(member, score): &(Vec<u8>, f64)| [Reply::bulk(member), context.double(*score)];
     let pairs = found.iter().map(pair);

@@ -18,7 +18,7 @@ struct Options {
 }
 
 impl Options {
-    /// Reads the options, and returns how many words they are.
+    /// Parses the options, and returns their number of words.
     fn read(words: Args<'_>) -> (Options, usize) {
         let mut options = Options::default();
         for (count, word) in words.iter().enumerate() {
@@ -50,7 +50,7 @@ impl Options {
     }
 }
 
-/// The score that a member gets. `None`: the options do not allow it.
+/// Returns the new score of a member, or `None` if the options do not allow a change.
 fn new_score(options: &Options, old: Option<f64>, score: f64) -> Result<Option<f64>, Refusal> {
     let Some(old) = old else {
         return Ok((!options.present).then_some(score));
@@ -70,7 +70,7 @@ fn new_score(options: &Options, old: Option<f64>, score: f64) -> Result<Option<f
     Ok((!is_refused).then_some(new))
 }
 
-/// Reads a score.
+/// Parses a score.
 fn score(context: &mut Context<'_>, text: &[u8]) -> Result<f64, Refusal> {
     match double(text) {
         Some(score) => Ok(score),
@@ -114,7 +114,7 @@ fn add_all(
             false => Reply::Int(0),
         });
     }
-    // It does not stay empty: without `XX` a member that is missing is always added.
+    // A new set does not stay empty: without `XX` a missing member is always added.
     let set = context.sorted_set_or_new(key)?;
     let (mut added, mut changed, mut last) = (0, 0, Ok(None));
     for (score, member) in pairs {

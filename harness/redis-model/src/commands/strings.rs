@@ -26,7 +26,7 @@ pub(super) fn set(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
             context.state.expire(context.database, key, context.now);
             true
         }
-        // Whoever looks at a key has removed it if it is over.
+        // Every access to an expired key removes it first.
         Condition::Missing => !context.exists(key),
         Condition::Present => context.exists(key),
         Condition::Equals(wanted) => old.as_deref() == Some(wanted),
@@ -119,7 +119,7 @@ pub(super) fn getex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     Ok(Reply::Bulk(value))
 }
 
-/// Sets the expiry of a key that is there. False: it had no other.
+/// Sets the expiry of an existing key. Returns false if the key had the same expiry already.
 fn set_expiry(context: &mut Context<'_>, key: &[u8], until_ms: Option<i64>) -> bool {
     let entry = context.entry(key);
     let changed =
@@ -168,7 +168,7 @@ pub(super) fn getrange(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
         return Ok(Reply::Bulk(Vec::new()));
     };
     let len = bytes.len() as i64;
-    // Negative ends beyond the start are moved to the start, unless they are reversed.
+    // Negative ends before the start are moved to the start, unless they are reversed.
     let wrong = start < 0 && end < 0 && start > end;
     let end = match end < 0 {
         true => end.saturating_add(len).max(0),
@@ -180,7 +180,7 @@ pub(super) fn getrange(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
     })
 }
 
-/// Redis 8.4: deletes if the value is this one, or whatever it is.
+/// Redis 8.4: deletes the key if it holds this value, or unconditionally.
 pub(super) fn delex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = args[1];
     let wanted = match args[2..] {
@@ -194,7 +194,7 @@ pub(super) fn delex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     Ok(delete_if(context, key, wanted))
 }
 
-/// Valkey 9.0: deletes if the value is this one.
+/// Valkey 9.0: deletes the key if it holds this value.
 pub(super) fn delifeq(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let value = context.string(args[1])?;
     let is_equal = value.is_some_and(|bytes| bytes == args[2]);

@@ -1,4 +1,4 @@
-//! The server's time, and waiting for its replicas.
+//! The server's time, and the wait for its replicas.
 
 use super::super::Reply;
 use super::super::blocking::{acknowledged, block};
@@ -14,8 +14,8 @@ pub(super) fn time(context: &mut Context<'_>, _: Args<'_>) -> CommandResult {
     Ok(Reply::bulks(parts.map(|part| part.to_string())))
 }
 
-/// Waits for the earlier changes of this connection. The backend reports how far the replicas are,
-/// by `Server::set_acknowledged`.
+/// Waits until replicas have the earlier changes of this connection. The backend reports the replicas' progress with
+/// `Server::set_acknowledged`.
 pub(super) fn wait(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let wanted = integer_argument(args[1])?;
     let timeout = integer_argument(args[2])

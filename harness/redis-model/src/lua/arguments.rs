@@ -1,10 +1,10 @@
-//! The arguments of a function, and the errors about them in the words of Lua's own library.
+//! The arguments of a function, and errors about them as in Lua's own library.
 
 use mlua::{Lua, MultiValue, Value};
 
 use super::convert::truncate;
 
-/// What a function was called with. Places count from one, as in Lua's errors.
+/// The arguments of a call. Places count from one, as in Lua's errors.
 pub(super) struct Arguments<'a> {
     lua: &'a Lua,
     values: MultiValue,
@@ -19,30 +19,30 @@ impl<'a> Arguments<'a> {
         self.values.len()
     }
 
-    /// The argument, nil if it is not there.
+    /// Returns the argument, or nil if it is missing.
     pub(super) fn get(&self, place: usize) -> Value {
         let value = place.checked_sub(1).and_then(|at| self.values.get(at));
         value.cloned().unwrap_or(Value::Nil)
     }
 
-    /// A number, or a text that is one.
+    /// Returns the argument as a number; a numeric text counts, too.
     pub(super) fn number(&self, place: usize) -> mlua::Result<f64> {
         let number = self.lua.coerce_number(self.get(place))?;
         number.ok_or_else(|| self.wrong_type(place, "number"))
     }
 
-    /// A number as C's `int`.
+    /// Returns the argument as C's `int`.
     pub(super) fn int(&self, place: usize) -> mlua::Result<i32> {
         Ok(truncate(self.number(place)?) as i32)
     }
 
-    /// A text, or a number as text.
+    /// Returns the argument as text; a number is converted.
     pub(super) fn text(&self, place: usize) -> mlua::Result<mlua::String> {
         let text = self.lua.coerce_string(self.get(place))?;
         text.ok_or_else(|| self.wrong_type(place, "string"))
     }
 
-    /// An argument of another type than is expected.
+    /// Returns the error for an argument of an unexpected type.
     pub(super) fn wrong_type(&self, place: usize, expected: &str) -> mlua::Error {
         let got = match place > self.count() {
             true => "no value",
@@ -51,7 +51,7 @@ impl<'a> Arguments<'a> {
         self.bad(place, &format!("{expected} expected, got {got}"))
     }
 
-    /// An error about one argument, with the name by which the function was called.
+    /// Returns an error about one argument, with the name by which the function was called.
     pub(super) fn bad(&self, place: usize, why: &str) -> mlua::Error {
         let names = self.lua.inspect_stack(0, |frame| {
             let names = frame.names();
@@ -70,7 +70,7 @@ impl<'a> Arguments<'a> {
         self.error(&text)
     }
 
-    /// An error with the place in the script that called the function.
+    /// Returns an error with the place in the script that called the function.
     pub(super) fn error(&self, text: &str) -> mlua::Error {
         let place = self.lua.inspect_stack(1, |frame| {
             let line = frame.current_line()?;
@@ -81,7 +81,7 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// The name of a type as Lua itself says it.
+/// Returns Lua's own name of the type.
 pub(super) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::LightUserData(_) | Value::Error(_) => "userdata",

@@ -13,7 +13,7 @@ use super::super::state::State;
 use super::raised::Raised;
 use super::{Caller, ScriptContext, Shared, convert, fuse, lock};
 
-/// `redis.call`, which raises errors, or `redis.pcall`, which returns them as tables.
+/// Creates `redis.call`, which raises errors, or `redis.pcall`, which returns them as tables.
 pub(super) fn function(
     lua: &Lua,
     shared: &Arc<Mutex<Shared>>,
@@ -33,7 +33,7 @@ pub(super) fn function(
     })
 }
 
-/// Bytes of the texts among the words: what a command may store.
+/// Returns the number of bytes of the texts among the words, an upper bound of what the command may store.
 fn length(words: &MultiValue) -> u64 {
     let length = |word: &Value| match word {
         Value::String(text) => text.as_bytes().len() as u64,
@@ -42,7 +42,7 @@ fn length(words: &MultiValue) -> u64 {
     words.iter().map(length).sum()
 }
 
-/// The Lua function that ends a script that uses something that is not modelled.
+/// Creates the Lua function that ends a script when it uses something that is not modelled.
 pub(super) fn refuse_function(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<Function> {
     let shared = Arc::clone(shared);
     lua.create_function(move |_, what: String| -> mlua::Result<()> {
@@ -50,11 +50,11 @@ pub(super) fn refuse_function(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::R
     })
 }
 
-/// The error for an argument of a type that a command cannot take.
+/// Error for an argument type that no command accepts.
 pub(super) const NOT_WORDS: Refusal =
     Refusal::fixed("ERR Lua redis lib command arguments must be strings or integers");
 
-/// An argument of a call. Numbers are written as Lua's `%.17g`.
+/// An argument of a call. Numbers are formatted with Lua's `%.17g`.
 enum Word<'a> {
     Text(BorrowedBytes<'a>),
     Number(String),

@@ -1,14 +1,14 @@
-//! From replies to Lua values, and back.
+//! Conversion from replies to Lua values, and back.
 
 use mlua::{Lua, Table, Value};
 
 use super::super::Reply;
 use super::super::reply::Refusal;
 
-/// Deeper nesting is cut off, as Redis does when its C stack would overflow.
+/// Maximum nesting. Deeper values are cut off, as Redis does when its C stack would overflow.
 const DEPTH: usize = 100;
 
-/// A reply as a script sees it.
+/// Converts a reply for a script.
 pub(super) fn to_lua(lua: &Lua, reply: &Reply) -> mlua::Result<Value> {
     Ok(match reply {
         Reply::Int(number) => Value::Number(*number as f64),
@@ -36,14 +36,14 @@ fn list<'a>(lua: &Lua, items: impl Iterator<Item = &'a Reply>) -> mlua::Result<V
     Ok(Value::Table(table))
 }
 
-/// The table that represents an error.
+/// Creates the table that represents an error.
 pub(super) fn error_table(lua: &Lua, text: &[u8]) -> mlua::Result<Table> {
     let table = lua.create_table_with_capacity(0, 3)?;
     table.raw_set("err", lua.create_string(text)?)?;
     Ok(table)
 }
 
-/// The text of `redis.error_reply`: a text without an error code gets `ERR`.
+/// Returns the text of `redis.error_reply`: a text without an error code gets `ERR`.
 pub(super) fn error_code(text: &[u8]) -> Vec<u8> {
     let text = text.strip_prefix(b"-").unwrap_or(text);
     match text.contains(&b' ') {
@@ -52,7 +52,7 @@ pub(super) fn error_code(text: &[u8]) -> Vec<u8> {
     }
 }
 
-/// What a script returned, as the reply to its client. The error names what is not modelled.
+/// Converts the result of a script to the reply for its client. An error names something that is not modelled.
 pub(super) fn to_reply(value: &Value) -> mlua::Result<Reply> {
     convert(value, 0)
 }
@@ -69,7 +69,7 @@ fn convert(value: &Value, depth: usize) -> mlua::Result<Reply> {
     })
 }
 
-/// C's conversion to a 64-bit integer on x86: a value out of range becomes the smallest integer.
+/// Converts to a 64-bit integer like C on x86: a value out of range becomes the smallest integer.
 pub(super) fn truncate(number: f64) -> i64 {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     match (-LIMIT..LIMIT).contains(&number) {
@@ -78,7 +78,7 @@ pub(super) fn truncate(number: f64) -> i64 {
     }
 }
 
-/// A text field, which Redis reads as a C string. Numbers do not count as text here.
+/// Returns a text field, which Redis reads as a C string. A number does not count as text here.
 fn text_of(table: &Table, field: &str) -> mlua::Result<Option<String>> {
     Ok(match table.raw_get::<Value>(field)? {
         Value::String(text) => Some(Refusal::quote(&text.as_bytes(), usize::MAX)),
@@ -86,7 +86,7 @@ fn text_of(table: &Table, field: &str) -> mlua::Result<Option<String>> {
     })
 }
 
-/// Fields that make a table a reply that only RESP3 has.
+/// Fields that mark a table as a reply type of RESP3 only.
 const RESP3: [&str; 5] = ["double", "map", "set", "big_number", "verbatim_string"];
 
 fn table_reply(table: &Table, depth: usize) -> mlua::Result<Reply> {
@@ -101,7 +101,7 @@ fn table_reply(table: &Table, depth: usize) -> mlua::Result<Reply> {
             return Err(mlua::Error::runtime("scripts that return types of RESP3"));
         }
     }
-    // Its length says nothing: `t[2^29] = 1` can make it half a billion.
+    // The table's length is not used: `t[2^29] = 1` can make it half a billion.
     let mut items = Vec::new();
     for place in 1.. {
         match table.raw_get::<Value>(place)? {
@@ -116,13 +116,13 @@ pub(super) fn one_line(text: &str) -> String {
     text.replace(['\r', '\n'], " ")
 }
 
-/// The error reply of a script that raised this value.
+/// Returns the error reply of a script that raised this value.
 pub(super) fn error_text(raised: &Value, name: &[u8]) -> String {
     let Value::Table(table) = raised else {
         return "ERR a script raised what is no error".to_owned();
     };
     let message = text_of(table, "err").ok().flatten();
-    // Redis 7.0 reads the missing text of an error and crashes. Newer versions reply like this.
+    // Redis 7.0 reads the missing text of an error and crashes. Newer versions send this reply.
     let message = message.unwrap_or_else(|| "ERR unknown error".to_owned());
     match table.raw_get::<Value>("line") {
         Ok(Value::Integer(line)) => located(&message, name, line),
@@ -131,7 +131,7 @@ pub(super) fn error_text(raised: &Value, name: &[u8]) -> String {
     }
 }
 
-/// An error's text with the position at which it was raised.
+/// Returns an error's text with the position at which it was raised.
 pub(super) fn located(message: &str, name: &[u8], line: i64) -> String {
     let name = String::from_utf8_lossy(name);
     one_line(&format!(

@@ -1,5 +1,4 @@
-//! The fuse: ends scripts that do not end by themselves, because nothing else could, and those that take
-//! too much memory.
+//! The fuse: ends scripts that would otherwise run for ever, and those that take too much memory.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,19 +8,19 @@ use super::super::reply::Refusal;
 use super::super::state::State;
 use super::{Shared, lock};
 
-/// A script that runs for more than this many instructions is ended.
+/// Maximum number of instructions of a script.
 const FUSE: u64 = 20_000_000;
 
-/// The number of instructions between two checks.
+/// Number of instructions between two checks.
 const STEP: u32 = 100_000;
 
-/// Bytes that a Lua state may have: a script of a few words can ask for any number of them.
+/// Maximum memory of a Lua state in bytes, because even a short script can request any amount.
 const MEMORY: usize = 128 << 20;
 
-/// What Lua says where there is no memory.
+/// Lua's error text when it is out of memory.
 const NO_MEMORY: &str = "not enough memory";
 
-/// Why such a run is not judged.
+/// Reason why such a run is inconclusive.
 const MUCH_MEMORY: &str = "scripts that take more than 128 MiB";
 
 /// Installs the fuse in a Lua state.
@@ -37,7 +36,7 @@ pub(super) fn set(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<()> {
     })
 }
 
-/// The Lua function that raises the error again if a script has caught it.
+/// Creates the Lua function that raises the error again if a script has caught it.
 pub(super) fn function(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<Function> {
     let shared = Arc::clone(shared);
     lua.create_function(move |_, ()| check(&mut lock(&shared)))
@@ -53,31 +52,31 @@ fn check(shared: &mut Shared) -> mlua::Result<()> {
     ))
 }
 
-/// Notes what is not modelled in the server on whose memory the script runs.
+/// Records something that is not modelled in the server on whose memory the script runs.
 fn remember(shared: &mut Shared, what: &str) {
     if let Some(running) = &mut shared.running {
         running.state.unknown.insert(what.to_owned());
     }
 }
 
-/// Frees what scripts have left behind, if it is much. Lua itself waits until it has doubled, and would
-/// have reached the bound before.
+/// Frees the garbage of scripts if there is much of it. Lua itself waits until memory use has doubled, and would reach
+/// the limit first.
 pub(super) fn collect(lua: &Lua) {
     if lua.used_memory() > MEMORY / 2 {
-        // To collect takes memory, too. If it fails all the same, the next script is refused.
+        // A collection takes memory, too. If it fails, the next script is refused.
         let _ = lua.set_memory_limit(0);
         let _ = lua.gc_collect();
         let _ = lua.set_memory_limit(MEMORY);
     }
 }
 
-/// If a script was stopped for lack of memory, in these words: the refusal, which is remembered.
+/// Returns and records the refusal if `words` are the error of a script that ran out of memory.
 pub(super) fn out_of_memory(state: &mut State, words: &str) -> Option<Refusal> {
     let is_so = words.contains(NO_MEMORY);
     is_so.then(|| state.not_modelled(MUCH_MEMORY))
 }
 
-/// Remembers that a script has caught a lack of memory.
+/// Records that a script has caught an out-of-memory error.
 pub(super) fn record_caught(shared: &Mutex<Shared>, raised: &Value) {
     let is_so = match raised {
         Value::String(text) => *text.as_bytes() == *NO_MEMORY.as_bytes(),
@@ -89,14 +88,14 @@ pub(super) fn record_caught(shared: &Mutex<Shared>, raised: &Value) {
     }
 }
 
-/// Counts what a native function does as instructions, about one for each byte or value.
+/// Counts the work of a native function as instructions, about one for each byte or value.
 pub(super) fn charge(shared: &Mutex<Shared>, amount: u64) -> mlua::Result<()> {
     let mut shared = lock(shared);
     shared.spent = shared.spent.saturating_add(amount);
     check(&mut shared)
 }
 
-/// Remembers that a script has asked for something that is not modelled: the error that ends it.
+/// Records that a script has requested something that is not modelled. Returns the error that ends the script.
 pub(super) fn not_modelled(shared: &Mutex<Shared>, what: &str) -> mlua::Error {
     remember(&mut lock(shared), &format!("{what} in a script"));
     mlua::Error::runtime(format!("the model of Redis does not know {what}"))

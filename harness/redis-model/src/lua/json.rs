@@ -1,7 +1,7 @@
-//! `cjson.encode` and `cjson.decode`: JSON texts, as far as locks write and read them.
+//! `cjson.encode` and `cjson.decode`: JSON as far as locks use it.
 //!
-//! A Lua state gets the library when the first script names it, because most scripts do not. What it does
-//! counts as instructions: see [`fuse::charge`].
+//! A Lua state gets the library when the first script names it, because most scripts do not. Its work counts as
+//! instructions: see [`fuse::charge`].
 
 use std::sync::{Arc, Mutex};
 
@@ -11,13 +11,13 @@ use super::arguments::{Arguments, type_name};
 use super::{Shared, fuse, json_text};
 use crate::number::general_digits;
 
-/// Deeper nesting is left out.
+/// Maximum nesting. Deeper values are not modelled.
 const DEEPEST: usize = 100;
 
-/// What a number is written with.
+/// Number of significant digits of a formatted number.
 const DIGITS: usize = 14;
 
-/// The Lua function that makes the library.
+/// Creates the Lua function that returns the library.
 pub(super) fn function(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<Function> {
     let shared = Arc::clone(shared);
     lua.create_function(move |lua, ()| {
@@ -122,7 +122,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The length of a table that is written as an array; zero: it is an object.
+    /// Returns the length of a table that is written as an array, or zero for an object.
     fn length(&self, table: &Table) -> mlua::Result<i64> {
         let (mut most, mut count, mut is_array) = (0, 0i64, true);
         table.for_each(|key: Value, _: Value| {
@@ -164,7 +164,7 @@ struct Reader<'a> {
     arguments: &'a Arguments<'a>,
     shared: &'a Mutex<Shared>,
     text: &'a [u8],
-    /// What comes next.
+    /// Position of the next byte.
     at: usize,
 }
 
@@ -180,7 +180,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The next byte that is not blank. A zero byte ends the text.
+    /// Returns the next byte that is not blank. A zero byte ends the text.
     fn next(&mut self) -> Option<u8> {
         let rest = &self.text[self.at..];
         let blanks = rest.iter().take_while(|byte| b" \t\r\n".contains(byte));
@@ -188,7 +188,7 @@ impl Reader<'_> {
         self.text.get(self.at).copied().filter(|byte| *byte != 0)
     }
 
-    /// Passes the next byte over if it is this one.
+    /// Consumes the next byte if it equals `wanted`.
     fn found(&mut self, wanted: u8) -> bool {
         let found = self.next() == Some(wanted);
         self.at += usize::from(found);
@@ -286,7 +286,7 @@ impl Reader<'_> {
         Ok(number)
     }
 
-    /// `cjson` reads what JSON does not know, too: hexadecimal, infinite, with a leading zero.
+    /// Returns the error for a number outside JSON that `cjson` accepts: hexadecimal, infinite, with a leading zero.
     fn unusual_number(&self) -> mlua::Error {
         fuse::not_modelled(self.shared, "such a number in cjson.decode")
     }
@@ -297,7 +297,7 @@ impl Reader<'_> {
     }
 }
 
-/// True for a word that C reads as infinite, or as no number.
+/// Returns true for a word that C parses as infinity or NaN.
 fn is_infinite_or_none(text: &[u8]) -> bool {
     let begin = text.get(..3).map(<[u8]>::to_ascii_lowercase);
     begin.is_some_and(|word| word == b"inf" || word == b"nan")

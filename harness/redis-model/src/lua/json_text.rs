@@ -1,6 +1,6 @@
-//! Strings in JSON: how they are quoted, and what their escapes mean.
+//! Strings in JSON: quotation and escapes.
 
-/// Writes a string as `cjson` does, which escapes slashes and control characters.
+/// Appends a string quoted as by `cjson`, which escapes slashes and control characters.
 pub(super) fn quote(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
     for &byte in text {
@@ -18,7 +18,7 @@ pub(super) fn quote(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
 }
 
-/// Reads a string that begins behind its opening quote: what it says, and where it ends. `None`: it is wrong.
+/// Parses a string that starts after its opening quote. Returns its contents and its end, or `None` if it is invalid.
 pub(super) fn unquote(text: &[u8], begin: usize) -> Option<(Vec<u8>, usize)> {
     let (mut said, mut at) = (Vec::new(), begin);
     loop {
@@ -34,7 +34,7 @@ pub(super) fn unquote(text: &[u8], begin: usize) -> Option<(Vec<u8>, usize)> {
     }
 }
 
-/// Reads an escape: where it ends.
+/// Parses an escape, and returns its end.
 fn escape(text: &[u8], at: usize, said: &mut Vec<u8>) -> Option<usize> {
     let byte = match *text.get(at + 1)? {
         byte @ (b'"' | b'\\' | b'/') => byte,
@@ -50,7 +50,7 @@ fn escape(text: &[u8], at: usize, said: &mut Vec<u8>) -> Option<usize> {
     Some(at + 2)
 }
 
-/// Reads an escape with a code, or two that are a pair.
+/// Parses an escape with a code, or two that are a surrogate pair, and returns the end.
 fn unicode(text: &[u8], at: usize, said: &mut Vec<u8>) -> Option<usize> {
     let (mut code, mut end) = (four_digits(text, at + 2)?, at + 6);
     if (0xd800..0xdc00).contains(&code) {
@@ -64,7 +64,7 @@ fn unicode(text: &[u8], at: usize, said: &mut Vec<u8>) -> Option<usize> {
         code = 0x10000 + ((code & 0x3ff) << 10) + (low & 0x3ff);
         end += 6;
     }
-    // The second half of a pair alone is no character.
+    // The second half of a pair alone is not a character.
     let character = char::from_u32(code)?;
     said.extend(character.encode_utf8(&mut [0; 4]).bytes());
     Some(end)

@@ -1,4 +1,4 @@
-//! Scripts: real Lua 5.1 in Redis's environment, and a direct way for simple scripts.
+//! Scripts: real Lua 5.1 in Redis's environment, and a direct interpreter for simple scripts.
 
 mod arguments;
 mod call;
@@ -24,14 +24,14 @@ use super::reply::Refusal;
 use super::state::State;
 pub(super) use scripts::{MISSING, Scripts};
 
-/// What a script gets that passes nearly as many values at once as Lua can hold. There is less room for
-/// them here than on a real server.
+/// Error of a script that passes nearly as many values at once as Lua's stack can hold. The stack has less room here
+/// than on a real server.
 const NO_ROOM: &str = "C stack overflow";
 
 /// Name of a script: SHA-1 of its text, 40 lower-case hexadecimal digits.
 pub(super) type Sha = [u8; 40];
 
-/// What a script runs on: the server's memory, and its caller.
+/// The execution environment of a script: the server's memory, and its caller.
 struct ScriptContext {
     state: Box<State>,
     caller: Caller,
@@ -42,15 +42,15 @@ struct Caller {
     call: Call,
     database: usize,
     no_writes: bool,
-    /// It has sent a write command. Redis then no longer stops it for lack of memory.
+    /// True once it has sent a write command. Redis then no longer stops it when it is out of memory.
     wrote: bool,
 }
 
-/// What the Lua side can access.
+/// The data that the Lua side can access.
 #[derive(Default)]
 struct Shared {
     running: Option<ScriptContext>,
-    /// Instructions of the script so far.
+    /// Number of instructions of the script so far.
     spent: u64,
 }
 
@@ -61,18 +61,19 @@ struct Engine {
     environment: Table,
     enter: Function,
     handler: Function,
-    /// Swapped in for the server while a script has the server's own memory.
+    /// Placeholder for the server's memory while a script has that memory.
     spare: Option<Box<State>>,
-    /// All scripts that were ever compiled here, whether or not the current server knows them.
+    /// All scripts that were ever compiled here, whether or not the current server has them.
     compiled: BTreeMap<Sha, Function>,
 }
 
-/// A panic while the lock is held has already ended the run. The data is only read to report it.
+/// Locks the shared data. A panic while the lock was held has already ended the run; then the data is only read to
+/// report it.
 fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The name of a script.
+/// Returns the name of a script.
 pub(super) fn sha_of(body: &[u8]) -> Sha {
     let mut hex = [0; 40];
     let digest = sha1_smol::Sha1::from(body).digest().to_string();
@@ -81,7 +82,7 @@ pub(super) fn sha_of(body: &[u8]) -> Sha {
 }
 
 impl Engine {
-    /// A new Lua state for scripts.
+    /// Creates a Lua state for scripts.
     fn new() -> mlua::Result<Engine> {
         let libraries = StdLib::TABLE | StdLib::STRING | StdLib::MATH;
         let lua = Lua::new_with(libraries, mlua::LuaOptions::default())?;
@@ -103,7 +104,7 @@ impl Engine {
         })
     }
 
-    /// Compiles and keeps a script, without its first line if that begins with `#!`.
+    /// Compiles and stores a script, without its first line if that begins with `#!`.
     fn compile(&mut self, sha: Sha, text: &[u8]) -> Result<Function, Refusal> {
         if let Some(function) = self.compiled.get(&sha) {
             return Ok(function.clone());
@@ -164,7 +165,7 @@ impl Engine {
         }
     }
 
-    /// Takes the server's memory into the Lua state.
+    /// Moves the server's memory into the Lua state.
     fn take(&mut self, state: &mut Box<State>, caller: Caller) {
         let mut shared = lock(&self.shared);
         shared.spent = 0;
@@ -172,7 +173,7 @@ impl Engine {
         shared.running = Some(ScriptContext { state: own, caller });
     }
 
-    /// Gives the server's memory back.
+    /// Moves the server's memory back.
     fn return_state(&mut self, state: &mut Box<State>) {
         if let Some(running) = lock(&self.shared).running.take() {
             self.spare = Some(std::mem::replace(state, running.state));
@@ -187,7 +188,7 @@ impl Engine {
         Ok((ok, results.next().unwrap_or(Value::Nil)))
     }
 
-    /// Words as a Lua table. Text is passed without a handle for each word.
+    /// Converts words to a Lua table. Text is passed without a handle for each word.
     fn list(&self, words: &[&[u8]]) -> mlua::Result<Table> {
         let text: Result<Vec<&str>, _> =
             words.iter().map(|word| std::str::from_utf8(word)).collect();
@@ -202,15 +203,15 @@ impl Engine {
     }
 }
 
-/// One run of a script.
+/// One execution of a script.
 pub(super) struct Run<'a> {
-    /// Its digest, for the text of errors.
+    /// Digest of the script, for error texts.
     pub name: &'a [u8],
     pub keys: &'a [&'a [u8]],
     pub argv: &'a [&'a [u8]],
 }
 
-/// The native functions for the prelude.
+/// Creates the native functions for the prelude.
 fn native(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<Table> {
     let native = lua.create_table()?;
     native.set("call", call::function(lua, shared, true)?)?;
@@ -235,11 +236,11 @@ fn native(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<Table> {
     Ok(native)
 }
 
-/// Turns a raised value into the table that Redis makes of it, with the script's line.
+/// Converts a raised value to the table that Redis makes of it, with the script's line.
 fn annotate(lua: &Lua, raised: Value) -> mlua::Result<Table> {
     let table = match raised::plain(lua, raised)? {
         Value::Table(table) => table,
-        // It need not be UTF-8.
+        // The text need not be UTF-8.
         Value::String(text) => {
             convert::error_table(lua, &[b"ERR ".as_slice(), &text.as_bytes()].concat())?
         }

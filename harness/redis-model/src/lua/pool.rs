@@ -1,11 +1,11 @@
 //! Lua states that outlive their servers.
 //!
-//! Creating a Lua state, with all that Redis puts around a script, takes longer than hundreds of
-//! commands, and a simulated run has a handful of servers. So a server's state is passed to the
-//! next server as if it were new: it knows no script.
+//! Creating a Lua state, with the environment that Redis gives a script, takes longer than hundreds of commands, and a
+//! simulated run has a handful of servers. So a server's state is passed to the next server, which treats it as new and
+//! without scripts.
 //!
-//! That is sound because no script can change what the next one can see: the prelude leaves out every
-//! function that could.
+//! That is sound because no script can change anything that the next one sees: the prelude omits every function that
+//! could.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -14,16 +14,16 @@ use super::{Engine, Shared, lock};
 /// States that are not in use.
 static IDLE: Mutex<Vec<Engine>> = Mutex::new(Vec::new());
 
-/// At most this many idle states are kept.
+/// Maximum number of idle states.
 const MAX_IDLE: usize = 128;
 
-/// A state with more scripts than this is not passed on: scripts with arguments pasted into them
-/// would accumulate.
+/// Maximum number of scripts in a state that is reused, because scripts with arguments pasted into them would
+/// accumulate.
 const MAX_COMPILED: usize = 64;
 
-/// A Lua state in which nothing has happened yet, as far as a script can tell.
+/// Returns a Lua state that scripts cannot distinguish from a new one.
 pub(super) fn lend() -> mlua::Result<Box<Engine>> {
-    // The state that was returned last is still in the processor's cache.
+    // The state that was returned last is still in the CPU's cache.
     let known = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop();
     Ok(Box::new(match known {
         Some(engine) => engine,
@@ -31,7 +31,7 @@ pub(super) fn lend() -> mlua::Result<Box<Engine>> {
     }))
 }
 
-/// Takes a server's Lua state back when the server is gone.
+/// Takes back the Lua state of a server that is gone.
 pub(super) fn give_back(engine: Engine) {
     if engine.compiled.len() > MAX_COMPILED {
         return;
@@ -47,7 +47,7 @@ pub(super) fn give_back(engine: Engine) {
 mod tests {
     use crate::{Now, Reply, Server, ServerVersion};
 
-    /// The answer of an unused server to a script.
+    /// Returns the reply of an unused server to a script.
     fn fresh(script: &str) -> Reply {
         let mut server = Server::new(ServerVersion::default());
         let client = server.connect();

@@ -1,6 +1,6 @@
 -- The environment of a script, as Redis sets it up, as far as locks use it. Loaded once for each Lua state.
--- The argument has Rust functions. What Redis implements in C must not be written in Lua here: `return
--- redis.call(...)` would replace the script's frame, and errors would lose their line.
+-- The argument has Rust functions. Functions that Redis implements in C must not be written in Lua here:
+-- `return redis.call(...)` would replace the script's frame, and errors would lose their line.
 local native = ...
 
 local error, type, tostring, rawset, select = error, type, tostring, rawset, select
@@ -12,14 +12,14 @@ local function deny()
     error("Attempt to modify a readonly table", 2)
 end
 
--- A view of a table that scripts can read but not change.
+-- Returns a view of a table that scripts can read but not change.
 local function protect(inner)
     local protection = {__index = inner, __newindex = deny, __metatable = false}
     protection[native.readonly] = true
     return setmetatable({}, protection)
 end
 
--- The same, of a table that lacks much of what Redis has in it.
+-- Like `protect`, for a table that omits many fields of the one in Redis.
 local function protect_part(name, inner)
     return protect(setmetatable(inner, {__index = function(_, field)
         refuse(name .. "." .. tostring(field))
@@ -46,10 +46,10 @@ end
 
 function redis.replicate_commands() return true end
 
--- Redis passes the text of its errors to scripts that catch them, not the table.
+-- Redis passes the text of its errors, not the table, to scripts that catch them.
 local function caught(ok, ...)
     if ok then return ok, ... end
-    -- A script must not catch the error that ends a script that does not end by itself.
+    -- A script must not catch the error with which the fuse ends it.
     still_allowed()
     local reason = plain_error(...)
     if type(reason) == "table" and type(reason.err) == "string" then reason = reason.err end
@@ -76,8 +76,8 @@ globals.string = protect(string)
 globals.table = protect(table)
 globals.redis = protect_part("redis", redis)
 
--- What Redis has, and no script of a lock uses. Without these, no script leaves anything behind that another
--- one would see.
+-- Names that Redis has but no lock's script uses. Without them, no script leaves anything behind that another
+-- script would see.
 local omitted = {}
 for _, name in pairs({
     "_G", "_VERSION", "bit", "cmsgpack", "collectgarbage", "coroutine", "gcinfo", "getfenv", "getmetatable",

@@ -6,8 +6,8 @@ use mlua::{LightUserData, Lua, Table, Value};
 
 use super::convert;
 
-/// An error as Redis raises it: a table with the text. Rust functions can only raise Rust errors,
-/// so the table is made where the error is caught.
+/// An error as Redis raises it: a table with the text. Rust functions can only raise Rust errors, so the table is
+/// created where the error is caught.
 #[derive(Debug)]
 pub(super) struct Raised(pub String);
 
@@ -20,13 +20,13 @@ impl fmt::Display for Raised {
 impl std::error::Error for Raised {}
 
 impl Raised {
-    /// As the return value of a Rust function.
+    /// Returns the error as the return value of a Rust function.
     pub(super) fn error(text: impl Into<String>) -> mlua::Error {
         mlua::Error::external(Raised(text.into()))
     }
 }
 
-/// What a script may see of a raised value: Rust errors become tables or texts.
+/// Converts a raised value for a script: Rust errors become tables or texts.
 pub(super) fn plain(lua: &Lua, raised: Value) -> mlua::Result<Value> {
     let Value::Error(error) = raised else {
         return Ok(raised);
@@ -39,7 +39,7 @@ pub(super) fn plain(lua: &Lua, raised: Value) -> mlua::Result<Value> {
     Ok(Value::String(lua.create_string(reason(&error))?))
 }
 
-/// The text of an error without the binding's additions.
+/// Returns the text of an error without the binding's additions.
 fn reason(error: &mlua::Error) -> String {
     match error {
         mlua::Error::RuntimeError(text) => text.clone(),
@@ -48,13 +48,13 @@ fn reason(error: &mlua::Error) -> String {
     }
 }
 
-/// The key that marks the metatable of a protected table. Scripts have no way to make it.
+/// Returns the key that marks the metatable of a protected table. Scripts cannot create it.
 pub(super) fn readonly_mark() -> LightUserData {
     static MARK: u8 = 0;
     LightUserData((&raw const MARK).cast_mut().cast())
 }
 
-/// Refuses to change one of Redis's tables, where Lua would bypass its metatable.
+/// Returns an error for one of Redis's tables, whose metatable Lua would bypass.
 pub(super) fn check_writable(table: &Table) -> mlua::Result<()> {
     let readonly = match table.metatable() {
         Some(protection) => protection.raw_get::<bool>(readonly_mark())?,

@@ -1,4 +1,4 @@
-//! The scripts that a server knows, and the two ways of executing them.
+//! The scripts of a server, and the two ways of executing them.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use super::{Caller, Engine, Run, Sha, pool, sha_of};
 #[derive(Clone)]
 struct Script {
     body: Body,
-    /// Whether its first line promises not to write, if that has flags.
+    /// The `no-writes` flag of the first line, if the script has such a line.
     no_writes: Option<bool>,
 }
 
@@ -32,12 +32,12 @@ enum Body {
 pub(crate) struct Scripts {
     version: ServerVersion,
     known: BTreeMap<Sha, Script>,
-    /// Borrowed from the pool when the first script needs it.
+    /// Lua state, taken from the pool when the first script needs it.
     engine: Option<Box<Engine>>,
 }
 
 impl Scripts {
-    /// No scripts yet.
+    /// Creates an empty set of scripts.
     pub(crate) fn new(version: ServerVersion) -> Scripts {
         Scripts {
             version,
@@ -46,7 +46,7 @@ impl Scripts {
         }
     }
 
-    /// Forgets all scripts. The Lua state goes back to the pool, which keeps none with very many.
+    /// Removes all scripts. The Lua state returns to the pool, unless it has compiled too many.
     pub(crate) fn flush(&mut self) {
         self.known.clear();
         if let Some(engine) = self.engine.take() {
@@ -54,8 +54,8 @@ impl Scripts {
         }
     }
 
-    /// True if there is no room in Lua for yet another script. What a state from the pool has compiled
-    /// before does not count: it would make runs differ.
+    /// Returns true if Lua has no room for another script. Scripts that a reused state has compiled before do not
+    /// count, because they would make runs differ.
     pub(crate) fn is_full(&self) -> bool {
         self.known.len() >= MAX_SCRIPTS
     }
@@ -64,7 +64,7 @@ impl Scripts {
         self.known.contains_key(sha)
     }
 
-    /// Parses and keeps a script.
+    /// Parses and stores a script.
     pub(crate) fn load(&mut self, body: &[u8]) -> Result<Sha, Refusal> {
         let (sha, script) = match simple(self.version, body) {
             Some(known) => known,
@@ -126,24 +126,24 @@ impl Drop for Scripts {
     }
 }
 
-/// No script has this digest.
+/// Refusal if no script has the digest.
 pub(crate) const MISSING: Refusal = Refusal::fixed("NOSCRIPT No matching script. Please use EVAL.");
 
-/// Lua has handles for 8000 values, and a script takes one.
+/// Maximum number of scripts. Lua has handles for 8000 values, and each script takes one.
 const MAX_SCRIPTS: usize = 4000;
 
-/// This many simple scripts are cached, and none that is longer than the limit below.
+/// Maximum number of cached simple scripts. The next constant limits their length.
 const MAX_REMEMBERED: usize = 32;
 const MAX_REMEMBERED_LENGTH: usize = 4096;
 
 thread_local! {
-    /// Simple scripts that were parsed before: every node of every run gets the same few.
+    /// Cache of parsed simple scripts, because every node of every run gets the same few.
     static READ: RefCell<Vec<(Vec<u8>, Sha, Script)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The script, if it can be executed without Lua.
+/// Returns the script if it can be executed without Lua.
 fn simple(version: ServerVersion, body: &[u8]) -> Option<(Sha, Script)> {
-    // The cache is for all versions, and only some know the first line of a script.
+    // The cache is for all versions, and only some accept the first line of such a script.
     if body.starts_with(b"#!") && !version.since_70() {
         return None;
     }

@@ -3,8 +3,8 @@
 use super::super::ServerVersion;
 use super::super::reply::{Refusal, refuse};
 
-/// Splits off the first line of a script: whether it promises not to write (`None`: there is no such line),
-/// and the rest.
+/// Splits off the first line of a script. Returns the rest, and whether the line promises not to write, or `None` if
+/// there is no such line.
 pub(super) fn read(version: ServerVersion, body: &[u8]) -> Result<(Option<bool>, &[u8]), Refusal> {
     if !body.starts_with(b"#!") {
         return Ok((None, body));

@@ -7,7 +7,7 @@ use mlua::{Function, Lua, MultiValue, Table, Value};
 use super::arguments::Arguments;
 use super::{Shared, fuse, raised};
 
-/// The function for scripts. It complains as Lua's own one does, which then does the work.
+/// Creates the function for scripts. It raises the same errors as Lua's own function, which then does the work.
 pub(super) fn function(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<Function> {
     let own: Function = lua.globals().get::<Table>("table")?.raw_get("insert")?;
     let shared = Arc::clone(shared);
@@ -24,7 +24,7 @@ pub(super) fn function(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<F
             3 => {
                 let place = arguments.int(2)?;
                 raised::check_writable(&table)?;
-                // It moves every element from there on, and nothing else can end that.
+                // The insertion moves every following element, and the fuse cannot interrupt it.
                 let end = i64::try_from(table.raw_len()).unwrap_or(i64::MAX);
                 let moved = end.saturating_sub(i64::from(place)).max(0);
                 fuse::charge(&shared, moved.cast_unsigned())?;

@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 pub(super) use set::Set;
 pub(super) use sorted_set::{Bound, SortedSet};
 
-/// Fields with values, in insertion order: a real server keeps it while the hash is small.
+/// Fields with values, in insertion order, as on a real server while the hash is small.
 pub(super) type Hash = IndexMap<Vec<u8>, Vec<u8>>;
 
 /// A value.
@@ -29,7 +29,7 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// The reply of `TYPE`.
+    /// Returns the reply of `TYPE`.
     pub(super) fn type_name(&self) -> &'static str {
         match self {
             Value::String(_) => "string",

@@ -6,14 +6,14 @@ use indexmap::IndexSet;
 
 use super::super::number::integer;
 
-/// With more integers than this a real server no longer keeps them sorted.
+/// Maximum number of integers that a real server keeps sorted.
 const MAX_SORTED: usize = 512;
 
 /// Members of a set.
 #[derive(Debug, Clone, PartialEq)]
 pub(in super::super) struct Set {
     members: IndexSet<Vec<u8>>,
-    /// All members have been integers so far, and the set has been small.
+    /// True if all members have been integers so far, and the set has been small.
     integers: bool,
 }
 
@@ -27,7 +27,7 @@ impl Default for Set {
 }
 
 impl Set {
-    /// Adds a member. True if it is new.
+    /// Adds a member. Returns true if it is new.
     pub(in super::super) fn add(&mut self, member: &[u8]) -> bool {
         if self.members.contains(member) {
             return false;
@@ -49,7 +49,7 @@ impl Set {
         true
     }
 
-    /// Removes a member. True if it existed.
+    /// Removes a member. Returns true if it existed.
     pub(in super::super) fn remove(&mut self, member: &[u8]) -> bool {
         self.members.shift_remove(member)
     }

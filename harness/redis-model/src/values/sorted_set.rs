@@ -12,7 +12,7 @@ pub(in super::super) struct SortedSet {
     order: BTreeSet<Entry>,
 }
 
-/// A member's position. Scores are never NaN: a command that would produce one is refused. Nor are they -0.
+/// The position of a member. Scores are never NaN, because a command that would produce it is refused, and never -0.
 #[derive(Debug, Clone, PartialEq)]
 struct Entry {
     score: f64,
@@ -41,7 +41,7 @@ impl SortedSet {
 
     /// Sets a member's score.
     pub(in super::super) fn set(&mut self, member: &[u8], score: f64) {
-        // Whole scores are stored as integers, among which there is no -0.
+        // Real servers store whole scores as integers, which have no -0.
         let score = if score == 0.0 { 0.0 } else { score };
         self.remove(member);
         self.scores.insert(member.to_vec(), score);
@@ -51,7 +51,7 @@ impl SortedSet {
         });
     }
 
-    /// Removes a member. True if it existed.
+    /// Removes a member. Returns true if it existed.
     pub(in super::super) fn remove(&mut self, member: &[u8]) -> bool {
         let Some((member, score)) = self.scores.remove_entry(member) else {
             return false;
@@ -68,7 +68,7 @@ impl SortedSet {
         self.scores.is_empty()
     }
 
-    /// Members with scores, lowest first.
+    /// Iterates over members with scores, lowest first.
     pub(in super::super) fn iter(
         &self,
     ) -> impl DoubleEndedIterator<Item = (&[u8], f64)> + ExactSizeIterator {
@@ -86,7 +86,7 @@ pub(in super::super) struct Bound {
 }
 
 impl Bound {
-    /// Parses it.
+    /// Parses a bound.
     pub(in super::super) fn read(text: &[u8]) -> Option<Bound> {
         let (exclusive, number) = match text {
             [b'(', rest @ ..] => (true, rest),
@@ -96,12 +96,12 @@ impl Bound {
         Some(Bound { value, exclusive })
     }
 
-    /// As a lower end.
+    /// Returns true if the bound, as a lower end, includes the score.
     pub(in super::super) fn allows_above(&self, score: f64) -> bool {
         score > self.value || (!self.exclusive && score == self.value)
     }
 
-    /// As an upper end.
+    /// Returns true if the bound, as an upper end, includes the score.
     pub(in super::super) fn allows_below(&self, score: f64) -> bool {
         score < self.value || (!self.exclusive && score == self.value)
     }

@@ -1,8 +1,8 @@
-//! Scripts with very many values, and scripts that try to leave something behind.
+//! Scripts with very many values, and scripts that try to leave data behind.
 
 use picklock_redis_model::{Now, Reply, Server, ServerVersion};
 
-/// The answer of an unused server to a script, and how much of what it asked for is not modelled.
+/// Returns the reply of an unused server to a script, and the number of requests that are not modelled.
 fn run(script: &str, argv: &[&[u8]]) -> (Reply, usize) {
     let mut server = Server::new(ServerVersion::Redis70);
     let client = server.connect();
@@ -34,7 +34,7 @@ fn a_call_may_have_nearly_as_many_words_as_lua_unpacks() {
     assert_eq!(run(script, &[]), (Reply::Int(7900), 0));
 }
 
-/// Only the first result counts. A process with checks in Lua was once ended by the twentieth.
+/// Only the first result counts. Once, the twentieth result ended a process with checks in Lua.
 #[test]
 fn a_script_may_return_many_values() {
     for script in [
@@ -45,7 +45,7 @@ fn a_script_may_return_many_values() {
     }
 }
 
-/// Each takes a few words and a few steps, and asks for gigabytes.
+/// Each script takes a few words and a few steps, and requests gigabytes.
 #[test]
 fn scripts_that_take_much_memory_are_ended() {
     for script in [
@@ -67,7 +67,7 @@ fn scripts_that_take_much_memory_are_ended() {
     assert_eq!(run(script, &[]), (Reply::Int(10_000_000), 0));
 }
 
-/// Lua says that the length of this table is half a billion.
+/// Lua reports a length of half a billion for this table.
 #[test]
 fn a_table_with_holes_is_as_long_as_its_beginning() {
     let script = "local t = {} for i = 0, 29 do t[2 ^ i] = i end return t";

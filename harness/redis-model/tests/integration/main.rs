@@ -1,9 +1,9 @@
-//! The model of Redis by itself. `lab/tests/model/` compares it with real servers.
+//! The model of Redis on its own. `lab/tests/model/` compares it with real servers.
 //!
 //! - [`large_scripts`]: scripts with very many values
-//! - [`scripts`]: scripts that run without Lua give what they give with it
-//! - [`server`]: what no server of version 7.0 could show
-//! - [`versions`]: what each version says that Redis 7.0 says in another way
+//! - [`scripts`]: scripts that run without Lua return the same replies as with it
+//! - [`server`]: behaviour that no server of version 7.0 could show
+//! - [`versions`]: replies of each version that differ from Redis 7.0
 
 mod large_scripts;
 mod scripts;

@@ -1,7 +1,7 @@
-//! Scripts that the model carries out without Lua give what they give with it.
+//! Scripts that the model executes without Lua return the same replies as with it.
 //!
-//! Every script is run twice on servers of the same past: as it is, and behind an empty `do end`,
-//! which changes nothing and sends it to Lua.
+//! Every script is run twice on servers in the same state: unchanged, and after an empty `do end`, which has no effect
+//! but makes Lua execute it.
 
 use picklock_redis_model::{ClientId, Now, Reply, Server, ServerVersion};
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ struct Redis {
 }
 
 impl Redis {
-    /// With a key of each kind that matters here.
+    /// Creates a server with a key of each relevant kind.
     fn new() -> Self {
         let mut server = Server::new(ServerVersion::default());
         let client = server.connect();
@@ -38,7 +38,7 @@ impl Redis {
         self.server.execute(self.client, &words, now)
     }
 
-    /// What a script answers, and what it leaves.
+    /// Returns the reply of a script, and the data that it leaves.
     fn run(&mut self, how: &str, script: &str) -> (Reply, Vec<Reply>) {
         let reply = self.give(&[how, script, "2", "text", "list", "a", "7"]);
         let mut left = Vec::new();
@@ -54,7 +54,7 @@ impl Redis {
     }
 }
 
-/// The digest of a script is part of the text of its errors.
+/// Removes the digest of a script, which is part of its error texts.
 fn without_digest(reply: Reply) -> Reply {
     let Reply::Error(text) = reply else {
         return reply;

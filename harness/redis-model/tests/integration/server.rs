@@ -1,4 +1,4 @@
-//! What the model offers beyond what a real server of version 7.0 could be compared with.
+//! Behaviour of the model that cannot be compared with a real server of version 7.0.
 
 use picklock_redis_model::{ClientId, Keyspace, Now, Reply, Server, ServerVersion};
 
@@ -55,7 +55,7 @@ fn compare_and_delete_comes_with_the_versions_that_have_it() {
         let delifeq = say(&mut server, client, "DELIFEQ lock theirs");
         assert_eq!(delex.is_error(), version != Redis84, "{version:?}");
         assert_eq!(delifeq.is_error(), version != Valkey91, "{version:?}");
-        // That a version lacks a command is knowledge, not ignorance.
+        // A command that the version lacks is modelled, so it is not recorded as unknown.
         assert!(server.unknown_commands().is_empty());
     }
     let (mut server, client) = server(Redis84);
@@ -67,7 +67,7 @@ fn compare_and_delete_comes_with_the_versions_that_have_it() {
     assert_eq!(say(&mut server, client, "DELEX lock"), Reply::Int(0));
 }
 
-/// Each is answered with an error, and named.
+/// Each request is answered with an error, and recorded by name.
 #[test]
 fn unknown_command_is_an_error_and_is_named() {
     for (line, name) in [
@@ -98,7 +98,7 @@ fn unknown_command_is_an_error_and_is_named() {
     }
 }
 
-/// The same in scripts, for commands and for what Lua itself lacks here.
+/// Unknown requests in scripts: commands, and parts of Lua that are not modelled.
 #[test]
 fn what_a_script_lacks_is_an_error_and_is_named() {
     for (body, name) in [
@@ -157,7 +157,7 @@ fn a_script_that_spins_is_ended() {
             .unknown_commands()
             .contains("scripts that do not end")
     );
-    // The server lives on.
+    // The server remains usable.
     let reply = server.execute(
         client,
         &[b"EVAL", b"return 1", b"0"],
@@ -221,7 +221,7 @@ fn scripts_cannot_leave_anything_behind() {
 fn a_clock_that_jumps_takes_keys_along() {
     let (mut server, client) = server(ServerVersion::Redis70);
     say(&mut server, client, "SET lock mine PX 1000");
-    // Redis lets go once the clock shows more than the expiry.
+    // Redis removes the key once the clock is past the expiry.
     assert_eq!(
         say_at(&mut server, client, "EXISTS lock", START_MS + 1000),
         Reply::Int(1)
@@ -232,7 +232,7 @@ fn a_clock_that_jumps_takes_keys_along() {
     );
     assert_eq!(say(&mut server, client, "EXISTS lock"), Reply::Int(0));
     say(&mut server, client, "SET lock mine PX 1000");
-    // Nobody looked while the clock was ahead: the key is there again when it is set back, unless
+    // No command accessed the key while the clock was ahead. After the clock is set back the key exists again, unless
     // the background cycle was faster.
     assert_eq!(say(&mut server, client, "EXISTS lock"), Reply::Int(1));
     server.expire_cycle(Now::from_ms(START_MS + 60_000));
@@ -246,7 +246,7 @@ fn full_servers_refuse_writes_that_need_memory() {
     let oom = error("OOM command not allowed when used memory > 'maxmemory'.");
     assert_eq!(say(&mut server, client, "SET lock mine"), oom);
     assert_eq!(say(&mut server, client, "DEL lock"), Reply::Int(0));
-    // A script is only stopped before its first write (as Redis 7.0.15 does it).
+    // A script is only stopped before its first write (as in Redis 7.0.15).
     let late = server.execute(
         client,
         &[
@@ -270,7 +270,7 @@ fn wait_ends_when_enough_replicas_have_it_or_by_time() {
     server.record_effects(true);
     server.set_acknowledged(2, 0);
     say(&mut server, writer, "SET lock mine");
-    // A client that has given no command since then has nothing to wait for.
+    // A client that has sent no command since then has no writes to wait for.
     assert_eq!(say(&mut server, reader, "WAIT 2 0"), Reply::Int(2));
     assert_eq!(say(&mut server, writer, "WAIT 2 100"), Reply::Blocked);
     assert!(server.waits_for_replicas());
@@ -283,7 +283,7 @@ fn wait_ends_when_enough_replicas_have_it_or_by_time() {
     server.set_acknowledged(2, 1);
     assert_eq!(server.take_messages(), [(writer, Reply::Int(2))]);
     assert!(!server.waits_for_replicas());
-    // More than there are: it takes its time, and says how many.
+    // More replicas than exist: WAIT lasts until its timeout, and returns the actual number.
     assert_eq!(say(&mut server, writer, "WAIT 3 100"), Reply::Blocked);
     server.time_out(server.next_timeout().unwrap());
     assert_eq!(server.take_messages(), [(writer, Reply::Int(2))]);
@@ -292,7 +292,7 @@ fn wait_ends_when_enough_replicas_have_it_or_by_time() {
     say(&mut server, writer, "WAIT 3 0");
     let done = Reply::Array(vec![Reply::Int(2)]);
     assert_eq!(say(&mut server, writer, "EXEC"), done);
-    // Without a link nobody has anything.
+    // Without a link no replica has any change.
     server.set_acknowledged(0, 1);
     assert_eq!(say(&mut server, reader, "WAIT 1 5"), Reply::Blocked);
 }

@@ -1,13 +1,13 @@
-//! What each version does differently from Redis 7.0, where a lock or a client can notice it. The answers are
-//! those of the real servers, but for the words of errors.
+//! Differences of each version from Redis 7.0 that a lock or a client can notice. The replies are taken from the real
+//! servers, except for the wording of errors.
 
 use picklock_redis_model::ServerVersion::{self, Redis62, Redis70, Redis80, Valkey81, Valkey91};
 use picklock_redis_model::{Now, Reply, Server};
 
 const NOW_MS: i64 = 1_700_000_000_000;
 
-/// A word as it is written in one line: `\\s` is a blank, `\\n` a line break, `\\e` nothing, and
-/// `\\binary` stands for bytes that are no text.
+/// Decodes a word of a command line: `\\s` is a blank, `\\n` a line break, `\\e` an empty word, and `\\binary` stands
+/// for bytes that are not text.
 fn word(text: &str) -> Vec<u8> {
     if text == "\\binary" {
         return vec![0, 255, 13, 10, 128];
@@ -16,7 +16,7 @@ fn word(text: &str) -> Vec<u8> {
     text.replace("\\e", "").into_bytes()
 }
 
-/// The answer to the last of these commands of one client.
+/// Returns the reply to the last of these commands of one client.
 fn last(version: ServerVersion, lines: &[&str]) -> String {
     let mut server = Server::new(version);
     let client = server.connect();
@@ -33,7 +33,7 @@ fn last(version: ServerVersion, lines: &[&str]) -> String {
     }
 }
 
-/// Commands, and how the answers to the last one begin.
+/// Commands, and the start of the reply to the last one.
 type Case = (
     &'static [&'static str],
     &'static [(ServerVersion, &'static str)],
@@ -74,7 +74,7 @@ const CASES: &[Case] = &[
         )],
     ),
     (
-        // It may block, and does not in a script.
+        // The command may block, but not in a script.
         &["EVAL return\\sredis.call('blpop','none',0) 0"],
         &[
             (Redis70, "ERR This Redis command is not allowed from script"),

@@ -63,10 +63,7 @@ fn every_example_line_is_a_message() {
     assert!(answers(|answer| matches!(answer, Answer::Ready { .. })));
     assert!(answers(|answer| matches!(answer, Answer::Granted { .. })));
     assert!(answers(|answer| matches!(answer, Answer::Refused)));
-    assert!(answers(|answer| matches!(
-        answer,
-        Answer::Unsupported { .. }
-    )));
+    assert!(answers(|it| matches!(it, Answer::Unsupported { .. })));
     assert!(answers(|answer| matches!(answer, Answer::Released { .. })));
     assert!(answers(|answer| matches!(answer, Answer::Pong)));
     assert!(answers(|answer| matches!(answer, Answer::Error { .. })));

@@ -311,7 +311,7 @@ fn document_has_the_replies_to_every_request() {
     for (request, answers) in REQUESTS {
         let body = &paragraphs[*request];
         let (_, replies) = body
-            .split_once("Answer: ")
+            .split_once("Answer:")
             .expect("the section lists the replies");
         for answer in *answers {
             assert!(

@@ -210,7 +210,7 @@ fn run_without_any_extension_is_inconclusive() {
         "{SHORT}\n[[fault]]\nkind = \"crash-client\"\nwhen = {{ on = \"stock-read\" }}\nworkers = \"all\""
     );
     let outcome = run_extending_as(|| Ok(None), &text);
-    unknown_because(&outcome, "no holder came to extend its lease");
+    unknown_because(&outcome, "no holder got far enough to extend its lease");
 }
 
 /// Like a program whose work is ended by an exception.

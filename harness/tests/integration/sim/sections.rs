@@ -86,10 +86,7 @@ fn falsely_declared_reentrancy_is_not_applicable() {
     let progress = &outcome.runs()[0].verdicts[&Property::Progress];
     assert_eq!(progress.status, Status::NotApplicable);
     let story = progress.story.join("\n");
-    assert_eq!(
-        story,
-        "the lock does not offer to be taken again by its holder"
-    );
+    assert_eq!(story, "the lock does not offer re-entry by its holder");
 }
 
 #[test]

@@ -112,8 +112,8 @@ pub struct RecordedVerdict {
 }
 
 impl RecordedVerdict {
-    /// The outcome of each property, without the story.
-    pub fn record_verdicts(verdicts: &Verdicts) -> BTreeMap<Property, RecordedVerdict> {
+    /// Returns the status and cause of each property, without the stories.
+    pub fn from_verdicts(verdicts: &Verdicts) -> BTreeMap<Property, RecordedVerdict> {
         let all = verdicts.iter();
         all.map(|(property, verdict)| (*property, verdict.into()))
             .collect()

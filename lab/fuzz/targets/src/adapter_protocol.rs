@@ -1,13 +1,13 @@
-//! What adapters say: read and judged by the driver, in a backend without servers.
+//! Output of adapters, read and judged by the driver in a backend without servers.
 //!
-//! Each request of the driver releases the next line of the input, whichever worker it goes to. In it,
-//! `$` stands for the number of the request. A line that begins with one of these is something else:
-//! - `+`: the rest is said as well, right after the line before it.
-//! - `~`: a pause of so many milliseconds follows, and the next line.
-//! - `!`: the worker ends.
+//! Each request of the driver releases the next line of the input, to whichever worker the request goes. In a line,
+//! `$` is replaced by the number of the request. A line with one of these prefixes is special:
+//! - `+`: the worker writes the rest as well, right after the line before it.
+//! - `~`: the worker pauses for this many milliseconds, and then the next line follows.
+//! - `!`: the worker exits.
 //!
-//! A line that ends with `\` is said without its line break. When the input is used up, nobody says
-//! anything any more.
+//! A line that ends with `\` is written without a line break. When the input is used up, the workers send nothing
+//! more.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use picklock_scenarios::Scenario;
 use crate::history::use_it;
 use crate::talking_backend::TalkingBackend;
 
-/// Lets the driver talk with what the input says, and judges what came of it.
+/// Runs the driver against workers that answer with the input, and judges the run.
 ///
 /// # Panics
-/// The history of the run cannot be read back.
+/// Panics if the run's history cannot be read back.
 pub fn run(input: &[u8]) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()

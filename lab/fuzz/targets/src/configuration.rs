@@ -7,7 +7,7 @@ use picklock_reports::gate::{CellKey, GateRuns, decide, terminal};
 use picklock_scenarios::BackendName;
 use picklock_verdicts::record::MatrixRecord;
 
-/// Reads a configuration, checks its rules against a few cells, and decides by them.
+/// Reads a configuration, checks its rules against a few cells, and applies them.
 pub fn run(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else {
         return;
@@ -45,7 +45,7 @@ pub fn run(input: &[u8]) {
     }
 }
 
-/// The cells that a configuration may speak of, each with the offset of a table.
+/// Returns cells that a configuration may match, each with the offset of a table.
 fn cells() -> Vec<(usize, CellKey)> {
     let mut cells = Vec::new();
     for lock in ["set-nx-px", "redlock"] {

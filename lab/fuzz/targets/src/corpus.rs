@@ -1,7 +1,7 @@
-//! The file with the inputs of a target: one line of JSON for each input.
+//! A target's corpus file, with one line of JSON per input.
 //!
-//! A line has the input as `text`, or as `base64` where it is not UTF-8. `kept` is the name of an input
-//! that once broke something: it stays when the others are minimised.
+//! A line has the input as `text`, or as `base64` if it is not UTF-8. `kept` is the name of an input that once broke
+//! something. Such an input stays when the corpus is minimised.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 /// One input of a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Input {
-    /// The name of an input that once broke something; `None`: it is here for the code that it reaches.
+    /// The name of an input that once broke something, or `None` if it is included for the code that it reaches.
     pub kept: Option<String>,
-    /// What the target reads.
+    /// The bytes to pass to the target.
     pub bytes: Vec<u8>,
 }
 
-/// An input as it stands in the file: with one of `text` and `base64`.
+/// An input as written in the file, with exactly one of `text` and `base64`.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Line {
@@ -28,37 +28,37 @@ struct Line {
     base64: Option<String>,
 }
 
-/// Why a file of inputs cannot be read.
+/// Why a corpus file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum CorpusError {
-    /// A line is not JSON, or lacks what an input needs.
+    /// A line is not JSON, or it lacks a required field.
     #[error("line {line}: {reason}")]
     Line {
-        /// The line, from 1.
+        /// The line, counted from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The parser's error.
         reason: serde_json::Error,
     },
     /// The bytes of an input do not decode.
     #[error("line {line}: {reason}")]
     Base64 {
-        /// The line, from 1.
+        /// The line, counted from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The decoder's error.
         reason: base64::DecodeError,
     },
-    /// An input stands there twice, or not at all.
+    /// A line has both `text` and `base64`, or neither.
     #[error("line {line}: expected either `text` or `base64`")]
     NotOne {
-        /// The line, from 1.
+        /// The line, counted from 1.
         line: usize,
     },
 }
 
-/// The inputs in the text of a file, in its order.
+/// Returns the inputs in a corpus file's text, in order.
 ///
 /// # Errors
-/// A line is no input.
+/// Returns an error if a line is not a valid input.
 pub fn read(text: &str) -> Result<Vec<Input>, CorpusError> {
     let numbered = text.split_terminator('\n').enumerate();
     let inputs = numbered.map(|(index, text)| {
@@ -78,11 +78,11 @@ pub fn read(text: &str) -> Result<Vec<Input>, CorpusError> {
     inputs.collect()
 }
 
-/// The text of a file with these inputs. Kept ones come first, and every input has its own place, so
-/// that a change of the corpus is a change of few lines.
+/// Formats inputs as a corpus file. Saved inputs come first, and the order is fixed, so that a change of the
+/// corpus changes few lines.
 ///
 /// # Errors
-/// The inputs cannot be written as JSON: the encoder's message.
+/// Returns the encoder's error if the inputs cannot be written as JSON.
 pub fn write(mut inputs: Vec<Input>) -> Result<String, serde_json::Error> {
     inputs.sort_by(|one, other| {
         let place = |input: &Input| (input.kept.is_none(), input.kept.clone());

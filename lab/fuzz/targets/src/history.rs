@@ -10,13 +10,13 @@ use picklock_verdicts::latency;
 
 use crate::reports_of;
 
-/// Widths of terminals, in columns.
+/// Terminal widths, in columns.
 const WIDTHS: [usize; 3] = [1, 60, 200];
 
 /// Reads a history.
 ///
 /// # Panics
-/// It reads differently after it was written.
+/// Panics if the history reads differently after it was written.
 pub fn run(input: &[u8]) {
     match read_history(input) {
         Ok(history) => use_it(history),
@@ -24,10 +24,10 @@ pub fn run(input: &[u8]) {
     }
 }
 
-/// What `picklock check` and `picklock report` do with a history.
+/// Does what `picklock check` and `picklock report` do with a history.
 ///
 /// # Panics
-/// It reads differently after it was written.
+/// Panics if the history reads differently after it was written.
 pub fn use_it(history: History) {
     let mut written = Vec::new();
     write_history(&history, &mut written).expect("memory can be written");

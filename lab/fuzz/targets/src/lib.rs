@@ -1,11 +1,11 @@
-//! What reads text and bytes of strangers, as functions of an input.
+//! The readers of untrusted text and bytes, as functions of an input.
 //!
-//! Each target takes any bytes at all, and must neither panic, nor hang, nor take much memory. Two
-//! programs call them: `lab/scripts/fuzz` with inputs that libFuzzer makes up, for as long as one likes;
-//! and a test with the inputs of the [`corpus`], one file for each target, on every run.
+//! Each target accepts any bytes, and must neither panic, nor hang, nor use much memory. Two programs call the
+//! targets: `lab/scripts/fuzz`, with inputs that libFuzzer generates, and a test, with the inputs of the [`corpus`],
+//! one file per target.
 //!
-//! Where an input was understood, a target also checks what must be true then: that a document reads
-//! the same after it was written, that a link loses no byte.
+//! If an input is valid, a target also checks the invariants, such as that a document reads the same after it was
+//! written, or that a link loses no byte.
 
 pub mod adapter_protocol;
 pub mod configuration;
@@ -25,9 +25,9 @@ mod talking_backend;
 /// One target.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
-    /// Its name: of its module, of its program, and of its file of inputs.
+    /// The name of the target's module, program and corpus file.
     pub name: &'static str,
-    /// Reads an input. A panic is a finding.
+    /// Reads an input. A panic is a bug.
     pub run: fn(&[u8]),
 }
 

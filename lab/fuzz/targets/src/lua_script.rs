@@ -1,13 +1,13 @@
-//! A script for the model of Redis.
+//! A script for the Redis model.
 //!
 //! The input's first byte chooses the server and how the script is sent; the rest is its text.
 
 use picklock_redis_model::{ClientId, Now, Server, ServerVersion};
 
-/// When everything happens, milliseconds since the Unix epoch.
+/// The time of every command, in milliseconds since the Unix epoch.
 const NOW_MS: i64 = 1_700_000_000_000;
 
-/// Runs a script twice, so that what it leaves behind is seen, and once more on another server.
+/// Runs a script twice on each of two servers, so that its leftover state has an effect.
 pub fn run(input: &[u8]) {
     let Some((&choice, script)) = input.split_first() else {
         return;
@@ -32,7 +32,7 @@ pub fn run(input: &[u8]) {
     }
 }
 
-/// Executes a command, and writes its reply as a server does.
+/// Executes a command, and encodes its reply as a server does.
 fn say(server: &mut Server, client: ClientId, words: &[&[u8]]) {
     let reply = server.execute(client, words, Now::from_ms(NOW_MS));
     let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! The bytes of one direction of a connection, through a link, in one piece and in pieces.
+//! The bytes of one direction of a connection, sent through a link at once and in pieces.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -9,21 +9,21 @@ use picklock_scenarios::Direction;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Sizes of pieces, bytes.
+/// Sizes of the pieces, in bytes.
 const PIECES: [usize; 3] = [usize::MAX, 1, 7];
 
-/// Why a link no longer looks at requests after one that has other answers than replies. What came with that
-/// one was looked at already.
+/// Why a link stops parsing requests after one whose answers are not replies. Requests that came with that one were
+/// already parsed.
 const UNPREDICTABLE: &str = "replies that cannot be matched to requests";
 
-/// What a link made of the bytes.
+/// How a link parsed the bytes.
 #[derive(Debug, Default, PartialEq)]
 struct Reading {
     frames: Vec<Seen>,
     why_raw: Option<String>,
 }
 
-/// What a link made of one frame.
+/// How a link parsed one frame.
 #[derive(Debug, PartialEq)]
 struct Seen {
     direction: Direction,
@@ -33,10 +33,10 @@ struct Seen {
     preview: String,
 }
 
-/// Reads the bytes after these requests, in pieces of several sizes.
+/// Sends the bytes through a link after the requests in `asked`, in pieces of several sizes.
 ///
 /// # Panics
-/// A byte was lost or changed, or what is found depends on the size of the pieces.
+/// Panics if a byte was lost or changed, or if the parsed frames depend on the size of the pieces.
 pub fn same_however_it_comes(direction: Direction, asked: &[u8], bytes: &[u8]) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -85,7 +85,7 @@ async fn through(direction: Direction, asked: &[u8], bytes: &[u8], size: usize) 
     proxy.close().await;
     let mut reading = Reading::default();
     for entry in proxy.log().entries() {
-        // The link tells this before it sends what was whole.
+        // The link logs this before it forwards the complete frames.
         if entry.outcome == FrameOutcome::Unparseable {
             reading.why_raw = Some(entry.preview);
             continue;

@@ -1,10 +1,10 @@
-//! All reports on what was read.
+//! All reports on an input.
 
 use picklock_reports::comparison;
 use picklock_reports::formats::FORMATS;
 use picklock_reports::report_input::ReportInput;
 
-/// Writes every report there is. A refusal in words is an answer too.
+/// Writes every report. An error that a format returns is a valid result.
 pub fn write_all(input: &ReportInput) {
     for format in FORMATS {
         if let Err(error) = (format.write)(input) {

@@ -1,13 +1,13 @@
-//! What a node sends, through a link; and what a Sentinel sends, through its own.
+//! Replies of a node and of a Sentinel, each through a link.
 //!
-//! The input's first byte chooses the requests that wait for an answer; the rest is what comes back.
+//! The input's first byte selects the pending requests; the rest is the reply bytes.
 
 use picklock_harness::proxy::{AddressMap, ReplyStream, rewrite_addresses};
 use picklock_scenarios::Direction;
 
 use crate::one_direction::same_however_it_comes;
 
-/// What was asked before.
+/// The pending requests.
 const REQUESTS: [&[u8]; 6] = [
     b"",
     b"GET lock\r\nGET lock\r\nGET lock\r\nGET lock\r\nGET lock\r\nGET lock\r\n",
@@ -17,17 +17,17 @@ const REQUESTS: [&[u8]; 6] = [
     b"MULTI\r\nSET lock 1 NX PX 100\r\nEXEC\r\nEVALSHA 0 1 lock\r\nPSYNC ? -1\r\n",
 ];
 
-/// An address that Sentinels announce, and the one of a worker's link.
+/// Addresses that Sentinels announce, each with the address of a worker's link.
 const ADDRESSES: [(&str, &str); 2] = [
     ("127.0.0.1:7000", "127.0.0.1:40003"),
     ("172.17.0.2:6379", "127.0.0.1:1"),
 ];
 
-/// Reads replies, in one piece and in pieces.
+/// Reads replies at once and in pieces.
 ///
 /// # Panics
-/// A byte was lost or changed, what is found depends on how the bytes come, or a reply with another
-/// address in it is no reply any more.
+/// Panics if a byte was lost or changed, if the parsed frames depend on how the bytes arrive, or if a reply is no
+/// longer valid after its address was replaced.
 pub fn run(input: &[u8]) {
     let Some((&choice, replies)) = input.split_first() else {
         return;

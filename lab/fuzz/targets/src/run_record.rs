@@ -1,4 +1,4 @@
-//! The documents of a run's directory, and those that are made from many runs.
+//! The documents of a run's directory, and the documents that combine many runs.
 
 use picklock_reports::combine::from_run;
 use picklock_reports::documents::{Document, read};
@@ -12,7 +12,7 @@ use crate::reports_of;
 /// Reads `run.json`, `matrix.json`, `search.json`, `commands.jsonl` or a baseline.
 ///
 /// # Panics
-/// A run reads differently after it was written.
+/// Panics if a run reads differently after it was written.
 pub fn run(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else {
         return;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use picklock_scenarios::{Scenario, Target};
 use picklock_verdicts::record::scenario_hash;
 
-/// Lease times for which durations relative to it are worked out.
+/// Lease times for which relative durations are computed.
 const LEASES: [Duration; 3] = [
     Duration::from_millis(1),
     Duration::from_secs(10),
@@ -16,7 +16,7 @@ const LEASES: [Duration; 3] = [
 /// Reads a scenario.
 ///
 /// # Panics
-/// It reads differently after it was written.
+/// Panics if the scenario reads differently after it was written.
 pub fn run(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else {
         return;
@@ -37,7 +37,7 @@ fn use_it(scenario: &Scenario) {
         resolve(scenario, ttl);
     }
     drop(scenario_hash(scenario));
-    // A repro file has the scenario in it.
+    // A repro file contains the scenario.
     let written = toml::to_string(scenario).expect("a scenario that was read can be written");
     let again = Scenario::parse(&written, "written.toml");
     let again = again.expect("a scenario that was written can be read");

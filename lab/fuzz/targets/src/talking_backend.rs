@@ -1,4 +1,4 @@
-//! A backend in which workers say what an input says, and nothing else happens.
+//! A backend whose workers write the lines of an input, and that has no servers.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -18,22 +18,22 @@ use picklock_harness::proxy::{CommandsSent, IdleWait, ImposedId, LinkFault};
 use picklock_scenarios::{BackendName, Phase, TaskScope};
 use tokio::io::{AsyncWriteExt, BufReader, DuplexStream};
 
-/// What fits into the pipe from a worker to the driver, bytes: more than an input has.
+/// Capacity of the pipe from a worker to the driver, in bytes. It is larger than any input.
 const PIPE: usize = 8 << 20;
 
-/// Longest pause between two lines, milliseconds.
+/// Maximum pause between two lines, in milliseconds.
 const MAX_PAUSE: u64 = 1_000_000;
 
-/// What is left of an input: its lines.
+/// The remaining lines of an input.
 type Script = Rc<RefCell<VecDeque<Vec<u8>>>>;
 
-/// The backend.
+/// A backend whose workers write the lines of an input.
 pub struct TalkingBackend {
     script: Script,
 }
 
 impl TalkingBackend {
-    /// A backend whose workers say this.
+    /// Creates a backend whose workers write the lines of `input`.
     pub fn new(input: &[u8]) -> Self {
         let lines = input.split(|byte| *byte == b'\n').map(<[u8]>::to_vec);
         TalkingBackend {
@@ -45,7 +45,7 @@ impl TalkingBackend {
 /// One start of a worker.
 pub struct TalkingSession {
     script: Script,
-    /// Pauses, lines and ends that the worker still has to say.
+    /// Pauses, lines and exits that the worker has yet to carry out.
     to_say: VecDeque<Utterance>,
     pipe: DuplexStream,
     lines: LineReader<BufReader<DuplexStream>>,
@@ -68,7 +68,7 @@ impl TalkingSession {
         }
     }
 
-    /// The next line of the script, and what belongs to it.
+    /// Queues the next line of the script, and the lines that belong to it.
     fn release(&mut self, id: u64) {
         let mut script = self.script.borrow_mut();
         let Some(line) = script.pop_front() else {
@@ -98,7 +98,7 @@ impl TalkingSession {
     }
 }
 
-/// A line as the driver gets it.
+/// Converts a line to the bytes that the driver receives.
 fn said(line: &[u8], id: u64) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(line.len() + 8);
     for byte in line {
@@ -122,7 +122,7 @@ impl Session for TalkingSession {
 
     async fn next(&mut self) -> WorkerOutput {
         loop {
-            // Whole lines come first: those of the worker's last words are read before its end.
+            // Complete lines come first: the worker's last lines are read before its exit.
             tokio::select! {
                 biased;
                 line = self.lines.next() => return match line {
@@ -140,7 +140,7 @@ impl Session for TalkingSession {
                     self.to_say.pop_front();
                 }
                 Some(Utterance::Bytes(bytes)) => {
-                    // There is room for all, so that this is done at once.
+                    // The pipe has room for everything, so this completes at once.
                     self.pipe.write_all(bytes).await.ok();
                     self.to_say.pop_front();
                 }
@@ -226,7 +226,7 @@ impl Links for TalkingBackend {
     }
 }
 
-/// There is no node.
+/// Returns the error for operations on nodes, which this backend does not have.
 fn nothing_there<T>() -> Result<T, Refusal> {
     Err(Refusal::Failed("there is no node".to_owned()))
 }

@@ -1,21 +1,21 @@
-//! Commands of several clients to the model of Redis.
+//! Commands of several clients, executed by the Redis model.
 //!
-//! The input's first byte chooses the server. After it, each line is a command, `0 SET a b`: the number
-//! of a client and words, in which `\s` is a blank, `\n` a line break, `\e` nothing, and `\0` a zero byte.
-//! Other lines are what happens to a server: see [`Bench::happen`].
+//! The input's first byte selects the server. Each line after it is a command, such as `0 SET a b`: the number of a
+//! client, and words in which `\s` is a space, `\n` a line break, `\e` the empty string, and `\0` a zero byte. Other
+//! lines are events of the server: see [`Bench::happen`].
 
 use picklock_redis_model::{ClientId, Now, Server, ServerVersion};
 
-/// Clients at one time.
+/// Number of concurrent clients.
 const CLIENTS: usize = 3;
 
-/// When everything begins, milliseconds since the Unix epoch.
+/// The start time, in milliseconds since the Unix epoch.
 const BEGIN_MS: i64 = 1_700_000_000_000;
 
-/// More commands than this teach nothing new, and take long.
+/// Maximum number of lines. More commands take long and cover no new code.
 const MAX_LINES: usize = 200;
 
-/// Carries out a transcript.
+/// Executes a transcript.
 pub fn run(input: &[u8]) {
     let Some((&choice, lines)) = input.split_first() else {
         return;
@@ -33,7 +33,7 @@ pub fn run(input: &[u8]) {
 
 struct Bench {
     server: Server,
-    /// Gets what the server tells its replicas.
+    /// Receives the server's effects.
     replica: Server,
     clients: Vec<ClientId>,
     now_ms: i64,
@@ -73,7 +73,7 @@ impl Bench {
         self.deliver();
     }
 
-    /// What the server has for its replica, its observer and its clients.
+    /// Delivers the server's output to its replica, its observer and its clients.
     fn deliver(&mut self) {
         for effect in self.server.take_effects() {
             drop(self.replica.apply(&effect, self.now()));
@@ -87,17 +87,17 @@ impl Bench {
         }
     }
 
-    /// What happens to a server without a command.
+    /// Applies an event that is not a command.
     fn happen(&mut self, event: u8, rest: &[u8]) {
         let number = || -> i64 {
             let text = std::str::from_utf8(rest).unwrap_or_default();
             text.trim().parse().unwrap_or_default()
         };
         match event {
-            // The clock goes on, or jumps.
+            // The clock advances or jumps.
             b'+' => self.now_ms = self.now_ms.saturating_add(number()),
             b'-' => self.now_ms = self.now_ms.saturating_sub(number()),
-            // A client goes, and another one comes.
+            // A client disconnects, and another one connects.
             b'x' => {
                 let client = usize::try_from(number()).unwrap_or_default() % CLIENTS;
                 self.server.disconnect(self.clients[client]);
@@ -126,7 +126,7 @@ impl Bench {
         self.deliver();
     }
 
-    /// The time of the first wait that ends has come.
+    /// Advances the clock to the end of the first wait.
     fn time_out(&mut self) {
         if let Some(end) = self.server.next_timeout() {
             self.now_ms = self.now_ms.max(end.ms());

@@ -289,7 +289,7 @@ impl Hold {
         let any_overlap = |span| other.leases.iter().any(|lease| overlapping(span, *lease));
         // All times are whole milliseconds, so testing every half millisecond suffices.
         let mut possible_grants = (self.acquire_ns..=self.begin_ns).step_by(500_000);
-        let end_ns = self.end_ns.min(self.earliest_deadline_ns);
+        let end_ns = self.end_ns.min(self.kept_ns);
         !self.told
             && end_ns >= self.begin_ns
             && possible_grants.all(|granted_ns| {

@@ -1,7 +1,7 @@
-//! The classes of bugs that real libraries had, and what shows each of them here.
+//! The classes of bugs that real libraries had, and the mutants and locks that show each of them.
 //!
-//! The numbers are those of the project's notes on public bug trackers; the documentation of the mutants
-//! names reports for each.
+//! The numbers come from the project's notes on public bug trackers. The documentation of the mutants cites reports
+//! for each class.
 
 /// A class of bugs.
 pub struct Class {
@@ -78,5 +78,5 @@ pub const CLASSES: &[Class] = classes! {
     "L19", "a client waits for itself", [], [];
 };
 
-/// Mutants without a class: what is wrong with them is no bug of that list.
+/// Mutants whose bug does not belong to any class.
 pub const UNCLASSED: &[&str] = &["twice-as-slow", "reentrant"];

@@ -1,7 +1,7 @@
-//! lab/pages/mutants.md is what comes out: each mutant is caught by a scenario of the catalog.
+//! Generates lab/pages/mutants.md, and checks that a scenario of the catalog catches each mutant.
 //!
-//! `PICKLOCK_UPDATE_DOCS=1 cargo test -p picklock-lab mutants` writes the page anew from the tables here:
-//! [`rows`] says what catches which mutant, [`classes`] what each is an example of, and [`page`] writes it.
+//! `PICKLOCK_UPDATE_DOCS=1 cargo test -p picklock-lab mutants` rewrites the page from the tables here. [`rows`] maps
+//! each mutant to the scenario that catches it, [`classes`] maps it to a class of bugs, and [`page`] writes the page.
 
 pub mod classes;
 mod page;
@@ -18,7 +18,7 @@ use picklock_impls::{MUTANTS, find};
 use classes::{CLASSES, UNCLASSED};
 use rows::{ROWS, Row, SAFE, Told};
 
-/// A mutant must be caught within so many seeds.
+/// Maximum number of seeds within which a mutant must be caught.
 const SEEDS: u64 = 20;
 
 fn trial(lock: &str, scenario: &str, seed: u64) -> Outcome {
@@ -28,10 +28,10 @@ fn trial(lock: &str, scenario: &str, seed: u64) -> Outcome {
     ran.unwrap_or_else(|error| panic!("{lock} × {scenario}: {error}"))
 }
 
-/// What the checkers gave for a violation of the property.
+/// The result of the checkers for the property.
 struct Found {
     causes: BTreeSet<String>,
-    /// How many seeds it took to find the row's cause, or, if none gives it, the first violation.
+    /// Number of seeds until the row's cause was found, or until the first violation if no seed gives the cause.
     seeds: Option<u64>,
 }
 
@@ -56,7 +56,7 @@ fn found(row: &Row, property: Property) -> Found {
     found
 }
 
-/// What is wrong with a row, in words; `None`: nothing.
+/// Describes the mistake in a row, or returns `None` if the row is correct.
 fn complaint(row: &Row) -> Option<String> {
     let Some(property) = Property::named(row.property) else {
         let known = row.told != Told::Nothing;
@@ -81,7 +81,7 @@ fn complaint(row: &Row) -> Option<String> {
     accused.map(|seed| format!("`{}` violates it as well, seed {seed}", row.original))
 }
 
-/// A row that is told better than the table says fails as well: then the table has to say so.
+/// A mutant that is identified better than its row claims also fails the test, so that the row gets updated.
 #[test]
 fn every_mutant_is_caught_by_its_scenario() {
     let complaints: Vec<String> = ROWS
@@ -135,7 +135,7 @@ fn built_in_lock_that_stands_for_a_class_violates_something_in_its_scenario() {
     }
 }
 
-/// The complaints are seen to come.
+/// Wrong rows must produce complaints.
 #[test]
 fn a_wrong_row_is_complained_about() {
     let row = |mutant, scenario, property, told| Row {

@@ -17,13 +17,14 @@ use super::rows::{ROWS, Row, SAFE, Told};
 
 const UPDATE: &str = "PICKLOCK_UPDATE_DOCS";
 
-/// The seeds in which a scenario must catch a mutant to be named in the second table.
+/// Seeds in which a scenario must catch a mutant to be listed in the second table.
 const LIKE_SEEDS: RangeInclusive<u64> = 1..=3;
 
-/// Further scenarios that catch a mutant are only counted.
+/// Maximum number of scenarios to list per mutant. Further scenarios are only counted.
 const NAMED: usize = 8;
 
-/// The scenarios that catch a mutant when it is held to its original (`--reference`), in each of [`LIKE_SEEDS`].
+/// Returns the scenarios that catch a mutant in each of [`LIKE_SEEDS`] when it is compared with its original
+/// (`--reference`).
 fn caught_by(mutant: &'static BuiltInLock, original: &str) -> Vec<&'static str> {
     let is_caught = |name: &&str| {
         let scenario = catalog::named(name).unwrap_or_else(|error| panic!("{error}"));
@@ -41,11 +42,12 @@ fn caught_by(mutant: &'static BuiltInLock, original: &str) -> Vec<&'static str> 
     catalog::names().filter(is_caught).collect()
 }
 
-/// One in so many rows of the second table is made anew by the test. A row takes a second, the update makes all.
+/// The test regenerates every `STEP`th row of the second table, because a row takes a second. An update regenerates
+/// all rows.
 const STEP: usize = 5;
 
-/// Which scenarios catch which mutant without being told what to look for. `page`: where rows outside the sample are
-/// taken from; `None`: all are made anew.
+/// Writes which scenarios catch which mutant without prior expectations. Rows outside the sample are copied from
+/// `page`. If `page` is `None`, all rows are regenerated.
 fn by_likeness(text: &mut String, page: Option<&str>) {
     let quick = profile::named("quick").expect("there is such a profile");
     text.push_str(

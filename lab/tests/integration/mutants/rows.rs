@@ -1,18 +1,18 @@
-//! Which scenario catches which mutant, and as what.
+//! Maps each mutant to the scenario that catches it, and to the property and cause.
 
-/// How much of a row the checkers can tell.
+/// How precisely the checkers identify the bug of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Told {
-    /// The property and its cause.
+    /// The checkers name the property and the cause.
     All,
-    /// The property. The cause that is given is another one, or `undetermined`.
+    /// The checkers name the property, but another cause, or `undetermined`.
     PropertyOnly,
-    /// Nothing.
+    /// The checkers find nothing.
     Nothing,
 }
 
-/// The scenario that catches a mutant, and as what. The lock that the mutant was made from keeps the
-/// property there.
+/// The scenario that catches a mutant, with the property and cause. The lock from which the mutant was derived keeps
+/// the property in this scenario.
 pub(super) struct Row {
     pub(super) mutant: &'static str,
     pub(super) original: &'static str,
@@ -22,7 +22,7 @@ pub(super) struct Row {
     pub(super) told: Told,
 }
 
-/// One row for each way in which a mutant is caught.
+/// Builds the rows, one for each way in which a mutant is caught.
 macro_rules! rows {
     ($($mutant:literal, $original:literal, $scenario:literal, $property:literal, $cause:literal, $told:ident;)*) => {
         &[$(Row {
@@ -110,10 +110,10 @@ pub(super) const ROWS: &[Row] = rows! {
     "failure-leaves-key", "set-nx-px", "failing-section", "claims", "false-release", All;
 };
 
-/// Mutants that keep every property: what is wrong with them is something else.
+/// Mutants that keep every property: their bug affects something else.
 pub(super) const SAFE: &[(&str, &str)] = &[
     ("twice-as-slow", BY_LATENCY),
-    // Its release leaves values on a minority of its nodes: the lock is free, and nobody is waited for.
+    // Its release leaves values on a minority of its nodes: the lock is free, and no client has to wait for them.
     ("releases-a-quorum", BY_LATENCY),
     (
         "reentrant",

@@ -1,4 +1,4 @@
-//! What matrices and words say about a library.
+//! The findings about a library, from matrices and texts.
 
 use picklock_lab::findings::{self, Decision, Seen};
 use picklock_lab::library::{Kind, Library, Limits};
@@ -46,7 +46,7 @@ predicts = { property = "ownership", cause = "stolen-release" }
 means = "Do not use it."
 "#;
 
-/// A cell of ten runs, in so many of which the property was violated for this cause.
+/// Builds a cell of ten runs, in the given number of which the property was violated for this cause.
 fn ten(
     lock: &str,
     scenario: &str,
@@ -143,7 +143,7 @@ fn a_hypothesis_is_decided_by_nine_of_ten() {
         },
     );
     assert_eq!(decision(&[unknown]), Decision::Inconclusive);
-    // Another cause is not what it predicts.
+    // Another cause does not match the prediction.
     let other = (Property::Ownership, Cause::Race);
     let other = ten("mine", "stale-delete", other, 10, 10);
     assert_eq!(decision(&[other]), Decision::Refuted(seen(0)));
@@ -179,7 +179,7 @@ fn nobody_is_accused_without_a_cause() {
     assert!(!page.contains("*A defect*"), "{page}");
 }
 
-/// Survived, a known limit, a defect, not read yet, not judged.
+/// The counts are, in order: survived, known limit, defect, not interpreted yet, inconclusive.
 fn counted(page: &str) -> &str {
     let row = page.lines().find(|line| line.contains("<code>mine</code>"));
     let (_, counts) = row.unwrap().split_once("</code> |").unwrap();
@@ -199,7 +199,7 @@ fn the_scorecard_counts_what_is_proven() {
         counted(&all).ends_with("| 1 | 1 | 1 | 0 | 0 |  |  |"),
         "{all}"
     );
-    // Without key history it is no defect, and nothing else either.
+    // Without a key history, it counts neither as a defect nor as a limit.
     let unproven = of(vec![calm(), stolen(10, 9)]);
     assert!(
         counted(&unproven).ends_with("| 1 | 0 | 0 | 1 | 0 |  |  |"),
@@ -234,7 +234,7 @@ fn limits_speak_where_the_library_does_not() {
     let cells = vec![ten("mine", "calm", race, 10, 10), stolen(10, 10)];
     let page = findings::page(&input(cells), &[library]);
     assert!(page.contains("No lock can."), "{page}");
-    // Its own words come first.
+    // The library's own interpretations take precedence.
     assert!(page.contains("*A defect*: It deletes"), "{page}");
     let refused = Limits::read(&text.replace("limits/1", "limits/2")).unwrap_err();
     assert!(

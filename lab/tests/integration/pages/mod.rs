@@ -11,11 +11,11 @@ mod cell;
 
 pub use cell::{cell, violated};
 
-/// Everything that a name may do to a report.
+/// A name with everything that could break a report.
 pub const HOSTILE: &str = "a|b`c`</pre></details><script>alert(1)</script>@team #1 https://x.y\n\
                            ]]>\u{1b}[31m\u{0}\u{fffe}\u{202e}\"'&amp; 🔒";
 
-/// A verdict `unknown` that says this.
+/// Returns an `unknown` verdict with this explanation.
 pub fn inconclusive(words: &str) -> Verdict {
     Verdict {
         status: Status::Unknown,

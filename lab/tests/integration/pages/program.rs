@@ -15,7 +15,7 @@ fn lab(home: &Path, line: &str) -> Output {
     ran.unwrap()
 }
 
-/// Writes the matrix of a server into `NAME.json`.
+/// Writes a server's matrix to `NAME.json`.
 fn matrix(home: &Path, name: &str, version: &str) {
     let cells = vec![cell("set-nx-px", "calm", &[])];
     let matrix: MatrixRecord = on(name, version, cells).matrix;

@@ -1,4 +1,4 @@
-//! The same cells on several servers.
+//! The same cells, compared on several servers.
 
 use picklock_lab::servers::{Refusal, by_server};
 use picklock_reports::report_input::ReportInput;
@@ -7,7 +7,7 @@ use picklock_verdicts::record::{Cell, MATRIX_FORMAT, MatrixRecord, Mismatch, Red
 
 use super::{HOSTILE, cell, inconclusive, violated};
 
-/// Two locks under two scenarios.
+/// Returns cells for two locks in two scenarios.
 fn cells() -> Vec<Cell> {
     let outlived = [(
         Property::Exclusion,
@@ -21,7 +21,7 @@ fn cells() -> Vec<Cell> {
     ]
 }
 
-/// The matrix of a server.
+/// Returns the matrix of a server.
 pub fn on(server: &str, version: &str, mut cells: Vec<Cell>) -> ReportInput {
     for cell in &mut cells {
         cell.redis = Some(Redis {
@@ -42,7 +42,7 @@ pub fn on(server: &str, version: &str, mut cells: Vec<Cell>) -> ReportInput {
     }
 }
 
-/// The matrices under the names `m1`, `m2` and so on.
+/// Names the matrices `m1`, `m2` and so on.
 fn together(parts: Vec<ReportInput>) -> Vec<(String, ReportInput)> {
     let named = (1..).zip(parts);
     named
@@ -62,13 +62,13 @@ fn refusal(parts: Vec<ReportInput>) -> Refusal {
     by_server(&together(parts)).expect_err("it is refused")
 }
 
-/// The part of a page from this heading to the next.
+/// Returns the part of a page from this heading to the next.
 fn below<'a>(page: &'a str, heading: &str) -> &'a str {
     let rest = page.split_once(heading).map_or("", |(_, rest)| rest);
     rest.split("\n### ").next().unwrap_or(rest)
 }
 
-/// Either result is right, so the servers do not differ.
+/// Either result is correct, so the servers do not differ.
 #[test]
 fn what_the_scenario_leaves_open_is_no_difference() {
     let with = |expected: &str, verdict: Verdict| {
@@ -152,7 +152,7 @@ fn one_cell_differs_and_is_not_as_expected() {
 #[test]
 fn what_cannot_be_compared_is_named_and_is_no_difference() {
     let mut others = cells();
-    // Not run, another content, not judged; one cell is missing, and one scenario.
+    // One cell was not run, one has other content, one is inconclusive; one cell and one scenario are missing.
     others[0].error = Some("seed 1: the server ended\nmore".into());
     others[0].verdicts.clear();
     others[0].tally.clear();
@@ -257,7 +257,7 @@ fn several_backends_and_runs_and_options_are_kept_apart() {
     |---|---|---|---|---|---|
     | <code>set-nx-px</code> | <code>calm</code> (sim) | lease | held in 17, **violated** in 3: race | held in 15, **violated** in 5: race | held in 20 |
     ");
-    // How often is no difference.
+    // A different frequency alone is not a difference.
     let two = parts().into_iter().take(2).collect();
     let page = by_server(&together(two)).unwrap();
     assert!(page.contains("No cell that was compared differs"), "{page}");

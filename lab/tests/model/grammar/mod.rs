@@ -1,4 +1,4 @@
-//! What clients may say in a random transcript: templates, and pools of words to fill them with.
+//! The grammar of random transcripts: templates, and pools of words to fill them with.
 
 mod pools;
 mod templates;
@@ -9,14 +9,14 @@ use crate::transcript::{CLIENTS, Step, word};
 use pools::POOLS;
 use templates::TEMPLATES;
 
-/// The longest transcript, commands.
+/// Maximum length of a transcript, in commands.
 const LONGEST: usize = 40;
 
-/// Random choices that one command may use up.
+/// Number of random choices available to one command.
 const CHOICES: usize = 24;
 
-/// Random transcripts. Zeros choose the first template and the first words of the pools, so
-/// shrinking leads to plain commands.
+/// Generates random transcripts. Zeros select the first template and the first words of the pools, so shrinking leads
+/// to simple commands.
 pub fn transcripts() -> impl Strategy<Value = Vec<Step>> {
     let step = (
         0..CLIENTS,
@@ -55,7 +55,7 @@ fn pick_weighted(choice: u16) -> &'static (u32, &'static str) {
 }
 
 struct Filler {
-    /// Number of the command in its transcript.
+    /// Index of the command in its transcript.
     place: usize,
     choices: std::vec::IntoIter<u16>,
 }
@@ -65,7 +65,7 @@ impl Filler {
         usize::from(self.choices.next().unwrap_or(0)) % bound
     }
 
-    /// Fills a template: `{pool}` one word, `{pool?}` perhaps one, `{pool*}` up to three.
+    /// Fills a template: `{pool}` is one word, `{pool?}` at most one, `{pool*}` up to three.
     fn fill(&mut self, template: &str, words: &mut Vec<Vec<u8>>) {
         for part in template.split(' ').filter(|part| !part.is_empty()) {
             let Some(name) = part
@@ -89,8 +89,8 @@ impl Filler {
     fn fill_from(&mut self, pool: &str, words: &mut Vec<Vec<u8>>) {
         let place = self.place;
         match pool {
-            // Relative leases of one transcript differ by ten seconds and more, so that GT and LT
-            // do not depend on milliseconds.
+            // Relative leases within a transcript differ by at least ten seconds, so that GT and LT do not depend on
+            // milliseconds.
             "seconds" => {
                 let base = [1000, 2000, 5000][self.choice(3)];
                 words.push((base + 10 * place).to_string().into_bytes());
@@ -110,7 +110,7 @@ impl Filler {
         }
     }
 
-    /// Now and then something is wrong with a command: a word missing, added or replaced.
+    /// Damages some commands: removes, adds or replaces a word.
     fn damage(&mut self, damage: u8, words: &mut Vec<Vec<u8>>) {
         let waits = words[0]
             .first()
@@ -120,7 +120,7 @@ impl Filler {
             .iter()
             .any(|word| ["EX", "PX", "PSETEX"].iter().any(|name| is(word, name)));
         match damage {
-            // A blocking command without its zero timeout would really wait.
+            // Without its zero timeout, a blocking command would really wait.
             1..=24 if waits => {}
             1..=6 if words.len() > 1 => {
                 words.pop();
@@ -132,7 +132,7 @@ impl Filler {
                 self.fill_from("odd", &mut odd);
                 words[place] = odd.remove(0);
             }
-            // A value in the place of a lease may be over before the next command.
+            // A value in place of a lease may expire before the next command.
             21..=24 if words.len() > 2 && !leases => {
                 let (one, other) = (1 + self.choice(words.len() - 1), words.len() - 1);
                 words.swap(one, other);

@@ -1,6 +1,6 @@
-//! The pools: the words that templates are filled with.
+//! The pools of words for the templates.
 
-/// Words, and groups of words, by pool.
+/// Words and groups of words, by pool.
 pub const POOLS: &[(&str, &[&str])] = &[
     ("s", &["s1", "s1", "s1", "s2", "s2", "s3", "{k}"]),
     ("h", &["h1", "h1", "h1", "h2", "{k}"]),
@@ -9,7 +9,7 @@ pub const POOLS: &[(&str, &[&str])] = &[
     ("z", &["z1", "z1", "z1", "z2", "{k}"]),
     ("cp", &["c*", "c?", "*", "{c}", "[ab]*", "\\\\c1"]),
     ("c", &["c1", "c1", "c2", "{k}"]),
-    // Some milliseconds, which pass, or so long that they end in no transcript.
+    // Waits of a few milliseconds, which end, or waits too long to end within a transcript.
     (
         "timeout",
         &["0.0015", "0.002", "0.0031", "20", "20.5", "3e1", "1000000"],
@@ -204,15 +204,15 @@ pub const POOLS: &[(&str, &[&str])] = &[
     (
         "script",
         &[
-            // What locks do.
+            // Typical lock scripts.
             "if\\sredis.call('get',KEYS[1])==ARGV[1]\\sthen\\sreturn\\sredis.call('del',KEYS[1])\\selse\\sreturn\\s0\\send",
             "if\\sredis.call('get',KEYS[1])==ARGV[1]\\sthen\\sreturn\\sredis.call('pexpire',KEYS[1],5000000)\\selse\\sreturn\\s0\\send",
             "if\\sredis.call('setnx',KEYS[1],ARGV[1])==1\\sthen\\sredis.call('expire',KEYS[1],1000)\\sreturn\\s1\\send\\sreturn\\sredis.call('pttl',KEYS[1])",
             "if\\s(redis.call('exists',KEYS[1])==0)\\sthen\\sredis.call('hincrby','h1',ARGV[2],1)\\sreturn\\snil\\send\\sreturn\\sredis.call('hexists','h1',ARGV[2])",
-            // A re-entrant lock: taken, or what is left of it; given back step by step.
+            // A re-entrant lock: acquire it or return the remaining lease; release it step by step.
             "if\\sredis.call('exists','h1')==0\\sor\\sredis.call('hexists','h1',ARGV[1])==1\\sthen\\sredis.call('hincrby','h1',ARGV[1],1)\\sredis.call('pexpire','h1','3005000')\\sreturn\\snil\\send\\sreturn\\sredis.call('pttl','h1')",
             "if\\sredis.call('hexists','h1',ARGV[1])==0\\sthen\\sreturn\\snil\\send\\slocal\\sn=redis.call('hincrby','h1',ARGV[1],-1)\\sif\\sn>0\\sthen\\sredis.call('pexpire','h1',3005000)\\sreturn\\s0\\send\\sredis.call('del','h1')\\sredis.call('publish','free','0')\\sreturn\\s1",
-            // A semaphore of two, by score; a queue, by list.
+            // A semaphore of two, by score; a queue, as a list.
             "redis.call('zremrangebyscore','z1','-inf',2)\\sif\\sredis.call('zcard','z1')<2\\sthen\\sredis.call('zadd','z1',10,ARGV[1])\\sreturn\\s{1,redis.call('zscore','z1',ARGV[1])}\\send\\sreturn\\sfalse",
             "local\\sf=redis.call('lindex','l1',0)\\sif\\snot\\sf\\sor\\sf==ARGV[1]\\sthen\\sredis.call('lpop','l1')\\sreturn\\s1\\send\\sredis.call('rpush','l1',ARGV[1])\\sreturn\\sredis.call('llen','l1')",
             // Conversions.
@@ -277,7 +277,7 @@ pub const POOLS: &[(&str, &[&str])] = &[
             "return\\snil+1",
             "local\\sfunction\\sf()\\serror('deep',2)\\send\\nf()",
             "return\\s(",
-            // Determinism and surroundings.
+            // Determinism and environment.
             "local\\st={}\\sfor\\sk,v\\sin\\spairs({a=1,b=2,c=3,d=4,e=5})\\sdo\\st[#t+1]=k\\send\\sreturn\\st",
             "local\\st={}\\sfor\\sw\\sin\\sstring.gmatch(ARGV[1],'%a+')\\sdo\\stable.insert(t,w)\\send\\sreturn\\st",
             "return\\sstring.format('%d\\s%s\\s%.3f',3,ARGV[1],0.1)",
@@ -288,9 +288,9 @@ pub const POOLS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Scripts that use `cjson`, as words of a template: see [`crate::transcript::as_str`].
+/// Scripts that use `cjson`, as words of a template: see [`crate::transcript::word`].
 const JSON_SCRIPTS: &[&str] = &[
-    // What a lock does that keeps its holder as JSON.
+    // A lock that stores its holder as JSON.
     r#"local\sp=redis.call('get',KEYS[1])\nif\sp\sthen\nlocal\sok,d=pcall(cjson.decode,p)\nif\sok\sand\stype(d)=='table'\sand\sd.owner==ARGV[1]\sthen\nd.owner=ARGV[2]\nredis.call('psetex',KEYS[1],5000000,cjson.encode(d))\nreturn\sredis.call('get',KEYS[1])\nend\nend"#,
     r#"local\sp=cjson.encode({owner=ARGV[1]})\nif\sredis.call('set',KEYS[1],p,'NX','EX',5000)\sthen\sreturn\sp\send\nreturn\sredis.call('get',KEYS[1])"#,
     r#"return\scjson.encode({ARGV[1],tonumber(ARGV[2]),{a=KEYS[1]}})"#,

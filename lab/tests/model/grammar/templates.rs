@@ -1,6 +1,6 @@
 //! The templates with their weights.
 
-/// How often (relative), and what. Keys are mostly of the right type: see the pools.
+/// Relative frequency and template. Keys mostly have the right type: see the pools.
 pub const TEMPLATES: &[(u32, &str)] = &[
     // Strings.
     (30, "SET {s} {v} {setopt*}"),

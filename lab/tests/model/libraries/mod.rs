@@ -1,12 +1,11 @@
-//! What `cjson`, `table.insert` and the conversions of scripts answer, edge by edge, on the model and on each
-//! real server.
+//! Edge cases of `cjson`, `table.insert` and script conversions, on the model and on each real server.
 //!
-//! `json.txt` and `interface.txt` have one script a line.
+//! `json.txt` and `interface.txt` contain one script per line.
 
 use crate::differential::servers;
 use crate::transcript::{Bench, Step};
 
-/// Scripts, one a line, as steps of one client.
+/// Converts scripts, one per line, to steps of one client.
 fn steps(scripts: &[u8]) -> Vec<Step> {
     let scripts = scripts.split(|byte| *byte == b'\n');
     scripts
@@ -18,7 +17,7 @@ fn steps(scripts: &[u8]) -> Vec<Step> {
         .collect()
 }
 
-/// Runs these steps on each server, and on the model.
+/// Runs these steps on each server and on the model.
 fn compare_on_each_server(steps: &[Step]) {
     for (version, program) in servers() {
         let mut bench = Bench::start(version, &program);

@@ -10,23 +10,23 @@ use std::time::Duration;
 
 use picklock_redis_model::Reply;
 
-/// A reply that the model expects and that does not come is a difference too, not a test that hangs.
+/// How long to wait for a reply. A reply that only the model sends then fails the comparison instead of hanging the
+/// test.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How much of a server's log is kept: a crash report is about so long.
+/// Number of log lines to save: about the length of a crash report.
 const LAST_LINES: usize = 200;
 
-/// A `redis-server` process on a loopback port, ended with this value.
+/// A `redis-server` process on a loopback port. Dropping this value kills the process.
 pub struct RealServer {
     process: Child,
     port: u16,
-    /// Returns the end of the log once the server has ended.
+    /// Returns the end of the log once the server has exited.
     log: Option<JoinHandle<String>>,
 }
 
 impl RealServer {
-    /// Starts the program. Fails loudly if it is not there: there is nothing to compare the model
-    /// with.
+    /// Starts the program. Panics if it is missing, because then there is nothing to compare the model with.
     pub fn start(program: &Path) -> RealServer {
         for _ in 0..10 {
             if let Some(server) = RealServer::try_start(program) {
@@ -58,12 +58,12 @@ impl RealServer {
             }
             line.clear();
         }
-        // Somebody else took the port in the meantime.
+        // Another process took the port in the meantime.
         process.wait().ok();
         None
     }
 
-    /// A new connection.
+    /// Opens a connection.
     pub fn connect(&self) -> RealClient {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).expect("the server listens");
         stream.set_nodelay(true).expect("TCP_NODELAY");
@@ -75,7 +75,7 @@ impl RealServer {
         }
     }
 
-    /// Ends the server, and returns the end of its log.
+    /// Kills the server, and returns the end of its log.
     pub fn end(mut self) -> String {
         self.process.kill().ok();
         self.process.wait().ok();
@@ -84,7 +84,7 @@ impl RealServer {
     }
 }
 
-/// Reads the log to its end, or the server would stall on a full pipe. The thread returns what it said last.
+/// Reads the log to its end, because the server would block on a full pipe. The thread returns the last lines.
 fn drain(mut log: BufReader<ChildStdout>) -> JoinHandle<String> {
     std::thread::spawn(move || {
         let mut lines = VecDeque::new();
@@ -118,7 +118,7 @@ pub struct RealClient {
 }
 
 impl RealClient {
-    /// Puts a command into the next batch.
+    /// Adds a command to the next batch.
     pub fn queue<T: AsRef<[u8]>>(&mut self, words: &[T]) {
         write!(self.unsent, "*{}\r\n", words.len()).expect("memory");
         for word in words {
@@ -137,14 +137,14 @@ impl RealClient {
         self.unsent.clear();
     }
 
-    /// One command and its reply.
+    /// Sends one command and returns its reply.
     pub fn ask<T: AsRef<[u8]>>(&mut self, words: &[T]) -> Reply {
         self.queue(words);
         self.send();
         self.read()
     }
 
-    /// The next reply.
+    /// Reads the next reply.
     pub fn read(&mut self) -> Reply {
         let mut line = Vec::new();
         self.reader

@@ -1,10 +1,10 @@
-//! When a reply of the model and one of a real server are the same.
+//! Decides whether a reply of the model equals a real server's reply.
 
 use picklock_redis_model::{ClientId, Reply, ServerVersion};
 
 use super::Step;
 
-/// Whether two replies to a command are the same, as far as they can be.
+/// Returns `true` if two replies to a command are equal, as far as they can be compared.
 pub(super) fn same(
     version: ServerVersion,
     step: &Step,
@@ -29,7 +29,7 @@ pub(super) fn same(
             .any(|name| step.is(name))
         && step.words.len() == 1
     {
-        // It ends all subscriptions, in an order that no document tells.
+        // It ends all subscriptions, in an undocumented order.
         return parts(model) == parts(real);
     }
     if (version != ServerVersion::Redis70 || step.mentions("cjson"))
@@ -40,7 +40,7 @@ pub(super) fn same(
     match Loose::of(version, step) {
         Loose::Exact => nil_free(model) == nil_free(real),
         Loose::Order => match (model, real) {
-            // A script has put the elements into one text.
+            // A script has joined the elements into one string.
             (Reply::Bulk(model), Reply::Bulk(real)) => sorted_bytes(model) == sorted_bytes(real),
             _ => sorted(model).is_some() && sorted(model) == sorted(real),
         },
@@ -63,14 +63,14 @@ const SCRIPTS: [&str; 4] = ["EVAL", "EVAL_RO", "EVALSHA", "EVALSHA_RO"];
 
 /// How exactly replies to a command are compared.
 enum Loose {
-    /// To the byte on Redis 7.0, but for the words of errors on others. (In RESP3 there is one nil, in the model two.)
+    /// Byte for byte on Redis 7.0. On other servers error texts may differ. (RESP3 has one nil, the model two.)
     Exact,
-    /// The order of elements is the server's secret: SMEMBERS, KEYS.
+    /// The order of elements is unspecified, as for SMEMBERS and KEYS.
     Order,
-    /// What is left of a lease depends on when the server was asked: TTL and relatives, and the
-    /// scripts that call them.
+    /// The remaining lease depends on the time of the command, as for TTL and its relatives, and for scripts that
+    /// call them.
     Clock,
-    /// The server's own numbers: TIME, INFO, CLIENT ID, HELLO.
+    /// The values are specific to the server, as for TIME, INFO, CLIENT ID and HELLO.
     Kind,
 }
 
@@ -80,7 +80,7 @@ impl Loose {
         let asks_id = (step.words.get(1)).is_some_and(|word| word.eq_ignore_ascii_case(b"ID"));
         let is_script = any(&SCRIPTS);
         if is_script && version.server() == "valkey" && step.mentions("pairs(") {
-            // Its Lua hashes names in another way, which shows in the order of a table.
+            // Valkey's Lua hashes names differently, which affects the order of a table.
             Loose::Order
         } else if any(&["SMEMBERS", "KEYS", "CONFIG"])
             || is_script && step.mentions("cjson") && version.server() == "valkey"
@@ -96,7 +96,8 @@ impl Loose {
     }
 }
 
-/// Equal, or errors in the same places. Those of commands have the same code, their first word.
+/// Returns `true` if the replies are equal or have errors in the same places. Errors of commands must have the same
+/// code, which is their first word.
 fn same_but_for_words(step: &Step, model: &Reply, real: &Reply) -> bool {
     match (model, real) {
         (Reply::Array(model), Reply::Array(real)) => {
@@ -111,7 +112,7 @@ fn same_but_for_words(step: &Step, model: &Reply, real: &Reply) -> bool {
     }
 }
 
-/// True for the text of an error that a script has caught.
+/// Returns `true` for an error text that a script has caught.
 fn is_caught(reply: &Reply) -> bool {
     let Reply::Bulk(bytes) = reply else {
         return false;
@@ -129,7 +130,7 @@ fn nil_free(reply: &Reply) -> Reply {
     }
 }
 
-/// The elements of several replies together, sorted.
+/// Returns the elements of several replies together, sorted.
 fn parts(replies: &[Reply]) -> Vec<String> {
     let mut parts = Vec::new();
     for reply in replies {
@@ -164,18 +165,18 @@ fn sorted_bytes(text: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Positive times may differ by two seconds, in whichever unit they are.
+/// Returns `true` if two positive times differ by at most two seconds, in whichever unit they are.
 fn close(model: &Reply, real: &Reply) -> bool {
     let (Reply::Int(model), Reply::Int(real)) = (model, real) else {
         return false;
     };
-    // Leases in transcripts are 1,000 to 10,000 seconds, or end after the year 2100.
+    // Leases in transcripts last 1,000 to 10,000 seconds, or end after the year 2100.
     let in_ms = (500_000..1_000_000_000).contains(real) || *real > 100_000_000_000;
     let slack = if in_ms { 2000 } else { 2 };
     *model > 0 && *real > 0 && model.abs_diff(*real) <= slack
 }
 
-/// The messages of each client, in its order. The order between clients cannot be seen.
+/// Groups the messages by client, in each client's order. The order between clients is not observable.
 pub(super) fn by_client(messages: Vec<(ClientId, Reply)>) -> Vec<(ClientId, Vec<Reply>)> {
     let mut clients: Vec<(ClientId, Vec<Reply>)> = Vec::new();
     for (client, message) in messages {
@@ -187,13 +188,13 @@ pub(super) fn by_client(messages: Vec<(ClientId, Reply)>) -> Vec<(ClientId, Vec<
     clients
 }
 
-/// Before Redis 7.2 a client that publishes to itself gets the message before the reply.
+/// Before Redis 7.2, a client that publishes to itself gets the message before the reply.
 pub(super) fn own_messages_come_first(version: ServerVersion) -> bool {
     matches!(version, ServerVersion::Redis62 | ServerVersion::Redis70)
 }
 
-/// A client whose patterns match more than once gets these messages in the order of a hash table:
-/// sorts each run of them.
+/// Sorts each run of pattern messages: if several patterns of a client match, it gets the messages in the order of a
+/// hash table.
 pub(super) fn without_order_of_patterns(mut messages: Vec<Reply>) -> Vec<Reply> {
     let by_pattern = |message: &Reply| -> bool {
         let (Reply::Array(items) | Reply::Push(items)) = message else {

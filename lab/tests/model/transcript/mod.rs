@@ -1,4 +1,4 @@
-//! Transcripts: what several clients say, carried out by the model and by a real server.
+//! Transcripts: commands of several clients, executed by the model and by a real server.
 
 mod comparison;
 
@@ -10,13 +10,13 @@ use picklock_redis_model::{ClientId, Now, Reply, Server, ServerVersion};
 use crate::real_redis::{RealClient, RealServer};
 use comparison::same;
 
-/// A shorter wait is awaited. In microseconds.
+/// Waits shorter than this are waited out, in microseconds.
 const MAX_NAP_US: i64 = 100_000;
 
-/// Clients of one transcript.
+/// Number of clients in a transcript.
 pub const CLIENTS: usize = 3;
 
-/// Connections are renewed after so many transcripts; in between, RESET cleans them.
+/// Number of transcripts after which connections are renewed. In between, RESET cleans them.
 const RENEW_EVERY: usize = 100;
 
 /// One command of one client.
@@ -27,7 +27,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// From words in one line, `0: SET a b`, each as [`word`] reads it.
+    /// Parses words in one line, such as `0: SET a b`, each as [`word`] reads it.
     pub fn parse(line: &str) -> Step {
         let (client, words) = line.split_once(": ").expect("client: command");
         Step {
@@ -36,7 +36,7 @@ impl Step {
         }
     }
 
-    /// True if the script that it brings has this text in it, in any case.
+    /// Returns `true` if the step's script contains this text, ignoring case.
     fn mentions(&self, text: &str) -> bool {
         let script = self.words.get(1);
         script.is_some_and(|body| {
@@ -51,8 +51,8 @@ impl Step {
     }
 }
 
-/// A word as it is written in one line: `\\s` is a blank, `\\n` a line break, `\\e` nothing, and
-/// `\\binary` stands for bytes that are no text.
+/// Decodes a word as written in a transcript: `\\s` is a space, `\\n` a line break, `\\e` the empty string, and
+/// `\\binary` is a sequence of bytes that are not text.
 pub fn word(text: &str) -> Vec<u8> {
     if text == "\\binary" {
         return BINARY.to_vec();
@@ -61,7 +61,7 @@ pub fn word(text: &str) -> Vec<u8> {
     text.replace("\\e", "").into_bytes()
 }
 
-/// A NUL, a line break, and what is not UTF-8.
+/// A NUL, a line break, and bytes that are not UTF-8.
 const BINARY: [u8; 5] = [0, 255, 13, 10, 128];
 
 impl std::fmt::Display for Step {
@@ -80,34 +80,34 @@ impl std::fmt::Display for Step {
     }
 }
 
-/// The time, for the model.
+/// Returns the current time, for the model.
 pub fn now() -> Now {
     Now {
         wall_us: i64::try_from(wall_clock().as_micros()).expect("a time that fits"),
     }
 }
 
-/// How often a server is asked whether clients wait whose connections are closed.
+/// Maximum number of polls until a server has noticed that waiting clients disconnected.
 const MAX_LOOKS: usize = 100_000;
 
-/// A real server with connections that are used again and again.
+/// A real server with reusable connections.
 pub struct Bench {
     server: RealServer,
     version: ServerVersion,
     control: RealClient,
     clients: Vec<RealClient>,
-    /// Transcripts carried out so far.
+    /// Number of transcripts executed so far.
     pub transcripts: usize,
     /// Scripts of an earlier transcript may still be cached.
     scripts: bool,
-    /// Transcripts that ended early, because they came to what the model leaves out.
+    /// Number of transcripts that ended early, because they reached something that the model leaves out.
     pub omitted: usize,
-    /// The server may have a setting that the model does not know, such as a password: it must be restarted.
+    /// The server may have a setting that the model does not have, such as a password, so it must be restarted.
     pub is_spoilt: bool,
 }
 
 impl Bench {
-    /// Starts the program, of which the model is made.
+    /// Starts the program and connects the clients.
     pub fn start(version: ServerVersion, program: &Path) -> Bench {
         let server = RealServer::start(program);
         let control = server.connect();
@@ -123,7 +123,7 @@ impl Bench {
         }
     }
 
-    /// A new server that takes the place of this one, and goes on counting.
+    /// Starts a new server in place of this one, and continues its counts.
     pub fn restart(&self, version: ServerVersion, program: &Path) -> Bench {
         Bench {
             transcripts: self.transcripts,
@@ -132,12 +132,12 @@ impl Bench {
         }
     }
 
-    /// Ends the server, and returns the end of its log.
+    /// Kills the server, and returns the end of its log.
     pub fn end(self) -> String {
         self.server.end()
     }
 
-    /// Carries out one transcript on both sides: the first difference, if any.
+    /// Executes one transcript on both sides. Returns the first difference as an error.
     pub fn compare(&mut self, steps: &[Step]) -> Result<(), String> {
         self.clean(steps);
         let mut run = Run::new(self.version);
@@ -170,9 +170,9 @@ impl Bench {
         Ok(())
     }
 
-    /// The server has seen that the waiting clients are gone. It can hear of that later than of a command
-    /// that was sent afterwards on another connection, and one of them would take what the next transcript
-    /// adds.
+    /// Waits until the server has noticed that the waiting clients disconnected. It can notice this after it executes
+    /// a later command of another connection, and a client that still waits would take an element that the next
+    /// transcript adds.
     fn wait_until_nobody_waits(&mut self) {
         for _ in 0..MAX_LOOKS {
             let said = self.control.ask(&["INFO", "clients"]);
@@ -184,8 +184,9 @@ impl Bench {
         panic!("a client still waits whose connection is closed");
     }
 
-    /// Redis 8.0.2 and Valkey 8.1.1 as Debian 13 has them send no answer to a failed AUTH that comes in
-    /// one packet with an earlier command: `SET a 1`, `AUTH nobody x`, `GET a` gets two answers.
+    /// Returns `true` for a step whose reply is lost. Redis 8.0.2 and Valkey 8.1.1 as packaged by Debian 13 do not
+    /// reply to a failed AUTH that arrives in one packet with an earlier command: `SET a 1`, `AUTH nobody x`, `GET a`
+    /// gets two replies.
     fn loses_the_answer(&self, step: &Step) -> bool {
         let auth = |word: &Vec<u8>| word.eq_ignore_ascii_case(b"AUTH");
         matches!(
@@ -218,24 +219,24 @@ impl Bench {
     }
 }
 
-/// An answer of the model that the real server has yet to give.
+/// A reply of the model that the real server has yet to send.
 struct Expected {
     step: Step,
     reply: Reply,
-    /// For EXEC: what was queued.
+    /// For EXEC, the queued commands.
     queued: Vec<Step>,
 }
 
-/// One transcript under way.
+/// A transcript in progress.
 struct Run {
     version: ServerVersion,
     model: Server,
     ids: Vec<ClientId>,
     queued: Vec<Option<Vec<Step>>>,
     blocked: Vec<bool>,
-    /// The client whose batch is being gathered, and what must come back.
+    /// The client whose batch is being collected, and the expected replies.
     batch: (usize, Vec<Expected>),
-    /// The model has refused something because it does not know it.
+    /// The model rejected a command that it does not implement.
     omitted: bool,
     log: String,
 }
@@ -273,7 +274,7 @@ impl Run {
         };
         if comparison::own_messages_come_first(self.version) && messages.iter().any(own) {
             if step.is("EXEC") {
-                // The messages stand among the replies, which is no RESP.
+                // The messages are mixed with the replies, which is not valid RESP.
                 self.omitted = true;
                 return Ok(());
             }
@@ -306,12 +307,12 @@ impl Run {
             });
         }
         self.deliver(bench, messages)?;
-        // A wait that has just ended by its time.
+        // A wait may just have timed out.
         let late = self.model.take_messages();
         self.deliver(bench, late)
     }
 
-    /// Compares what clients get out of band.
+    /// Compares the out-of-band messages of the clients.
     fn deliver(
         &mut self,
         bench: &mut Bench,
@@ -324,7 +325,7 @@ impl Run {
             }
             let mut ids = self.ids.iter();
             let client = ids.position(|other| *other == id).expect("a client");
-            // In RESP3 a blocked client may have subscriptions too, and goes on waiting.
+            // In RESP3, a blocked client may also have subscriptions, and stays blocked.
             self.blocked[client] &= messages.iter().all(|one| matches!(one, Reply::Push(_)));
             let real = messages.iter().map(|_| bench.clients[client].read());
             let real = comparison::without_order_of_patterns(real.collect());
@@ -341,7 +342,7 @@ impl Run {
         Ok(())
     }
 
-    /// Lets a wait of some milliseconds end. Others are so long that they end in no transcript.
+    /// Lets a wait of a few milliseconds time out. Other waits are too long to end within a transcript.
     fn let_time_out(&mut self, bench: &mut Bench) {
         let Some(due) = self.model.next_timeout() else {
             return;
@@ -349,8 +350,8 @@ impl Run {
         if due.wall_us - now().wall_us > MAX_NAP_US {
             return;
         }
-        // A quiet server looks for expired waits ten times a second, and one that is asked something
-        // looks before it sleeps again.
+        // An idle server checks for expired waits ten times a second. After a command it checks again before it
+        // sleeps.
         while now() <= due {
             bench.control.ask(&["PING"]);
         }
@@ -358,9 +359,9 @@ impl Run {
         self.model.time_out(now());
     }
 
-    /// True where the answer of EXEC is no RESP: SUBSCRIBE puts one confirmation for each channel into
-    /// the place of one. And where Redis 6.2 looks at the words of a subcommand later, or not at all, which the
-    /// model leaves out.
+    /// Returns `true` if the reply of EXEC is not valid RESP, because SUBSCRIBE sends one confirmation per channel in
+    /// place of one reply. Also returns `true` if Redis 6.2 checks the words of a subcommand later, or not at all,
+    /// which the model leaves out.
     fn cannot_be_compared(&self, step: &Step) -> bool {
         let any = |names: &[&str]| names.iter().any(|name| step.is(name));
         let is_queued = self.queued[step.client].is_some();
@@ -371,7 +372,7 @@ impl Run {
             || is_old && step.is("SCRIPT") && step.words.len() == 2
     }
 
-    /// Follows MULTI and EXEC, to know which reply belongs to which queued command.
+    /// Tracks MULTI and EXEC, to match replies with queued commands.
     fn record_transaction(&mut self, step: &Step, reply: &Reply) -> Vec<Step> {
         let queued = &mut self.queued[step.client];
         if step.is("MULTI") && !reply.is_error() {
@@ -390,14 +391,14 @@ impl Run {
         Vec::new()
     }
 
-    /// Sends the batch and compares what comes back.
+    /// Sends the batch, and compares the replies.
     fn settle(&mut self, bench: &mut Bench) -> Result<(), String> {
         let client = &mut bench.clients[self.batch.0];
         client.send();
         for expected in std::mem::take(&mut self.batch.1) {
             if is_left_out(&expected.reply) {
-                // The server may never answer: `WAITAOF 0 10 0` waits for good. A run would be `unknown`, and
-                // from here on the two may differ.
+                // The server may never reply: `WAITAOF 0 10 0` waits forever. A run would be `unknown`, and from here
+                // on the two may differ.
                 self.omitted = true;
             }
             if self.omitted {
@@ -434,12 +435,12 @@ impl Run {
     }
 }
 
-/// True where the model says that it leaves something out.
+/// Returns `true` if the model reports that it leaves something out.
 fn is_left_out(reply: &Reply) -> bool {
     format!("{reply:?}").contains("the model of Redis")
 }
 
-/// The wall clock that the real server reads too: the model is told the same time.
+/// Returns the wall clock, which the real server reads too, so that the model has the same time.
 #[allow(clippy::disallowed_methods)]
 fn wall_clock() -> std::time::Duration {
     std::time::SystemTime::now()

@@ -120,8 +120,8 @@ pub fn record(history: &History, verdicts: Verdicts, summary: &str) -> RunRecord
     assemble(history, verdicts, about)
 }
 
-/// The cell of one run.
-pub fn of_record(
+/// Returns the cell of one run.
+pub fn from_record(
     record: &RunRecord,
     run_dir: &str,
     expected: BTreeMap<Property, Expectation>,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use picklock_reports::html::page;
 use picklock_reports::report_input::Evidence;
 use picklock_verdicts::check::{Property, judge};
+use picklock_verdicts::expectation::Expectation;
 use picklock_verdicts::history::EventKind;
 use picklock_verdicts::record::Tally;
 
@@ -170,8 +171,13 @@ fn markup_in_names_is_escaped() {
     record.redis.version = attack.into();
     record.trouble = vec![attack.into()];
     record.backend_reason = attack.into();
-    let mut cell = runs::of_record(&record, attack, BTreeMap::new());
-    cell.expected = BTreeMap::from([(Property::Lease, attack.parse().unwrap())]);
+    let mut cell = runs::from_record(&record, attack, BTreeMap::new());
+    cell.expected = BTreeMap::from([(
+        Property::Lease,
+        Expectation::Any {
+            reason: Some(attack.to_owned()),
+        },
+    )]);
     cell.tally = BTreeMap::from([(Property::Lease, Tally::default())]);
     let mut material = runs::nothing(1);
     material.matrix.cells = vec![cell];

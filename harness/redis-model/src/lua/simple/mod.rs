@@ -1,16 +1,14 @@
 //! Scripts that are simple enough to be executed without Lua.
 //!
-//! Most lock scripts compare a value and then send a command or two. A Lua state is costly for
-//! that: calling into Lua and back took half the time of a simulated command. So a script that
-//! stays within a small part of the language is parsed once into a [`Program`], and executed
-//! directly. If a script uses anything else, even an escape in a string, the whole script goes to
-//! Lua: nothing is accepted here that is not understood completely.
+//! Most lock scripts compare a value and then send a command or two. A Lua state is costly for that: calls into Lua and
+//! back took half the time of a simulated command. So a script that uses only a small part of the language is parsed
+//! once into a [`Program`], and executed directly. If a script uses anything else, even an escape in a string, Lua
+//! executes the whole script.
 //!
-//! It exists only for speed. Without it, the simulated matrix of all built-in locks takes 1.5 times the CPU time
-//! (7 pairs of runs), and `sweep --depth 1` of all built-in locks 1.6 times (2 pairs).
+//! This exists only for speed. Without it, the simulated matrix of all built-in locks takes 1.5 times the CPU time (7
+//! pairs of runs), and `sweep --depth 1` of all built-in locks 1.6 times (2 pairs).
 //!
-//! `tests/integration/scripts.rs` checks that both ways give the same replies, including the line numbers
-//! of errors.
+//! `tests/integration/scripts.rs` checks that both ways return the same replies, including the line numbers of errors.
 
 mod read;
 mod run;
@@ -55,6 +53,6 @@ enum Expression {
 #[derive(Debug)]
 struct Call {
     words: Vec<Expression>,
-    /// Its line, for the text of errors.
+    /// Line number, for error texts.
     line: u32,
 }

@@ -1,9 +1,9 @@
-//! From a script's text to a program, or to the decision that Lua must run it.
+//! Parser of a script's text, which also decides whether Lua must run it.
 
 use super::{Block, Call, Expression, Program, Statement};
 
 impl Program {
-    /// `None`: the script uses something that is not supported here, or is wrong. Lua decides.
+    /// Returns `None` if the script is wrong or uses something that is not supported here. Lua then executes it.
     pub(crate) fn read(text: &[u8]) -> Option<Program> {
         let words = words(text)?;
         if words.len() > MAX_WORDS {
@@ -20,14 +20,14 @@ impl Program {
     }
 }
 
-/// Deeper nesting is left to Lua, which has limits of its own.
+/// Maximum nesting. Deeper scripts are left to Lua, which has its own limits.
 const DEPTH: u32 = 20;
 
-/// A longer script is left to Lua. Expressions are nested as deeply as they have words: `a or b or c` is,
-/// too, and so is what executes and frees them.
+/// Maximum number of words. Longer scripts are left to Lua, because expressions can be nested as deeply as they have
+/// words (`a or b or c` is nested), and so can the recursion that executes and frees them.
 const MAX_WORDS: usize = 1000;
 
-/// A simple script does not have more local variables than this. Lua's own limit is 200.
+/// Maximum number of local variables of a simple script. Lua's own limit is 200.
 const LOCALS: usize = 50;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,7 +38,7 @@ enum Word<'a> {
     Sign(&'a str),
 }
 
-/// Names that a local variable must not have: keywords, and names with a meaning of their own.
+/// Names that a local variable must not have: keywords and predefined names.
 const TAKEN: [&str; 24] = [
     "ARGV", "KEYS", "and", "break", "do", "else", "elseif", "end", "false", "for", "function",
     "if", "in", "local", "nil", "not", "or", "redis", "repeat", "return", "then", "true", "until",
@@ -47,7 +47,7 @@ const TAKEN: [&str; 24] = [
 
 const SIGNS: [&str; 10] = ["==", "~=", "=", "(", ")", "[", "]", ",", ";", "."];
 
-/// The tokens of the script, each with its line.
+/// Returns the tokens of the script, each with its line.
 fn words(text: &[u8]) -> Option<Vec<(Word<'_>, u32)>> {
     let text = std::str::from_utf8(text).ok()?;
     if text.contains('\0') {
@@ -101,7 +101,7 @@ fn leading(text: &str, belongs: impl Fn(char) -> bool) -> &str {
     &text[..end]
 }
 
-/// A plain decimal number without a fraction, small enough for any use.
+/// Parses a plain decimal number without a fraction, small enough for any use.
 fn number(digits: &str) -> Option<u32> {
     let plain = digits.len() <= 9 && digits.bytes().all(|digit| digit.is_ascii_digit());
     digits.parse().ok().filter(|_| plain)
@@ -182,7 +182,7 @@ impl<'a> Reader<'a> {
                     return None;
                 }
                 self.sign("=")?;
-                // The name is not yet in scope in its own value.
+                // The name is not yet in scope in its own initialiser.
                 let value = self.expression()?;
                 self.locals.push(name);
                 Some(Statement::Local(value))
@@ -203,7 +203,7 @@ impl<'a> Reader<'a> {
     fn branches(&mut self) -> Option<Statement> {
         let mut branches = Vec::new();
         loop {
-            // At `if` or `elseif`.
+            // Skip the `if` or `elseif`.
             self.place += 1;
             let condition = self.expression()?;
             self.keyword("then")?;
@@ -293,7 +293,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `[1]`, counted from zero.
+    /// Parses an index such as `[1]`, and returns it counted from zero.
     fn index(&mut self) -> Option<usize> {
         self.sign("[")?;
         let Word::Number(number) = self.next()? else {
@@ -308,7 +308,7 @@ impl<'a> Reader<'a> {
         self.keyword("redis")?;
         self.sign(".")?;
         self.keyword("call")?;
-        // Lua takes a call's line from here, and requires it to be the line where the name ended.
+        // Lua takes a call's line from its parenthesis, and requires it to be the line where the name ended.
         if self.words.get(self.place)?.1 != line {
             return None;
         }

@@ -21,7 +21,7 @@ enum Value<'a> {
     Table(u32, Reply),
 }
 
-/// How a block ended.
+/// The way in which a block ended.
 enum Left<'a> {
     AtItsEnd,
     Returned(Value<'a>),
@@ -134,7 +134,7 @@ impl<'a> Runner<'a> {
         })
     }
 
-    /// An argument of a command that is there already. Nearly all are.
+    /// Returns an argument of a command that need not be computed. Nearly all are of this kind.
     fn given(&self, expression: &'a Expression) -> Option<&'a [u8]> {
         match expression {
             Expression::Text(text) => Some(text),
@@ -144,7 +144,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// The arguments of a command. `None` if one of the values cannot be one.
+    /// Returns the arguments of a command, or `None` if one of the values cannot be an argument.
     fn words(&mut self, call: &'a Call) -> Result<Option<Vec<Cow<'a, [u8]>>>, Raised> {
         let words = call.words.iter().map(|word| match self.given(word) {
             Some(given) => Ok(Some(Cow::Borrowed(given))),
@@ -186,7 +186,7 @@ impl<'a> Value<'a> {
             .map_or(Value::Nil, |word| Value::Text(Cow::Borrowed(word)))
     }
 
-    /// A reply as a script sees it.
+    /// Converts a reply for a script.
     fn of(reply: Reply, table: u32) -> Value<'a> {
         match reply {
             Reply::Int(number) => Value::Number(number as f64),
@@ -212,7 +212,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// As an argument of a command.
+    /// Converts the value to an argument of a command.
     fn into_word(self) -> Option<Cow<'a, [u8]>> {
         match self {
             Value::Text(text) => Some(text),
@@ -221,7 +221,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// As the reply of the script.
+    /// Converts the value to the reply of the script.
     fn into_reply(self) -> Reply {
         match self {
             Value::Text(text) => Reply::Bulk(text.into_owned()),
@@ -233,7 +233,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// A number as an argument: whole numbers as integers, as the Lua binding passes them.
+/// Formats a number as an argument: whole numbers as integers, as the Lua binding passes them.
 fn number_text(number: f64) -> String {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if number.fract() == 0.0 && (-LIMIT..LIMIT).contains(&number) {
@@ -243,7 +243,7 @@ fn number_text(number: f64) -> String {
     }
 }
 
-/// A reply that a script returns: it was a Lua value in between, and is not quite the same.
+/// Converts a reply that a script returns: passing through a Lua value changes it slightly.
 fn returned(reply: Reply) -> Reply {
     let text = |text: &str| one_line(&Refusal::quote(text.as_bytes(), usize::MAX));
     match reply {

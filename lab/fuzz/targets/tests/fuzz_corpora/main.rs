@@ -1,4 +1,4 @@
-//! Every kept input, through its target: what fuzzing has found stays found.
+//! Runs every saved input through its target, so that bugs that fuzzing found stay fixed.
 
 use std::fs;
 use std::panic::catch_unwind;
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use picklock_fuzz_targets::corpus::{self, Input};
 use picklock_fuzz_targets::{TARGETS, Target};
 
-/// All corpora together, bytes: they are in every clone.
+/// Maximum size of all corpora together, in bytes, because every clone contains them.
 const MAX_BYTES: usize = 2 << 20;
 
-/// Most inputs of one target.
+/// Maximum number of inputs per target.
 const MAX_INPUTS: usize = 500;
 
-/// The inputs that make a target panic, each with the command that repeats it.
+/// Returns the inputs that make a target panic, each with the command that reproduces the panic.
 fn panics(target: &Target, inputs: &[Input]) -> Vec<String> {
     let mut found = Vec::new();
     for (index, input) in inputs.iter().enumerate() {
@@ -36,7 +36,7 @@ fn replay(name: &str) {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// One test for each target, so that they run at the same time.
+/// Generates one test per target, so that they run in parallel.
 macro_rules! tests {
     ($($name:ident),* $(,)?) => {
         $(
@@ -105,13 +105,13 @@ fn the_inputs_stay_few_and_small() {
     assert!(bytes <= MAX_BYTES, "all inputs together have {bytes} bytes");
 }
 
-/// `lab/fuzz/`.
+/// Returns the path of `lab/fuzz/`.
 pub fn home() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().expect("it lies in lab/fuzz/").to_owned()
 }
 
-/// The inputs of a target, by their lines: those that once broke something, and those that reach
+/// Returns the inputs of a target, in the order of the lines: inputs that once broke something, and inputs that reach
 /// different code.
 pub fn of(target: &str) -> Vec<Input> {
     let path = home().join("corpus").join(format!("{target}.jsonl"));
@@ -119,7 +119,7 @@ pub fn of(target: &str) -> Vec<Input> {
     corpus::read(&text).unwrap_or_else(|error| panic!("{path:?}: {error}"))
 }
 
-/// The names of the files, without their ending.
+/// Returns the names of the corpus files, without the extension.
 pub fn files() -> Vec<String> {
     let entries = fs::read_dir(home().join("corpus")).expect("the folder is there");
     let paths = entries.map(|entry| entry.expect("the entry can be read").path());
