@@ -14,12 +14,12 @@ use crate::exit::Failure;
 use crate::external_choice::ExternalArgs;
 use crate::named_lock::NamedLock;
 
-/// Stress-tests distributed locks on Redis: competing clients, faults at the worst time, and a verdict that names the
-/// cause.
+/// Tries to pick distributed locks on Redis: competing buyers, faults at the worst moment, a
+/// verdict that says whose fault it was.
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 100, after_help = EXIT_CODES)]
 pub struct Cli {
-    /// The command to run.
+    /// What to do.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -59,7 +59,7 @@ pub enum Command {
     Merge(MergeArgs),
     /// Run the cells of picklock.toml, and fail if a result differs.
     Gate(GateArgs),
-    /// Check whether a program implements the adapter protocol.
+    /// Check whether a program keeps the adapter protocol.
     Adapter(AdapterArgs),
     /// List and describe locks, scenarios and backends.
     List(ListArgs),
@@ -71,9 +71,9 @@ pub enum Command {
     Init(InitArgs),
     /// Write reports from saved runs: run directories, matrix directories, documents.
     Report(ReportArgs),
-    /// Explain a scenario, a property, a cause or a lock. Without a name, list them all.
+    /// Explain a scenario, a property, a cause or a lock. Without a name: list them all.
     Explain(ExplainArgs),
-    /// Show a page of the documentation. Without a name, list the pages.
+    /// Read the documentation: a page by its name. Without a name: list the pages.
     Docs(DocsArgs),
     /// Print a completion script for a shell.
     Completions {
@@ -82,10 +82,10 @@ pub enum Command {
     },
     /// Print a manual page, for `man -l -`.
     Man {
-        /// Command to print the page of. Default: the main page.
+        /// The command to print the page of. Default: the main page.
         command: Option<String>,
     },
-    /// Worker process of a built-in lock. Started by `scenario`; implements docs/protocol.md.
+    /// Worker process of a built-in lock. Started by `scenario`; speaks docs/protocol.md.
     #[command(hide = true)]
     Worker {
         /// Name of the lock.
@@ -107,13 +107,13 @@ pub enum Command {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = SCENARIO_HELP)]
 pub struct ScenarioArgs {
-    /// Scenario of the catalog (`picklock list scenarios`), or path of a .toml file.
+    /// A scenario of the catalog (`picklock list scenarios`), or the path of a .toml file.
     pub scenario: String,
     #[command(flatten)]
     pub lock: LockArgs,
     #[command(flatten)]
     pub config: ConfigArgs,
-    /// Option for the lock, as KEY=VALUE. Repeatable.
+    /// An option for the lock, as KEY=VALUE. Repeatable.
     #[arg(long = "impl-option", visible_alias = "lock-option", value_name = "KEY=VALUE", value_parser = key_value)]
     pub options: Vec<(String, String)>,
     /// Where Redis runs.
@@ -122,14 +122,14 @@ pub struct ScenarioArgs {
     /// Seed for tokens, delays and choices. Random if omitted, and always printed.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u64>)]
     pub seed: Option<u64>,
-    /// Number of competing workers. Default: set by the scenario.
+    /// Number of competing workers. Default: the scenario's.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
     pub workers: Option<usize>,
-    /// Number of independent Redis nodes. Default: set by the scenario, otherwise as many as the lock needs (1 for
-    /// `exec:`).
+    /// Number of independent Redis nodes. Default: the scenario's, else as many as the lock needs
+    /// (1 for `exec:`).
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
     pub nodes: Option<usize>,
-    /// Lease time, such as "500ms" or "2s". Default: set by the scenario.
+    /// Lease time, such as "500ms" or "2s". Default: the scenario's.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     pub ttl: Option<LeaseDuration>,
     #[command(flatten)]
@@ -153,9 +153,9 @@ pub struct ScenarioArgs {
 #[derive(Debug, Clone, Args)]
 #[group(required = true, multiple = false)]
 pub struct LockArgs {
-    /// Lock under test: a built-in lock (`picklock list impls`), a lock of picklock.toml, `exec:COMMAND ARGS` for any
-    /// program that implements the adapter protocol (`picklock docs protocol`), or `docker:IMAGE` for such a program in
-    /// containers (`picklock docs adapters`).
+    /// The lock: a built-in one (`picklock list impls`), one of picklock.toml, `exec:COMMAND ARGS`
+    /// for any program that speaks the adapter protocol (`picklock docs protocol`), or `docker:IMAGE` for such
+    /// a program in containers (`picklock docs adapters`).
     #[arg(
         long = "impl",
         visible_alias = "lock",
@@ -167,7 +167,7 @@ pub struct LockArgs {
     pub labelled: Option<NamedLock>,
 }
 
-/// The file that defines the user's own locks.
+/// The file with the user's own locks.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ConfigArgs {
     /// The file whose tables [impl.NAME] define locks (`picklock docs adapters`). Default:
@@ -177,22 +177,22 @@ pub struct ConfigArgs {
 }
 
 impl LockArgs {
-    /// Returns the lock that the user named.
+    /// The lock that was named.
     pub fn named(&self) -> NamedLock {
         match (&self.labelled, &self.plain) {
             (Some(labelled), _) => labelled.clone(),
-            // Empty if neither was given, which clap already refuses.
+            // Empty if neither was given, which the command line refuses.
             (None, plain) => NamedLock::plain(plain.as_deref().unwrap_or_default()),
         }
     }
 }
 
-/// The servers of a run. Shared by all commands that start servers.
+/// Which servers a run starts. Shared by all commands that start some.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ServerArgs {
-    /// Server version for every backend: redis:6.2, redis:7.0, redis:8.0, valkey:8 or valkey:9. `scripts/servers`
-    /// downloads the server binaries, and `scripts/redis-image` builds images of them. The simulation models that
-    /// version.
+    /// The server by its name, in every backend: redis:6.2, redis:7.0, redis:8.0, valkey:8 or valkey:9.
+    /// `scripts/servers` downloads the server binaries, and `scripts/redis-image` builds images of
+    /// them. The simulation models the server of that name.
     #[arg(long, value_name = "NAME")]
     pub server: Option<NamedServer>,
     /// Docker image of the Redis nodes.
@@ -206,7 +206,7 @@ pub struct ServerArgs {
 }
 
 impl ServerArgs {
-    /// Returns the choice in the form that a specification stores.
+    /// The choice in the form that a specification stores.
     pub fn choice(&self) -> Result<ServerChoice, Failure> {
         Ok(ServerChoice {
             named: self.server,
@@ -227,20 +227,21 @@ Examples:
 /// The backends that the user can choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum BackendChoice {
-    /// Docker if an engine answers and has the image, otherwise a redis-server on PATH, otherwise the simulation.
+    /// Docker if an engine answers and the image is there; else a redis-server on PATH; else the
+    /// simulation.
     Auto,
     /// Real redis-server processes.
     Process,
     /// Real Redis containers.
     Docker,
-    /// Simulation in virtual time, without a server; repeatable from its seed.
+    /// A simulation in virtual time, without a server; repeatable from its seed.
     Sim,
     /// Your own running servers: see --redis.
     External,
 }
 
 impl BackendChoice {
-    /// Returns the backend that was named, or `None` for `auto`.
+    /// The backend that was named; `None` for `auto`.
     pub fn backend(self) -> Option<BackendName> {
         match self {
             BackendChoice::Auto => None,
@@ -263,7 +264,7 @@ pub use crate::search::cli::{HuntArgs, MergeArgs, SweepArgs};
 /// `picklock list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// What to list. Default: everything except the mutants.
+    /// What to list. Default: everything but the mutants.
     #[arg(value_enum)]
     pub what: Option<Listed>,
     /// Print JSON.
@@ -271,7 +272,7 @@ pub struct ListArgs {
     pub json: bool,
 }
 
-/// The lists that can be printed.
+/// What can be listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Listed {
     /// Built-in locks.
@@ -288,7 +289,7 @@ pub enum Listed {
 /// `picklock check`.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// Directory written by `--out`, or its history.jsonl.
+    /// A directory written by `--out`, or its history.jsonl.
     #[arg(value_name = "RUN_DIR|HISTORY.jsonl")]
     pub history: PathBuf,
     /// Print the verdicts as JSON.
@@ -300,10 +301,11 @@ pub struct CheckArgs {
 #[derive(Debug, Args)]
 #[command(after_help = REPORT_HELP)]
 pub struct ReportArgs {
-    /// Directories written by `--out`, or their run.json or matrix.json. Several paths are combined into one report.
+    /// Directories written by `--out`, or their run.json or matrix.json. Several paths become
+    /// one report.
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// Formats to write, separated by commas.
+    /// What to write, separated by commas.
     #[arg(
         long = "format",
         value_name = "FORMAT",
@@ -312,7 +314,7 @@ pub struct ReportArgs {
         value_parser = named_values(FORMATS.iter().map(|it| (it.name, it.about)))
     )]
     pub formats: Vec<String>,
-    /// Directory to write to. Replaces the files of an earlier report.
+    /// The directory to write to. Files of an earlier report in it are replaced.
     #[arg(long, value_name = "DIR", default_value = "picklock-report")]
     pub out: PathBuf,
     /// Earlier results to compare with: reports changed verdicts and latency ratios.
@@ -328,7 +330,7 @@ Examples:
 
 Unreadable paths are reported and skipped. If no path can be read, nothing is written.";
 
-/// Inserts the implied command into the arguments: `picklock gc-pause` runs that scenario.
+/// The arguments with the command that they mean: `picklock gc-pause` runs that scenario.
 pub fn with_command(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut args: Vec<OsString> = args.collect();
     let first = args.get(1).and_then(|first| first.to_str());
@@ -338,7 +340,7 @@ pub fn with_command(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     args
 }
 
-/// Returns the possible values of a flag, each with its name and its help.
+/// The values of a flag: the name of each, and what it means.
 pub fn named_values(
     values: impl Iterator<Item = (&'static str, &'static str)>,
 ) -> PossibleValuesParser {
@@ -349,14 +351,14 @@ pub fn named_values(
 /// `picklock docs`.
 #[derive(Debug, Args)]
 pub struct DocsArgs {
-    /// Page, such as `protocol`, or one section of it, such as `protocol#granted`.
+    /// The page, such as `protocol`, or one paragraph of it, such as `protocol#granted`.
     pub page: Option<String>,
 }
 
 /// `picklock explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// Name of a scenario, a property, a cause or a lock.
+    /// The name of a scenario, a property, a cause or a lock.
     pub name: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! The user's own servers: from the command line or `picklock.toml` to the servers of a run, with the question that the
-//! user must answer before anything is written to them.
+//! Servers of the user's own: from the command line or `picklock.toml` to the servers of a run, and what is said and
+//! asked before anything is written to them.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -17,10 +17,10 @@ use crate::configuration::{DEFAULT_FILE, read, unreadable};
 use crate::exit::Failure;
 use crate::print;
 
-/// Error message for the backend `external` without servers.
+/// The backend needs servers.
 pub const NO_SERVERS: &str = "the backend external needs servers: name them by --redis URL, or in the table [servers] of picklock.toml";
 
-/// Options for the user's own servers.
+/// The options about servers of the user's own.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ExternalArgs {
     /// Your own running servers (backend `external`): redis://USER:PASSWORD@HOST:PORT, or rediss:// for
@@ -31,13 +31,13 @@ pub struct ExternalArgs {
     /// Prefix of every key that the run creates on these servers. Default: `picklock:` and a random word.
     #[arg(long, value_name = "PREFIX", requires = "redis")]
     pub redis_prefix: Option<String>,
-    /// PEM file with the certificate authorities to trust. Default: those of this machine.
+    /// Certificates of the authorities to trust, as a PEM file. Default: those of this machine.
     #[arg(long, value_name = "FILE", requires = "redis")]
     pub redis_ca: Option<PathBuf>,
     /// Client certificate for servers with TLS, as a PEM file.
     #[arg(long, value_name = "FILE", requires_all = ["redis", "redis_key"])]
     pub redis_cert: Option<PathBuf>,
-    /// PEM file with the private key of that certificate.
+    /// The key of that certificate, as a PEM file.
     #[arg(long, value_name = "FILE", requires_all = ["redis", "redis_cert"])]
     pub redis_key: Option<PathBuf>,
     /// Write to your own servers on other machines without asking.
@@ -46,7 +46,7 @@ pub struct ExternalArgs {
 }
 
 impl ExternalArgs {
-    /// Returns the servers, or `None` if none is named.
+    /// The servers; `None`: none was named.
     pub fn servers(&self) -> Result<Option<ExternalServers>, Failure> {
         if self.redis.is_empty() {
             return Ok(None);
@@ -121,7 +121,7 @@ pub async fn plan(
     Ok((servers, reason, notes))
 }
 
-/// Returns the servers that are not known to be on this machine.
+/// Those that are not on this machine, or of which that is not known.
 async fn far_ones(servers: &ExternalServers) -> Vec<String> {
     let mut far = Vec::new();
     for server in &servers.servers {
@@ -136,7 +136,7 @@ async fn far_ones(servers: &ExternalServers) -> Vec<String> {
     far
 }
 
-/// Asks the user for permission, which requires a terminal.
+/// Asks the user, who needs a terminal to answer.
 async fn agree(far: &[String], prefix: &str) -> Result<(), Failure> {
     let places = far.join(", ");
     let places = visible(&places);
@@ -175,7 +175,7 @@ fn reason(examined: &[ExaminedServer]) -> String {
 fn notes(servers: &ExternalServers, examined: &[ExaminedServer]) -> Vec<String> {
     let names = match &servers.prefix {
         Some(prefix) => format!("{prefix} in their names"),
-        // Each run of a matrix generates a different word.
+        // Each run of a matrix has another.
         None => format!("{DEFAULT_PREFIX} and a word of the run's own in their names"),
     };
     let places: Vec<&str> = examined.iter().map(|it| it.place.as_str()).collect();

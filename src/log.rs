@@ -1,4 +1,4 @@
-//! `picklock log`: shows everything that a saved run recorded, in order.
+//! `picklock log`: everything that a kept run has seen, in order.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use crate::untrusted_file::{self, Links, MAX_DOCUMENT_LENGTH};
 #[derive(Debug, Args)]
 #[command(after_help = LOG_HELP)]
 pub struct LogArgs {
-    /// Directory written by `--out`, or a history.jsonl.
+    /// A directory written by `--out`, or a history.jsonl.
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
     /// Show only the lines around this time of the run, such as 2.406s. Default: all lines.
@@ -49,7 +49,7 @@ Examples:
   picklock log run-1 --worker 1 --key picklock:stock:0000
   picklock log matrix-1/redlock/gc-pause/sim --json";
 
-/// Prints the log and returns the exit code.
+/// Prints the log.
 pub fn run(args: &LogArgs) -> Result<u8, Failure> {
     let dir = saved_run::directory(&args.run)?;
     let beside = |name: &str| dir.as_ref().map(|dir| dir.join(name));
@@ -61,7 +61,7 @@ pub fn run(args: &LogArgs) -> Result<u8, Failure> {
         worker: args.worker,
     };
     let entries = entries(&history, proxy.as_ref(), &wanted);
-    // Faults are always shown.
+    // Faults are shown whatever is asked for.
     let is_asked_for = |entry: &Entry| entry.kind != EntryKind::Fault;
     if !entries.iter().any(is_asked_for) {
         return Err(Failure::Usage(format!(
@@ -99,7 +99,7 @@ fn proxy(path: PathBuf) -> Result<Option<CommandLog>, Failure> {
     Ok(Some(log))
 }
 
-/// Returns the time and the description of each violation.
+/// When violations showed, and which.
 fn violations(history: &History) -> Vec<(u64, String)> {
     let verdicts = judge(history);
     let violated = verdicts
@@ -115,7 +115,7 @@ fn violations(history: &History) -> Vec<(u64, String)> {
     all
 }
 
-/// Parses a time of a run as reports show it: `2.406`, `2.406s`, `2.406 s`, `80ms`.
+/// A time of a run as reports show it: `2.406`, `2.406s`, `2.406 s`, `80ms`.
 fn moment(text: &str) -> Result<u64, &'static str> {
     let wrong = "expected a time since the run began, such as 2.406s";
     let text = text.trim();
@@ -130,7 +130,7 @@ fn moment(text: &str) -> Result<u64, &'static str> {
     }
 }
 
-/// Parses a worker number: `1`, or `w1` as in the log.
+/// `1`, or `w1` as the log has it.
 fn worker(text: &str) -> Result<usize, &'static str> {
     let number = text.strip_prefix("worker ").or(text.strip_prefix('w'));
     let number = number.unwrap_or(text);

@@ -1,4 +1,4 @@
-//! `picklock replay`: repeats a saved run, and compares the verdicts.
+//! `picklock replay`: repeats a kept run, and compares the verdicts.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use crate::{backend_choice, print, repro, trust};
 #[derive(Debug, Args)]
 #[command(after_help = REPLAY_HELP)]
 pub struct ReplayArgs {
-    /// Directory written by `--out`, or its repro.toml.
+    /// A directory written by `--out`, or its repro.toml.
     #[arg(value_name = "RUN_DIR|REPRO.toml")]
     pub path: PathBuf,
     /// Where Redis runs. Default: the backend of the saved run.
@@ -55,10 +55,9 @@ Examples:
   picklock replay matrix-1/redlock/gc-pause/sim
   picklock replay repro.toml --backend process";
 
-/// Repeats the run, and reports whether the verdicts are the same.
-///
-/// # Errors
-/// Returns an error if the repro cannot be read, names something that no longer exists, or cannot run on this machine.
+/// Repeats the run, and says whether the verdicts are the same.
+/// `Err`: the repro cannot be read, it names something that no longer exists, or the machine cannot run
+/// it.
 pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
     let file = repro::find(&args.path)?;
     let then = repro::read(&file)?;

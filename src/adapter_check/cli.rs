@@ -10,7 +10,7 @@ use crate::cli::{ConfigArgs, key_value};
 /// `picklock adapter`.
 #[derive(Debug, Args)]
 pub struct AdapterArgs {
-    /// The command to run.
+    /// What to do.
     #[command(subcommand)]
     pub command: AdapterCommand,
 }
@@ -18,7 +18,7 @@ pub struct AdapterArgs {
 /// The commands of `picklock adapter`.
 #[derive(Debug, Subcommand)]
 pub enum AdapterCommand {
-    /// Check in a few seconds whether a program implements the adapter protocol.
+    /// Check in a few seconds whether a program keeps the adapter protocol.
     Check(AdapterCheckArgs),
 }
 
@@ -26,16 +26,16 @@ pub enum AdapterCommand {
 #[derive(Debug, Args)]
 #[command(after_help = CHECK_HELP)]
 pub struct AdapterCheckArgs {
-    /// Command line of the adapter, quoted, started without a shell as for `--impl exec:COMMAND`; `docker:IMAGE`; or
-    /// the name of a table [impl.NAME] in picklock.toml.
+    /// The command line of the adapter, in quotes. It is started without a shell, as with
+    /// `--impl exec:COMMAND`. Or `docker:IMAGE`, or the name of a table [impl.NAME] in picklock.toml.
     #[arg(value_name = "COMMAND|NAME")]
     pub command: String,
     #[command(flatten)]
     pub config: ConfigArgs,
-    /// Option for the lock, as KEY=VALUE. Repeatable.
+    /// An option for the lock, as KEY=VALUE. Repeatable.
     #[arg(long = "impl-option", visible_alias = "lock-option", value_name = "KEY=VALUE", value_parser = key_value)]
     pub options: Vec<(String, String)>,
-    /// Lease time used by the checks. Some libraries accept only whole seconds.
+    /// Lease time of the checks. Some libraries accept whole seconds only.
     #[arg(long, value_name = "DURATION", default_value = "1s")]
     pub ttl: LeaseDuration,
     /// The redis-server or valkey-server binary.

@@ -10,10 +10,11 @@ use crate::configuration::DEFAULT_FILE;
 #[derive(Debug, Clone, Args)]
 #[command(after_help = GATE_HELP)]
 pub struct GateArgs {
-    /// Configuration file: cells, expectations, limits (`picklock docs gate`).
+    /// Configuration: cells, expectations, limits (`picklock docs gate`).
     #[arg(long, value_name = "FILE", default_value = DEFAULT_FILE)]
     pub config: PathBuf,
-    /// Baseline file to compare with. Default: set by the configuration, otherwise picklock-baseline.json next to it.
+    /// Baseline file to compare with. Default: the file that the configuration names, or
+    /// picklock-baseline.json beside it.
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<PathBuf>,
     /// Replace the baseline with this run, if it is complete, and print what changes.

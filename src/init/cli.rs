@@ -12,7 +12,7 @@ use crate::cli::named_values;
 #[derive(Debug, Clone, Args)]
 #[command(after_help = INIT_HELP)]
 pub struct InitArgs {
-    /// Language of the adapter.
+    /// The language of the adapter.
     #[arg(long, value_name = "LANGUAGE", value_parser = named_values(LANGUAGES.iter().map(|it| (it.name, it.about))))]
     pub lang: String,
     /// Library whose lock to test instead of the example (`picklock docs adapters` lists them).
@@ -22,7 +22,7 @@ pub struct InitArgs {
     /// workflow.
     #[arg(long, value_name = "URL", value_parser = word, requires = "rev")]
     pub source: Option<String>,
-    /// Commit or tag of Picklock that CI uses.
+    /// The commit or the tag of Picklock that CI uses.
     #[arg(long, value_name = "REV", value_parser = word)]
     pub rev: Option<String>,
     /// CI service to write a workflow for. Default: the one of the enclosing git repository.

@@ -13,21 +13,21 @@ use crate::named_lock::NamedLock;
 #[derive(Debug, Clone, Args)]
 #[command(after_help = MATRIX_HELP)]
 pub struct MatrixArgs {
-    /// Lock, as for `picklock scenario --impl`. Repeatable or comma-separated; `*` matches any text. Default: every
-    /// built-in lock (not the mutants).
+    /// A lock, as for `picklock scenario --impl`. Repeatable, or several with commas; `*` stands for
+    /// any text. Default: every built-in lock (not the mutants).
     #[arg(
         long = "impl",
         visible_alias = "lock",
         value_name = "NAME|exec:COMMAND|docker:IMAGE"
     )]
     pub locks: Vec<String>,
-    /// Program, as for `picklock scenario --name`. Repeatable, with different labels.
+    /// A program, as for `picklock scenario --name`. Repeatable, with different labels.
     #[arg(long = "name", value_name = "LABEL=exec:COMMAND", value_parser = NamedLock::parse)]
     pub labelled: Vec<NamedLock>,
     #[command(flatten)]
     pub config: ConfigArgs,
-    /// Scenario of the catalog, or path of a .toml file. Repeatable or comma-separated; `*` matches any text. Default:
-    /// the whole catalog.
+    /// A scenario of the catalog, or the path of a .toml file. Repeatable, or several with commas; `*`
+    /// stands for any text. Default: the whole catalog.
     #[arg(long = "scenario", value_name = "NAME|FILE.toml")]
     pub scenarios: Vec<String>,
     /// The scenarios of a profile instead of the whole catalog.
@@ -40,19 +40,20 @@ pub struct MatrixArgs {
     /// Where Redis runs. Repeatable; each backend has its own table. Default: `auto`.
     #[arg(long = "backend", value_enum, value_name = "BACKEND")]
     pub backends: Vec<BackendChoice>,
-    /// Option for the lock, as KEY=VALUE. Repeatable. Requires exactly one --impl or --name.
+    /// An option for the lock, as KEY=VALUE. Repeatable. Requires exactly one --impl or --name.
     #[arg(long = "impl-option", visible_alias = "lock-option", value_name = "KEY=VALUE", value_parser = key_value)]
     pub options: Vec<(String, String)>,
-    /// Number of independent Redis nodes, as for `picklock scenario --nodes`. Cells that do not fit are not applicable.
+    /// Number of independent Redis nodes, as for `picklock scenario --nodes`. Cells that do not fit
+    /// are not applicable.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
     pub nodes: Option<usize>,
-    /// Lease time, such as "500ms" or "2s". Default: set by each scenario.
+    /// Lease time, such as "500ms" or "2s". Default: each scenario's.
     #[arg(long, value_name = "DURATION")]
     pub ttl: Option<LeaseDuration>,
     /// Number of runs per cell, with consecutive seeds. Gives rates instead of one verdict.
     #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = whole::<u64>)]
     pub seeds: u64,
-    /// Seed of each cell's first run. Fixed by default, so that a matrix is repeatable.
+    /// Seed of each cell's first run. Not random, so that a matrix is repeatable.
     #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = whole::<u64>)]
     pub seed: u64,
     /// Number of concurrent runs. Default: the number of processors, or twice that for built-in locks on
@@ -61,8 +62,8 @@ pub struct MatrixArgs {
     pub jobs: Option<usize>,
     #[command(flatten)]
     pub servers: ServerArgs,
-    /// Print one JSON document (format picklock-matrix/1) instead of a table. In the simulation, the same arguments
-    /// give the same bytes.
+    /// Print one JSON document (format picklock-matrix/1) instead of a table. In the simulation the
+    /// same arguments give the same bytes.
     #[arg(long)]
     pub json: bool,
     /// Save the matrix to this directory: matrix.json, and the directory of each cell's

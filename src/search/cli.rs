@@ -16,33 +16,33 @@ pub struct SearchArgs {
     pub lock: LockArgs,
     #[command(flatten)]
     pub config: ConfigArgs,
-    /// Option for the lock, as KEY=VALUE. Repeatable.
+    /// An option for the lock, as KEY=VALUE. Repeatable.
     #[arg(long = "impl-option", visible_alias = "lock-option", value_name = "KEY=VALUE", value_parser = key_value)]
     pub options: Vec<(String, String)>,
     /// Groups of faults: network, clients, nodes, data, clocks. Default: all.
     #[arg(long, value_name = "GROUP", value_delimiter = ',', value_parser = group)]
     pub faults: Vec<Group>,
-    /// Count only violations of these properties. Default: all properties.
+    /// Only violations of these properties count. Default: all properties.
     #[arg(long = "property", value_name = "PROPERTY", value_delimiter = ',', value_parser = property)]
     pub properties: Vec<Property>,
     /// Count a client that outlives its lease as a violation of `exclusion`, although no lock with a lease can
     /// prevent it.
     #[arg(long)]
     pub outlived_lease: bool,
-    /// Seed. Fixed by default, so that a search is repeatable.
+    /// Seed. Not random, so that a search is repeatable.
     #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = whole::<u64>)]
     pub seed: u64,
     /// Number of independent Redis nodes. Default: as many as the lock needs.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
     pub nodes: Option<usize>,
-    /// Server version to simulate, as for `picklock scenario --server`.
+    /// The server that is simulated, as for `picklock scenario --server`.
     #[arg(long, value_name = "NAME")]
     pub server: Option<NamedServer>,
     /// Run only part I of N of the search, counted from 1. `auto/N` takes I from JOB_COMPLETION_INDEX (a
     /// Kubernetes indexed Job), SLURM_ARRAY_TASK_ID (counted from 0, like that), or PICKLOCK_SHARD (from 1).
     #[arg(long, value_name = "I/N")]
     pub shard: Option<String>,
-    /// Number of threads. Default: the number of CPUs.
+    /// Number of threads. Default: the number of processors.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
     pub jobs: Option<usize>,
     /// Print one JSON document (format picklock-search/1) instead of text.
@@ -71,10 +71,10 @@ pub struct SweepArgs {
     /// or the path of a scenario file, whose faults are ignored.
     #[arg(long, value_name = "NAME|FILE.toml", default_value = "short")]
     pub workload: String,
-    /// Number of competing workers. Default: set by the workload.
+    /// Number of competing workers. Default: the workload's.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
     pub workers: Option<usize>,
-    /// Lease time, such as "500ms" or "2s". Default: set by the workload.
+    /// Lease time, such as "500ms" or "2s". Default: the workload's.
     #[arg(long, value_name = "DURATION")]
     pub ttl: Option<LeaseDuration>,
 }
@@ -104,7 +104,7 @@ pub struct HuntArgs {
 /// The backends of a hunt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum HuntedBackend {
-    /// Simulation in virtual time.
+    /// A simulation in virtual time.
     Sim,
     /// Real redis-server processes.
     Process,
@@ -127,7 +127,7 @@ impl HuntedBackend {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = MERGE_HELP)]
 pub struct MergeArgs {
-    /// Documents of the parts: the output of `--json`, or the search.json or matrix.json of `--out`.
+    /// The documents of the parts: what `--json` printed, or the search.json or matrix.json of `--out`.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Print one JSON document (format picklock-search/1 or picklock-matrix/1) instead of text.
@@ -191,7 +191,7 @@ fn known<T>(found: Option<T>, what: &str, all: &[&str]) -> Result<T, String> {
 }
 
 impl SearchArgs {
-    /// Returns the words of the command line that repeats the search. `own` are the options of this command only.
+    /// The words of the command line that repeats the search. `own`: what only this command has.
     pub fn command(
         &self,
         command: &str,
