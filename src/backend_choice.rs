@@ -1,4 +1,4 @@
-//! Chooses the backend of a run, and says why.
+//! Chooses the backend of a run and explains the choice.
 
 use std::path::Path;
 
@@ -12,12 +12,12 @@ use crate::cli::{ConfigArgs, ServerArgs};
 use crate::exit::Failure;
 use crate::{external_choice, image, lock};
 
-/// A chosen backend, with the reason in words.
+/// A chosen backend and the reason for choosing it.
 #[derive(Clone)]
 pub struct ChosenBackend {
-    /// The servers; `None` for the simulation.
+    /// The servers, or `None` for the simulation.
     pub servers: Option<ServerKind>,
-    /// Why this backend was chosen.
+    /// The reason for the choice.
     pub reason: String,
     /// Notes to print before the run.
     pub notes: Vec<String>,
@@ -55,7 +55,7 @@ impl ChosenBackend {
         }))
     }
 
-    /// One of which nothing else is to be known.
+    /// Creates a choice without notes.
     pub fn new(servers: Option<ServerKind>, reason: String) -> ChosenBackend {
         ChosenBackend {
             servers,
@@ -64,8 +64,8 @@ impl ChosenBackend {
         }
     }
 
-    /// Why a scenario, as it is run, is not applicable to servers of the user's own; `None`: it is, or Picklock
-    /// starts the servers.
+    /// Returns why a scenario cannot run on the user's own servers. Returns `None` if it can, or if Picklock starts the
+    /// servers.
     pub fn inapplicable(&self, scenario: &Scenario, lock: &LockSpec) -> Option<String> {
         let Some(ServerKind::External(external)) = &self.servers else {
             return None;
@@ -93,18 +93,20 @@ impl ChosenBackend {
 /// The user's choice of a backend and servers.
 #[derive(Debug, Clone, Copy)]
 pub struct BackendRequest<'a> {
-    /// The backend; `None` for the best available one.
+    /// The backend, or `None` for the best available one.
     pub backend: Option<BackendName>,
     /// The servers.
     pub servers: &'a ServerChoice,
     /// Whether a lock of the runs can be simulated.
     pub can_simulate: bool,
-    /// The scenario, if all runs have the same one.
+    /// The scenario, if all runs share one.
     pub scenario: Option<&'a Scenario>,
 }
 
 /// Chooses the backend that the user named, or the best available one.
-/// `Err`: there is no Redis, no engine, or no image. The error says what to do about it.
+///
+/// # Errors
+/// Returns an error, with advice, if there is no Redis, no container engine or no image.
 pub async fn choose(wanted: BackendRequest<'_>) -> Result<ChosenBackend, Failure> {
     let image = wanted.servers.image.as_deref();
     let redis_server = wanted.servers.redis_server.as_deref();
@@ -147,7 +149,7 @@ pub async fn choose(wanted: BackendRequest<'_>) -> Result<ChosenBackend, Failure
     }
 }
 
-/// The backend that the user's choice of servers is about; `None` if it is about none, or about all.
+/// Returns the only backend that the user's server options apply to, or `None` if they apply to all or there are none.
 fn of_servers(servers: &ServerChoice) -> Result<Option<BackendName>, Failure> {
     if servers.external.is_some() {
         let others = [
@@ -190,9 +192,12 @@ pub fn servers(
     Ok(servers)
 }
 
-/// Refuses servers that none of the backends would use: the user believes that they are tested. `None`
-/// among the backends is one that is chosen later.
-/// `Err`: `--image` without containers, `--redis-server` without processes, `--redis` without the backend `external`.
+/// Refuses servers that none of the backends would use, because the user believes that they are tested. `None` among
+/// the backends is one that is chosen later.
+///
+/// # Errors
+/// Returns an error for `--image` without containers, `--redis-server` without processes, and `--redis` without the
+/// backend `external`.
 pub fn refuse_unused(
     servers: &ServerChoice,
     backends: &[Option<BackendName>],
@@ -227,7 +232,7 @@ pub fn refuse_unused(
     }
 }
 
-/// The only backend that the scenario allows; `None` if it allows more than one with servers.
+/// Returns the only backend that the scenario allows, or `None` if it allows several that use servers.
 fn only_backend(scenario: &Scenario) -> Option<BackendName> {
     let runs_in = |backend| scenario.runs_in(backend);
     match (runs_in(BackendName::Docker), runs_in(BackendName::Process)) {
@@ -238,7 +243,7 @@ fn only_backend(scenario: &Scenario) -> Option<BackendName> {
     }
 }
 
-/// The best backend of this machine: real servers, else the simulation if it can run the lock.
+/// Returns the best backend of this machine: real servers, or the simulation if it can run the lock.
 async fn detected(
     wanted: BackendRequest<'_>,
     image: Option<&str>,

@@ -10,7 +10,7 @@ use crate::exit::{self, Failure};
 use crate::print;
 use crate::saved_run::{self, HISTORY};
 
-/// Judges the file and prints the verdicts.
+/// Judges the file, prints the verdicts, and returns the exit code.
 pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
     let dir = saved_run::directory(&args.history)?;
     let path = dir.map_or(args.history.clone(), |dir| dir.join(HISTORY));
@@ -34,7 +34,8 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
     Ok(code)
 }
 
-/// The exit code for the verdicts: 1 takes precedence over 3. Where nothing applies, nothing was judged.
+/// Returns the exit code for the verdicts: 1 takes precedence over 3. If no property applies, the result is
+/// inconclusive.
 pub fn code_of(verdicts: &Verdicts) -> u8 {
     let any = |status| verdicts.values().any(|verdict| verdict.status == status);
     if any(Status::Violated) {

@@ -19,8 +19,8 @@ pub fn completions(shell: Shell) {
     print::out(&String::from_utf8_lossy(&script));
 }
 
-/// The command line with the names that an argument may have. Paths and programs are allowed there too, which only a
-/// completion may leave out.
+/// Returns the command line with the possible values of each argument that takes a name. These arguments also accept
+/// paths and programs, so the values serve only for completion.
 fn with_names() -> Command {
     let scenarios: Vec<&str> = catalog::names().collect();
     let locks: Vec<&str> = LOCKS.iter().chain(MUTANTS).map(|lock| lock.name).collect();
@@ -46,10 +46,10 @@ fn with_names() -> Command {
         })
 }
 
-/// Prints the manual page, or that of one command.
+/// Prints the main manual page, or the page of one command.
 pub fn man(of: Option<&str>) -> Result<(), Failure> {
     let mut whole = Cli::command();
-    // Each command then knows its full name, such as `picklock scenario`.
+    // `build` gives each command its full name, such as `picklock scenario`.
     whole.build();
     let commands = || whole.get_subcommands().filter(|it| !it.is_hide_set());
     let command = match of {

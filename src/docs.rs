@@ -1,11 +1,11 @@
-//! `picklock docs`: the pages of `docs/`, which the binary carries.
+//! `picklock docs`: the pages of `docs/`, embedded in the binary.
 
 use crate::cli::DocsArgs;
 use crate::exit::Failure;
 use crate::print;
 use crate::usage_hint::or_meant;
 
-/// A page: its name, and its Markdown.
+/// A page: its name and its Markdown.
 struct Page {
     name: &'static str,
     text: &'static str,
@@ -17,7 +17,7 @@ macro_rules! pages {
     };
 }
 
-/// The pages, in the order in which a reader needs them.
+/// The pages, in recommended reading order.
 const PAGES: &[Page] = pages![
     "first-run",
     "verdicts",
@@ -62,7 +62,7 @@ fn index() -> String {
     text
 }
 
-/// A page by its name, with or without `docs/` and `.md`, and with the name of a paragraph behind `#`.
+/// Returns a page by its name, with or without `docs/` and `.md`. A heading may follow after `#`.
 fn page(wanted: &str) -> Result<String, Failure> {
     let (name, paragraph) = match wanted.split_once('#') {
         Some((name, paragraph)) => (name, Some(paragraph)),
@@ -97,14 +97,14 @@ fn unknown<'a>(
     Failure::Usage(format!("there is no {what} `{shown}`{hint} ({where_})"))
 }
 
-/// The depth and the title of a heading.
+/// Returns the depth and the title of a heading.
 fn heading(line: &str) -> Option<(usize, &str)> {
     let title = line.trim_start_matches('#');
     let depth = line.len() - title.len();
     Some((depth, title.strip_prefix(' ').filter(|_| depth > 0)?))
 }
 
-/// Each line, with what it says as a heading. In a block of code, `#` begins a comment.
+/// Returns each line, with its heading if it is one. Inside a code block, `#` begins a comment.
 fn lines(text: &str) -> impl Iterator<Item = (&str, Option<(usize, &str)>)> {
     let mut is_code = false;
     text.lines().map(move |line| {
@@ -114,14 +114,14 @@ fn lines(text: &str) -> impl Iterator<Item = (&str, Option<(usize, &str)>)> {
     })
 }
 
-/// The name by which links find a heading: as GitHub makes it.
+/// Returns the anchor that links use for a heading, as GitHub generates it.
 fn anchor(title: &str) -> String {
     let is_saved = |c: &char| c.is_alphanumeric() || " -_".contains(*c);
     let kept: String = title.chars().filter(is_saved).collect();
     kept.to_ascii_lowercase().replace(' ', "-")
 }
 
-/// A heading with everything below it, up to the next one that is not deeper.
+/// Returns a heading with everything below it, up to the next heading of the same or a higher level.
 fn under_heading(text: &str, wanted: &str) -> Option<String> {
     let mut depth = None;
     let mut found = String::new();
@@ -148,7 +148,7 @@ mod tests {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/docs");
         let files = std::fs::read_dir(folder).unwrap();
         let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
-        // The index links to files of the repository; the other page is for those who change Picklock.
+        // The index links to files of the repository; the other page is for contributors.
         let for_users = names
             .filter_map(|name| name.strip_suffix(".md").map(str::to_owned))
             .filter(|name| !["README", "extending"].contains(&name.as_str()));

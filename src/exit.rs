@@ -35,16 +35,16 @@ pub fn from_severity(severity: Severity) -> u8 {
     }
 }
 
-/// Why a run has nothing to report.
+/// The reason why a run has nothing to report.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The command line or a file is wrong.
     #[error("{0}")]
     Usage(String),
-    /// The machine cannot run it.
+    /// This machine cannot run it.
     #[error("{0}")]
     Environment(String),
-    /// The scenario asks for something that the servers do not offer.
+    /// The scenario needs something that the servers do not support.
     #[error("not applicable: {0}")]
     NotApplicable(String),
     /// The simulation of the lock does not end.
@@ -96,12 +96,12 @@ impl Failure {
     }
 }
 
-/// A worker that did not start, with the end of its log: that often says more than the error does.
+/// Describes a worker that did not start, with the end of its log, which is often more specific than the error.
 fn not_started(error: &RunError, log: &[String]) -> Failure {
     let RunError::Worker { worker, .. } = error else {
         return Failure::Interrupted;
     };
-    // The adapter's own words may be among them.
+    // The log may already contain the adapter's own message.
     let error = error.to_string();
     let lines: Vec<_> = error.lines().map(visible).collect();
     let mut text = lines.join("\n");

@@ -1,7 +1,7 @@
 //! `picklock explain`: describes scenarios, properties, causes and locks in prose.
 //!
-//! Properties and causes have written pages. The pages of scenarios and locks are generated from
-//! the catalog and the table of locks.
+//! Properties and causes have handwritten pages. The pages of scenarios and locks are generated from the catalog and
+//! the table of locks.
 
 use std::fmt::Write;
 
@@ -33,7 +33,7 @@ pub fn run(args: &ExplainArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The pages of this name. A cause and a scenario may share a name.
+/// Returns the pages of this name. A cause and a scenario may share a name.
 fn explain(name: &str) -> Result<String, Failure> {
     let mut found: Vec<String> = Vec::new();
     found.extend(Property::named(name).map(|property| describe(property).page.to_owned()));
@@ -84,7 +84,7 @@ fn topics() -> Result<Vec<Listing>, Failure> {
     ])
 }
 
-/// The first sentence below the title.
+/// Returns the first sentence below the title.
 fn first_sentence(page: &str) -> String {
     let lines = page.lines().filter(|line| !line.starts_with('#'));
     let prose = lines.collect::<Vec<_>>().join(" ");
@@ -115,7 +115,7 @@ fn scenario_page(scenario: &Scenario) -> String {
     if scenario.expect.is_empty() {
         page.push_str("- nothing: the scenario only shows what happens\n");
     }
-    // The others sort first, but read best last.
+    // `OTHERS` sorts first, but reads best last.
     let (others, named): (Vec<_>, Vec<_>) =
         scenario.expect.keys().partition(|name| *name == OTHERS);
     for lock in named.into_iter().chain(others) {
@@ -155,7 +155,7 @@ fn describe_workload(workload: &Workload) -> String {
     )
 }
 
-/// `text` broken at blanks to 100 columns, as the pages are; every line but the first is indented.
+/// Wraps `text` to 100 columns, like the handwritten pages, and indents every line but the first.
 fn wrapped(text: &str, indent: &str) -> String {
     let mut out = String::new();
     let mut column = 0;
@@ -175,7 +175,7 @@ fn wrapped(text: &str, indent: &str) -> String {
     out
 }
 
-/// What may be violated and why, properties with the same expectation together.
+/// Describes which properties may be violated and why, grouping properties with the same expectation.
 fn expectation_text(expected: &Expected) -> String {
     let mut groups: Vec<(&Expectation, Vec<&str>)> = Vec::new();
     let expected = expected.iter();

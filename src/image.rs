@@ -1,4 +1,4 @@
-//! The Redis image: built from this machine's own server if no registry can be reached.
+//! The Redis image, built from this machine's own server if no registry can be reached.
 
 use std::process::Stdio;
 
@@ -32,7 +32,7 @@ pub async fn choose(given: Option<&str>, named: Option<NamedServer>) -> Result<I
     Ok(Image::choose(None, None).await?)
 }
 
-/// Runs the script. It is part of Picklock, and takes no input from the user.
+/// Runs the script, which is part of Picklock and takes no input from the user.
 async fn build() -> Result<(), String> {
     let mut child = Command::new("bash")
         .arg("-s")
@@ -43,7 +43,7 @@ async fn build() -> Result<(), String> {
         .spawn()
         .map_err(|error| format!("cannot start bash: {error}"))?;
     if let Some(mut input) = child.stdin.take() {
-        // A script that ends before reading all of it says why on its standard error.
+        // A script that exits before it has read everything explains why on standard error.
         input.write_all(SCRIPT.as_bytes()).await.ok();
     }
     let output = child

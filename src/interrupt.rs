@@ -1,11 +1,11 @@
-//! Ctrl-C and SIGTERM: the first one ends the run in order, the second one at once.
+//! Ctrl-C and SIGTERM: the first ends the run gracefully, the second immediately.
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::exit::{self, Failure};
 
-/// Whether the user wants the run to end. All clones share the state.
+/// The user's request to end the run. All clones share the state.
 #[derive(Clone)]
 pub struct Interrupt(watch::Receiver<bool>);
 
@@ -26,7 +26,7 @@ impl Interrupt {
                     _ = terminate.recv() => {}
                 }
                 if count > 0 {
-                    // A second interrupt ends the process at once; the reaper cleans up afterwards.
+                    // A second interrupt exits immediately; the reaper cleans up afterwards.
                     std::process::exit(i32::from(exit::INTERRUPTED));
                 }
                 tell.send_replace(true);
@@ -35,7 +35,7 @@ impl Interrupt {
         Ok(Interrupt(told))
     }
 
-    /// True once the user wants the run to end.
+    /// Returns whether the user wants the run to end.
     pub fn is_wanted(&self) -> bool {
         *self.0.borrow()
     }
@@ -54,7 +54,7 @@ impl Interrupt {
         }
     }
 
-    /// Resolves when the user wants the run to end, at once if that was before.
+    /// Resolves when the user interrupts, or immediately if that has already happened.
     pub async fn wanted(mut self) {
         if self.0.wait_for(|wanted| *wanted).await.is_err() {
             // The listener is gone, so no further interrupt can arrive.

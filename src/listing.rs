@@ -37,7 +37,7 @@ pub fn run(args: &ListArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A list. `note`: what its title says in brackets.
+/// Creates a list. `note` is the text in brackets in its title.
 pub fn listing(
     kind: &'static str,
     note: &'static str,
@@ -50,7 +50,7 @@ pub fn listing(
     }
 }
 
-/// An entry without further details.
+/// Creates an entry without further details.
 pub fn entry(name: &str, summary: impl Into<String>) -> Entry {
     Entry {
         name: name.to_owned(),
@@ -82,7 +82,7 @@ fn declared(spec: &OptionSpec) -> Value {
     })
 }
 
-/// Every option once: an option means the same for every lock that has it.
+/// Lists every option once, because an option means the same for every lock that has it.
 fn options() -> Listing {
     let mut all: Vec<&OptionSpec> = Vec::new();
     for spec in LOCKS.iter().flat_map(|lock| lock.options) {

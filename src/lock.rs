@@ -1,4 +1,4 @@
-//! The lock under test: from the command line to a specification, and from that to its code.
+//! The lock under test: from the command line to a specification, and from there to its code.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -13,11 +13,11 @@ use crate::configuration::configured_locks::ConfiguredLocks;
 use crate::exit::Failure;
 use crate::named_lock::{EXEC, NamedLock, program};
 
-/// The lock that `--impl` or `--name`, and `--impl-option` name. `impls`: what a name can mean that
-/// is not that of a built-in lock.
-/// `Err`: an unknown name, with the list and the nearest one; a command line that cannot be split; a
-/// configured lock whose directory does not exist; an option that the lock does not have, or an invalid
-/// value.
+/// Returns the lock that `--impl` or `--name`, with `--impl-option`, select. `impls` are the configured locks.
+///
+/// # Errors
+/// Returns an error if the name is unknown (with the list and the nearest name), a command line cannot be split, a
+/// configured lock's directory does not exist, or an option is unknown or has an invalid value.
 pub fn named(
     named: &NamedLock,
     options: &[(String, String)],
@@ -41,7 +41,7 @@ pub fn configured(mut lock: LockSpec, options: &[(String, String)]) -> Result<Lo
                 "{name}: its directory {directory} does not exist"
             )));
         }
-        // An image says where its program starts.
+        // An image defines the working directory of its program.
         command.directory = command.directory.take().filter(|_| command.image.is_none());
     }
     let own = std::mem::take(&mut lock.options).into_iter();
@@ -93,7 +93,7 @@ fn spec(
     })
 }
 
-/// The built-in lock; `None` for a program.
+/// Returns the built-in lock, or `None` for a program.
 pub fn built_in(lock: &LockSpec) -> Option<&'static BuiltInLock> {
     find(&lock.name).filter(|_| lock.is_in_process())
 }
@@ -112,7 +112,7 @@ pub fn in_process(lock: &LockSpec) -> Result<LockFactory, Failure> {
     Ok(LockFactory::built_in(built_in))
 }
 
-/// The version until the lock reports its own: Picklock's for a built-in lock.
+/// Returns the version to use until the lock reports one: Picklock's version for a built-in lock.
 pub fn version(lock: &LockSpec) -> &'static str {
     match lock.is_in_process() {
         true => env!("CARGO_PKG_VERSION"),
@@ -149,8 +149,7 @@ pub fn this_program() -> Result<PathBuf, Failure> {
     })
 }
 
-/// Checks the options against those that the lock declares. Only an external program knows its own
-/// options.
+/// Checks the options against those that the lock declares. The options of an external program are unknown to Picklock.
 fn check_options(lock: &LockSpec) -> Result<(), Failure> {
     let mut seen = BTreeSet::new();
     for (name, value) in &lock.options {
@@ -190,7 +189,7 @@ fn unknown(name: &str, impls: &ConfiguredLocks) -> Failure {
         None if name.contains([',', '*']) => {
             "; one run tests one lock, and `picklock matrix` tests several".to_owned()
         }
-        // A path, or a command with arguments.
+        // The name is a path, or a command with arguments.
         None if name.contains(['/', ' ', '.']) => {
             format!("; did you mean the program `{EXEC}{name}`?")
         }

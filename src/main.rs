@@ -1,7 +1,7 @@
-//! Picklock: tries to pick distributed locks on Redis.
+//! Picklock: stress-tests distributed locks on Redis.
 //!
-//! This binary parses, composes, dispatches, prints and exits; no other crate does any of that. [`cli`] is the
-//! command line; the first line of each other file says what it is for.
+//! This binary parses, composes, dispatches, prints and exits; no other crate does any of these. [`cli`] defines the
+//! command line; the first line of each other file states its purpose.
 
 mod adapter_check;
 mod backend_choice;
@@ -92,7 +92,7 @@ fn main() -> ExitCode {
         (Ok(_), Some(error)) => output_is_lost(error),
         (Ok(code), None) => ExitCode::from(code),
         (Err(failure), _) => {
-            // It may quote a file or a program of somebody else.
+            // The message may quote a foreign file or program.
             print::err(&format!(
                 "picklock: {}\n",
                 visible_lines(&failure.to_string())
@@ -102,7 +102,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints what the command line asked for (`--help`, `--version`), or what is wrong with it.
+/// Prints the output of `--help` or `--version`, or the usage error.
 fn print_clap_error(told: &clap::Error, args: &[OsString]) -> ExitCode {
     let printed = told.print();
     let args = args.iter().map(|arg| arg.to_string_lossy().into_owned());
@@ -124,10 +124,10 @@ fn output_is_lost(reason: &str) -> ExitCode {
     ExitCode::from(exit::ENVIRONMENT)
 }
 
-/// Everything runs on the main thread: children die with the thread that started them, so that
-/// thread must live as long as the process.
+/// Runs everything on the main thread: children die with the thread that started them, so that thread must live as long
+/// as the process.
 fn on_one_thread(work: impl Future<Output = Result<u8, Failure>>) -> Result<u8, Failure> {
-    // Boxed: the runtime is compiled once for all commands.
+    // Boxed, so that the runtime is compiled once for all commands.
     let work: Pin<Box<dyn Future<Output = _>>> = Box::pin(work);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

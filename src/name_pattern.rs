@@ -1,4 +1,4 @@
-//! Names as a matrix takes them: several with commas between them, and patterns with `*`.
+//! Names as a matrix accepts them: comma-separated, and patterns with `*`.
 
 use picklock_impls::{LOCKS, MUTANTS};
 use picklock_scenarios::catalog;
@@ -27,7 +27,7 @@ pub fn scenarios(typed: &[String]) -> Result<Vec<String>, Failure> {
     expanded("--scenario", typed, &[names], is_path)
 }
 
-/// `known`: the names that a pattern can mean; later groups count where no earlier one matches.
+/// Expands patterns. `known` are groups of names; a later group is used only if no earlier one matches.
 fn expanded(
     flag: &str,
     typed: &[String],

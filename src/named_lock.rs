@@ -1,5 +1,4 @@
-//! A lock as the user names it: a built-in one, one of `picklock.toml`, a program, or a program with a
-//! label.
+//! A lock as the user names it: a built-in lock, a lock of `picklock.toml`, a program, or a program with a label.
 //!
 //! A label replaces the command of a program in reports, directory names and expectations, where a
 //! command line of many words would be hard to read.
@@ -9,13 +8,13 @@ use picklock_harness::adapter::worker_command::WorkerCommand;
 use picklock_harness::spec::LockSpec;
 use picklock_impls::find;
 
-/// The prefix of a command line that names a program.
+/// Prefix of a command line that starts a program.
 pub const EXEC: &str = "exec:";
 
-/// The prefix of an image, in whose containers a program runs.
+/// Prefix of an image whose containers run a program.
 pub const DOCKER: &str = "docker:";
 
-/// The longest label, in characters: it becomes part of file names and of table columns.
+/// Maximum length of a label in characters, because it becomes part of file names and of table columns.
 const MAX_LABEL_LENGTH: usize = 40;
 
 /// A lock as given by `--impl` or `--name`.
@@ -26,9 +25,8 @@ pub struct NamedLock {
 }
 
 impl NamedLock {
-    /// A lock without a label: the name of a built-in or of a configured one, `exec:COMMAND`, or
-    /// `docker:IMAGE`.
-    /// Whether there is such a lock is checked later.
+    /// Creates a lock without a label: the name of a built-in or configured lock, `exec:COMMAND`, or `docker:IMAGE`.
+    /// Whether the lock exists is checked later.
     pub fn plain(given: &str) -> NamedLock {
         NamedLock {
             given: given.to_owned(),
@@ -36,8 +34,10 @@ impl NamedLock {
         }
     }
 
-    /// A program with a label.
-    /// `Err`: in words: `given` is not a program, or the label is not one.
+    /// Creates a program with a label.
+    ///
+    /// # Errors
+    /// Returns a message if `given` is not a program, or if the label is invalid.
     pub fn labelled(label: &str, given: &str) -> Result<NamedLock, String> {
         if !is_program(given) {
             return Err(format!(
@@ -51,8 +51,10 @@ impl NamedLock {
         })
     }
 
-    /// Reads `LABEL=exec:COMMAND`.
-    /// `Err`: as [`NamedLock::labelled`].
+    /// Parses `LABEL=exec:COMMAND`.
+    ///
+    /// # Errors
+    /// Returns a message under the same conditions as [`NamedLock::labelled`].
     pub fn parse(text: &str) -> Result<NamedLock, String> {
         match text.split_once('=') {
             Some((label, given)) => NamedLock::labelled(label, given),
@@ -62,7 +64,7 @@ impl NamedLock {
         }
     }
 
-    /// The names that lead to this lock.
+    /// Returns the name under which the user can select this lock.
     pub fn from_spec(lock: &LockSpec) -> NamedLock {
         match &lock.typed {
             Some(typed) if lock.configuration.is_none() => NamedLock {
@@ -73,12 +75,12 @@ impl NamedLock {
         }
     }
 
-    /// The name of a built-in lock or of a configured one, or `exec:COMMAND`.
+    /// Returns the name of a built-in or configured lock, or `exec:COMMAND`.
     pub fn given(&self) -> &str {
         &self.given
     }
 
-    /// True for a program, with or without a label.
+    /// Returns whether it is a program, with or without a label.
     pub fn is_program(&self) -> bool {
         is_program(&self.given)
     }
@@ -92,7 +94,7 @@ impl NamedLock {
         self.label.as_ref().unwrap_or(&self.given)
     }
 
-    /// The flag that names it, without its dashes, and the flag's value.
+    /// Returns the flag that selects it, without dashes, and the flag's value.
     pub fn flag(&self) -> (&'static str, String) {
         match &self.label {
             Some(label) => ("name", format!("{label}={}", self.given)),
@@ -101,12 +103,12 @@ impl NamedLock {
     }
 }
 
-/// True if `given` says how a program is started, and not only what it is called.
+/// Returns whether `given` describes how to start a program rather than naming a lock.
 pub fn is_program(given: &str) -> bool {
     given.starts_with(EXEC) || given.starts_with(DOCKER)
 }
 
-/// What starts a program: `given` is `exec:COMMAND`, `docker:IMAGE`, or a command line.
+/// Returns the command that starts a program: `given` is `exec:COMMAND`, `docker:IMAGE`, or a command line.
 pub fn program(given: &str) -> Result<WorkerCommand, String> {
     let Some(image) = given.strip_prefix(DOCKER) else {
         let command = given.strip_prefix(EXEC).unwrap_or(given);
@@ -114,11 +116,11 @@ pub fn program(given: &str) -> Result<WorkerCommand, String> {
         return Ok(WorkerCommand::new(argv));
     };
     check_image(image)?;
-    // Until it is known which program carries the container's streams: see `lock::worker_command`.
+    // The program that carries the container's streams is filled in later: see `lock::worker_command`.
     Ok(WorkerCommand::in_container(image, vec![given.to_owned()]))
 }
 
-/// Refuses what is certainly not the reference of an image.
+/// Refuses texts that cannot be a reference to an image.
 fn check_image(image: &str) -> Result<(), String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "./:@_-".contains(c);
     match image.starts_with(|c: char| c.is_ascii_alphanumeric()) && image.chars().all(is_plain) {
@@ -129,7 +131,7 @@ fn check_image(image: &str) -> Result<(), String> {
     }
 }
 
-/// Refuses what could be taken for something else: a built-in lock, a command, a path, a flag.
+/// Refuses labels that could be mistaken for a built-in lock, a command, a path or a flag.
 pub fn check_label(label: &str) -> Result<(), String> {
     let begins_well = label.starts_with(|c: char| c.is_ascii_alphanumeric());
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);

@@ -1,16 +1,16 @@
-//! The only place that prints. Colours respect NO_COLOR, CLICOLOR and pipes.
+//! The only module that prints. Colours respect NO_COLOR, CLICOLOR and pipes.
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::OnceLock;
 
-/// Why some of the output was lost.
+/// The reason why some of the output was lost.
 static LOST: OnceLock<String> = OnceLock::new();
 
-/// The least width that reports are made for.
+/// Minimum width for reports, in columns.
 const NARROWEST: usize = 36;
 
-/// Writes to standard output. What cannot be written is told by [`lost`] at the end.
+/// Writes to standard output. [`lost`] reports a write error at the end.
 pub fn out(text: &str) {
     let text = for_terminal(text, std::io::stdout().is_terminal());
     let mut stdout = anstream::stdout().lock();
@@ -18,7 +18,7 @@ pub fn out(text: &str) {
         .write_all(text.as_bytes())
         .and_then(|()| stdout.flush());
     match written {
-        // A reader that is gone (`| head`) wants no more.
+        // A reader that has exited (`| head`) needs no more output.
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             LOST.get_or_init(|| error.to_string());
         }
@@ -26,8 +26,8 @@ pub fn out(text: &str) {
     }
 }
 
-/// Why some of the output could not be written, if so: a full disk, for example. Then the exit code
-/// is no answer to a program that reads the output.
+/// Returns why some of the output could not be written, such as a full disk. The usual exit code would then mislead a
+/// program that reads the output.
 pub fn lost() -> Option<&'static str> {
     LOST.get().map(String::as_str)
 }
@@ -38,7 +38,7 @@ pub fn err(text: &str) {
     anstream::stderr().lock().write_all(text.as_bytes()).ok();
 }
 
-/// Writes what is no report: to standard error where standard output is one JSON document.
+/// Writes output that is not part of the report: to standard error if standard output is one JSON document.
 pub fn beside(json: bool, text: &str) {
     match json {
         true => err(text),
@@ -46,7 +46,7 @@ pub fn beside(json: bool, text: &str) {
     }
 }
 
-/// The text as the terminal can show it. A file or a pipe gets it as it is.
+/// Returns the text as the terminal can display it. A file or a pipe gets it unchanged.
 fn for_terminal(text: &str, is_terminal: bool) -> Cow<'_, str> {
     match is_terminal && !text.is_ascii() && !is_utf8_locale() {
         true => Cow::Owned(text.chars().map(in_ascii).collect()),
@@ -54,7 +54,7 @@ fn for_terminal(text: &str, is_terminal: bool) -> Cow<'_, str> {
     }
 }
 
-/// True if the locale's characters are those of UTF-8. Without any locale, too: then nobody said otherwise.
+/// Returns whether the locale uses UTF-8. Also returns true if no locale is set, because UTF-8 is the usual default.
 fn is_utf8_locale() -> bool {
     let names = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter();
     let mut set = names.filter_map(|name| std::env::var(name).ok());
@@ -65,7 +65,7 @@ fn is_utf8_locale() -> bool {
     })
 }
 
-/// A character of ASCII that reads like this one, and is as wide.
+/// Returns an ASCII character that looks similar and has the same width.
 fn in_ascii(c: char) -> char {
     match c {
         c if c.is_ascii() => c,
@@ -91,7 +91,7 @@ pub fn stderr_is_terminal() -> bool {
     std::io::stderr().is_terminal()
 }
 
-/// The width of the terminal, or 100 columns without one.
+/// Returns the width of the terminal, or 100 columns without one.
 pub fn width() -> usize {
     console::Term::stdout()
         .size_checked()

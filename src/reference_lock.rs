@@ -1,4 +1,4 @@
-//! The built-in lock that a user's lock is held to.
+//! The built-in lock whose results a user's lock must reach.
 
 use picklock_harness::expectation::{Expected, Tables};
 use picklock_impls::{BuiltInLock, LOCKS};
@@ -7,20 +7,20 @@ use picklock_scenarios::Scenario;
 /// Features that a lock declares, besides its number of nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claims {
-    /// It renews its lease while a client works.
+    /// Whether it renews its lease while a client works.
     pub renews: bool,
-    /// It gives fencing tokens.
+    /// Whether it provides fencing tokens.
     pub fences: bool,
 }
 
-/// The built-in lock with this name. A mutant is no standard.
+/// Returns the built-in lock with this name. A mutant cannot be a reference.
 pub fn named(name: &str) -> Result<&'static BuiltInLock, String> {
     let found = LOCKS.iter().find(|lock| lock.name == name);
     found
         .ok_or_else(|| format!("no such built-in lock: `{name}`; `picklock list impls` lists them"))
 }
 
-/// The best built-in locks, with what they claim; those that claim more come first.
+/// The best built-in locks with their claims; those with more claims come first.
 const BEST: [(&str, Claims); 6] = [
     ("fenced", claims(false, true)),
     ("watchdog", claims(true, false)),
@@ -34,8 +34,8 @@ const fn claims(renews: bool, fences: bool) -> Claims {
     Claims { renews, fences }
 }
 
-/// The best built-in lock that uses as many servers and claims no more than these; `None`: no built-in
-/// lock uses as many servers, so that no results can be compared.
+/// Returns the best built-in lock that uses the same number of servers and claims no more than `claims`. Returns `None`
+/// if no built-in lock uses that number of servers, because then no results are comparable.
 pub fn best(nodes: usize, replicas: usize, claims: Claims) -> Option<&'static BuiltInLock> {
     let fitting = BEST
         .iter()
@@ -44,8 +44,8 @@ pub fn best(nodes: usize, replicas: usize, claims: Claims) -> Option<&'static Bu
     fitting.find(|one| (one.nodes, one.replicas) == (nodes, replicas))
 }
 
-/// What a scenario expects of a lock that is held to `standard`: it keeps every property that the
-/// standard keeps. Where the standard breaks one, either may come out.
+/// Returns the scenario's expectations for a lock whose reference is `standard`: it keeps every property that
+/// `standard` keeps. If `standard` violates a property, either result is accepted.
 pub fn expected_of(scenario: &Scenario, standard: &str) -> Expected {
     Expected::for_lock(scenario, standard, Tables::NamedOrAll).as_reference()
 }
@@ -64,11 +64,11 @@ mod tests {
                     let servers = (found.nodes, found.replicas);
                     assert_eq!(servers, (nodes, replicas), "{}", found.name);
                 }
-                // A built-in lock on other servers has other results.
+                // A built-in lock on a different number of servers has different results.
                 for (nodes, replicas) in [(1, 2), (3, 0), (5, 1)] {
                     assert!(best(nodes, replicas, claims).is_none(), "{nodes}");
                 }
-                // There is always one to compare with where results can be compared at all.
+                // Every comparable combination of claims has a reference.
                 for one in LOCKS {
                     assert!(
                         best(one.nodes, one.replicas, claims).is_some(),

@@ -1,4 +1,4 @@
-//! `picklock report`: writes reports from kept runs.
+//! `picklock report`: writes reports from saved runs.
 
 use std::fs;
 use std::io::{self, Write};
@@ -13,12 +13,14 @@ use crate::cli::ReportArgs;
 use crate::exit::{self, Failure};
 use crate::{print, report_reader};
 
-/// The directory for files until all of them are complete.
+/// Directory for the files until all of them are complete.
 const UNFINISHED: &str = ".unfinished";
 
-/// Writes the report and prints what was written.
-/// `Err`: a path cannot be read, a format has nothing to show, or the disk is full. Then nothing is
-/// written.
+/// Writes the report and prints the files' names.
+///
+/// # Errors
+/// Returns an error, without writing anything, if a path cannot be read, a format has nothing to show, or the disk is
+/// full.
 pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     let chosen = args.formats.iter();
     let chosen: Vec<&Format> = chosen.filter_map(|name| formats::find(name)).collect();
@@ -67,7 +69,7 @@ fn say_skipped(input: &ReportInput) {
     }
 }
 
-/// `--against` names the earlier results; the report itself is about the later ones.
+/// Compares with the earlier results that `--against` names; the report itself covers the later ones.
 fn against(args: &ReportArgs, after: &ReportInput) -> Result<(ReportInput, Comparison), Failure> {
     let before = report_reader::load(&args.against)?;
     say_skipped(&before);
@@ -118,8 +120,8 @@ fn size(bytes: usize) -> String {
     }
 }
 
-/// Writes all files or none: first under temporary names, and renames them only after the last byte
-/// is on disk, because renaming needs no space.
+/// Writes all files or none: first under temporary names. The files are renamed only after the last byte is on disk,
+/// because renaming needs no space.
 fn place(out: &Path, files: &[File]) -> Result<(), Failure> {
     let existed = out.exists();
     let unfinished = out.join(UNFINISHED);
@@ -146,7 +148,7 @@ fn place(out: &Path, files: &[File]) -> Result<(), Failure> {
     fs::remove_dir_all(&unfinished).ok();
     outcome.map_err(|(path, error)| {
         if !existed {
-            // Fails if the directory is not empty, as intended.
+            // This fails if the directory is not empty, as intended.
             fs::remove_dir(out).ok();
         }
         Failure::Environment(format!("cannot write {}: {error}", path.display()))

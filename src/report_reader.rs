@@ -46,7 +46,7 @@ pub fn load(paths: &[PathBuf]) -> Result<ReportInput, Failure> {
     Ok(input)
 }
 
-/// A directory or a document.
+/// Reads a directory or a document.
 fn one(path: &Path) -> Result<ReportInput, String> {
     let kind = fs::metadata(path).map_err(|error| unread(&error))?;
     if !kind.is_dir() {
@@ -83,7 +83,7 @@ fn parsed(file: &Path) -> Result<Document, String> {
     read(&text).map_err(|error| error.to_string())
 }
 
-/// A document, and the files beside it.
+/// Reads a document, and the files next to it.
 fn document(file: &Path, dir: &Path) -> Result<ReportInput, String> {
     match parsed(file)? {
         Document::Run(record) => {
@@ -97,7 +97,7 @@ fn document(file: &Path, dir: &Path) -> Result<ReportInput, String> {
     }
 }
 
-/// A search, and the runs of its finds as far as they lie beside it.
+/// Reads a search, and those runs of its counterexamples that are next to it.
 fn of_search(search: SearchRecord, dir: &Path) -> ReportInput {
     let mut skipped = Vec::new();
     let repros = search
@@ -126,7 +126,7 @@ fn of_search(search: SearchRecord, dir: &Path) -> ReportInput {
     input
 }
 
-/// What a file beside a record holds; `None` if there is none. One that cannot be opened or read is listed in
+/// Reads a file next to a record, or returns `None` if it does not exist. Lists a file that cannot be opened or read in
 /// `skipped`.
 fn beside<F, T>(
     path: &Path,
@@ -144,7 +144,7 @@ fn beside<F, T>(
     None
 }
 
-/// The history of a record. One that belongs to another run is skipped.
+/// Reads the history of a record. Skips a history that belongs to a different run.
 fn history(dir: &Path, record: &RunRecord, skipped: &mut Vec<String>) -> Option<History> {
     let path = dir.join(HISTORY);
     let file = untrusted_file::open(&path, MAX_HISTORY_LENGTH, Links::Refused);
@@ -157,7 +157,7 @@ fn history(dir: &Path, record: &RunRecord, skipped: &mut Vec<String>) -> Option<
     })
 }
 
-/// The command log beside a record.
+/// Reads the command log next to a record.
 fn proxy(dir: &Path, skipped: &mut Vec<String>) -> Option<CommandLog> {
     let path = dir.join(WIRE);
     let text = untrusted_file::read_plain_or_gzip(&path, MAX_DOCUMENT_LENGTH, Links::Refused);
@@ -190,14 +190,14 @@ fn of_matrix(matrix: MatrixRecord, dir: &Path) -> ReportInput {
 
 fn evidence(dir: &Path, run_dir: &str, skipped: &mut Vec<String>) -> Result<Evidence, String> {
     let inside = Path::new(run_dir);
-    // A matrix from elsewhere must not make Picklock read files outside its directory.
+    // A foreign matrix must not make Picklock read files outside its directory.
     let stays = |part| matches!(part, Component::Normal(_) | Component::CurDir);
     if !inside.components().all(stays) {
         return Err("it is outside the matrix directory".to_owned());
     }
     let steps: Vec<&Path> = inside.ancestors().collect();
     let is_link = |step: &&Path| dir.join(step).is_symlink();
-    // The directory itself was named by the user.
+    // The user named the directory itself, so it may be a link.
     if steps.iter().rev().skip(1).any(is_link) {
         return Err("a symbolic link is on the way to it".to_owned());
     }
@@ -208,7 +208,7 @@ fn evidence(dir: &Path, run_dir: &str, skipped: &mut Vec<String>) -> Result<Evid
     }
 }
 
-/// A record with what lies beside it.
+/// Reads the files next to a record.
 fn of_record(record: RunRecord, dir: &Path, run_dir: &str, skipped: &mut Vec<String>) -> Evidence {
     Evidence {
         run_dir: run_dir.to_owned(),
@@ -219,7 +219,7 @@ fn of_record(record: RunRecord, dir: &Path, run_dir: &str, skipped: &mut Vec<Str
     }
 }
 
-/// A single run as an input of its own.
+/// Creates the input for a single run.
 fn of_evidence(evidence: Evidence) -> ReportInput {
     let mut input = from_run(evidence.record, evidence.history);
     for one in &mut input.evidence {

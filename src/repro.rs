@@ -23,7 +23,7 @@ use crate::specification::{checked, load};
 use crate::untrusted_file::{self, Links, MAX_TEXT_LENGTH};
 use crate::{external_choice, lock};
 
-/// The repro of a run.
+/// Creates the repro of a run.
 pub fn of(spec: &RunSpec, record: &RunRecord) -> Repro {
     let server = spec.servers.redis_server.as_ref();
     Repro {
@@ -47,7 +47,7 @@ pub fn of(spec: &RunSpec, record: &RunRecord) -> Repro {
     }
 }
 
-/// Everything that the lock needs: on another day there may be no configuration that says it.
+/// Returns everything that is needed to start the lock, because the configuration may no longer exist at replay.
 fn repro_lock(lock: &LockSpec, record: &RunRecord) -> ReproLock {
     let command = lock.command.as_ref();
     let directory = command.and_then(|command| command.directory.as_ref());
@@ -55,7 +55,7 @@ fn repro_lock(lock: &LockSpec, record: &RunRecord) -> ReproLock {
         name: lock.typed.as_ref().unwrap_or(&lock.name).clone(),
         label: lock.typed.as_ref().map(|_| lock.name.clone()),
         directory: directory.map(|path| path.display().to_string()),
-        // Of a built-in lock, this is known.
+        // A built-in lock defines these numbers itself.
         nodes: command.map(|_| lock.nodes).filter(|it| *it != 1),
         replicas: command.map(|_| lock.replicas).filter(|it| *it != 0),
         renews: lock.renews,
@@ -68,7 +68,7 @@ fn repro_lock(lock: &LockSpec, record: &RunRecord) -> ReproLock {
     }
 }
 
-/// The lock of a repro file.
+/// Returns the lock of a repro file.
 fn lock_of(lock: &ReproLock) -> Result<LockSpec, Failure> {
     let options: Vec<(String, String)> = lock.options.clone().into_iter().collect();
     let named = match &lock.label {
@@ -99,8 +99,8 @@ fn lock_of(lock: &ReproLock) -> Result<LockSpec, Failure> {
     lock::configured(one, &[])
 }
 
-/// What a table of a configuration must be, this one must be too. But its directory is absolute, because
-/// the file may lie anywhere.
+/// Applies the checks of a configuration table. In addition, the directory must be absolute, because the file may be
+/// anywhere.
 fn check_table(lock: &ReproLock) -> Result<(), String> {
     if lock.label.is_none() {
         let problem =
@@ -127,7 +127,7 @@ fn check_table(lock: &ReproLock) -> Result<(), String> {
     }
 }
 
-/// True if a command line cannot say what the file says of the lock.
+/// Returns whether the file's lock needs more than a command line can express.
 fn is_configured(lock: &ReproLock) -> bool {
     lock.directory.is_some()
         || !lock.environment.is_empty()
@@ -159,7 +159,7 @@ pub fn specification(
             file.display()
         ))
     };
-    // A password may be lacking that another backend does not need.
+    // A backend that does not need a password must not fail because it is missing.
     let needs_them = backend == Some(BackendName::External) && servers.external.is_none();
     let named = then.server.as_ref().map(|name| name.parse());
     let servers = servers.or(ServerChoice {
@@ -207,8 +207,10 @@ pub fn specification(
     })
 }
 
-/// The repro file for a path: the path itself, or the file in the directory of the run that the path means.
-/// `Err`: there is none; the error says what is there instead.
+/// Returns the path of the repro file: the path itself, or the file in the run directory that the path refers to.
+///
+/// # Errors
+/// Returns an error if there is none, with what is there instead.
 pub fn find(path: &Path) -> Result<PathBuf, Failure> {
     let Some(dir) = saved_run::directory(path)? else {
         return Ok(path.to_owned());
@@ -225,7 +227,9 @@ pub fn find(path: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// Reads a repro file.
-/// `Err`: it cannot be read, belongs to another program or version, or has an invalid line.
+///
+/// # Errors
+/// Returns an error if it cannot be read, belongs to another program or version, or has an invalid line.
 pub fn read(path: &Path) -> Result<Repro, Failure> {
     /// The fields that every version of the format has.
     #[derive(Deserialize)]

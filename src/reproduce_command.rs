@@ -1,5 +1,4 @@
-//! The one place that turns the specification of a run or a matrix back into the command that
-//! repeats it.
+//! Turns the specification of a run or a matrix back into the command that repeats it. No other module does this.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -19,10 +18,10 @@ use crate::named_lock::NamedLock;
 pub struct ReproduceCommand(Vec<OsString>);
 
 impl ReproduceCommand {
-    /// The command that repeats a run.
+    /// Returns the command that repeats a run.
     pub fn of_run(spec: &RunSpec) -> ReproduceCommand {
         let mut line = match &spec.source {
-            // The file holds everything that does not follow from its own name.
+            // The file contains everything that does not follow from its own name.
             ScenarioSource::Repro { file, .. } => {
                 let mut line = ReproduceCommand::new("replay", file.as_os_str());
                 if spec.lock.command.is_some() {
@@ -47,7 +46,7 @@ impl ReproduceCommand {
         line
     }
 
-    /// The command that repeats a matrix, in the backends that were chosen.
+    /// Returns the command that repeats a matrix, in the backends that were chosen.
     pub fn of_matrix(
         request: &MatrixRequest,
         backends: impl IntoIterator<Item = BackendName>,
@@ -72,7 +71,7 @@ impl ReproduceCommand {
         line
     }
 
-    /// The arguments, without the program's name.
+    /// Returns the arguments, without the program's name.
     pub fn arguments(&self) -> &[OsString] {
         &self.0
     }
@@ -111,7 +110,7 @@ impl ReproduceCommand {
         self.flag(flag, value);
     }
 
-    /// Nothing for the file that is read without being named.
+    /// Adds `--config`, unless the file is the default one.
     fn configuration(&mut self, file: Option<&Path>) {
         self.flag_if(
             "config",
@@ -181,7 +180,7 @@ mod tests {
         specification::of_args(args).ok()
     }
 
-    /// The arguments that a shell would pass for the printed command.
+    /// Parses the arguments that a shell would pass for the printed command.
     fn typed(spec: &RunSpec) -> Result<ScenarioArgs, String> {
         let printed = ReproduceCommand::of_run(spec).to_string();
         let words = shell_words::split(&printed).map_err(|error| error.to_string())?;

@@ -1,5 +1,4 @@
-//! One run, for `picklock scenario` and `picklock replay`: chooses the backend, runs, judges, prints and
-//! keeps.
+//! One run, for `picklock scenario` and `picklock replay`: chooses the backend, runs, judges, prints and saves.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -26,17 +25,17 @@ use crate::reproduce_command::ReproduceCommand;
 use crate::run_directory::RunDirectory;
 use crate::{check as verdict, lock, print, worker_stderr};
 
-/// A run with more workers than this runs alone, because on a small machine two such runs slow each other
-/// down until no node answers in time and no client gets a lock. If the workers are programs of the user,
-/// it runs only where the user names the scenario: each can be a virtual machine of its own.
+/// Maximum number of workers for runs in parallel. A larger run runs alone, because on a small machine two such runs
+/// slow each other down until no node answers in time and no client gets a lock. If the workers are the user's
+/// programs, it runs only if the user names the scenario: each worker can be a separate virtual machine.
 pub const MANY_WORKERS: usize = 100;
 
-/// How a run is reported and kept.
+/// How a run is reported and saved.
 #[derive(Debug)]
 pub struct Reporting {
-    /// One JSON document instead of text.
+    /// Print one JSON document instead of text.
     pub json: bool,
-    /// The directory to keep the run in.
+    /// Directory to save the run to.
     pub out: Option<PathBuf>,
     /// Do not show live progress.
     pub quiet: bool,
@@ -44,10 +43,11 @@ pub struct Reporting {
     pub no_rerun: bool,
 }
 
-/// Runs what the specification says in the wanted backend, judges it, prints the report, and keeps the
-/// run. `wanted`: `None` for the best available one; the specification gets the one that is chosen.
-/// `Err`: a machine that cannot run it, or an interrupt before there is anything to report. A violated property
-/// is not an error.
+/// Runs the specification in the wanted backend, judges it, prints the report, and saves the run. `None` in `wanted`
+/// selects the best available backend; the chosen one is set in the specification. A violated property is not an error.
+///
+/// # Errors
+/// Returns an error if the machine cannot run it, or if it is interrupted before there is anything to report.
 pub async fn execute(
     mut spec: RunSpec,
     wanted: Option<BackendName>,
@@ -103,7 +103,7 @@ pub async fn execute(
     Ok(record)
 }
 
-/// How to see more of a kept run that violates something.
+/// Returns advice on inspecting a saved run that violates something.
 fn look_closer(out: &Path, record: &RunRecord) -> Option<String> {
     let dir = out.display().to_string();
     let dir = shell_words::quote(&dir);
@@ -114,7 +114,7 @@ fn look_closer(out: &Path, record: &RunRecord) -> Option<String> {
     ))
 }
 
-/// One run, and its judged record.
+/// Performs one run and returns it with its judged record.
 async fn run_once(
     spec: &RunSpec,
     chosen: &ChosenBackend,
@@ -130,7 +130,7 @@ async fn run_once(
     Ok((result, record))
 }
 
-/// The first line says which backend was chosen and why.
+/// Prints which backend was chosen and why.
 fn announce(spec: &RunSpec, chosen: &ChosenBackend, reporting: &Reporting) {
     let line = format!(
         "backend {} ({}), seed {}\n",
@@ -149,7 +149,7 @@ fn announce(spec: &RunSpec, chosen: &ChosenBackend, reporting: &Reporting) {
     }
 }
 
-/// The judged record of a run: what reports read.
+/// Creates the judged record of a run, which reports read.
 pub fn record(spec: &RunSpec, chosen: &ChosenBackend, result: &RunResult) -> RunRecord {
     let history = &result.history;
     let version = result.lock_version.clone();
@@ -172,7 +172,7 @@ pub fn record(spec: &RunSpec, chosen: &ChosenBackend, result: &RunResult) -> Run
     record
 }
 
-/// The exit code for a run.
+/// Returns the exit code for a run.
 pub fn code_of(record: &RunRecord) -> u8 {
     match record.interrupted {
         true => exit::INTERRUPTED,

@@ -1,4 +1,4 @@
-//! The directory of a kept run.
+//! The directory of a saved run.
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
@@ -19,8 +19,8 @@ use crate::repro;
 use crate::saved_run::WIRE;
 use crate::untrusted_file::gzip_path;
 
-/// Makes a directory, with its parents, that no other user of the machine can read: a history names
-/// programs and keys, and there may be anything in a log. One that exists stays as it is.
+/// Creates a directory, with its parents, that no other user of the machine can read: a history names programs and
+/// keys, and a log may contain anything. An existing directory is left unchanged.
 pub fn make_private(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new()
         .recursive(true)
@@ -52,7 +52,7 @@ impl RunDirectory {
         Ok(RunDirectory(path.to_owned()))
     }
 
-    /// An existing directory.
+    /// Returns an existing directory.
     pub fn at(path: &Path) -> Self {
         RunDirectory(path.to_owned())
     }
@@ -104,13 +104,13 @@ impl RunDirectory {
         let text = repro_text::text(&repro::of(spec, record))
             .map_err(|error| Failure::Environment(format!("cannot write {name}: {error}")))?;
         self.write(name, |file| file.write_all(text.as_bytes()))?;
-        // Last: a directory with a run.json is complete.
+        // Written last: a directory with a run.json is complete.
         self.write("run.json", |file| {
             writeln!(file, "{}", documents::json(record))
         })
     }
 
-    /// Compresses the command log, which is nine tenths of what a run keeps, to a twentieth.
+    /// Compresses the command log, which is nine tenths of a saved run, to a twentieth of its size.
     pub fn compress_wire(&self) -> Result<(), Failure> {
         let path = self.0.join(WIRE);
         let Ok(mut log) = fs::File::open(&path) else {

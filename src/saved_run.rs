@@ -8,10 +8,10 @@ use picklock_harness::history::{History, read_history};
 use crate::exit::Failure;
 use crate::untrusted_file::{self, Links, MAX_HISTORY_LENGTH};
 
-/// The history of a run.
+/// File name of a run's history.
 pub const HISTORY: &str = "history.jsonl";
 
-/// The command log of a run.
+/// File name of a run's command log.
 pub const WIRE: &str = "commands.jsonl";
 
 /// The files of a run directory besides the logs.
@@ -24,7 +24,7 @@ const FILES: [&str; 6] = [
     picklock_reports::repro::FILE,
 ];
 
-/// So many runs of a directory are named.
+/// Maximum number of runs of a directory that a message lists.
 const MAX_NAMED: usize = 3;
 
 /// Returns the directory of the run that a path refers to, or `None` if the path is another file.
@@ -61,14 +61,14 @@ pub fn directory(path: &Path) -> Result<Option<PathBuf>, Failure> {
     ))
 }
 
-/// The directory that a file is in.
+/// Returns the directory that contains a file.
 pub fn parent(file: &Path) -> &Path {
     let parent = file.parent().filter(|parent| *parent != Path::new(""));
     parent.unwrap_or(Path::new("."))
 }
 
-/// What a report of this path is about: a file that lies beside a record means the record, and a directory with
-/// no run, matrix or search those below it.
+/// Returns the paths that a report of this path covers. A file next to a record refers to the record, and a directory
+/// with no run, matrix or search refers to the runs below it.
 pub fn meant(path: &Path) -> Vec<PathBuf> {
     let name = path.file_name().and_then(|name| name.to_str());
     let is_beside = name.is_some_and(|name| FILES.contains(&name) && name != "run.json");
@@ -96,7 +96,7 @@ pub fn history(path: &Path) -> Result<History, Failure> {
     read_history(BufReader::new(file)).map_err(|error| Failure::Usage(format!("{name}: {error}")))
 }
 
-/// The run directories of a matrix directory: `LOCK/SCENARIO/BACKEND`, or one level less.
+/// Returns the run directories of a matrix directory: `LOCK/SCENARIO/BACKEND`, or one level less.
 fn below(path: &Path) -> Vec<PathBuf> {
     let inside = |dir: &Path| -> Vec<PathBuf> {
         let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();

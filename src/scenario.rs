@@ -5,8 +5,10 @@ use crate::exit::Failure;
 use crate::run::{self, Reporting};
 use crate::specification;
 
-/// Runs the scenario, judges it, prints the report, and keeps the run.
-/// `Err`: wrong usage, or a machine that cannot run it. A violated property is not an error.
+/// Runs the scenario, judges it, prints the report, and saves the run. A violated property is not an error.
+///
+/// # Errors
+/// Returns an error if the usage is wrong, or if the machine cannot run it.
 pub async fn run(args: ScenarioArgs) -> Result<u8, Failure> {
     let spec = specification::of_args(&args)?;
     let reporting = Reporting {

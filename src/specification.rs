@@ -1,4 +1,4 @@
-//! From names to the specification of a run, checked before anything starts.
+//! Turns names into the specification of a run, checked before anything starts.
 
 use std::path::Path;
 
@@ -51,7 +51,7 @@ pub fn of_args(args: &ScenarioArgs) -> Result<RunSpec, Failure> {
     })
 }
 
-/// A program gets all servers that the user names, unless something else says how many it gets.
+/// Assigns all servers that the user names to a program, unless its number of nodes is defined elsewhere.
 pub fn with_nodes(overrides: Overrides, servers: &ServerChoice, lock: &LockSpec) -> Overrides {
     let named = servers.external.as_ref().map(|it| it.servers.len());
     let named = named.filter(|named| *named > 1 && !lock.is_in_process());
@@ -68,7 +68,7 @@ pub fn with_nodes(overrides: Overrides, servers: &ServerChoice, lock: &LockSpec)
 pub fn checked(spec: RunSpec) -> Result<RunSpec, Failure> {
     let named = spec.scenario_named().to_owned();
     spec.resolved().map_err(|refused| {
-        // The flag is to blame that made the scenario invalid, else the scenario.
+        // Blames the flag that made the scenario invalid, or the scenario if no flag did.
         let file = refused.culprit.map_or(named, flag_of);
         Failure::from(ScenarioError {
             file,
@@ -77,7 +77,7 @@ pub fn checked(spec: RunSpec) -> Result<RunSpec, Failure> {
     })
 }
 
-/// The flag that an override came from, with its value.
+/// Returns the flag of an override, with its value.
 pub fn flag_of(one: Override) -> String {
     match one {
         Override::Workers(workers) => format!("--workers {workers}"),
@@ -86,9 +86,11 @@ pub fn flag_of(one: Override) -> String {
     }
 }
 
-/// Refuses a table of expectations for a lock that nobody has, if a built-in one has nearly the same name: it would
-/// never apply, and the real one would be held to another table. `is_ours`: the locks of the command.
-/// `Err`: there is one, with the name that was meant.
+/// Refuses a table of expectations for an unknown lock whose name resembles a built-in one: it would never apply, and
+/// the real lock would be judged by another table. `is_ours` accepts the locks of the command.
+///
+/// # Errors
+/// Returns an error with the name that was probably meant.
 pub fn no_mistyped_lock(
     typed: &str,
     scenario: &Scenario,

@@ -9,14 +9,15 @@ use crate::print;
 /// The progress display.
 pub enum StatusLine {
     Nothing,
-    /// Into a file or pipe: lines.
+    /// In a file or pipe: lines.
     Lines,
     /// On a terminal: a status line, with lines printed above it.
     Bar(ProgressBar),
 }
 
 impl StatusLine {
-    /// Chooses by the kind of standard error. `bar`: makes the status line, which gets this template. One that is made is drawn at its end.
+    /// Chooses the display by the kind of standard error. `bar` creates the status line, to which `template` is
+    /// applied.
     pub fn new(quiet: bool, bar: impl FnOnce() -> ProgressBar, template: &str) -> StatusLine {
         if quiet {
             return StatusLine::Nothing;

@@ -1,5 +1,5 @@
-//! What a repro file would start on this machine. A file may come from a stranger, so nothing that it
-//! names is started before the user has agreed.
+//! The programs that a repro file would start on this machine. The file may be foreign, so nothing that it names is
+//! started before the user has agreed.
 
 use std::path::Path;
 
@@ -43,7 +43,7 @@ fn named_programs(
     servers: &ServerChoice,
     backend: Option<BackendName>,
 ) -> Vec<(&'static str, String)> {
-    // A name of ours replaces what the file names.
+    // A built-in server name replaces the file's server.
     let replaced = servers.named.is_some();
     let unused = replaced || backend == Some(BackendName::Sim);
     let program = repro.lock.name.strip_prefix(EXEC).map(str::to_owned);

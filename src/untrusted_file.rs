@@ -1,5 +1,4 @@
-//! Files that somebody else may have made: opened only if they are what they seem to be, and read only
-//! up to a bound.
+//! Files of unknown origin: opened only if they are regular files, and read only up to a limit.
 
 use std::fs::{self, FileType, OpenOptions};
 use std::io::{self, Read};
@@ -9,35 +8,37 @@ use std::path::{Path, PathBuf};
 use flate2::read::GzDecoder;
 use rustix::fs::OFlags;
 
-/// Longest scenario, repro or configuration, bytes.
+/// Maximum length of a scenario, repro or configuration, in bytes.
 pub const MAX_TEXT_LENGTH: u64 = 1 << 20;
 
-/// Longest document of a run or a matrix, or command log, bytes.
+/// Maximum length of a run or matrix document, or of a command log, in bytes.
 pub const MAX_DOCUMENT_LENGTH: u64 = 256 << 20;
 
-/// Longest history, bytes.
+/// Maximum length of a history, in bytes.
 pub const MAX_HISTORY_LENGTH: u64 = 1 << 30;
 
-/// Whether the last part of a path may be a symbolic link.
+/// Whether the last component of a path may be a symbolic link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Links {
-    /// It may: the user named it.
+    /// Symbolic links are followed, because the user named the path.
     Followed,
-    /// It may not: it would lead out of a directory that somebody else has made.
+    /// Symbolic links are refused: a link would lead out of a foreign directory.
     Refused,
 }
 
-/// Opens a regular file that is not longer than `most` bytes. Nothing is waited for: a FIFO without a
-/// writer is refused like any other.
-/// `Err`: it cannot be opened, is of another kind, or is too long: in words.
+/// Opens a regular file that is not longer than `most` bytes. Opening never blocks: a FIFO without a writer is refused
+/// like any other.
+///
+/// # Errors
+/// Returns an error with a message if the file cannot be opened, is of another kind, or is too long.
 pub fn open(path: &Path, most: u64, links: Links) -> io::Result<impl Read + use<>> {
     let mut flags = OFlags::NONBLOCK;
     if links == Links::Refused {
         refuse(fs::symlink_metadata(path)?.file_type())?;
-        // It may have become a link since.
+        // The file may have been replaced by a link in the meantime.
         flags |= OFlags::NOFOLLOW;
     } else {
-        // To open a device can do things.
+        // Checked before opening, because opening a device can have side effects.
         refuse(fs::metadata(path)?.file_type())?;
     }
     let flags = flags.bits().cast_signed();
@@ -56,17 +57,21 @@ pub fn open(path: &Path, most: u64, links: Links) -> io::Result<impl Read + use<
     Ok(Bounded { file, left: most })
 }
 
-/// Reads a whole file of text; see [`open`].
-/// `Err`: as [`open`]; and it is not UTF-8.
+/// Reads a whole text file; see [`open`].
+///
+/// # Errors
+/// Returns an error like [`open`], and if the file is not UTF-8.
 pub fn read(path: &Path, most: u64, links: Links) -> io::Result<String> {
     let mut text = String::new();
     open(path, most, links)?.read_to_string(&mut text)?;
     Ok(text)
 }
 
-/// Reads a whole file of text as [`read`] does or, if there is none of this name, what `NAME.gz` beside it
-/// holds. The bound is also for what comes out of that.
-/// `Err`: as [`read`]; and it is not gzip.
+/// Reads a whole text file like [`read`], or decompresses `NAME.gz` next to it if the file does not exist. The limit
+/// also applies to the decompressed text.
+///
+/// # Errors
+/// Returns an error like [`read`], and if the file is not gzip.
 pub fn read_plain_or_gzip(path: &Path, most: u64, links: Links) -> io::Result<String> {
     match read(path, most, links) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -79,7 +84,7 @@ pub fn read_plain_or_gzip(path: &Path, most: u64, links: Links) -> io::Result<St
     Ok(text)
 }
 
-/// Where a file is when it is compressed: `commands.jsonl.gz`.
+/// Returns the path of a compressed file: `commands.jsonl.gz`.
 pub fn gzip_path(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".gz");
@@ -100,7 +105,7 @@ fn refuse(kind: FileType) -> io::Result<()> {
     )))
 }
 
-/// A file that may grow while it is read, or be longer than it looks.
+/// A reader with a limit, for a file that may grow while it is read or be longer than its metadata claims.
 struct Bounded<R> {
     file: R,
     left: u64,
@@ -179,7 +184,7 @@ mod tests {
         File::create(&path).unwrap().set_len(30 << 30).unwrap();
         let refusal = read(&path, MAX_HISTORY_LENGTH, Links::Refused).unwrap_err();
         assert!(refusal.to_string().contains("32212254720 bytes"));
-        // The length of these is not known beforehand.
+        // The length of such a file is unknown in advance.
         let path = Path::new("/proc/self/status");
         assert!(read(path, MAX_TEXT_LENGTH, Links::Refused).is_ok());
         let refusal = read(path, 10, Links::Refused).unwrap_err();

@@ -1,10 +1,10 @@
-//! What somebody probably meant whose command line was refused.
+//! Suggests corrections for a refused command line.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use picklock_impls::find;
 use picklock_scenarios::{catalog, did_you_mean, nearest};
 
-/// How each command is called, for those that need a name.
+/// Usage of each command that needs a name.
 const CALLS: &[(&str, &str)] = &[
     ("scenario", "picklock scenario gc-pause --impl redlock"),
     ("run", "picklock scenario gc-pause --impl redlock"),
@@ -27,15 +27,15 @@ const RETIRED: [(&str, &str); 3] = [
     ("--plain", "--uniform"),
 ];
 
-/// Flags by which other programs are told how often to do something.
+/// Flags that set a number of repetitions in other programs.
 const COUNTS: [&str; 5] = ["--runs", "--seeds", "--repeat", "--count", "--iterations"];
 
-/// The question whether the nearest of these names was meant, after what is wrong; empty if none is near.
+/// Returns a question that suggests the nearest of these names, or an empty text if none is near.
 pub fn or_meant<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     did_you_mean(word, known).map_or(String::new(), |question| format!("; {question}"))
 }
 
-/// The advice for a refused command line. `args`: all its words, the program's name first.
+/// Returns the advice for a refused command line. `args` are all its words, starting with the program's name.
 pub fn hint(error: &clap::Error, args: &[String]) -> Option<String> {
     let command = args.get(1).map_or("", String::as_str);
     let text = |kind| match error.get(kind) {
@@ -62,7 +62,7 @@ pub fn hint(error: &clap::Error, args: &[String]) -> Option<String> {
     }
 }
 
-/// A first word that is no command: perhaps the name of a scenario or of a lock, or of an adapter.
+/// Returns advice for a first word that is not a command: it may be the name of a scenario, a lock or an adapter.
 fn of_subcommand(word: &str, args: &[String]) -> Option<String> {
     if args.get(1).is_some_and(|first| first == "adapter") {
         return Some(format!("did you mean `picklock adapter check {word}`?"));
@@ -83,7 +83,7 @@ fn of_subcommand(word: &str, args: &[String]) -> Option<String> {
     }
 }
 
-/// An argument that the command does not have.
+/// Returns advice for an argument that the command does not have.
 fn of_argument(word: &str, command: &str) -> Option<String> {
     if let Some((old, new)) = RETIRED.iter().find(|(old, _)| *old == word) {
         return Some(format!("`{old}` is now `{new}`"));

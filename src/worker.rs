@@ -11,7 +11,9 @@ use crate::exit::{self, Failure};
 use crate::print;
 
 /// Serves one built-in lock on standard input and output until the input ends.
-/// `Err`: an unknown name, or a broken pipe.
+///
+/// # Errors
+/// Returns an error if the name is unknown, or if a pipe breaks.
 pub async fn run(name: String) -> Result<u8, Failure> {
     let lock = find(&name).ok_or_else(|| Failure::Usage(format!("--impl {name}: no such lock")))?;
     let mut reader = tokio::io::BufReader::new(tokio::io::stdin());
@@ -23,12 +25,12 @@ pub async fn run(name: String) -> Result<u8, Failure> {
     Ok(exit::HELD)
 }
 
-/// Starts a worker's container and carries its standard streams until it ends. Exits as it does.
+/// Starts a worker's container and carries its standard streams until it ends. Returns the container's exit code.
 pub async fn carry_streams(name: String) -> Result<u8, Failure> {
     Ok(servers::carry_streams(&name).await?)
 }
 
-/// Waits until the picklock that started it is gone, then cleans up after it.
+/// Waits until the parent picklock has exited, then cleans up after it.
 pub fn reap() -> Result<u8, Failure> {
     servers::run_reaper(stdin().lock(), stdout())
         .map_err(|error| Failure::Environment(error.to_string()))?;

@@ -1,16 +1,16 @@
-//! What a worker wrote to its standard error before it failed: that often says more than the failure does.
+//! The standard error of a worker that failed, which is often more specific than the failure.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use picklock_harness::history::{EventKind, History};
 
-/// So many workers are quoted, each with so many of its last lines.
+/// Maximum number of workers to quote.
 const MAX_WORKERS: usize = 3;
 const MAX_LINES: usize = 4;
 
-/// The last lines of each worker that died on its own or broke the protocol, for the list of troubles. `logs`: where
-/// the logs of the workers are.
+/// Returns the last lines of each worker that died on its own or broke the protocol, for the list of failures. `logs`
+/// is the directory of the workers' logs.
 pub fn of(history: &History, logs: &Path) -> Vec<String> {
     let events = history.events.iter();
     let failed: BTreeSet<usize> = events

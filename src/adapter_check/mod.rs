@@ -1,4 +1,4 @@
-//! `picklock adapter check`: does a program keep the adapter protocol?
+//! `picklock adapter check`: checks whether a program implements the adapter protocol.
 //!
 //! - [`cli`]: the command line
 //! - [`text`]: the result as text
@@ -29,11 +29,11 @@ use crate::{lock, print};
 
 const FORMAT: &str = "picklock-adapter-check/1";
 
-/// Shorter leases run out while the machine thinks, longer ones keep the user waiting.
+/// Allowed lease times. Shorter leases expire while the machine is busy; longer ones keep the user waiting.
 const LEASES: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(100)..=Duration::from_secs(60);
 
-/// The document of `--json`.
+/// The document that `--json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
     format: &'static str,
@@ -51,8 +51,10 @@ struct Adapter<'a> {
     version: Option<&'a str>,
 }
 
-/// Does what `picklock adapter` was asked to do.
-/// `Err`: wrong usage, or an adapter or a server that cannot be started. A failed check is not an error.
+/// Runs a command of `picklock adapter` and returns its exit code. A failed check is not an error.
+///
+/// # Errors
+/// Returns an error if the usage is wrong, or if the adapter or the server cannot be started.
 pub async fn run(args: AdapterArgs) -> Result<u8, Failure> {
     let AdapterCommand::Check(args) = &args.command;
     let command = args.command.strip_prefix(EXEC).unwrap_or(&args.command);
@@ -88,7 +90,7 @@ pub async fn run(args: AdapterArgs) -> Result<u8, Failure> {
     })
 }
 
-/// The adapter that the user means: one that picklock.toml names, an image, or a command line.
+/// Returns the adapter that `command` names: a table of picklock.toml, an image, or a command line.
 fn adapter(args: &AdapterCheckArgs, command: &str) -> Result<LockSpec, Failure> {
     let config = args.config.config.as_deref();
     let name = NamedLock::plain(&args.command);
@@ -101,7 +103,7 @@ fn adapter(args: &AdapterCheckArgs, command: &str) -> Result<LockSpec, Failure> 
         return lock::configured(one.lock.clone(), &args.options);
     }
     if config.is_some() {
-        // The name must be one of that file; this says which there are.
+        // The name must be defined in that file; the error lists the names that are.
         return lock::named(&name, &args.options, &impls);
     }
     let given = match command.starts_with(DOCKER) {

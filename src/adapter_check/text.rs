@@ -1,12 +1,12 @@
-//! The result of a conformance run as text.
+//! Formats the result of a conformance run as text.
 
 use picklock_harness::conformance::finding::{CheckResult, CheckStatus};
 use picklock_reports::escape::visible;
 
-/// The width of the column of names, and of what stands before it.
+/// Width of the name column, including the text before it.
 const INDENT: usize = 18;
 
-/// One check in one line; what is wrong, with the line that shows it and where to read on.
+/// Formats one check as a line. A failure adds the line that shows it and the documentation to read.
 pub fn check_line(result: &CheckResult) -> String {
     let mark = match result.status {
         CheckStatus::Passed => '✓',
@@ -37,7 +37,7 @@ pub fn check_line(result: &CheckResult) -> String {
     text
 }
 
-/// The last line: how many checks came out how.
+/// Formats the last line: how many checks passed, failed or were skipped.
 pub fn summary(results: &[CheckResult]) -> String {
     let count = |status| {
         let results = results.iter().filter(|result| result.status == status);

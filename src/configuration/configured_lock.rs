@@ -14,31 +14,33 @@ use toml::Spanned;
 use crate::named_lock::{EXEC, check_label, program};
 use crate::reference_lock;
 
-/// How many nodes a program may take its lock on: as many as a scenario may have.
+/// Allowed number of nodes for a program's lock, which is the range that a scenario allows.
 pub const NODES: RangeInclusive<usize> = 1..=Topology::MAX_NODES;
 
-/// How many replicas of each node a program may need.
+/// Allowed number of replicas of each node.
 pub const REPLICAS: RangeInclusive<usize> = 0..=Topology::MAX_REPLICAS;
 
-/// Variables that Picklock itself sets for a worker. The first is the one by which a library is
-/// preloaded that shifts the worker's clock.
+/// Names and prefixes of variables that Picklock itself sets for a worker. `LD_PRELOAD` loads the library that shifts
+/// the worker's clock.
 const RESERVED: [&str; 2] = ["LD_PRELOAD", "PICKLOCK_"];
 
-/// A program of the user, by name.
+/// A named program of the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfiguredLock {
-    /// With the options of its table only.
+    /// The lock, with only the options of its table.
     pub lock: LockSpec,
-    /// It gives fencing tokens.
+    /// Whether the lock provides fencing tokens.
     pub fences: bool,
-    /// The built-in lock that it is held to.
+    /// Name of the built-in lock whose results it must reach.
     pub reference: Option<String>,
 }
 
 impl ConfiguredLock {
-    /// Checks a table. `home`: the directory of the configuration, an absolute path.
-    /// `Err`: the first mistake, with its line: the name is no label or that of a built-in lock, there is no
-    /// command, a number or a variable makes no sense, the directory is not UTF-8.
+    /// Checks a table. `home` is the directory of the configuration, an absolute path.
+    ///
+    /// # Errors
+    /// Returns an error with the line of the first mistake: the name is not a label or belongs to a built-in lock, the
+    /// command is missing, a number or a variable is invalid, or the directory is not UTF-8.
     pub fn from_table(
         source: &Source,
         name: &Spanned<String>,
@@ -117,7 +119,7 @@ fn command_of(command: &str) -> Result<WorkerCommand, (String, String)> {
     })
 }
 
-/// The name of a built-in lock.
+/// Looks up the built-in lock that a table names as its reference.
 fn reference(
     source: &Source,
     given: Option<&Spanned<String>>,
@@ -132,7 +134,7 @@ fn reference(
     }
 }
 
-/// A number of servers; the least where none is given.
+/// Returns a number of servers, or the minimum if none is given.
 fn number(
     source: &Source,
     given: Option<&Spanned<usize>>,
@@ -160,7 +162,7 @@ pub fn check_number(
     Err(format!("{key} = {number}: expected {least} to {most}"))
 }
 
-/// Refuses what the operating system cannot pass on, and what Picklock needs for itself.
+/// Refuses variables that the operating system cannot pass on or that Picklock sets itself.
 pub fn check_variable(name: &str, value: &str) -> Result<(), String> {
     if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
         return Err(format!(

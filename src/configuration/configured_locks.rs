@@ -1,4 +1,4 @@
-//! The locks that a `picklock.toml` names, for the commands that take the name of a lock.
+//! The locks that a `picklock.toml` defines, for commands that take the name of a lock.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -15,7 +15,7 @@ use crate::named_lock::NamedLock;
 /// All locks of one file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConfiguredLocks {
-    /// The file as typed; `None`: none was read.
+    /// The path of the file as typed, or `None` if no file was read.
     pub file: Option<PathBuf>,
     by_name: BTreeMap<String, ConfiguredLock>,
 }
@@ -37,7 +37,7 @@ impl ConfiguredLocks {
         let path = config.unwrap_or(Path::new(DEFAULT_FILE));
         match read(path) {
             Ok(source) => ConfiguredLocks::from_tables(&source, &Tables::read(&source)?, path),
-            // Then the name means nothing, which is said where it is looked up.
+            // The name is then unknown, which the lookup reports.
             Err(error) if config.is_none() && error.kind() == ErrorKind::NotFound => {
                 Ok(ConfiguredLocks::default())
             }
@@ -67,7 +67,7 @@ impl ConfiguredLocks {
         })
     }
 
-    /// The lock with this name, and the file that says so.
+    /// Returns the lock with this name, and the file that defines it.
     pub fn get(&self, name: &str) -> Option<(&ConfiguredLock, &Path)> {
         Some((self.by_name.get(name)?, self.file.as_deref()?))
     }

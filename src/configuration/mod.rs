@@ -3,8 +3,8 @@
 //! - [`configured_lock`]: a lock of an `[impl.NAME]` table
 //! - [`configured_locks`]: all of them, for the commands that take the name of a lock
 //!
-//! `--config FILE` names the file, for every command that reads it. Without it, it is the
-//! `picklock.toml` of the current directory; no other directory is searched.
+//! `--config FILE` names the file, for every command that reads it. The default is the `picklock.toml` of the current
+//! directory; no other directory is searched.
 
 pub mod configured_lock;
 pub mod configured_locks;
@@ -17,7 +17,7 @@ use picklock_reports::configuration::Source;
 use crate::exit::Failure;
 use crate::untrusted_file::{self, Links, MAX_TEXT_LENGTH};
 
-/// The file that is read where `--config` names none.
+/// The file that is read without `--config`.
 pub const DEFAULT_FILE: &str = "picklock.toml";
 
 /// Reads the text of a configuration.
@@ -30,7 +30,7 @@ pub fn read(path: &Path) -> io::Result<Source> {
     Ok(Source { file, text })
 }
 
-/// The error for a configuration that cannot be read.
+/// Creates the error for a configuration that cannot be read.
 pub fn unreadable(path: &Path, error: &io::Error) -> Failure {
     Failure::Usage(format!(
         "{}: cannot read the configuration: {error}\n  = help: `picklock docs gate` has an example; --config names another file",

@@ -1,4 +1,4 @@
-//! The baseline file: the results that a gate compares with.
+//! The baseline file: the results that a gate compares against.
 
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -21,9 +21,8 @@ pub struct BaselineFile {
 }
 
 impl BaselineFile {
-    /// The file that the user named, else the one that the configuration names, else the default.
-    /// The last two are relative to the configuration, so that two configurations do not share a
-    /// baseline by accident.
+    /// Returns the file that the user named, otherwise the one that the configuration names, otherwise the default. The
+    /// last two are relative to the configuration, so that two configurations do not share a baseline by accident.
     pub fn named(typed: Option<&Path>, config: &Path, configured: Option<&Path>) -> BaselineFile {
         let beside = config.with_file_name(configured.unwrap_or(Path::new(DEFAULT)));
         BaselineFile {
@@ -48,7 +47,7 @@ impl BaselineFile {
         }
     }
 
-    /// The error for a missing baseline.
+    /// Creates the error for a missing baseline.
     pub fn missing(&self) -> Failure {
         Failure::Usage(format!(
             "{}: there is no baseline, and the gate needs one\n  = help: run `picklock gate --update-baseline`, review the file, and commit it",
@@ -56,7 +55,7 @@ impl BaselineFile {
         ))
     }
 
-    /// Replaces the file, and prints what changes. An incomplete run changes nothing.
+    /// Replaces the file and prints what changes. An incomplete run changes nothing.
     pub fn update(
         &self,
         rules: &Rules,

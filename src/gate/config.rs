@@ -18,23 +18,23 @@ use crate::exit::Failure;
 use crate::matrix::request::{MatrixRequest, with_profile};
 use crate::named_lock::NamedLock;
 
-/// Number of pairs of runs if the configuration sets none.
+/// Number of pairs of runs if the configuration does not set one.
 const PAIRS: usize = 15;
 
-/// More would take hours and add little.
+/// Maximum number of pairs. More would take hours and improve the result little.
 const MAX_PAIRS: usize = 100;
 
 /// The configuration of a gate.
 pub struct Config {
     source: Source,
     tables: Tables,
-    /// Without any cells: the servers and the user's locks.
+    /// The servers and the user's locks; the request has no cells.
     request: MatrixRequest,
-    /// The lock that latencies in server backends are compared with.
+    /// The lock whose latencies serve as the comparison in server backends.
     pub control: Option<String>,
-    /// Number of runs of each of the two locks.
+    /// Number of runs of each lock of a pair.
     pub pairs: usize,
-    /// Cells that are planned together, each with the offset of its table in the file.
+    /// Cells that are planned together, each batch with the offset of its table in the file.
     pub batches: Vec<(usize, MatrixRequest)>,
 }
 
@@ -95,12 +95,12 @@ impl Config {
         })
     }
 
-    /// The file of the baseline, if one is named.
+    /// Returns the path of the baseline, if the configuration names one.
     pub fn baseline(&self) -> Option<&Path> {
         self.tables.baseline.as_deref()
     }
 
-    /// The cell of the control for a cell with this scenario and backend.
+    /// Returns the request for the control, for a cell with this scenario and backend.
     pub fn control_request(
         &self,
         control: &str,
@@ -135,7 +135,7 @@ impl Config {
     }
 }
 
-/// Options belong to one lock, so each lock with options has a request of its own.
+/// Returns one request per lock with options, because options belong to one lock.
 fn requests(
     source: &Source,
     base: &MatrixRequest,
@@ -204,7 +204,7 @@ fn pairs(source: &Source, given: Option<&Spanned<usize>>) -> Result<usize, Scena
     }
 }
 
-/// Servers of the user's own.
+/// Returns the user's own servers.
 fn external(
     source: &Source,
     table: &Spanned<ServersTable>,
@@ -216,7 +216,7 @@ fn external(
     Ok(ExternalServers { agreed, ..servers })
 }
 
-/// The servers of all cells.
+/// Returns the servers that all cells use.
 fn servers(source: &Source, tables: &Tables, agreed: bool) -> Result<ServerChoice, ScenarioError> {
     let named = tables.server.as_ref().map(|name| {
         let word = name.get_ref();

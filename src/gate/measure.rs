@@ -1,8 +1,8 @@
 //! The runs of a gate.
 //!
-//! Cells with latency limits in a server backend alternate with the control, one run at a time and with
-//! no other runs beside them: lock, control, control, lock … The load of the machine then
-//! affects both alike, and drift cancels out.
+//! Cells with latency limits in a server backend alternate with the control (lock, control, control, lock …), one run
+//! at a time and with no other runs in parallel. The load of the machine then affects both alike, and drift cancels
+//! out.
 
 use picklock_harness::record::Cell;
 use picklock_reports::gate::{CellKey, GateRuns, Pair, Paired, Rules, absorb};
@@ -83,7 +83,7 @@ pub async fn run(
     Ok(Some(ran).filter(|_| !interrupt.is_wanted()))
 }
 
-/// Runs a cell and its control in pairs, and adds them to `paired`; returns the cell of all its runs, or `None` if the
+/// Runs a cell and its control in pairs, and adds them to `paired`. Returns the cell of all its runs, or `None` if the
 /// user interrupted it.
 async fn run_pairs(
     paired: &mut Paired,
@@ -97,7 +97,7 @@ async fn run_pairs(
     for pair in 0..pairs {
         let seed = Some(SEED + pair as u64);
         let (mut of_lock, mut of_control) = (None, None);
-        // Which of the two runs first alternates from pair to pair.
+        // The order within a pair alternates from pair to pair.
         for is_lock in [pair % 2 == 0, pair % 2 == 1] {
             if is_lock {
                 let wanted = |key: &CellKey| *key == paired.key;
@@ -127,7 +127,7 @@ async fn run_pairs(
     Ok(whole)
 }
 
-/// The single cell; `None` if the user interrupted it.
+/// Returns the single cell, or `None` if the user interrupted the run.
 fn only(cells: Vec<Cell>, interrupt: &Interrupt) -> Option<Cell> {
     cells.into_iter().next().filter(|_| !interrupt.is_wanted())
 }

@@ -1,10 +1,10 @@
 //! `picklock gate`: compares results with the user's configuration, for CI.
 //!
 //! - [`cli`]: the command line
-//! - [`config`], [`names`]: what `picklock.toml` asks for
+//! - [`config`], [`names`]: the cells and rules of `picklock.toml`
 //! - [`measure`]: the runs, including those in pairs with a control
 //! - [`baseline`]: the baseline file
-//! - [`results`]: what `--out` keeps
+//! - [`results`]: the files that `--out` writes
 //!
 //! The decision itself is a pure function: [`picklock_reports::gate::decide`].
 
@@ -90,7 +90,7 @@ fn tell(args: &GateArgs, decision: &Decision) -> Result<(), Failure> {
     }
 }
 
-/// Appends, because other steps may have written to the summary too.
+/// Appends `text` to a file, because other steps may have written to the summary too.
 fn append(path: &Path, text: &str) -> Result<(), Failure> {
     let file = std::fs::OpenOptions::new()
         .append(true)

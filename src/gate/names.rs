@@ -11,7 +11,7 @@ use toml::{Spanned, Value};
 use crate::configuration::configured_locks::ConfiguredLocks;
 use crate::named_lock::{NamedLock, is_program};
 
-/// Reads a lock, a name or a [`LockTable`], with its options.
+/// Reads a lock with its options, from a name or a [`LockTable`].
 pub fn lock(
     source: &Source,
     value: &Spanned<Value>,
@@ -52,7 +52,7 @@ pub fn check_lock(
     Err(source.unknown(at, problem, name, built_in.chain(impls.names())))
 }
 
-/// Checks the options of a built-in lock. Only a program knows its own.
+/// Checks the options of a built-in lock. The options of a program are unknown to Picklock.
 fn check_options(source: &Source, at: usize, table: &LockTable) -> Result<(), ScenarioError> {
     let Some(lock) = find(&table.lock) else {
         return Ok(());
@@ -70,7 +70,7 @@ fn check_options(source: &Source, at: usize, table: &LockTable) -> Result<(), Sc
     Ok(())
 }
 
-/// Checks a scenario's name against the catalog. Files are read when the cells are planned.
+/// Checks a scenario's name against the catalog. Scenario files are read when the cells are planned.
 pub fn scenario(source: &Source, name: &Spanned<String>) -> Result<String, ScenarioError> {
     let word = name.get_ref();
     if word.ends_with(".toml") || catalog::names().any(|known| known == word) {

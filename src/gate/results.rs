@@ -10,10 +10,10 @@ use crate::matrix::directory::MatrixDirectory;
 use crate::report;
 use crate::run_directory::RunDirectory;
 
-/// The reports that are written.
+/// Formats of the reports that are written.
 const FORMATS: [&str; 2] = ["html", "junit"];
 
-/// Writes the reports, removes the runs of what did not fail, and tells what there is.
+/// Writes the reports, removes the runs that did not fail, and prints what was written.
 pub fn write(
     kept: &MatrixDirectory,
     mut matrix: MatrixRecord,

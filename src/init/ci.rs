@@ -1,5 +1,5 @@
-//! The workflow that runs the gate on every push, in the words of the CI service. Pure but for the look at the
-//! repository that the new folder lies in.
+//! The workflow that runs the gate on every push, in the format of the CI service. The only I/O is looking at the
+//! repository that contains the new folder.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -23,23 +23,23 @@ pub enum Service {
 /// The source from which CI installs Picklock.
 #[derive(Debug, Clone)]
 pub struct Origin {
-    /// The address of its git repository.
+    /// URL of its git repository.
     pub source: String,
-    /// A commit or a tag of it.
+    /// A commit or tag of the repository.
     pub rev: String,
 }
 
-/// The repository that a folder lies in, or will lie in.
+/// The repository that contains a folder, or will contain it.
 #[derive(Debug)]
 pub struct Repository {
-    /// Its root; the folder itself where there is no repository.
+    /// Root of the repository, or the folder itself if there is no repository.
     pub root: PathBuf,
-    /// The folder, relative to the root: `.` for the root.
+    /// The folder, relative to the root; `.` is the root itself.
     folder: String,
 }
 
 impl Repository {
-    /// The one around this folder, which need not exist yet.
+    /// Returns the repository around this folder, which need not exist yet.
     pub fn around(folder: &Path) -> Repository {
         let normal = resolved(folder);
         let mut above = normal.ancestors();
@@ -57,7 +57,7 @@ impl Repository {
         }
     }
 
-    /// The service that runs it, as far as its files tell: GitHub, if nothing speaks for another.
+    /// Returns the CI service that the repository's files indicate; GitHub by default.
     pub fn service(&self) -> Service {
         let config = fs::read_to_string(self.root.join(".git/config")).unwrap_or_default();
         match config.contains("gitlab") || self.root.join(".gitlab-ci.yml").exists() {
@@ -66,14 +66,14 @@ impl Repository {
         }
     }
 
-    /// The path of the workflow below the root, and its text.
+    /// Returns the workflow's path below the root, and its text.
     pub fn workflow(
         &self,
         service: Service,
         origin: &Origin,
         project: &Project,
     ) -> (String, String) {
-        // Several adapters of one repository have a workflow each.
+        // Each adapter of a repository has a separate workflow.
         let name = match self.folder.as_str() {
             "." => "picklock".to_owned(),
             folder => format!(
@@ -113,7 +113,7 @@ impl Repository {
     }
 }
 
-/// The folder without `..` and links: what stands before them in the text need not be above it.
+/// Resolves `..` and symbolic links, because a parent in the path's text need not be the parent directory.
 fn resolved(folder: &Path) -> PathBuf {
     let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let mut above = absolute.ancestors();
@@ -122,7 +122,7 @@ fn resolved(folder: &Path) -> PathBuf {
         Some((dir, real)) => (real, absolute.strip_prefix(dir).unwrap_or(Path::new(""))),
         None => (PathBuf::new(), absolute.as_path()),
     };
-    // What is not there yet has no links.
+    // Components that do not exist yet cannot be links.
     for part in missing.components() {
         match part {
             Component::ParentDir => _ = path.pop(),
@@ -132,12 +132,12 @@ fn resolved(folder: &Path) -> PathBuf {
     path
 }
 
-/// A text in double quotes, which YAML reads as JSON does.
+/// Quotes a text for YAML, which reads double-quoted text like JSON.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// The commands as one step of the workflow; empty if there are none.
+/// Formats the commands as one step of the workflow. Returns an empty string if there are none.
 fn github_step(commands: &[&str]) -> String {
     let lines = commands.iter().map(|it| format!("          {it}\n"));
     let lines: String = lines.collect();

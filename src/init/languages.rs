@@ -1,14 +1,14 @@
-//! The languages that `picklock init` knows. A new one is a folder below `adapters/`, and a row here.
+//! The languages that `picklock init` supports. To add one, add a folder below `adapters/` and a row here.
 //!
-//! A manifest of cargo has another name there: cargo packs no folder that has one.
+//! Cargo manifests have a different name there, because cargo does not package a folder that contains a Cargo.toml.
 
 use super::template::{FENCES, Language, Library, NODES, RENEWS, Template, templates};
 
-/// All of them, in the order of their names.
+/// All languages, sorted by name.
 ///
-/// `module` speaks the protocol, and is the same for every lock. `example` is the lock that a newcomer
-/// replaces. Each of `prepare` is one command, and `run` starts the adapter; both without a shell's
-/// syntax but quotes, because Picklock uses none.
+/// `module` implements the protocol and is the same for every lock. `example` is the lock that the user replaces. Each
+/// entry of `prepare` is one command, and `run` starts the adapter. Quotes are the only shell syntax in both, because
+/// Picklock uses no shell.
 pub const LANGUAGES: &[Language] = &[
     Language {
         name: "bash",
@@ -104,7 +104,7 @@ const PIP: &str = ".venv/bin/pip install -r requirements.txt";
 const GO_BUILD: &str = "go build -mod=mod -o my-lock .";
 const JARS: &str = "mvn -q org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies -DoutputDirectory=lib";
 
-/// None of them was ever compiled by the authors of Picklock.
+/// The authors of Picklock have not compiled any of these.
 const CSHARP_LIBRARIES: &[Library] = &[
     Library {
         name: "csredis",

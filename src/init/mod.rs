@@ -1,8 +1,8 @@
-//! `picklock init`: an adapter that runs, a `picklock.toml` and a workflow, in a new folder.
+//! `picklock init`: writes a runnable adapter, a `picklock.toml` and a workflow into a new folder.
 //!
 //! - [`cli`]: the command line
-//! - [`template`]: what an adapter of one language consists of
-//! - [`languages`]: the table of them
+//! - [`template`]: the parts of an adapter in one language
+//! - [`languages`]: the table of languages
 //! - [`project`]: the files for one choice
 //! - [`ci`]: the workflow, at the root of the repository
 
@@ -30,7 +30,7 @@ use template::{Language, Library};
 /// # Errors
 /// Returns an error if there is no such library, or if a file exists already or cannot be written.
 pub fn run(args: &InitArgs) -> Result<(), Failure> {
-    // The command line refuses all other names.
+    // clap refuses all other names.
     let language = languages::named(&args.lang)
         .ok_or_else(|| Failure::Usage(format!("--lang {}: no such language", args.lang)))?;
     let library = args.lib.as_deref().map(|name| library(language, name));
@@ -66,7 +66,7 @@ pub fn run(args: &InitArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where CI gets Picklock from, as the command line or the user at the terminal says.
+/// Returns the source of Picklock for CI, from the command line or from the user at the terminal.
 fn origin(args: &InitArgs) -> Result<Option<Origin>, Failure> {
     let ask = |question: &str| -> Result<Option<String>, Failure> {
         if !(io::stdin().is_terminal() && print::stderr_is_terminal()) {
@@ -123,7 +123,7 @@ fn refuse_to_overwrite(directory: &Path, files: &[(PathBuf, &str)]) -> Result<()
         let problem = format!("{} is not a folder", directory.display());
         return Err(Failure::Usage(problem));
     }
-    // A broken symbolic link is a file too.
+    // A broken symbolic link counts as an existing file.
     let there = files
         .iter()
         .filter(|(path, _)| path.symlink_metadata().is_ok());
@@ -138,7 +138,7 @@ fn refuse_to_overwrite(directory: &Path, files: &[(PathBuf, &str)]) -> Result<()
     )))
 }
 
-/// A path as it is called in the new folder; one elsewhere in full.
+/// Returns a path relative to the new folder, or the full path if it is elsewhere.
 fn shown(path: &Path, directory: &Path) -> String {
     path.strip_prefix(directory)
         .unwrap_or(path)

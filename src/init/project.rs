@@ -1,4 +1,4 @@
-//! The files of a new adapter and the commands that come next. Pure: nothing is written here.
+//! The files of a new adapter and the commands to run next. Pure: this module writes nothing.
 
 use super::template::{FENCES, Language, Library, RENEWS, Template};
 
@@ -7,15 +7,15 @@ const CONFIGURATION: &str = include_str!("../../adapters/project/picklock.toml")
 /// The output of a gate run.
 const RESULTS: &str = "picklock-results/";
 
-/// What git shall not keep. One that is there already stays as it is.
+/// File that lists what git ignores. An existing one is left unchanged.
 pub const GITIGNORE: &str = ".gitignore";
 
 /// An adapter to be written.
 #[derive(Debug)]
 pub struct Project {
-    /// Paths below its folder, with their texts.
+    /// Paths relative to the adapter's folder, with the files' contents.
     pub files: Vec<(&'static str, String)>,
-    /// Commands to be run once, before the first run.
+    /// Commands to run once, before the first run.
     pub prepare: &'static [&'static str],
     /// Its name in `picklock.toml`.
     pub label: &'static str,
@@ -24,7 +24,7 @@ pub struct Project {
 }
 
 impl Project {
-    /// The files for the language's example, or for a library in its place.
+    /// Creates the files for the language's example, or for a library's lock instead of it.
     pub fn new(language: &Language, library: Option<&Library>) -> Project {
         let (lock, prepare, run, label) = match library {
             Some(library) => (library.files, library.prepare, library.run, library.name),
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
     use crate::init::languages::LANGUAGES;
 
-    /// Every adapter that can be asked for, and the command that starts it.
+    /// Returns every adapter that `init` can create, with the command that starts it.
     fn projects() -> Vec<(Project, &'static str)> {
         let of = |language: &'static Language| {
             let example = std::iter::once((Project::new(language, None), language.run));
@@ -91,7 +91,7 @@ mod tests {
             let paths: BTreeSet<&str> = project.files.iter().map(|(path, _)| *path).collect();
             assert_eq!(paths.len(), project.files.len(), "{paths:?}");
             for (path, text) in &project.files {
-                // Two braces are ordinary code in some languages.
+                // Two braces are valid code in some languages.
                 let made = path.ends_with(".toml");
                 assert!(!made || !text.contains("{{"), "{path}:\n{text}");
             }

@@ -1,5 +1,5 @@
-//! What an adapter of one language consists of: files of `adapters/`, as they stand there, and the
-//! commands that make it run.
+//! The parts of an adapter in one language: files of `adapters/`, copied unchanged, and the commands that prepare and
+//! start it.
 
 /// One file.
 #[derive(Debug, Clone, Copy)]
@@ -16,21 +16,21 @@ pub struct Language {
     pub name: &'static str,
     /// Programs that it needs.
     pub about: &'static str,
-    /// Debian packages that it needs, beside what every system has.
+    /// Debian packages that it needs on a standard system.
     pub packages: &'static [&'static str],
     /// Patterns for `.gitignore`.
     pub ignored: &'static [&'static str],
     /// The module that implements the protocol.
     pub module: &'static [Template],
-    /// The lock that comes without a library, and what it needs.
+    /// The lock that needs no library, and its supporting files.
     pub example: &'static [Template],
-    /// Commands to be run once, before the first run.
+    /// Commands to run once, before the first run.
     pub prepare: &'static [&'static str],
     /// The command that starts the adapter, in its folder.
     pub run: &'static str,
-    /// Debian packages that its libraries need beside.
+    /// Additional Debian packages that its libraries need.
     pub library_packages: &'static [&'static str],
-    /// Libraries whose lock can take the place of the example.
+    /// Libraries whose lock can replace the example.
     pub libraries: &'static [Library],
 }
 
@@ -45,19 +45,19 @@ pub struct Library {
     pub prepare: &'static [&'static str],
     /// As in [`Language`].
     pub run: &'static str,
-    /// The lines of its table beside the command: on how many nodes it takes its lock, and what it claims.
+    /// Further lines of its table: the number of nodes for its lock, and its claims.
     pub claims: &'static [&'static str],
 }
 
-/// Of a lock on the majority of independent nodes.
+/// Table line for a lock on a majority of independent nodes.
 pub const NODES: &str = "nodes = 5";
-/// Of a lock that renews its lease by itself.
+/// Table line for a lock that renews its lease automatically.
 pub const RENEWS: &str = "renews = true";
-/// Of a lock that gives fencing tokens.
+/// Table line for a lock that provides fencing tokens.
 pub const FENCES: &str = "fences = true";
 
-/// Files of a folder below `adapters/`: `templates!("python": "my_lock.py")`. Where the file has another name
-/// there, that follows: `"Cargo.toml" from "Cargo.toml.template"`.
+/// Embeds files of a folder below `adapters/`: `templates!("python": "my_lock.py")`. If the source file has a different
+/// name, write `"Cargo.toml" from "Cargo.toml.template"`.
 macro_rules! templates {
     (@text $folder:literal $path:literal) => {
         include_str!(concat!("../../adapters/", $folder, "/", $path))

@@ -1,4 +1,4 @@
-//! A lock of a matrix, and what it is held to.
+//! A lock of a matrix, and the standard for its results.
 
 use picklock_harness::expectation::{Expected, Tables};
 use picklock_harness::spec::{LockSpec, Overrides};
@@ -11,21 +11,24 @@ use crate::named_lock::NamedLock;
 use crate::reference_lock::Claims;
 use crate::{lock, reference_lock};
 
-/// A lock, and what it is held to.
+/// A lock, and the standard for its results.
 pub struct Candidate {
     pub spec: LockSpec,
     /// Whether the scenarios have no expectations of it. False for a built-in lock without options.
     pub is_stranger: bool,
     /// The reference lock, or `None` if the lock has no expectations.
     pub reference: Option<&'static BuiltInLock>,
-    /// The one that it is compared with: `like`, else the best one for what it claims. `None`: no built-in
-    /// lock uses as many servers.
+    /// The lock that it is compared with: `reference`, otherwise the best lock for its claims. `None` if no built-in
+    /// lock uses the same number of servers.
     pub best: Option<&'static BuiltInLock>,
 }
 
 impl Candidate {
-    /// The lock of that name, and what it is held to: by `--reference`, else by its own table.
-    /// `Err`: an unknown name, or an option that the lock does not have; a reference that does not fit the lock.
+    /// Returns the lock of that name, with the reference of `--reference` or of its own table.
+    ///
+    /// # Errors
+    /// Returns an error if the name is unknown, the lock does not have an option, or the reference does not fit the
+    /// lock.
     pub fn new(request: &MatrixRequest, name: &NamedLock) -> Result<Candidate, Failure> {
         let spec = lock::named(name, &request.options, &request.impls)?;
         let is_known = spec.options.is_empty() && LOCKS.iter().any(|s| s.name == spec.name);
@@ -48,8 +51,8 @@ impl Candidate {
         })
     }
 
-    /// What the scenario expects of the lock. Its author knew how many nodes a built-in lock uses:
-    /// nothing is expected of one on another number. How many a program uses, only the user knows.
+    /// Returns the scenario's expectations of the lock. The scenario's author knew how many nodes a built-in lock
+    /// uses, so nothing is expected on a different number. Only the user knows how many nodes a program uses.
     pub fn expected(&self, scenario: &Scenario, overrides: Overrides) -> Expected {
         let lock = &self.spec;
         let usual = scenario.topology.nodes.unwrap_or(lock.nodes);
@@ -59,7 +62,7 @@ impl Candidate {
         if !self.is_stranger {
             return Expected::for_lock(scenario, &lock.name, Tables::NamedOrAll);
         }
-        // What the scenario says of this very lock comes first.
+        // The scenario's expectations of this very lock take precedence.
         match self.reference {
             Some(reference) if !scenario.expect.contains_key(&lock.name) => {
                 reference_lock::expected_of(scenario, reference.name)
@@ -69,7 +72,7 @@ impl Candidate {
     }
 }
 
-/// The built-in lock with this name, if its results can be compared with those of the lock.
+/// Returns the built-in lock with this name, if its results are comparable with those of the lock.
 fn reference_for(
     spec: &LockSpec,
     nodes: usize,

@@ -25,15 +25,14 @@ pub struct JudgedRun {
     /// The version that the lock reported, if any.
     pub version: Option<String>,
     pub redis: Redis,
-    /// Real time that the run took, milliseconds; `None` in the simulation, whose output repeats
-    /// byte for byte.
+    /// Real time that the run took, in milliseconds; `None` in the simulation, whose output must be reproducible byte
+    /// for byte.
     pub elapsed_ms: Option<u64>,
     /// Number of inconclusive runs before it.
     pub reruns: u64,
 }
 
-/// How interesting a run is. The run with the smallest rank is shown; among equals, the one with
-/// the smallest seed.
+/// Rank of a run. The run with the smallest rank is shown; among equals, the run with the smallest seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Unexpected,
@@ -57,12 +56,12 @@ pub struct CellBuilder {
 }
 
 impl CellBuilder {
-    /// The number of runs so far, failed ones included.
+    /// Returns the number of runs so far, including failed ones.
     pub fn runs(&self) -> u64 {
         self.runs
     }
 
-    /// Adds a run that left no history. If several did, the reason of the smallest seed is kept.
+    /// Records a run that left no history. If several did, keeps the reason of the smallest seed.
     pub fn failed(&mut self, seed: u64, reason: String) {
         self.runs += 1;
         if self.error.as_ref().is_none_or(|(first, _)| seed < *first) {
@@ -70,7 +69,7 @@ impl CellBuilder {
         }
     }
 
-    /// Adds a run. True if it is the one to show so far.
+    /// Adds a run. Returns true if it is the run to show so far.
     pub fn add(&mut self, task: &Task, mut run: JudgedRun) -> bool {
         self.runs += 1;
         self.reruns += run.reruns;
@@ -102,12 +101,12 @@ impl CellBuilder {
         is_shown
     }
 
-    /// Seed of the run to show so far.
+    /// Returns the seed of the run to show so far.
     pub fn shown_seed(&self) -> Option<u64> {
         self.shown.as_ref().map(|(_, run)| run.seed)
     }
 
-    /// The finished cell.
+    /// Returns the finished cell.
     pub fn cell(self, task: &Task) -> Cell {
         let spec = &task.spec;
         let shown = self.shown.map(|(_, run)| run);

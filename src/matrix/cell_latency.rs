@@ -1,20 +1,20 @@
-//! The latencies of a cell's runs, combined as they come: a matrix may go on for days.
+//! The latencies of a cell's runs, combined as they arrive, because a matrix may run for days.
 
 use std::collections::BTreeMap;
 
 use picklock_harness::latency::{Samples, merge};
 use picklock_harness::record::Latency;
 
-/// So many values are kept until they are summarized. A summary of all together is the same.
+/// Maximum number of samples to keep before they are summarized. The result is the same as for one summary of all.
 const MAX_SAMPLES: usize = 1 << 16;
 
-/// So many summaries are kept until they are combined.
+/// Maximum number of summaries to keep before they are combined.
 const MAX_SUMMARIES: usize = 64;
 
 /// Latencies of one run.
 #[derive(Debug, Clone)]
 pub enum RunLatency {
-    /// Single values.
+    /// The individual samples.
     Samples(Samples),
     /// Summaries, by operation.
     Summary(BTreeMap<String, Latency>),
@@ -40,7 +40,7 @@ impl CellLatency {
         }
     }
 
-    /// All of them, by operation.
+    /// Returns the summary of all runs, by operation.
     pub fn summary(mut self) -> BTreeMap<String, Latency> {
         if self.summaries.is_empty() {
             return self.samples.summary();
@@ -86,7 +86,7 @@ mod tests {
         let (mut all, mut cell) = (Samples::default(), CellLatency::default());
         let runs = RUNS.map(run);
         assert!(runs.iter().all(|run| run.count() > 0));
-        // Past a summary, and then some runs that wait for the next one.
+        // Adds enough runs to exceed one summary, and some more that wait for the next.
         for run in runs.iter().cycle() {
             all.add(run.clone());
             cell.add(RunLatency::Samples(run.clone()));

@@ -1,9 +1,8 @@
 //! Runs on real servers: each is a separate `picklock scenario` process.
 //!
-//! Each run is a process, not a task. In a shared process, the work of one run between its events
-//! (judging, writing) would delay the drivers of other runs, and would look like latency of their
-//! locks. A run that crashes takes no other run with it, and whatever is frozen, killed and cleaned
-//! up belongs to one run alone. The main thread starts the children, and they die with it.
+//! Each run is a process, not a task. In a shared process, the work of one run between its events (judging, writing)
+//! would delay the drivers of other runs, and would look like latency of their locks. A crash affects one run only, as
+//! do freezes, kills and cleanup. The main thread starts the children, and they die with it.
 
 use std::process::{ExitStatus, Stdio};
 
@@ -39,7 +38,7 @@ impl ChildRuns {
         let clock = Clock::start();
         let mut command = command(&task.spec.with_seed(seed))?;
         if let Some(directory) = &self.directory {
-            // A run that is made again starts anew.
+            // A rerun must start with an empty directory.
             directory.discard(task, seed);
             command.arg("--out").arg(directory.run(task, seed));
         }
@@ -66,7 +65,7 @@ impl ChildRuns {
     }
 }
 
-/// The command that the user would type for this run, with its output captured.
+/// Returns the command that the user would type for this run, with its output captured.
 fn command(spec: &RunSpec) -> Result<Command, String> {
     let program = lock::this_program().map_err(|failure| failure.to_string())?;
     let mut command = Command::new(program);
@@ -78,7 +77,7 @@ fn command(spec: &RunSpec) -> Result<Command, String> {
         .stderr(Stdio::piped())
         .kill_on_drop(true);
     if let Some(external) = &spec.servers.external {
-        // Whoever has started the matrix has agreed.
+        // The user agreed when starting the matrix.
         command.arg("--yes");
         let passwords = external.passwords();
         command.envs(passwords.map(|password| (&password.variable, &password.text)));
@@ -87,13 +86,13 @@ fn command(spec: &RunSpec) -> Result<Command, String> {
     Ok(command)
 }
 
-/// Waits for the end while emptying both pipes: a full pipe would block the run.
+/// Waits for the child to exit while draining both pipes: a full pipe would block the run.
 async fn outputs(child: &mut Child) -> std::io::Result<(String, String, ExitStatus)> {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     tokio::try_join!(text(stdout), text(stderr), child.wait())
 }
 
-/// Everything that comes out of a pipe.
+/// Reads all output of a pipe.
 async fn text(pipe: Option<impl AsyncRead + Unpin>) -> std::io::Result<String> {
     let mut bytes = Vec::new();
     if let Some(mut pipe) = pipe {
@@ -102,11 +101,11 @@ async fn text(pipe: Option<impl AsyncRead + Unpin>) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Asks the run to end in order.
+/// Asks the run to end gracefully.
 fn terminate(child: &Child) {
     let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
     if let Some(pid) = pid.and_then(Pid::from_raw) {
-        // One that has just ended by itself needs no signal.
+        // A child that has just exited needs no signal.
         kill_process(pid, Signal::TERM).ok();
     }
 }

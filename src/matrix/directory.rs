@@ -33,23 +33,23 @@ const CELL_FORMAT: &str = "picklock-cell/1";
 #[derive(Debug, Clone)]
 pub struct MatrixDirectory(PathBuf);
 
-/// A finished cell, with everything that must be equal for it to replace a new run.
+/// A finished cell, with the conditions under which it can replace a new run.
 #[derive(Debug, Serialize, Deserialize)]
 struct StoredCell {
     format: String,
     key: RunConditions,
-    /// Left out of a built-in lock, whose name says it all.
+    /// Absent for a built-in lock, which its name identifies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     program: Option<Program>,
     cell: Cell,
 }
 
-/// How a program of the user is started, and on how many servers. A table of a configuration may say
-/// something else under the same name on another day.
+/// The command of the user's program, and its number of servers. A configuration table may later define something else
+/// under the same name.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Program {
     argv: Vec<String>,
-    /// Its working directory; `None`: that of Picklock.
+    /// The working directory, or `None` for Picklock's own.
     directory: Option<PathBuf>,
     environment: BTreeMap<String, String>,
     nodes: usize,
@@ -61,7 +61,7 @@ struct Program {
 }
 
 impl Program {
-    /// That of the lock; `None`: it is built in.
+    /// Returns the program of the lock, or `None` if the lock is built in.
     fn from_lock(lock: &LockSpec) -> Option<Program> {
         lock.command.as_ref().map(|command| Program {
             argv: command.argv.clone(),
@@ -90,7 +90,7 @@ pub struct RunConditions {
 }
 
 impl RunConditions {
-    /// The key for the runs of this request.
+    /// Returns the conditions for the runs of this request.
     pub fn from_request(request: &MatrixRequest) -> RunConditions {
         let servers = &request.servers;
         let server = servers.redis_server.as_ref();
@@ -106,13 +106,13 @@ impl RunConditions {
     }
 }
 
-/// Whether a cell is already in the directory.
+/// State of a cell in the directory.
 pub enum StoredState {
-    /// It is, and is valid.
+    /// The cell is stored and valid.
     MatrixResult(Box<Cell>),
-    /// It is, but it is outdated for this reason and must run again.
+    /// The cell is stored, but it is outdated for this reason and must run again.
     Outdated(&'static str),
-    /// It is not.
+    /// The cell is not stored.
     Missing,
 }
 
@@ -133,7 +133,7 @@ impl MatrixDirectory {
                         "its matrix.json is not a {MATRIX_FORMAT} document; choose a new directory"
                     )));
                 }
-                // What is there already is not yet what was asked for.
+                // The existing document may describe a different request.
                 directory.finish(empty)?;
                 return Ok(directory);
             }
@@ -158,8 +158,10 @@ impl MatrixDirectory {
         Ok(directory)
     }
 
-    /// As [`MatrixDirectory::open`], and without the cells and the reports that it may have had.
-    /// `Err`: as there; or a cell cannot be removed.
+    /// Opens the directory like [`MatrixDirectory::open`], and removes its cells and reports.
+    ///
+    /// # Errors
+    /// Returns an error like `open`, or if a cell cannot be removed.
     pub fn anew(path: &Path, empty: &MatrixRecord) -> Result<MatrixDirectory, Failure> {
         let text = fs::read_to_string(path.join("matrix.json")).unwrap_or_default();
         let before: Option<MatrixRecord> = serde_json::from_str(&text).ok();
@@ -173,10 +175,10 @@ impl MatrixDirectory {
         Ok(directory)
     }
 
-    /// Removes a cell, and the directories that are empty then.
+    /// Removes a cell, and the directories that become empty.
     pub fn remove(&self, run_dir: &str) {
         let inside = Path::new(run_dir);
-        // The name may come from a file that somebody else has made.
+        // The name may come from a foreign file.
         let stays = |part| matches!(part, Component::Normal(_));
         if run_dir.is_empty() || !inside.components().all(stays) {
             return;
@@ -198,7 +200,7 @@ impl MatrixDirectory {
         })
     }
 
-    /// The cell, if an equal run finished it. An outdated one is removed.
+    /// Returns the cell, if an equal run finished it. Removes an outdated cell.
     pub fn find(&self, task: &Task, key: &RunConditions) -> Result<StoredState, Failure> {
         let text = fs::read_to_string(self.0.join(cell_dir(task)).join("cell.json"));
         let stored: Option<StoredCell> =
@@ -214,7 +216,7 @@ impl MatrixDirectory {
         Ok(found)
     }
 
-    /// The directory of a run until the run to show is known.
+    /// Returns the directory of a run until the run to show is known.
     pub fn run(&self, task: &Task, seed: u64) -> PathBuf {
         let cell = cell_dir(task);
         let name = format!(".{}-seed-{seed}", task.spec.backend);
@@ -223,11 +225,11 @@ impl MatrixDirectory {
 
     /// Removes a run that is not shown.
     pub fn discard(&self, task: &Task, seed: u64) {
-        // What cannot be removed now is removed when the cell runs again.
+        // A directory that cannot be removed now is removed when the cell runs again.
         fs::remove_dir_all(self.run(task, seed)).ok();
     }
 
-    /// The empty directory of the shown run.
+    /// Returns the empty directory of the shown run.
     pub fn shown(&self, task: &Task) -> Result<RunDirectory, Failure> {
         RunDirectory::create(&self.0.join(cell_dir(task)))
     }
@@ -253,7 +255,7 @@ impl MatrixDirectory {
         })
     }
 
-    /// Removes the cell, finished or not, if it is there.
+    /// Removes the cell, finished or not, if it exists.
     pub fn clear(&self, task: &Task) -> Result<(), Failure> {
         let dir = self.0.join(cell_dir(task));
         let unfinished = format!(".{}-seed-", task.spec.backend);
@@ -270,7 +272,7 @@ impl MatrixDirectory {
     }
 }
 
-/// `redlock/gc-pause/sim`, relative to the matrix's directory.
+/// Returns the cell's path, `redlock/gc-pause/sim`, relative to the matrix's directory.
 fn cell_dir(task: &Task) -> String {
     let spec = &task.spec;
     let options = spec.lock.options.iter();
@@ -281,7 +283,7 @@ fn cell_dir(task: &Task) -> String {
     format!("{lock}/{scenario}/{}", spec.backend)
 }
 
-/// Why a stored cell is no longer valid for the task; `None` if it is valid.
+/// Returns why a stored cell is no longer valid for the task, or `None` if it is valid.
 fn difference(stored: &StoredCell, task: &Task, key: &RunConditions) -> Option<&'static str> {
     let (cell, now) = (&stored.cell, &task.spec);
     let options = now.lock.options_by_name();
@@ -319,7 +321,7 @@ fn difference(stored: &StoredCell, task: &Task, key: &RunConditions) -> Option<&
     changed.map(|(_, what)| what)
 }
 
-/// A stored cell with the current summary and command, which have no effect on its runs.
+/// Returns a stored cell with the current summary and command, which do not affect its runs.
 fn updated(cell: Cell, task: &Task) -> Cell {
     Cell {
         summary: task.spec.scenario.summary.clone(),

@@ -29,12 +29,11 @@ use crate::run::record;
 pub struct MatrixRun<'a> {
     request: &'a MatrixRequest,
     tasks: Vec<Arc<Task>>,
-    /// In the order of the tasks; `None` for unfinished ones.
+    /// Finished cells in the order of the tasks; `None` for unfinished ones.
     cells: Vec<Option<Cell>>,
-    /// Cells in progress. Dropped when the cell is finished, because a whole matrix has many
-    /// samples.
+    /// Cells in progress. Dropped when the cell is finished, because a whole matrix has many samples.
     builders: BTreeMap<usize, CellBuilder>,
-    /// Simulated cells whose shown run is written while others run: that takes longer than a run.
+    /// Simulated cells whose shown run is being written in the background, because writing takes longer than a run.
     keeping: JoinSet<Result<(usize, Cell), Failure>>,
     directory: Option<MatrixDirectory>,
     conditions: RunConditions,
@@ -49,12 +48,12 @@ pub struct MatrixResult {
     pub missing: usize,
     /// Number of cells with fewer runs than requested.
     pub short: usize,
-    /// Those that have some.
+    /// The cells that have runs.
     pub cells: Vec<Cell>,
 }
 
 impl<'a> MatrixRun<'a> {
-    /// No cell is finished yet.
+    /// Creates the state before any cell is finished.
     pub fn new(
         request: &'a MatrixRequest,
         tasks: Vec<Arc<Task>>,
@@ -74,7 +73,7 @@ impl<'a> MatrixRun<'a> {
         }
     }
 
-    /// Runs what the directory does not have, backend by backend, until everything is complete or the user
+    /// Runs the cells that the directory lacks, backend by backend, until everything is complete or the user
     /// interrupts.
     pub async fn run(
         mut self,
@@ -88,7 +87,7 @@ impl<'a> MatrixRun<'a> {
         Ok(self.finish())
     }
 
-    /// Takes over the cells that an earlier call finished, and reports the outdated ones.
+    /// Adopts the cells that an earlier call finished, and reports the outdated ones.
     fn recall(&mut self) -> Result<(), Failure> {
         let Some(directory) = &self.directory else {
             return Ok(());
@@ -153,8 +152,8 @@ impl<'a> MatrixRun<'a> {
         loop {
             let report = tokio::select! {
                 biased;
-                // Simulations leave nothing behind, so there is no need to wait for them, but for the few that are
-                // being kept. Runs on real servers end in order by themselves, and so do their reports.
+                // Simulations leave nothing behind, so only the few that are being written are awaited. Runs on real
+                // servers end gracefully, and so do their reports.
                 () = interrupt.clone().wanted(), if is_sim => break,
                 report = told.recv() => report,
             };
@@ -172,7 +171,7 @@ impl<'a> MatrixRun<'a> {
             }
         }
         while self.kept().await? {}
-        // At the end, one by one: nothing runs beside them then.
+        // Reruns happen at the end, one by one, so that no other run disturbs them.
         let mut reruns = Reruns::default();
         for (index, run) in spoiled {
             let (seed, task) = (run.seed, Arc::clone(&self.tasks[index]));
@@ -187,7 +186,7 @@ impl<'a> MatrixRun<'a> {
         Ok(())
     }
 
-    /// All cells in order, also those that an interrupt has cut short.
+    /// Returns all cells in order, including those that an interrupt cut short.
     fn finish(mut self) -> MatrixResult {
         let wanted = self.cells.len();
         let whole = self.cells.iter().flatten().count();
@@ -233,7 +232,7 @@ impl<'a> MatrixRun<'a> {
         }
     }
 
-    /// All runs of the cell have ended.
+    /// Completes a cell whose runs have all ended.
     async fn complete(&mut self, index: usize, backend: &ChosenBackend) -> Result<(), Failure> {
         let Some(builder) = self.builders.remove(&index) else {
             return Ok(());
@@ -247,7 +246,7 @@ impl<'a> MatrixRun<'a> {
             Some(directory) if backend.servers.is_none() => {
                 let (directory, task) = (directory.clone(), Arc::clone(task));
                 let (conditions, backend) = (self.conditions.clone(), backend.clone());
-                // As many as there are runs at a time: each holds a whole run in memory.
+                // At most one per parallel run, because each holds a whole run in memory.
                 while self.keeping.len() >= self.request.jobs_in(backend.name()) {
                     self.kept().await?;
                 }
@@ -264,7 +263,7 @@ impl<'a> MatrixRun<'a> {
         Ok(())
     }
 
-    /// Waits until one more of the simulated cells is written; `false`: there is none.
+    /// Waits until one more simulated cell is written. Returns `false` if none is being written.
     async fn kept(&mut self) -> Result<bool, Failure> {
         let Some(kept) = self.keeping.join_next().await else {
             return Ok(false);
@@ -279,7 +278,7 @@ impl<'a> MatrixRun<'a> {
         self.cells[index] = Some(cell);
     }
 
-    /// The threads or processes of these cells ended without a report.
+    /// Marks cells whose threads or processes ended without a report.
     fn give_up(&mut self, missing: &[(usize, Arc<Task>)]) {
         for (index, task) in missing {
             if self.cells[*index].is_some() {
@@ -293,7 +292,7 @@ impl<'a> MatrixRun<'a> {
     }
 }
 
-/// Repeats the shown run of a simulated cell to keep it. It is identical, byte for byte.
+/// Repeats the shown run of a simulated cell to save it. The repetition is identical, byte for byte.
 fn keep_simulated(
     directory: &MatrixDirectory,
     task: &Task,

@@ -2,14 +2,14 @@
 //!
 //! - [`cli`]: the command line
 //! - [`request`], [`selection`]: the cells
-//! - [`candidate`]: a lock, and what it is held to; [`similarities`]: what it behaves like
+//! - [`candidate`]: a lock and the standard for its results; [`similarities`]: the built-in locks that it resembles
 //! - [`plan`]: the cells that can be run; other commands run some of them
 //! - [`matrix_run`]: takes the results, completes the cells, continues from a directory
 //! - [`work`]: hands out the runs, many at a time
 //! - [`rerun`]: repeats an inconclusive run
 //! - [`runner`]: runs a piece: simulated, or a [`child_run`] on servers
 //! - [`cell_builder`]: combines the runs of a cell, [`cell_latency`] their latencies
-//! - [`directory`]: keeps cells, and tells which need not run again
+//! - [`directory`]: stores cells, and finds those that need not run again
 //! - [`progress`]: live progress
 
 mod candidate;
@@ -43,9 +43,11 @@ use matrix_run::MatrixResult;
 pub use plan::MatrixPlan;
 use request::MatrixRequest;
 
-/// Runs all cells, prints the table, and keeps the matrix.
-/// `Err`: wrong usage, or no backend to run in. A cell that cannot be run is not an error here: it has an
-/// error of its own.
+/// Runs all cells, prints the table, and saves the matrix. A cell that cannot be run is not an error here; the cell
+/// records its error.
+///
+/// # Errors
+/// Returns an error if the usage is wrong, or if there is no backend to run in.
 pub async fn run(args: MatrixArgs) -> Result<u8, Failure> {
     let clock = Clock::start();
     let request = MatrixRequest::of_args(&args)?;
@@ -65,7 +67,7 @@ pub async fn run(args: MatrixArgs) -> Result<u8, Failure> {
         cells,
         ..plan.frame()
     };
-    // The output of a simulation is the same for the same arguments.
+    // The output of a simulation must be the same for the same arguments.
     if !plan.is_simulated() {
         record.elapsed_ms = Some(millis(clock.elapsed()));
     }
@@ -81,7 +83,7 @@ pub async fn run(args: MatrixArgs) -> Result<u8, Failure> {
     Ok(code_of(Conclusion::from_matrix(&record)))
 }
 
-/// Refuses a plan of which no cell can be run.
+/// Refuses a plan without a cell that can be run.
 pub fn must_run(plan: &MatrixPlan) -> Result<(), Failure> {
     match plan.cells().next() {
         Some(_) => Ok(()),
@@ -89,11 +91,11 @@ pub fn must_run(plan: &MatrixPlan) -> Result<(), Failure> {
     }
 }
 
-/// What a kept run takes on disk, kilobytes: its command log is compressed. Measured over all built-in locks
-/// and the whole catalog.
+/// Disk space of a saved run in kilobytes, with its command log compressed. Measured over all built-in locks and the
+/// whole catalog.
 const KEPT_KB: usize = 75;
 
-/// Prints the chosen backends and why they were chosen, and what will be kept.
+/// Prints the chosen backends with the reasons, and what will be saved.
 fn announce(args: &MatrixArgs, plan: &MatrixPlan) {
     let last = args.seed + (args.seeds - 1);
     let seeds = match args.seeds {

@@ -1,5 +1,5 @@
-//! The cells of a matrix: planned first, then run. Another command can run some of them, as often as it
-//! needs, and reports on them itself.
+//! The cells of a matrix: planned first, then run. Another command can run some of them repeatedly, and reports on them
+//! itself.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ impl MatrixPlan {
         })
     }
 
-    /// What the rules expect of a cell takes the place of what its scenario expects.
+    /// Replaces the expectations of scenarios by those of the rules.
     pub fn overrule(&mut self, rules: &Rules) {
         for task in &mut self.tasks {
             let expects = &rules.for_cell(&key_of(task)).expects;
@@ -57,14 +57,14 @@ impl MatrixPlan {
         }
     }
 
-    /// The cells in the order of the tables, each with the name or path of its scenario.
+    /// Returns the cells in the order of the tables, each with the name or path of its scenario.
     pub fn cells(&self) -> impl Iterator<Item = (CellKey, &str)> {
         self.tasks
             .iter()
             .map(|task| (key_of(task), task.spec.scenario_named()))
     }
 
-    /// The backends, each with the reason for its choice.
+    /// Returns the backends, each with the reason for its choice.
     pub fn backends(&self) -> impl Iterator<Item = (BackendName, &str)> {
         let backends = self.backends.iter();
         backends.map(|backend| (backend.name(), backend.reason.as_str()))
@@ -86,7 +86,7 @@ impl MatrixPlan {
         self.selection.similarities(self.request.overrides, cells)
     }
 
-    /// The document without its cells.
+    /// Returns the document without its cells.
     pub fn frame(&self) -> MatrixRecord {
         let (request, backends) = (&self.request, &self.backends);
         let names = backends.iter().map(ChosenBackend::name);
@@ -108,7 +108,7 @@ impl MatrixPlan {
         }
     }
 
-    /// Runs all cells that the directory does not have.
+    /// Runs all cells that the directory lacks.
     pub async fn run_all(
         &self,
         directory: Option<MatrixDirectory>,
@@ -119,9 +119,11 @@ impl MatrixPlan {
         run.run(&self.backends, interrupt).await
     }
 
-    /// Runs the wanted cells: as often as planned, or `once` with this seed. Keeps them in the directory, if one is
-    /// given, in the place of what an earlier call has kept there.
-    /// `Err`: none that concern a cell: it has an error of its own. The directory cannot be written.
+    /// Runs the wanted cells: as often as planned, or `once` with this seed. Saves them to the directory, if one is
+    /// given, replacing the results of an earlier call. A cell that cannot be run records its own error.
+    ///
+    /// # Errors
+    /// Returns an error if the directory cannot be written.
     pub async fn run(
         &self,
         wanted: impl Fn(&CellKey) -> bool,
@@ -150,7 +152,7 @@ impl MatrixPlan {
     }
 }
 
-/// The backends of the request without duplicates.
+/// Chooses the backends of the request, without duplicates.
 async fn choose(
     request: &MatrixRequest,
     can_simulate: bool,

@@ -1,4 +1,4 @@
-//! Progress of a matrix: what its runs report, and what standard error shows of it.
+//! Progress of a matrix: the reports of its runs, and their display on standard error.
 
 use indicatif::ProgressBar;
 use picklock_harness::record::Cell;
@@ -8,11 +8,11 @@ use picklock_reports::matrix::describe_outcome;
 use super::cell_builder::JudgedRun;
 use crate::status_line::StatusLine;
 
-/// A report of a run. The first number is that of the cell.
+/// A report of a run. The first number is the index of the cell.
 pub enum RunReport {
-    /// Some runs of the cell begin.
+    /// Some runs of the cell have begun.
     Begun(usize),
-    /// The run with this seed ended; an error says why it left no history.
+    /// The run with this seed ended; an error explains why it left no history.
     Ended(usize, u64, Result<Box<JudgedRun>, String>),
 }
 
@@ -26,8 +26,8 @@ pub struct MatrixProgress {
 }
 
 impl MatrixProgress {
-    /// Chooses by the kind of standard error. `runs`: total of all cells, to estimate the time
-    /// left.
+    /// Chooses the display by the kind of standard error. `runs` is the total of all cells and serves to estimate the
+    /// remaining time.
     pub fn new(quiet: bool, cells: usize, runs: u64) -> Self {
         let template = "{spinner} {elapsed} {bar:20} {percent} %, {eta} left  {wide_msg}";
         MatrixProgress {
@@ -39,7 +39,7 @@ impl MatrixProgress {
         }
     }
 
-    /// Prints a line above the status line. What a lock says in it stays text.
+    /// Prints a line above the status line. Control characters in a lock's message are escaped.
     pub fn say(&self, line: &str) {
         self.shown.say(&visible(line));
     }
@@ -53,7 +53,7 @@ impl MatrixProgress {
         self.refresh(1);
     }
 
-    /// A cell of this many runs was finished by an earlier call.
+    /// Counts a cell of this many runs that an earlier call finished.
     pub fn recalled(&mut self, runs: u64) {
         self.done += 1;
         self.refresh(runs);

@@ -15,31 +15,34 @@ use crate::reference_lock;
 /// The cells to run, and the number of runs of each.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MatrixRequest {
-    /// The locks; all built-in ones if empty.
+    /// The locks, or empty for all built-in ones.
     pub locks: Vec<NamedLock>,
-    /// The scenarios, by name or path; the whole catalog if empty.
+    /// The scenarios, by name or path, or empty for the whole catalog.
     pub scenarios: Vec<String>,
-    /// The backends; `None` for the best available one.
+    /// The backends, with `None` for the best available one.
     pub backends: Vec<Option<BackendName>>,
-    /// Options of the lock, if there is only one.
+    /// Options of the lock, if there is only one lock.
     pub options: Vec<(String, String)>,
     pub overrides: Overrides,
     /// Number of runs per cell.
     pub seeds: u64,
     /// Seed of each cell's first run.
     pub seed: u64,
-    /// Number of runs at a time; `None` for what suits the backend.
+    /// Number of parallel runs, or `None` for the default of the backend.
     pub jobs: Option<usize>,
     pub servers: ServerChoice,
-    /// The built-in lock that the locks without expectations are held to.
+    /// The built-in lock whose results the locks without expectations must reach.
     pub reference: Option<String>,
     /// The configured locks, for names that are not built in.
     pub impls: ConfiguredLocks,
 }
 
 impl MatrixRequest {
-    /// The request of a `picklock matrix` command line.
-    /// `Err`: the configuration cannot be read, or has a mistake; `--reference` names no built-in lock.
+    /// Reads the request from the command line of `picklock matrix`.
+    ///
+    /// # Errors
+    /// Returns an error if the configuration cannot be read or contains a mistake, or if `--reference` does not name a
+    /// built-in lock.
     pub fn of_args(args: &MatrixArgs) -> Result<MatrixRequest, Failure> {
         if let Some(reference) = &args.reference {
             let wrong = |problem| Failure::Usage(format!("--reference {reference}: {problem}"));
@@ -73,26 +76,26 @@ impl MatrixRequest {
         })
     }
 
-    /// Number of runs at a time: as many as the user wants, else what suits the backend. A simulation needs a
-    /// processor; a run on server processes mostly waits, unless the workers are programs that take seconds of a
-    /// processor to start, as in Java; the start of five containers does not.
+    /// Returns the number of parallel runs: the user's choice, otherwise the default of the backend. A simulation needs
+    /// a CPU. A run on server processes mostly waits, unless the workers are programs that need seconds of CPU time to
+    /// start, as in Java. Starting five containers needs CPU time too.
     pub fn jobs_in(&self, backend: BackendName) -> usize {
         let built_in = self.locks.iter().all(|lock| find(lock.given()).is_some());
         self.jobs.unwrap_or_else(|| match backend {
             BackendName::Process if built_in => 2 * processors(),
-            // Others use the servers too, and runs may share a prefix.
+            // The servers have other users, and runs may share a prefix.
             BackendName::External => 1,
             _ => processors(),
         })
     }
 }
 
-/// The processors of this machine.
+/// Returns the number of CPUs of this machine.
 pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// The scenarios of the profile, then the others that were named.
+/// Returns the scenarios of the profile, followed by the other named scenarios.
 pub fn with_profile(named: &[String], profile: Option<&str>) -> Vec<String> {
     let profile = profile.and_then(profile::named);
     let first = profile.map_or(&[][..], |profile| profile.scenarios);

@@ -8,16 +8,16 @@ use super::runner::Runner;
 use super::selection::Task;
 use crate::interrupt::Interrupt;
 
-/// After so many repeats in a row that could not be judged either, no run is made again: that is how this
-/// machine or this lock is, and the table should end.
+/// Maximum number of consecutive reruns that stay inconclusive. After that no run is repeated: this machine or this
+/// lock does not do better, and the matrix should end.
 const FRUITLESS: u32 = 10;
 
-/// True if a run should be made again. Simulated runs leave nothing to chance.
+/// Returns whether a run should be repeated. Simulated runs are deterministic, so repeating them is useless.
 pub fn is_spoiled(task: &Task, run: &JudgedRun) -> bool {
     task.spec.backend != BackendName::Sim && task.expected.is_spoiled(&run.verdicts)
 }
 
-/// Makes runs again.
+/// Repeats inconclusive runs.
 #[derive(Debug, Default)]
 pub struct Reruns {
     /// Number of consecutive reruns that were inconclusive, too.

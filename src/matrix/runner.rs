@@ -15,15 +15,15 @@ use crate::run::MANY_WORKERS;
 
 /// Runs a part of a matrix.
 pub enum Runner {
-    /// A thread of this process, one after the other.
+    /// Runs on a thread of this process, one after the other.
     Simulation,
-    /// A process for each run.
+    /// Runs as separate processes.
     Servers(ChildRuns),
 }
 
 impl Runner {
-    /// The most seeds in one piece. In the simulation: enough to outweigh a thread's cost, few enough to
-    /// share out.
+    /// Returns the maximum number of seeds in one piece. In the simulation, a piece is large enough to outweigh the
+    /// cost of a thread and small enough to share the work.
     pub fn largest_piece(&self) -> u64 {
         match self {
             Runner::Simulation => 25,
@@ -31,7 +31,7 @@ impl Runner {
         }
     }
 
-    /// Runs the cell with each of these seeds, an error for a run that left no history; `None` if the user
+    /// Runs the cell with each of these seeds. A run that left no history yields an error. Returns `None` if the user
     /// interrupted it.
     pub async fn run(&self, task: &Task, seeds: &[u64]) -> Option<Vec<Result<JudgedRun, String>>> {
         let children = match self {
@@ -45,7 +45,7 @@ impl Runner {
         Some(runs)
     }
 
-    /// How many of the jobs a run of this cell takes: on servers all of them if it has many workers.
+    /// Returns how many of the jobs a run of this cell occupies: on servers all of them if it has many workers.
     pub fn needs(&self, task: &Task, jobs: usize) -> u32 {
         let has_many = task.spec.scenario.workload.workers > MANY_WORKERS;
         let is_alone = has_many && matches!(self, Runner::Servers(_));
@@ -54,8 +54,8 @@ impl Runner {
     }
 }
 
-/// Simulates the cell with each of these seeds, and blocks this thread meanwhile. Each history is judged and
-/// dropped on the thread that made it; only a few numbers are passed on. An error says why a run left none.
+/// Simulates the cell with each of these seeds, blocking this thread. Each history is judged and dropped on the thread
+/// that made it; only a few numbers are passed on. An error explains why a run left no history.
 fn simulate(task: &Task, seeds: &[u64]) -> Vec<Result<JudgedRun, String>> {
     let lock = match in_process(&task.spec.lock) {
         Ok(lock) => lock,

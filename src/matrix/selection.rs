@@ -16,10 +16,10 @@ use crate::named_lock::NamedLock;
 use crate::run::MANY_WORKERS;
 use crate::specification::{checked, flag_of, load, no_mistyped_lock, with_nodes};
 
-/// One cell: its runs, and what is expected of them.
+/// A cell: its runs, and the expected results.
 #[derive(Debug, Clone)]
 pub struct Task {
-    /// The first run; the others differ in their seed.
+    /// The first run; the others differ only in their seed.
     pub spec: RunSpec,
     /// Hash of the scenario as it is run.
     pub scenario_hash: String,
@@ -28,7 +28,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// `redlock × gc-pause × sim`.
+    /// Returns the title, such as `redlock × gc-pause × sim`.
     pub fn title(&self) -> String {
         let (lock, scenario) = (&self.spec.lock.name, &self.spec.scenario.name);
         format!("{lock} × {scenario} × {}", self.spec.backend)
@@ -53,12 +53,14 @@ pub struct Selection {
     pub(super) scenarios: Vec<(String, Scenario)>,
 }
 
-/// More runs at a time than this need more threads or processes than a machine has.
+/// Maximum number of parallel runs. More would need more threads or processes than a machine has.
 const MAX_JOBS: usize = 1024;
 
-/// Everything that the request names; all locks, or the whole catalog, where it names none.
-/// `Err`: an unknown name, with the nearest one; an option that the lock does not have; two scenarios with
-/// the same name; invalid numbers.
+/// Selects everything that the request names; all locks or the whole catalog if it names none.
+///
+/// # Errors
+/// Returns an error if a name is unknown (with the nearest one), a lock does not have an option, two scenarios have the
+/// same name, or a number is invalid.
 pub fn select(request: &MatrixRequest) -> Result<Selection, Failure> {
     let wrong = |text: &str| Err(Failure::Usage(text.to_owned()));
     if request.seeds == 0 {
@@ -99,7 +101,7 @@ pub fn select(request: &MatrixRequest) -> Result<Selection, Failure> {
     Ok(Selection { locks, scenarios })
 }
 
-/// Refuses a `--reference` without any effect: the user believes that it checks something.
+/// Refuses a `--reference` without any effect, because the user believes that it checks something.
 fn applies_to_one(request: &MatrixRequest, locks: &[Candidate]) -> Result<(), Failure> {
     match &request.reference {
         Some(reference) if !locks.iter().any(|one| one.is_stranger) => {
@@ -113,7 +115,7 @@ fn applies_to_one(request: &MatrixRequest, locks: &[Candidate]) -> Result<(), Fa
     }
 }
 
-/// Two programs with the same label would share their cells and directories.
+/// Refuses two programs with the same label, which would share their cells and directories.
 fn describe_apart(locks: &[NamedLock]) -> Result<(), Failure> {
     for (index, one) in locks.iter().enumerate() {
         if locks[..index].iter().any(|it| it.shown() == one.shown()) {
@@ -127,7 +129,7 @@ fn describe_apart(locks: &[NamedLock]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The typed names without duplicates; all names if none was typed.
+/// Returns the typed names without duplicates, or all names if none was typed.
 fn or_all<T: Clone + PartialEq>(typed: &[T], all: impl Iterator<Item = T>) -> Vec<T> {
     if typed.is_empty() {
         return all.collect();
@@ -180,7 +182,7 @@ impl Selection {
     }
 }
 
-/// Why a cell cannot run; `None` if it can.
+/// Returns why a cell cannot run, or `None` if it can.
 fn omitted(
     scenario: &Scenario,
     lock: &LockSpec,
@@ -222,7 +224,7 @@ fn omitted(
     })
 }
 
-/// Why a scenario with many processes does not run programs of the user, unless the user named it.
+/// Returns why a scenario with many processes is not run with the user's programs, unless the user named it.
 fn too_many_programs(
     scenario: &Scenario,
     lock: &LockSpec,
@@ -236,8 +238,8 @@ fn too_many_programs(
     })
 }
 
-/// Why a scenario in which all workers have the same seed says nothing of programs of the user, unless the user named
-/// it.
+/// Returns why a scenario in which all workers have the same seed does not apply to the user's programs, unless the
+/// user named it.
 fn draws_its_own(scenario: &Scenario, lock: &LockSpec, request: &MatrixRequest) -> Option<String> {
     let is_wanted = lock.is_in_process() || !request.scenarios.is_empty();
     (scenario.workload.seeds == Seeds::Same && !is_wanted).then(|| {
@@ -246,7 +248,7 @@ fn draws_its_own(scenario: &Scenario, lock: &LockSpec, request: &MatrixRequest) 
     })
 }
 
-/// No cell is left to run, and why.
+/// Creates the error for a matrix with no cells left to run, with the reasons.
 pub fn nothing_left(skipped: &[SkippedCell]) -> Failure {
     let mut text = "nothing to run: no cell is applicable".to_owned();
     for one in skipped.iter().take(5) {
@@ -290,7 +292,7 @@ mod tests {
     use super::*;
     use crate::cli::{Cli, Command};
 
-    /// Why scenarios are left out of the whole catalog.
+    /// Returns the reasons why scenarios are left out of the whole catalog.
     fn left_out_for_many(line: &str) -> Vec<String> {
         let Command::Matrix(args) = Cli::parse_from(line.split(' ')).command else {
             panic!("another command: {line}");

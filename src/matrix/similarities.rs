@@ -30,7 +30,7 @@ impl Selection {
     }
 }
 
-/// The built-in locks whose results can be compared with those of the lock: those that use as many
+/// Returns the built-in locks whose results are comparable with those of the lock, because they use the same number of
 /// servers.
 fn references(
     scenarios: &[&Scenario],

@@ -1,7 +1,7 @@
-//! The runs that remain, handed out in pieces until none is left or the user interrupts.
+//! The remaining runs, handed out in pieces until none is left or the user interrupts.
 //!
-//! A piece of work is some seeds of one cell, so that a matrix with few cells and many seeds uses
-//! all processors, like one with many cells and few seeds.
+//! A piece of work consists of some seeds of one cell, so that a matrix with few cells and many seeds uses all CPUs,
+//! like a matrix with many cells and few seeds.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,10 +16,10 @@ use super::runner::Runner;
 use super::selection::Task;
 use crate::interrupt::Interrupt;
 
-/// Number of the cell, the cell, and some of its runs, counted from the cell's first seed.
+/// Index of the cell, the cell, and some of its runs, counted from the cell's first seed.
 type Piece = (usize, Arc<Task>, Range<u64>);
 
-/// The remaining work, and where results go.
+/// The remaining work, and the channel for its results.
 pub struct Work {
     runner: Arc<Runner>,
     jobs: usize,
@@ -31,8 +31,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// So many runs of each cell, of which none has begun, `jobs` at a time. What they report goes to
-    /// `tell`.
+    /// Creates work of `runs` runs for each of these new cells, `jobs` at a time. Their reports are sent to `tell`.
     pub fn new(
         runner: Arc<Runner>,
         cells: Vec<(usize, Arc<Task>)>,
@@ -42,7 +41,7 @@ impl Work {
         tell: UnboundedSender<RunReport>,
     ) -> Work {
         let largest = runner.largest_piece();
-        // Made as they are needed: a user may ask for more runs than any list could hold.
+        // Lazy, because a user may ask for more runs than any list could hold.
         let pieces = cells.into_iter().flat_map(move |(index, task)| {
             (0..runs.div_ceil(largest)).map(move |piece| {
                 let first = piece * largest;
@@ -60,15 +59,15 @@ impl Work {
         }
     }
 
-    /// Does all of it. Once the user interrupts, nothing begins any more; running processes end in order,
-    /// running simulations go on, and none of them reports anything.
+    /// Does all the work. After the user interrupts, nothing new begins: running processes end gracefully, and running
+    /// simulations finish without a report.
     pub async fn run(self) {
         let work = Arc::new(self);
         let mut takers = JoinSet::new();
         for _ in 0..work.jobs {
             let taker = Arc::clone(&work);
             match *work.runner {
-                // It occupies its thread.
+                // A simulation blocks its thread.
                 Runner::Simulation => {
                     takers.spawn_blocking(move || Handle::current().block_on(taker.take_pieces()))
                 }
@@ -93,7 +92,7 @@ impl Work {
             let Ok(permits) = self.permits.acquire_many(needs).await else {
                 return;
             };
-            // Without a receiver the results are no longer wanted.
+            // A closed channel means that the results are no longer needed.
             if self.interrupt.is_wanted() || self.tell.send(RunReport::Begun(index)).is_err() {
                 return;
             }

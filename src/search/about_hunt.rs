@@ -30,7 +30,7 @@ pub fn about(args: &HuntArgs, nodes: usize, backend: BackendName, latencies: &st
     }
 }
 
-/// The command that repeats it.
+/// Returns the command that repeats the hunt.
 fn command(args: &HuntArgs) -> Vec<String> {
     let backend = args.backend.servers();
     let own = [

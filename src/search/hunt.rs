@@ -1,4 +1,4 @@
-//! `picklock hunt`: random plans, most of them where locks break.
+//! `picklock hunt`: random plans, most of them where locks tend to break.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::searching::{SearchProgress, Stop, search};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 
-/// Hunts, and prints what was found and how much was tried.
+/// Hunts, and prints the counterexamples and how much was tried.
 pub async fn run(args: HuntArgs) -> Result<u8, Failure> {
     let lock_under_test = LockUnderTest::of_args(&args.search)?;
     let time = time(args.time)?;
@@ -57,7 +57,7 @@ pub async fn run(args: HuntArgs) -> Result<u8, Failure> {
     report::finish(&args.search, &lock_under_test, about, came_out, &interrupt)
 }
 
-/// Servers, and what of the workload is not drawn.
+/// Returns the base scenario: the servers, and the part of the workload that is not random.
 fn base(args: &HuntArgs, lock_under_test: &LockUnderTest) -> Result<Scenario, Failure> {
     let mut base = workload::for_hunts()?;
     base.topology.nodes = args.search.nodes;

@@ -1,4 +1,4 @@
-//! What is searched: from the command line to the lock, and to what counts as a find.
+//! The lock under test of a search: from the command line to the lock, and to the violations that count.
 
 use picklock_harness::search::fault_model::Group;
 use picklock_harness::search::{Target, ViolationFilter};
@@ -51,7 +51,7 @@ impl LockUnderTest {
         })
     }
 
-    /// The lock with its code.
+    /// Returns the lock with its code.
     pub fn target(&self) -> Result<Target, Failure> {
         Ok(Target {
             lock: lock::in_process(&self.spec)?,

@@ -56,7 +56,8 @@ fn tell(joined: &MatrixRecord, json: bool) -> u8 {
         true => format!("{}\n", documents::matrix_json(joined)),
         false => terminal::matrix(joined, print::width()),
     });
-    // As of a search: an interrupted part hides no unexpected result, and without one the whole is not judged.
+    // As for a search: an unexpected result counts even if a part was interrupted; without one, the whole is
+    // inconclusive.
     match Conclusion::from_cells(&joined.cells).severity() {
         Severity::Failed => exit::VIOLATED,
         _ if joined.interrupted => exit::INCONCLUSIVE,

@@ -1,12 +1,12 @@
 //! `picklock sweep`, `hunt` and `merge`: many small simulated runs of one lock, to find the smallest that breaks it.
 //!
-//! - [`cli`]: the command lines; [`shard`]: which part of a search this process does
-//! - [`lock_under_test`]: from the command line to the lock and to what counts as a find
-//! - [`sweep`], [`hunt`]: what is tried
-//! - [`on_servers`]: a hunt on servers; [`about_hunt`]: what both kinds of hunts say of how they were asked for
-//! - [`searching`]: runs it beside this thread, with progress, and until it is to end
-//! - [`saved_counterexamples`]: makes each find's run once more, tells its story, and keeps it
-//! - [`report`]: the record of the search, printed and kept
+//! - [`cli`]: the command lines; [`shard`]: the part of a search that this process does
+//! - [`lock_under_test`]: from the command line to the lock and to the violations that count
+//! - [`sweep`], [`hunt`]: the schedules and plans to try
+//! - [`on_servers`]: a hunt on servers; [`about_hunt`]: how both kinds of hunts were requested
+//! - [`searching`]: runs a search in the background, with progress, until it must end
+//! - [`saved_counterexamples`]: reruns each counterexample, explains it, and saves it
+//! - [`report`]: the record of the search, printed and saved
 //! - [`merge`]: joins the records of shards
 
 mod about_hunt;

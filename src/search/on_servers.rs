@@ -1,5 +1,5 @@
-//! A hunt on servers: the same plans as in the simulation, one run after the other. A violation that comes three times
-//! of three is a find; one that does not is said, and kept aside.
+//! A hunt on servers: the same plans as in the simulation, one run after the other. A violation that occurs in three
+//! runs of three is a counterexample. A violation that does not recur is reported and saved separately.
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -25,10 +25,10 @@ use crate::interrupt::Interrupt;
 use crate::print;
 use crate::run::record;
 
-/// So often a violation must come to be a find.
+/// Number of runs in which a violation must occur to be a counterexample.
 const TIMES: usize = 3;
 
-/// The directory of the runs whose violation did not come again.
+/// Directory of the runs whose violation did not recur.
 const ASIDE: &str = "unrepeated";
 
 /// Runs plans until there were enough or the time is over, and prints what was found.
@@ -107,7 +107,7 @@ pub async fn hunt(
     report::finish(&args.search, lock_under_test, about, came_out, interrupt)
 }
 
-/// A plan's run.
+/// The run of a plan.
 type Ran = (RunSpec, RunResult, RunRecord);
 
 struct Hunting<'a> {
@@ -115,7 +115,7 @@ struct Hunting<'a> {
     chosen: &'a ChosenBackend,
     interrupt: &'a Interrupt,
     out: PathBuf,
-    /// When the time is over, by the clock.
+    /// The time limit, on the hunt's clock.
     end: Option<Duration>,
     clock: Clock,
     counterexamples: Vec<Counterexample>,
@@ -128,7 +128,7 @@ impl Hunting<'_> {
         self.interrupt.is_wanted() || end.is_some_and(|end| self.clock.elapsed() >= end)
     }
 
-    /// The servers can do the plan's faults.
+    /// Returns whether the servers support the plan's faults.
     fn fits(&self, plan: &Plan) -> bool {
         let offered = Capabilities::for_backend(self.chosen.name());
         offered.offer_all(&plan.scenario).is_ok() && self.spec(plan).is_some()
@@ -147,8 +147,8 @@ impl Hunting<'_> {
         spec.resolved().ok()
     }
 
-    /// Runs the plan, and again if it violates something. What it shows are the violations that came each time; `None`:
-    /// it could not be run to its end.
+    /// Runs the plan, and reruns it if it violates something. Returns the violations that occurred each time, or `None`
+    /// if the plan could not be run to its end.
     async fn attempt(
         &mut self,
         plan: &Plan,
@@ -179,7 +179,7 @@ impl Hunting<'_> {
         };
         let backend = self.chosen.backend(&spec, true)?;
         let ran = run::run(&spec, backend, Rc::new(()), self.interrupt.clone().wanted()).await;
-        // A run that fails says nothing about the lock, and the next one may not.
+        // A failed run is no evidence about the lock, and the next run may succeed.
         let Ok(result) = ran else {
             return Ok(None);
         };
@@ -196,7 +196,7 @@ impl Hunting<'_> {
         )
     }
 
-    /// The violation comes in all runs that are still to be made.
+    /// Returns whether the violation occurs in all remaining runs.
     async fn repeats(&self, plan: &Plan, violation: Violation) -> Result<bool, Failure> {
         for _ in 1..TIMES {
             let ran = self.run(plan).await?;
@@ -222,7 +222,7 @@ impl Hunting<'_> {
         Ok(())
     }
 
-    /// Keeps a find with as few faults as repeat it, or counts it if it is known.
+    /// Saves a counterexample with as few faults as still reproduce it, or counts it if it is known.
     async fn keep(
         &mut self,
         plan: &Plan,
@@ -258,7 +258,8 @@ impl Hunting<'_> {
         Ok(())
     }
 
-    /// The plan without the faults that the violation does not need, with its run. `None`: it needs all.
+    /// Removes the faults that the violation does not need, and returns the plan with its run. Returns `None` if it
+    /// needs all of them.
     async fn fewer_faults(
         &self,
         plan: &Plan,

@@ -1,4 +1,4 @@
-//! The record of a search: made, printed and kept.
+//! Creates, prints and saves the record of a search.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -38,15 +38,15 @@ pub struct About {
     pub kind: SearchKind,
     pub depth: Option<usize>,
     pub backend: BackendName,
-    /// Without what every search is told.
+    /// The request, without the options that all searches share.
     pub asked: Asked,
-    /// Without what was tried.
+    /// The coverage, without the results.
     pub coverage: Coverage,
     /// The command that repeats it, without the program's name.
     pub command: Vec<String>,
 }
 
-/// Keeps the record, prints the report, and returns the exit code.
+/// Saves the record, prints the report, and returns the exit code.
 pub fn finish(
     args: &SearchArgs,
     lock_under_test: &LockUnderTest,
@@ -74,7 +74,7 @@ pub fn finish(
     Ok(code_of(&record))
 }
 
-/// Shrinks what was found in the simulation, and keeps it.
+/// Shrinks the counterexamples of the simulation, and saves them.
 pub async fn shrunk(
     args: &SearchArgs,
     lock_under_test: &LockUnderTest,
@@ -93,7 +93,7 @@ pub async fn shrunk(
     saved_counterexamples::keep(&target, groups, seen, &out_of(args, lock_under_test.shard)).await
 }
 
-/// Where finds are kept. Shards that run in one directory must not overwrite each other's.
+/// Returns the directory for counterexamples. Shards that run in one directory must not overwrite each other's.
 pub fn out_of(args: &SearchArgs, (shard, of): (u64, u64)) -> PathBuf {
     match (&args.out, of) {
         (Some(out), _) => out.clone(),
@@ -189,7 +189,7 @@ pub fn print(record: &SearchRecord, json: bool) {
     });
 }
 
-/// The exit code for the search of this process, which may be one shard.
+/// Returns the exit code for the search of this process, which may be one shard.
 pub fn code_of(record: &SearchRecord) -> u8 {
     match record.counterexamples.is_empty() {
         _ if record.interrupted => exit::INTERRUPTED,
@@ -199,7 +199,7 @@ pub fn code_of(record: &SearchRecord) -> u8 {
     }
 }
 
-/// The exit code for shards that were joined.
+/// Returns the exit code for joined shards.
 pub fn code_of_joined(record: &SearchRecord) -> u8 {
     let lacks = record.shards.is_some() || record.interrupted;
     match record.counterexamples.is_empty() {

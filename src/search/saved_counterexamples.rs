@@ -17,8 +17,8 @@ use crate::reproduce_command::ReproduceCommand;
 use crate::run::record;
 use crate::run_directory::{RunDirectory, make_private};
 
-/// The records of the finds, each kept in a directory of its own below `out`. A find whose run does not have the
-/// violation any more is a defect of the simulation: it is said, and is no find.
+/// Returns the records of the counterexamples, each saved in a separate directory below `out`. If a rerun does not
+/// reproduce the violation, the simulation has a bug: a warning is printed, and the counterexample is dropped.
 pub async fn keep(
     target: &Target,
     groups: Vec<CounterexampleGroup>,
@@ -73,7 +73,8 @@ async fn keep_one(
     }))
 }
 
-/// A run that is kept there. Its file repeats it, because no name leads to its scenario.
+/// Returns the specification of a run that is saved in `directory`. Its file repeats it, because its scenario has no
+/// name.
 pub fn kept_in(spec: RunSpec, directory: &Path) -> RunSpec {
     RunSpec {
         source: ScenarioSource::Repro {
@@ -84,18 +85,18 @@ pub fn kept_in(spec: RunSpec, directory: &Path) -> RunSpec {
     }
 }
 
-/// Seconds with as many decimals as a record has.
+/// Rounds seconds to milliseconds, the resolution of a record.
 pub fn in_millis(seconds: f64) -> f64 {
     (seconds * 1e3).round() / 1e3
 }
 
-/// The name of a find's directory: the number tells it from others with the same violation.
+/// Returns the name of a counterexample's directory. The number distinguishes it from others with the same violation.
 pub fn name(violation: Violation, number: usize) -> String {
     let Violation { property, cause } = violation;
     format!("{property}-{cause}-{number}")
 }
 
-/// Keeps a run in a directory of its own.
+/// Saves a run in a separate directory.
 pub fn keep_run(
     spec: &RunSpec,
     result: &RunResult,
@@ -106,7 +107,7 @@ pub fn keep_run(
     RunDirectory::at(directory).keep(spec, result, record)
 }
 
-/// A find that one schedule has, as its run shows it.
+/// Creates the counterexample of one schedule from its run.
 pub fn find(
     spec: &RunSpec,
     record: &RunRecord,

@@ -1,4 +1,4 @@
-//! Runs a search on threads of its own, shows how far it is, and ends it when it is to end.
+//! Runs a search on separate threads, shows its progress, and ends it when required.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::status_line::StatusLine;
 
-/// When a violation was seen first, in seconds since the search began.
+/// Time of the first occurrence of each violation, in seconds since the search began.
 pub type SeenAfter = BTreeMap<Violation, f64>;
 
-/// What ends a search early: the user, or its time. Copies share it.
+/// The signals that end a search early: the user, or its time limit. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Stop {
-    /// The search must end.
+    /// Ends the search.
     pub search: Arc<AtomicBool>,
-    /// So must everything after it.
+    /// Also ends everything after the search.
     pub all: Arc<AtomicBool>,
 }
 
-/// Shows how far a search is.
+/// Shows the progress of a search.
 pub struct SearchProgress {
     shown: StatusLine,
     clock: Clock,
@@ -35,11 +35,11 @@ pub struct SearchProgress {
     next_line_s: f64,
 }
 
-/// Into a file or pipe, a line comes so often at most.
+/// Minimum time between lines in a file or pipe, in seconds.
 const LINE_EVERY_S: f64 = 10.0;
 
 impl SearchProgress {
-    /// `time`: how long the search may take.
+    /// Creates the display. `time` is the time limit of the search.
     pub fn new(quiet: bool, time: Option<Duration>) -> SearchProgress {
         let template = "{spinner} {elapsed} {wide_msg}";
         SearchProgress {
@@ -51,7 +51,7 @@ impl SearchProgress {
         }
     }
 
-    /// The search has come so far.
+    /// Shows the current progress.
     pub fn tell(&mut self, progress: &Progress<'_>) {
         let elapsed_s = self.clock.elapsed().as_secs_f64();
         for violation in progress.counterexamples.violations() {

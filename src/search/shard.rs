@@ -2,15 +2,17 @@
 
 use crate::exit::Failure;
 
-/// Where a scheduler says which of its tasks this is, and from what it counts.
+/// Environment variables with the task number of a scheduler, and the number of its first task.
 const TASKS: [(&str, u64); 3] = [
     ("JOB_COMPLETION_INDEX", 0),
     ("SLURM_ARRAY_TASK_ID", 0),
     ("PICKLOCK_SHARD", 1),
 ];
 
-/// Reads `I/N` or `auto/N`; `None` is the whole search. `environment`: the value of a variable.
-/// `Err`: it is something else, outside its range, or no variable says which task this is.
+/// Parses `I/N` or `auto/N`; `None` is the whole search. `environment` looks up a variable.
+///
+/// # Errors
+/// Returns an error if the text is something else or out of range, or if no variable contains the task number.
 pub fn parse(
     given: Option<&str>,
     environment: impl Fn(&str) -> Option<String>,

@@ -1,4 +1,4 @@
-//! `picklock sweep`: every placement of up to so many faults.
+//! `picklock sweep`: every placement of a limited number of faults.
 
 use std::path::Path;
 
@@ -69,7 +69,7 @@ pub async fn run(args: SweepArgs) -> Result<u8, Failure> {
     report::finish(&args.search, &lock_under_test, about, came_out, &interrupt)
 }
 
-/// The workload, as it is run.
+/// Returns the workload as it is run.
 fn base(args: &SweepArgs, lock_under_test: &LockUnderTest) -> Result<Scenario, Failure> {
     let name = args.workload.as_str();
     let is_file = Path::new(name)
@@ -126,7 +126,7 @@ fn fixed(sweep: &Sweep) -> Vec<String> {
     ]
 }
 
-/// The command that repeats it.
+/// Returns the command that repeats the sweep.
 fn command(args: &SweepArgs) -> Vec<String> {
     let own = [
         ("depth", Some(args.depth.to_string())),

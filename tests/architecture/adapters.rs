@@ -1,8 +1,8 @@
-//! The adapter of a library is short: the module beside it does the rest.
+//! The adapter of a library is short, because the module next to it does the rest.
 
 use std::path::Path;
 
-/// The adapters of lab/pages/findings.md, without their modules, and their longest length in lines.
+/// Maximum length in lines of the adapters of lab/pages/findings.md, without their modules.
 ///
 /// Options cost lines, and so do types.
 const ADAPTERS: &[(&str, usize)] = &[
@@ -27,7 +27,7 @@ const ADAPTERS: &[(&str, usize)] = &[
     ("java/spring-integration/SpringIntegrationLock.java", 50),
 ];
 
-/// Where the program starts.
+/// Lines with which the program starts.
 const STARTS: &[&str] = &[
     "if __name__",
     "fn main",
@@ -36,8 +36,8 @@ const STARTS: &[&str] = &[
     "public static void main",
 ];
 
-/// How many lines of an adapter are code of its own: no imports, no comments, no start of the program, and none
-/// that only closes what was opened.
+/// Counts the adapter's own lines of code: without imports, comments, the start of the program, and lines that only
+/// close a block.
 fn own_lines(text: &str) -> usize {
     let is_start = |line: &&str| STARTS.iter().any(|start| line.trim().starts_with(start));
     let mut in_docstring = false;

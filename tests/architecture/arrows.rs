@@ -1,14 +1,14 @@
-//! The column "may import" of ARCHITECTURE.md, beside the manifests and the `use` lines.
+//! Compares the column "may import" of ARCHITECTURE.md with the manifests and the `use` lines.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::imports::Crate;
 use crate::sources::{ModulePath, root};
 
-/// Who may import whom, by name.
+/// Allowed imports, by name of the importer.
 type Arrows = BTreeMap<String, BTreeSet<String>>;
 
-/// The first and the last column of the table below a heading.
+/// Returns the first and the last column of the table below a heading.
 fn table(heading: &str) -> Arrows {
     let page = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("the page is there");
     table_of(&page, heading)
@@ -38,7 +38,7 @@ fn row(line: &str) -> (String, BTreeSet<String>) {
     (first, names(last).into_iter().collect())
 }
 
-/// Every difference, as a sentence.
+/// Describes every difference in a sentence.
 fn differences(of: &str, drawn: &Arrows, found: &Arrows) -> Vec<String> {
     let mut told = Vec::new();
     let none = BTreeSet::new();
@@ -67,7 +67,7 @@ fn differences(of: &str, drawn: &Arrows, found: &Arrows) -> Vec<String> {
     told
 }
 
-/// The crates of the workspace that a crate depends on, without the prefix `picklock-`.
+/// Returns the crates of the workspace that a crate depends on, without the prefix `picklock-`.
 fn dependencies(folder: &str) -> BTreeSet<String> {
     let manifest = if folder == "src" {
         root()
@@ -107,7 +107,7 @@ fn crates_depend_where_an_arrow_is_drawn_and_only_there() {
     }
 }
 
-/// What studies the product: it ships in nothing.
+/// Crates that study the product and are not shipped.
 const LABORATORY: &[&str] = &["lab", "fuzz-targets"];
 
 #[test]
@@ -123,7 +123,7 @@ fn nothing_outside_the_laboratory_imports_it() {
         };
         let manifest = root().join(&folder).join("Cargo.toml");
         let text = std::fs::read_to_string(manifest).expect("a manifest");
-        // Those of the workspace are names for its members, and no imports.
+        // The workspace's own dependency table names its members; it does not import them.
         let manifest: toml::Table = text.parse().expect("a manifest is TOML");
         for table in ["dependencies", "dev-dependencies", "build-dependencies"] {
             let names = manifest.get(table).and_then(toml::Value::as_table);
@@ -178,7 +178,7 @@ fn modules_import_where_an_arrow_is_drawn_and_only_there() {
         let drawn = table(&format!("The modules of `{folder}/`"));
         let mut found = modules(&Crate::read(folder));
         if folder == "reports" {
-            // `reports` does not re-export the modules of the verdicts: they belong to another crate.
+            // `reports` does not re-export the modules of the verdicts, because they belong to another crate.
             let own: BTreeSet<String> = found.keys().cloned().collect();
             for others in found.values_mut() {
                 others.retain(|other| own.contains(other));

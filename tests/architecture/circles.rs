@@ -1,11 +1,11 @@
-//! Files that import each other, directly or through others.
+//! Finds files that import each other, directly or indirectly.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::imports::Crate;
 use crate::sources::ModulePath;
 
-/// Every crate of the project; the first one is the binary.
+/// All crates of the project; the first is the binary.
 const CRATES: [&str; 8] = [
     ".",
     "harness",
@@ -17,7 +17,7 @@ const CRATES: [&str; 8] = [
     "scenarios",
 ];
 
-/// The groups of files of which each is reached from each other one; only groups of two and more.
+/// Returns the groups of two or more files in which each file can reach every other.
 pub fn circles<T: Ord + Clone>(imports: &BTreeMap<T, BTreeSet<T>>) -> BTreeSet<BTreeSet<T>> {
     let reached: BTreeMap<&T, BTreeSet<&T>> = imports
         .keys()
@@ -62,7 +62,7 @@ const TABLES: &[(&str, &str, &[&str], &str)] = &[
     ),
 ];
 
-/// Circles that are still there: crate, files, and the reason. This list may only shrink.
+/// Known circles: crate, files, and the reason. This list may only shrink.
 const KNOWN: &[(&str, &[&str], &str)] = &[
     (
         "harness",
@@ -102,7 +102,7 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
     ),
 ];
 
-/// The imports of a crate by the names of modules, without those from a table to its rows.
+/// Returns the imports of a crate by module name, without imports from a table to its rows.
 fn without_tables(
     folder: &str,
     tables: &[&(&str, &str, &[&str], &str)],

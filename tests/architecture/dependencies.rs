@@ -1,7 +1,7 @@
-//! What comes into the build is what deny.toml allows: licences, sources, and versions beside each other.
+//! Checks that the build uses only what deny.toml allows: licences, sources, and duplicate versions.
 //!
-//! It does for this machine what `cargo deny check licenses sources bans` does for every target, and needs
-//! neither that program nor a network.
+//! This test does for this machine what `cargo deny check licenses sources bans` does for every target, without
+//! requiring that program or a network.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -26,7 +26,7 @@ struct Bans {
     skip: Vec<Skipped>,
 }
 
-/// A version beside a newer one. `base64@0.22` is any 0.22.
+/// An allowed older version of a package. `base64@0.22` matches any 0.22.
 #[derive(Deserialize)]
 struct Skipped {
     #[serde(rename = "crate")]
@@ -71,13 +71,13 @@ fn packages() -> BTreeSet<Package> {
         .collect()
 }
 
-/// Of `syn v2.0.119 (proc-macro)`, a tab, and the licence.
+/// Parses `syn v2.0.119 (proc-macro)`, a tab, and the licence.
 fn package_of(line: &str) -> Package {
     let (package, license) = line.split_once('\t').expect("the format has a tab");
     let mut words = package.split(' ');
     let name = words.next().unwrap_or_default().to_owned();
     let version = words.next().unwrap_or_default().trim_start_matches('v');
-    // Other packages are without a place, or come from a repository.
+    // Other packages have no path, or come from a repository.
     let is_ours = words.any(|word| word.starts_with("(/"));
     Package {
         name,
@@ -87,9 +87,9 @@ fn package_of(line: &str) -> Package {
     }
 }
 
-/// True if the licence leaves a way to keep to the allowed ones.
+/// Returns whether the licence can be satisfied with the allowed ones.
 fn is_allowed(license: &str, allowed: &[String]) -> bool {
-    // Some write `MIT/Apache-2.0`.
+    // Some crates write `MIT/Apache-2.0`.
     let parsed = spdx::Expression::parse_mode(license, spdx::ParseMode::LAX);
     parsed
         .is_ok_and(|expression| expression.evaluate(|wanted| allowed.contains(&wanted.to_string())))

@@ -1,7 +1,6 @@
-//! Which module imports which: the paths of a file, followed through re-exports to the file that
-//! they lead to.
+//! Module imports: the paths in a file, followed through re-exports to the file that defines the item.
 //!
-//! Code that is compiled for tests only is left out, and so is what stands inside macros.
+//! Test-only code and the contents of macros are ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,22 +8,22 @@ use syn::visit::Visit;
 
 use crate::sources::{ModulePath, Source, modules};
 
-/// The modules of a crate, and what each of them names.
+/// The modules of a crate, each with the names that it uses.
 pub struct Crate {
     named: BTreeMap<ModulePath, Named>,
 }
 
-/// What one file names.
+/// The names that one file uses.
 #[derive(Clone, Default)]
 pub struct Named {
-    /// Paths as they are written, those of `use` lines spelled out.
+    /// Paths as written, with `use` lines expanded.
     paths: BTreeSet<Vec<String>>,
-    /// Names that a visible `use` of a module file passes on, and the path that they stand for.
+    /// Names that a public `use` of a module file re-exports, with their paths.
     passed_on: BTreeMap<String, Vec<String>>,
 }
 
 impl Crate {
-    /// Reads the crate in that folder.
+    /// Reads the crate in a folder.
     pub fn read(folder: &str) -> Crate {
         let files = modules(folder).map(|(module, named)| (module, named.clone()));
         let named: BTreeMap<_, _> = files.collect();
@@ -32,7 +31,7 @@ impl Crate {
         Crate { named }
     }
 
-    /// A crate of these modules and texts.
+    /// Creates a crate from modules and their texts.
     pub fn from_texts(files: &[(&str, &str)]) -> Crate {
         let read = |(module, text): &(&str, &str)| {
             let path = module.split("::").filter(|part| !part.is_empty());
@@ -44,7 +43,7 @@ impl Crate {
         }
     }
 
-    /// Every module, with the modules of the same crate whose items it names.
+    /// Returns every module, with the modules of the same crate whose items it uses.
     pub fn imports(&self) -> BTreeMap<ModulePath, BTreeSet<ModulePath>> {
         let of = |module: &ModulePath, named: &Named| {
             let targets = named.paths.iter();
@@ -56,8 +55,8 @@ impl Crate {
             .collect()
     }
 
-    /// Returns every module with the top-level modules whose items it names or re-exports. The modules of
-    /// `picklock_verdicts` count as modules of the crate, and `picklock_redis_model` is `model`.
+    /// Returns every module with the top-level modules whose items it uses or re-exports. The modules of
+    /// `picklock_verdicts` count as modules of the crate, and `picklock_redis_model` counts as `model`.
     pub fn top_modules(&self) -> BTreeMap<ModulePath, BTreeSet<String>> {
         let room = |module: &ModulePath, path: &Vec<String>| {
             let target = self.target(module, path, 0);
@@ -80,7 +79,7 @@ impl Crate {
             .collect()
     }
 
-    /// The path from the root of the crate; `None`: it leads out of the crate.
+    /// Returns the path from the root of the crate, or `None` if it leaves the crate.
     fn absolute(&self, module: &ModulePath, path: &[String]) -> Option<Vec<String>> {
         let mut at = module.clone();
         let mut rest = path;
@@ -105,7 +104,7 @@ impl Crate {
         Some(at)
     }
 
-    /// The module whose file has what the path names.
+    /// Returns the module whose file defines the item of the path.
     fn target(&self, module: &ModulePath, path: &[String], depth: usize) -> Option<ModulePath> {
         let path = self.absolute(module, path)?;
         let known = (0..=path.len()).rev();
@@ -116,7 +115,7 @@ impl Crate {
         let Some(first) = rest.first() else {
             return Some(at);
         };
-        // A re-export that goes round in a circle does not compile: eight are enough.
+        // A circular re-export does not compile, so eight steps are enough.
         if depth < 8 {
             let named = &self.named[&at];
             let mut follow = |stands_for: &Vec<String>| {
@@ -133,7 +132,7 @@ impl Crate {
 }
 
 impl Named {
-    /// Spells out a `use`.
+    /// Expands a `use`.
     fn spell(&mut self, prefix: &[String], tree: &syn::UseTree, visible: bool) {
         let with = |name: &syn::Ident| {
             let mut path = prefix.to_vec();
@@ -165,7 +164,7 @@ impl Named {
     }
 }
 
-/// True for `#[cfg(test)]`, and for tests themselves.
+/// Returns whether the item is marked `#[cfg(test)]` or is a test itself.
 pub fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let words = attribute.meta.require_list();

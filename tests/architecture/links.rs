@@ -1,5 +1,5 @@
-//! Every relative link in a Markdown page leads to a file, and to a heading of it where it names one. The
-//! guides name no path that does not exist.
+//! Checks that every relative link in a Markdown page leads to an existing file and heading, and that the guides name
+//! only existing paths.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use crate::sources::root;
 /// Folders without pages of the project.
 const SKIPPED: [&str; 4] = ["target", ".git", "corpus", "node_modules"];
 
-/// All Markdown pages below a folder.
+/// Finds all Markdown pages below a folder.
 fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a folder of the project") {
         let path = entry.expect("an entry").path();
@@ -21,7 +21,7 @@ fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The lines of a page without its blocks of code.
+/// Returns the lines of a page without its code blocks.
 fn prose(page: &str) -> impl Iterator<Item = &str> {
     let mut in_code = false;
     page.lines().filter(move |line| {
@@ -31,7 +31,7 @@ fn prose(page: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Where the links of a page lead, without those to other sites.
+/// Returns the link targets of a page, without links to other sites.
 fn links(page: &str) -> Vec<String> {
     let text: String = prose(page).flat_map(|line| [line, "\n"]).collect();
     let ends = text.split("](").skip(1);
@@ -40,7 +40,7 @@ fn links(page: &str) -> Vec<String> {
     own.map(str::to_owned).collect()
 }
 
-/// The anchors of a page's headings, as GitHub makes them.
+/// Returns the anchors of a page's headings, as GitHub generates them.
 fn anchors(page: &str) -> Vec<String> {
     let headings = prose(page).filter(|line| line.starts_with('#'));
     let texts = headings.map(|line| line.trim_start_matches('#').trim().to_lowercase());
@@ -53,7 +53,7 @@ fn anchors(page: &str) -> Vec<String> {
     texts.map(anchor).collect()
 }
 
-/// What is wrong with a link of this page; `None` if nothing is.
+/// Returns why a link of this page is broken, or `None` if it is not.
 fn broken(page: &Path, link: &str) -> Option<String> {
     let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
     let target = match file {
@@ -108,7 +108,7 @@ fn pages_of_the_docs_are_in_their_index() {
     }
 }
 
-/// The paths of this project that a page names in code spans: those that begin with one of its folders.
+/// Returns the project paths in the page's code spans: those that begin with one of the project's folders.
 fn paths(page: &str) -> Vec<String> {
     let text: String = prose(page).flat_map(|line| [line, "\n"]).collect();
     let spans = text.split('`').skip(1).step_by(2);

@@ -1,16 +1,15 @@
-//! The rules of the architecture, held by tests.
+//! The rules of the architecture, enforced by tests.
 //!
-//! - [`arrows`]: imports are those that ARCHITECTURE.md draws
-//! - [`circles`]: no files import each other in a circle
-//! - here: how long files and functions may be, what they may be called, and that nothing is left
-//!   half done
-//! - [`dependencies`]: licences, sources and duplicates of what comes into the build
-//! - [`adapters`]: how long the adapter of a library may be
+//! - [`arrows`]: imports match ARCHITECTURE.md
+//! - [`circles`]: files do not import each other in a circle
+//! - this file: length of files and functions, their names, and no unfinished code
+//! - [`dependencies`]: licences, sources and duplicates of the dependencies
+//! - [`adapters`]: maximum length of a library's adapter
 //! - [`links`]: links of the docs lead to files and headings
-//! - [`messages`]: nothing decides by reading a message
+//! - [`messages`]: code makes no decision by reading a message
 //! - [`retired_words`]: words that must not come back
-//! - [`packages`]: what is published has what it is compiled from
-//! - [`sources`], [`imports`]: the files, and what they name
+//! - [`packages`]: published crates contain everything that they are compiled from
+//! - [`sources`], [`imports`]: the files and the names that they use
 
 mod adapters;
 mod arrows;
@@ -29,13 +28,13 @@ use std::path::Path;
 
 use sources::{Source, sources};
 
-/// Files past 500 lines need a reason here.
+/// Files longer than 500 lines, each with the reason.
 const LONG_FILES: &[(&str, &str)] = &[];
 
 const MAX_FILE_LENGTH: usize = 500;
 const MAX_FUNCTION_LENGTH: usize = 70;
 
-/// Functions with the number of lines of each.
+/// Functions with their line counts.
 #[derive(Default)]
 pub struct Functions(Vec<(String, usize)>);
 
@@ -79,7 +78,7 @@ fn files_and_functions_stay_short() {
     assert!(longest > 20, "the functions were not measured");
 }
 
-/// Macros that stand for work not done.
+/// Macros that mark unfinished code.
 #[derive(Default)]
 pub struct Stubs(Vec<String>);
 

@@ -1,11 +1,11 @@
-//! Nothing decides by reading a message: reasons are values, and words are made from them for people.
+//! Checks that code does not decide by reading a message: reasons are values, and messages are generated from them.
 
 use syn::visit::Visit;
 
 use crate::imports::is_for_tests;
 use crate::sources::{Source, sources};
 
-/// What texts for people are called.
+/// Names of variables and fields that contain messages.
 const MESSAGES: [&str; 9] = [
     "detail",
     "expected",
@@ -18,7 +18,7 @@ const MESSAGES: [&str; 9] = [
     "words",
 ];
 
-/// Methods that look for something in a text.
+/// Methods that search a text.
 const LOOKING: [&str; 13] = [
     "contains",
     "ends_with",
@@ -38,7 +38,7 @@ const LOOKING: [&str; 13] = [
 /// Methods that return the text itself.
 const SAME_TEXT: [&str; 5] = ["as_deref", "as_str", "to_lowercase", "to_string", "trim"];
 
-/// Files that read messages, and why they may.
+/// Files that may read messages, each with the reason.
 const READERS: &[(&str, &str)] = &[
     (
         "harness/redis-model/src/lua/fuse.rs",
@@ -58,7 +58,7 @@ const READERS: &[(&str, &str)] = &[
     ),
 ];
 
-/// The places where a message is looked into.
+/// The places where code reads a message.
 #[derive(Default)]
 pub struct Readings(Vec<String>);
 
@@ -84,7 +84,7 @@ impl<'ast> Visit<'ast> for Readings {
     }
 }
 
-/// The name of a variable or field; that of a text behind a conversion.
+/// Returns the name of a variable or field, or of the text behind a conversion.
 fn last_name(of: &syn::Expr) -> Option<String> {
     match of {
         syn::Expr::Path(path) => path.path.get_ident().map(ToString::to_string),

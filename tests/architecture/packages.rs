@@ -1,8 +1,8 @@
-//! Each crate that is published is packed with everything that it is compiled from, and its address stands in one
-//! place.
+//! Checks that each published crate is packaged with everything that it is compiled from, and that its address is
+//! defined in one place.
 //!
-//! Tests are not packed: they need the whole repository. `cargo package` itself compiles each package, which takes
-//! minutes; the release does that.
+//! Tests are not packaged, because they need the whole repository. `cargo package` itself compiles each package, which
+//! takes minutes; the release does that.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -10,10 +10,10 @@ use std::process::Command;
 
 use crate::sources::{below, root};
 
-/// What stands in the place of the owner until the project has an address.
+/// Placeholder for the owner until the project has an address.
 const PLACEHOLDER: &str = "OWNER/picklock";
 
-/// The folders of the crates that are published, from the root.
+/// Returns the folders of the published crates, relative to the root.
 fn published() -> Vec<PathBuf> {
     let workspace = manifest(Path::new(""));
     let members = workspace["workspace"]["members"]
@@ -36,7 +36,7 @@ fn manifest(folder: &Path) -> toml::Table {
         .expect("a manifest is TOML")
 }
 
-/// The files that cargo packs, from the folder of the crate.
+/// Returns the files that cargo packages, relative to the folder of the crate.
 fn packed(folder: &Path) -> BTreeSet<PathBuf> {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args([
@@ -56,8 +56,8 @@ fn packed(folder: &Path) -> BTreeSet<PathBuf> {
     listed.lines().map(PathBuf::from).collect()
 }
 
-/// The paths in `include_str!` and `include_bytes!` of a file without its tests, as they are written. Of a path that a
-/// macro completes, the folder.
+/// Returns the paths in `include_str!` and `include_bytes!` of a file without its tests, as written. For a path that a
+/// macro completes, returns the folder.
 fn included(text: &str) -> Vec<String> {
     let product = text.split("#[cfg(test)]").next().unwrap_or_default();
     let starts = ["include_str!(", "include_bytes!("];
@@ -67,7 +67,7 @@ fn included(text: &str) -> Vec<String> {
     paths.filter_map(first_string).collect()
 }
 
-/// The path without `..`.
+/// Returns the path with `..` resolved.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -90,7 +90,7 @@ fn packages_have_what_they_are_compiled_from() {
         }
         let source = folder.join("src");
         for path in below(&source.to_string_lossy()) {
-            // A file of tests alone is packed and never compiled elsewhere.
+            // A test-only file is packaged but never compiled elsewhere.
             if path.ends_with("tests.rs") {
                 continue;
             }
@@ -101,7 +101,7 @@ fn packages_have_what_they_are_compiled_from() {
             assert!(packed.contains(inside), "{} is not packed", path.display());
             for include in included(&text) {
                 let wanted = plain(&inside.with_file_name("").join(&include));
-                // Cargo packs no folder that has a manifest of its own.
+                // Cargo does not package a folder that contains a manifest.
                 let is_there = packed.iter().any(|packed| packed.starts_with(&wanted));
                 assert!(is_there, "{}: {include} is not packed", path.display());
                 looked_at += 1;
@@ -114,7 +114,7 @@ fn packages_have_what_they_are_compiled_from() {
     );
 }
 
-/// The templates are named in parts, so that only their folder is known above.
+/// Templates are assembled from parts, so the check above sees only their folder.
 #[test]
 fn no_folder_of_adapters_is_a_crate() {
     let mut folders = vec![root().join("adapters")];
@@ -150,7 +150,7 @@ fn versions_of_the_crates_agree() {
     }
 }
 
-/// The workflows that name the release that they install.
+/// Workflows that name the release that they install.
 const WITH_VERSION: &[&str] = &[
     "docs/examples/github-actions.yml",
     "docs/examples/gitlab-ci.yml",
@@ -158,7 +158,7 @@ const WITH_VERSION: &[&str] = &[
     "docs/examples/kubernetes-sweep.yaml",
 ];
 
-/// The files that name the address of the project.
+/// Files that contain the address of the project.
 const WITH_ADDRESS: &[&str] = &[
     "README.md",
     "action.yml",

@@ -24,7 +24,7 @@ const RETIRED: &[(&str, &str)] = &[
     ("in_words", "describe"),
 ];
 
-/// Files that must name a retired word, and why.
+/// Files that must contain a retired word, each with the reason.
 const EXCUSED: &[(&str, &str)] = &[
     ("tests/architecture/retired_words.rs", "the list itself"),
     ("CHANGELOG.md", "it says what was renamed"),

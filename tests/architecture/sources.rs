@@ -1,4 +1,4 @@
-//! The files of the project, and what the rules look for in each.
+//! The files of the project, and the parts of each that the rules check.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -9,9 +9,9 @@ use crate::imports::Named;
 use crate::messages::Readings;
 use crate::{Functions, Stubs};
 
-/// What the rules look for in a file. It is parsed once for all of them, because that takes longest.
+/// The parts of a file that the rules check. It is parsed once for all rules, because parsing takes the most time.
 pub struct Source {
-    /// The path from the root of the project.
+    /// Path relative to the root of the project.
     pub name: String,
     pub lines: usize,
     pub functions: Functions,
@@ -21,7 +21,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// What a text of Rust has.
+    /// Parses the text of a Rust file.
     pub fn parse(name: String, text: &str) -> Source {
         let file = syn::parse_file(text).unwrap_or_else(|error| panic!("{name}: {error}"));
         let mut source = Source {
@@ -72,12 +72,12 @@ pub fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every Rust file of the project.
+/// Returns every Rust file of the project.
 pub fn sources() -> &'static [Source] {
     &SOURCES
 }
 
-/// Every Rust file below a folder of the project.
+/// Returns every Rust file below a folder of the project.
 pub fn below(folder: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![root().join(folder)];
@@ -100,10 +100,10 @@ pub fn name_of(path: &Path) -> String {
     relative.to_string_lossy().into_owned()
 }
 
-/// Where a module is in its crate: `["check", "judge"]`. The root of the crate is empty.
+/// Path of a module in its crate: `["check", "judge"]`. Empty for the root.
 pub type ModulePath = Vec<String>;
 
-/// What the files of a crate name, by module.
+/// Returns the names that the files of a crate use, by module.
 pub fn modules(crate_folder: &str) -> impl Iterator<Item = (ModulePath, &'static Named)> {
     let folder = root().join(crate_folder).join("src");
     sources().iter().filter_map(move |source| {
@@ -113,7 +113,7 @@ pub fn modules(crate_folder: &str) -> impl Iterator<Item = (ModulePath, &'static
     })
 }
 
-/// `check/judge.rs` is `check::judge`, `check/mod.rs` is `check`, `lib.rs` is the root.
+/// Converts a file's path: `check/judge.rs` is `check::judge`, `check/mod.rs` is `check`, `lib.rs` is the root.
 fn module_path(inside: &Path) -> ModulePath {
     let mut path: ModulePath = inside
         .with_extension("")

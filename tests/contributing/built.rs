@@ -1,4 +1,4 @@
-//! The example, compiled and run. It takes most of a minute, so the quick tier leaves it out.
+//! Compiles and runs the example. This takes most of a minute, so the quick tier omits it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,14 @@ use crate::workspace::Workspace;
 
 const SCENARIO: &str = "lost-reply-long-work";
 
-/// The binary of the copy, and a directory to run it in.
+/// The binary of the copied workspace, and a directory to run it in.
 pub struct Picklock {
     binary: PathBuf,
     home: tempfile::TempDir,
 }
 
 impl Picklock {
-    /// Standard output of `picklock LINE`, which must end with this code.
+    /// Returns standard output of `picklock LINE`, which must exit with this code.
     pub fn run(&self, code: i32, line: &str) -> String {
         let output = Command::new(&self.binary)
             .args(line.split(' '))
@@ -38,7 +38,7 @@ impl Picklock {
     }
 }
 
-/// Adds the file and the lines of each example.
+/// Adds the file and the table row of each example.
 fn add_all(workspace: &Workspace) {
     for addition in &ADDITIONS {
         let file = workspace.path(addition.file);
@@ -78,8 +78,7 @@ fn one_file_and_one_line_each_is_all_that_an_addition_needs() {
     trial::crate_tests_its_lock(&workspace, &picklock);
 }
 
-/// The old scenarios do not see what is wrong with the lock. They do not know the new property, and so expect it to be
-/// held.
+/// The old scenarios do not detect the lock's defect. They do not know the new property, and so expect it to hold.
 fn the_lock_passes_the_old_scenarios(picklock: &Picklock) {
     let old = "--scenario calm --scenario lost-reply --scenario holder-crash";
     let line = format!("matrix --impl resuming {old} --backend sim --seeds 5 --quiet");
@@ -110,7 +109,7 @@ fn the_run_shows_all_of_them(picklock: &Picklock) {
     );
 }
 
-/// What the scenario expects of the new lock and of all others is so.
+/// Checks that the new scenario's expectations are met by the new lock and all others.
 fn the_matrix_is_as_expected(picklock: &Picklock) {
     let line = format!("matrix --scenario {SCENARIO} --backend sim --seeds 5 --quiet");
     contains(&picklock.run(0, &line), &["resuming", "waiting"]);

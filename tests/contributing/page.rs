@@ -1,15 +1,15 @@
-//! The worked example of docs/extending.md: which block of it belongs into which file.
+//! The worked example of docs/extending.md: the file of each code block.
 
-/// The page, at the time when the test was compiled.
+/// The page, as of the compilation of the test.
 const PAGE: &str = include_str!("../../docs/extending.md");
 
-/// One thing that the example adds: one new file, and one line in a table.
+/// One addition of the example: a new file, and a line in a table.
 pub struct Addition {
     /// The new file, relative to the workspace.
     pub file: &'static str,
-    /// The file of the table.
+    /// The file that contains the table.
     pub table: &'static str,
-    /// How the row begins after which the line is inserted.
+    /// Prefix of the row after which the line is inserted.
     pub after: &'static str,
 }
 
@@ -57,7 +57,7 @@ pub const ADDITIONS: [Addition; 8] = [
     },
 ];
 
-/// The block that follows the line of the page which ends with the name of this file.
+/// Returns the code block that follows the page's line that ends with this file name.
 pub fn block(file: &str) -> &'static str {
     let named = format!("`{file}`:\n\n```");
     let (_, after) = PAGE
@@ -68,7 +68,7 @@ pub fn block(file: &str) -> &'static str {
     block
 }
 
-/// The table with the line of the page in it, indented like the other rows.
+/// Returns the table with the page's line inserted, indented like the other rows.
 pub fn with_line(addition: &Addition, table: &str) -> String {
     let line = block(addition.table);
     assert_eq!(line.lines().count(), 1, "{}: one line", addition.table);

@@ -1,5 +1,5 @@
-//! The crate of docs/trial.md, in the copy of the workspace: outside crates have other features, so compiling one
-//! would take minutes.
+//! The crate of docs/trial.md, as a member of the copied workspace. A separate crate would use different features, and
+//! compiling it would take minutes.
 
 use std::fs;
 use std::path::Path;
@@ -7,10 +7,10 @@ use std::path::Path;
 use crate::built::Picklock;
 use crate::workspace::Workspace;
 
-/// The page, at the time when the test was compiled.
+/// The page, as of the compilation of the test.
 const PAGE: &str = include_str!("../../docs/trial.md");
 
-/// The blocks of the page in that language.
+/// Returns the page's code blocks in a language.
 fn blocks(language: &str) -> Vec<&'static str> {
     let opening = format!("```{language}\n");
     let begins = PAGE.split(&opening).skip(1);
@@ -19,7 +19,7 @@ fn blocks(language: &str) -> Vec<&'static str> {
         .collect()
 }
 
-/// Adds the crate `shop` of the page, whose harness is the copy's.
+/// Adds the page's crate `shop`, which depends on the copied harness.
 pub fn add_crate(workspace: &Workspace) {
     let [lock, test, on_redis] = blocks("rust")[..] else {
         panic!("the page has three blocks of Rust");
@@ -53,9 +53,9 @@ pub fn add_crate(workspace: &Workspace) {
     fs::write(root, text).expect("a manifest");
 }
 
-/// Its tests do what the page says: one fails, and what it keeps can be read.
+/// Checks that the crate's tests behave as the page describes: one fails, and its saved run can be read.
 pub fn crate_tests_its_lock(workspace: &Workspace, picklock: &Picklock) {
-    // Without the first test cargo would compile everything anew: see `Workspace::build`.
+    // Without the first test, cargo would recompile everything: see `Workspace::build`.
     let tests = ["--test", "none", "--test", "stock_lock"];
     let mut compiler = workspace.cargo_when_idle("test");
     let compiled = compiler.args(tests).arg("--no-run").status();

@@ -1,8 +1,8 @@
-//! A copy of the workspace that is built beside the original.
+//! A copy of the workspace that is built next to the original.
 //!
-//! The copy has a target directory of its own, because its binary must not replace the one that
-//! other tests run. Compiling the external crates there would take minutes, so it starts with what
-//! the original has compiled of them: artifacts as hard links, and what cargo rewrites as copies.
+//! The copy has a separate target directory, because its binary must not replace the one that other tests run.
+//! Compiling the external crates there would take minutes, so it reuses the original's: artifacts as hard links, and
+//! the files that cargo rewrites as copies.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,10 +10,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where the workspace is.
+/// Root of the workspace.
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
-/// The folders and files that a build needs.
+/// Folders and files that a build needs.
 const SOURCES: [&str; 11] = [
     "Cargo.toml",
     "Cargo.lock",
@@ -34,7 +34,7 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Copies the sources. The directory is below `target/`: hard links need the same file system.
+    /// Copies the sources. The directory is below `target/`, because hard links need the same file system.
     pub fn copy() -> io::Result<Workspace> {
         let root = tempfile::Builder::new()
             .prefix("contributing-")
@@ -42,25 +42,25 @@ impl Workspace {
         for source in SOURCES {
             copy(&Path::new(ROOT).join(source), &root.path().join(source))?;
         }
-        // Cargo compiles external crates with the features that tests need only if it builds a
-        // test. Without one it could not use what the original has compiled.
+        // Cargo enables the features that tests need in external crates only when it builds a test. Without a test it
+        // could not reuse the original's artifacts.
         fs::create_dir(root.path().join("tests"))?;
         fs::write(root.path().join("tests/none.rs"), "//! Nothing.\n")?;
         Ok(Workspace { root })
     }
 
-    /// The path of a file in the copy.
+    /// Returns the path of a file in the copy.
     pub fn path(&self, file: &str) -> PathBuf {
         self.root.path().join(file)
     }
 
-    /// A command of cargo for the whole copy, so that all of them use the same external crates.
+    /// Returns a cargo command for the whole copy, so that all commands use the same external crates.
     pub fn cargo(&self, command: &str) -> Command {
         self.in_the_copy(Command::new(env!("CARGO")), command)
     }
 
-    /// The same for a command that compiles. It takes what others leave of the processors: tests with servers run
-    /// beside it, and they take times.
+    /// Returns a cargo command that compiles with low priority, because tests with servers run in parallel and measure
+    /// times.
     pub fn cargo_when_idle(&self, command: &str) -> Command {
         let mut idle = Command::new("chrt");
         idle.args(["--idle", "0", env!("CARGO")]);
@@ -73,7 +73,7 @@ impl Workspace {
             .current_dir(self.root.path())
             .env("CARGO_TARGET_DIR", self.path("target"))
             .env("CARGO_INCREMENTAL", "0");
-        // The example runs a few simulations; optimising them takes longer than they do.
+        // The example runs only a few simulations; optimising them takes longer than running them.
         for name in ["harness", "redis-model", "verdicts", "impls"] {
             let plain = format!("profile.dev.package.picklock-{name}.opt-level=0");
             cargo.arg("--config").arg(plain);
@@ -97,21 +97,21 @@ impl Workspace {
     }
 }
 
-/// Copies a file, or a folder with everything in it.
+/// Copies a file, or a folder with its contents.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    // A copy of a file must have its time: cargo compares it.
+    // The copy must keep its modification time, which cargo compares.
     let copied = Command::new("cp").arg("-Rp").arg(from).arg(to).status()?;
     assert!(copied.success(), "{} was not copied", from.display());
     Ok(())
 }
 
-/// Gives one target directory what another has of the external crates.
+/// Shares the external crates of one target directory with another.
 fn share(from: &Path, to: &Path) -> io::Result<()> {
     for folder in ["deps", "build", ".fingerprint"] {
         fs::create_dir_all(to.join(folder))?;
         for entry in fs::read_dir(from.join(folder))? {
             let entry = entry?;
-            // A compiler that was killed leaves folders of its own in `deps`.
+            // A compiler that was killed leaves temporary folders in `deps`.
             let is_left = folder == "deps" && entry.file_type()?.is_dir();
             if is_left || !is_external(&entry.file_name()) {
                 continue;

@@ -1,11 +1,11 @@
-//! What a user asks for has bounds: beyond them it is refused, and the bound is said; or it is done
-//! bit by bit, and can be ended.
+//! User input has limits. Beyond them, it is refused with a message that names the limit, or the work is done step by
+//! step and can be interrupted.
 
 use rustix::process::Signal;
 
 use crate::running::picklock;
 
-/// A scenario with one workload setting more.
+/// Returns a scenario with one additional workload setting.
 fn scenario(setting: &str) -> String {
     format!(
         "name = \"asked\"\nsummary = \"What was asked for.\"\n[workload]\nstock = 3\n{setting}\n"
@@ -67,7 +67,7 @@ fn oversized_arguments_are_refused() {
     }
 }
 
-/// There is no list of them: the first ones run at once, and it can be ended.
+/// The seeds are not collected in a list: the first runs start immediately, and the matrix can be interrupted.
 #[test]
 fn a_trillion_seeds_are_made_as_they_are_needed() {
     let line = "matrix --backend sim --impl set-nx-px --scenario calm --seeds 1000000000000 --json";

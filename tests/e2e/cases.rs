@@ -1,4 +1,4 @@
-//! Scenarios that once came out wrong, with what must come out, in the simulation and on processes.
+//! Scenarios that once gave wrong verdicts, with the right ones, in the simulation and on processes.
 //!
 //! Each is one line of the table: the file, the lock with its options, and the verdicts.
 
@@ -64,13 +64,13 @@ const CASES: &[Case] = &[
         "set-nx-px",
         &["exclusion violated clock-jump", "lease violated clock-jump"],
     ),
-    // Frozen while it is asked: its lease begins when it has read that.
+    // Frozen before it reads a request: the lease begins only when the request is read.
     (
         "frozen-ask",
         "set-nx-px",
         &["exclusion violated evicted", "lease violated evicted"],
     ),
-    // A command is due less than a millisecond before the clock is set forward.
+    // A command is due less than a millisecond before the clock jumps forward.
     (
         "jump-back",
         "set-nx-px --seed 15",
@@ -81,7 +81,7 @@ const CASES: &[Case] = &[
         "set-nx-px",
         &["exclusion violated clock-jump", "lease violated clock-jump"],
     ),
-    // Two grants on different nodes: no clock had anything to do with it.
+    // Two grants on different nodes, for which no clock is to blame.
     (
         "back-only",
         "redlock-no-quorum",
@@ -94,12 +94,12 @@ fn path(case: &str) -> String {
     cases.join(format!("{case}.toml")).display().to_string()
 }
 
-/// Runs a case with five seeds, and returns what differs. In the simulation all must come out right;
-/// on servers it can be a matter of luck whether two clients meet, so one is enough there.
+/// Runs a case with five seeds, and returns the differences. In the simulation all runs must give the expected
+/// verdicts. On servers it is random whether two clients meet, so one run is enough.
 pub fn differences(case: &str, lock: &str, backend: &str, expected: &[&str]) -> Vec<String> {
     let mut wrong = Vec::new();
     for seed in 1..=5 {
-        // A case that is about one seed names it itself.
+        // A case that depends on one seed specifies it.
         let seed = match lock.contains("--seed") {
             true => String::new(),
             false => format!(" --seed {seed}"),
@@ -132,7 +132,7 @@ fn differences_once(line: &str, expected: &[&str]) -> Vec<String> {
     wrong
 }
 
-/// All cases in one backend.
+/// Checks all cases in one backend.
 pub fn all_come_out(backend: &str) {
     let runs = std::thread::scope(|scope| {
         let runs: Vec<_> = CASES
@@ -153,7 +153,7 @@ fn past_wrong_verdicts_are_right_in_the_simulation() {
     all_come_out("sim");
 }
 
-/// The lock of the probe after the run is no worker's, and what it says is not written down.
+/// The lock of the probe after the run belongs to no worker, and its messages are not recorded.
 #[test]
 fn a_history_whose_probe_lost_its_lease_can_be_read_again() {
     let line = format!(

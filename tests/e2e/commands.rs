@@ -1,4 +1,4 @@
-//! What the help says, word by word: `tests/cmd/*.trycmd`; and the aliases of its flags.
+//! The exact help texts (`tests/cmd/*.trycmd`), and the aliases of flags.
 
 use crate::running::picklock;
 

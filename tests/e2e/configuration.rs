@@ -1,5 +1,5 @@
-//! `[impl.NAME]` of `picklock.toml`: what is wrong with one is said with its line, and a repro file
-//! cannot bring one along without being trusted. `real/configured_locks.rs` runs them.
+//! `[impl.NAME]` of `picklock.toml`: a mistake is reported with its line, and a repro file cannot bring such a lock
+//! without being trusted. `real/configured_locks.rs` runs configured locks.
 
 use crate::running::{Outcome, picklock};
 
@@ -7,7 +7,7 @@ fn with(line: &str, configuration: &str) -> Outcome {
     picklock(line).file("picklock.toml", configuration).run()
 }
 
-/// What was said, without the list of locks, which grows.
+/// Returns the output without the list of locks, which grows.
 fn told(outcome: &Outcome) -> String {
     assert_eq!(outcome.code, Some(2), "{}", outcome.all());
     let lines = outcome.stderr.lines().map(|line| {
@@ -57,7 +57,7 @@ fn a_built_in_lock_needs_no_configuration() {
     with(named, "broken").exits(2);
 }
 
-/// A file of somebody else names a program, and things that could make any program do anything.
+/// The foreign file names a program, and settings that could make any program execute code.
 #[test]
 fn a_repro_starts_no_program_untrusted_and_changes_no_built_in_lock() {
     let kept = picklock("scenario calm --impl set-nx-px --backend sim --seed 5 --out run");

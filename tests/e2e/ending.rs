@@ -1,10 +1,10 @@
-//! How commands end when they are told to, and when their output is lost.
+//! How commands end when they are interrupted, and when their output is lost.
 
 use rustix::process::Signal;
 
 use crate::running::picklock;
 
-/// It takes hours to simulate this.
+/// A scenario that takes hours to simulate.
 const ENDLESS: &str = r#"
 name = "endless"
 summary = "More units than anybody can wait for."
@@ -45,7 +45,7 @@ fn ctrl_c_ends_a_matrix_of_simulations() {
     is_interrupted_by(Signal::INT, line);
 }
 
-/// A program that reads the output must not take half of it for all.
+/// A program that reads the output must not mistake half of it for all of it.
 #[test]
 fn output_that_is_lost_is_an_error() {
     let lines = [

@@ -1,14 +1,14 @@
-//! `picklock gate`: what it opens for, what it stays shut for, and what it says then.
+//! `picklock gate`: when it passes, when it fails, and what it reports.
 
 use crate::running::{Call, Outcome, picklock};
 
-/// Two cells that come out as the catalog says.
+/// Two cells that give the results that the catalog expects.
 const CALM: &str = "[[cells]]\nbackends = [\"sim\"]\nlocks = [\"set-nx-px\", \"redlock\"]\nscenarios = [\"calm\"]\nseeds = 2\n";
 
 const LIMIT: &str = "[[limit]]\nmetric = \"acquire.p99\"\nmax_vs_baseline = 1.3\nslack = \"2ms\"\n\
                      [[limit]]\nmetric = \"violations.lease\"\nmax = 0\n";
 
-/// A program of the user's own cannot be simulated.
+/// A cell that is not applicable, because the user's own program cannot be simulated.
 const NOT_APPLICABLE: &str =
     "[[cells]]\nbackends = [\"sim\"]\nlocks = [\"exec:true\"]\nscenarios = [\"calm\"]\n";
 
@@ -19,8 +19,8 @@ fn mine(section_ms: u32) -> String {
     )
 }
 
-/// `picklock gate LINE` with this configuration. The runner of the project's own CI must not see
-/// what these gates say.
+/// Returns a call of `picklock gate LINE` with this configuration. The runner of the project's own CI must not see the
+/// output of these gates.
 pub fn gate(line: &str, config: &str) -> Call {
     picklock(&format!("gate --quiet {line}"))
         .env("GITHUB_ACTIONS", "")
@@ -28,7 +28,7 @@ pub fn gate(line: &str, config: &str) -> Call {
         .file("picklock.toml", config)
 }
 
-/// The baseline that a gate with this configuration writes.
+/// Returns the baseline that a gate with this configuration writes.
 fn baseline(config: &str) -> String {
     gate("--update-baseline", config)
         .run()
@@ -36,7 +36,7 @@ fn baseline(config: &str) -> String {
         .text_file("picklock-baseline.json")
 }
 
-/// Both outputs without what depends on the machine.
+/// Returns both outputs without the parts that depend on the machine.
 fn said(outcome: &Outcome) -> String {
     let errors = outcome.stderr.lines();
     let errors: Vec<&str> = errors
@@ -79,7 +79,7 @@ fn what_is_planted_is_found() {
     insta::assert_snapshot!("gate_missing_cell", said(&missing.run().exits(1)));
 }
 
-/// Also what an earlier gate left that was ended on its way: its cell is there, and no document names it.
+/// This includes leftovers of a gate that was interrupted: its cell exists, but no document lists it.
 #[test]
 fn every_cell_is_run_whatever_the_directory_has() {
     let dead = format!("{CALM}[[expect]]\nlock = \"redlock\"\nlease = \"violated: race\"\n");
@@ -109,7 +109,7 @@ fn a_slower_lock_and_another_version_of_the_scenario_are_told_apart() {
         .file("mine.toml", &mine(200))
         .file("picklock-baseline.json", &baseline);
     insta::assert_snapshot!("gate_other_scenario", said(&other.run().exits(1)));
-    // What the lock took in the baseline is made small by hand: so the lock of today is slow.
+    // Reduces the latency in the baseline by hand, so that today's lock is slow in comparison.
     let mut faster: serde_json::Value = serde_json::from_str(&baseline).unwrap();
     faster["cells"][0]["exact"]["metrics"]["acquire.p99"] = 1000.into();
     let slow = gate("", &config)
@@ -146,7 +146,7 @@ fn without_what_it_needs_it_does_not_open() {
 
 #[test]
 fn a_table_without_an_applicable_cell_is_counted_apart() {
-    // A table may be for it alone.
+    // A table may apply to this cell alone.
     let expect = "[[expect]]\nlock = \"exec:true\"\nlease = \"held\"\n";
     let config = format!("{NOT_APPLICABLE}{CALM}{expect}");
     let outcome = gate("", &config).run().exits(0);
@@ -214,7 +214,7 @@ fn what_is_wrong_in_the_configuration_is_said_with_its_line() {
     insta::assert_snapshot!(shown.collect::<Vec<_>>().join("\n\n"));
 }
 
-/// What the configuration expects is expected from the beginning, not only in the decision.
+/// The configuration's expectations apply from the beginning, not only to the decision.
 #[test]
 fn progress_names_expectations_of_the_configuration() {
     let config = "[[cells]]\nbackends = [\"sim\"]\nlocks = [\"no-lock\"]\nscenarios = [\"calm\"]\n\
@@ -256,7 +256,7 @@ fn the_configurations_of_the_docs_are_understood() {
     let blocks: Vec<&str> = blocks.filter_map(|rest| rest.split("```").next()).collect();
     assert_eq!(blocks.len(), 2);
     for block in blocks {
-        // They lack a baseline, and that is found out when all else has been understood.
+        // The examples lack a baseline, which is detected only after everything else was accepted.
         let config = block
             .replace("docs/examples/", "")
             .replace("max_vs_control", "max_vs_baseline");

@@ -1,4 +1,4 @@
-//! `picklock init` writes what it says, and overwrites nothing.
+//! `picklock init` writes the files that it lists, and overwrites none.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use crate::running::{Outcome, picklock};
 /// Every language, as the help lists it.
 pub const LANGUAGES: [&str; 7] = ["bash", "csharp", "go", "java", "node", "python", "rust"];
 
-/// Where CI gets Picklock from: without that no workflow is written.
+/// The source of Picklock for CI, without which no workflow is written.
 const ORIGIN: &str = "--source https://example.org/picklock.git --rev v0.1.0";
 
-/// All files below the folder, with their paths in it.
+/// Returns all files below the folder, with their relative paths.
 fn files(folder: &str, outcome: &Outcome) -> Vec<PathBuf> {
     let root = outcome.home().join(folder);
     let (mut found, mut folders) = (Vec::new(), vec![root.clone()]);
@@ -48,8 +48,7 @@ fn every_language_writes_the_announced_files() {
         }
         let first = next.lines().next();
         assert_eq!(first, Some("  cd 'my lock'"), "{}", outcome.all());
-        // The gate reads the configuration before it starts anything, and the lock that it names is
-        // the one that is announced.
+        // The gate reads the configuration before it starts anything, and it announces the configured lock.
         let configuration = outcome.text_file("my lock/picklock.toml");
         let (_, name) = next.split_once("--impl ").unwrap();
         let table = format!("[impl.{}]\n", name.lines().next().unwrap());
@@ -82,7 +81,8 @@ fn a_library_takes_the_place_of_the_example() {
     );
 }
 
-/// What those claim that are not there: those of C# cannot be built, and the last has several names there.
+/// Claims of libraries that are not included here: the C# libraries cannot be built here, and the last has several
+/// names.
 const NOT_INCLUDED: &str = "
     csredis = { renews = true }
     redlock-net = { nodes = 5, renews = true }
@@ -90,7 +90,7 @@ const NOT_INCLUDED: &str = "
     spring-data-redis = {}
 ";
 
-/// The libraries of a language, as the error for an unknown one lists them.
+/// Returns the libraries of a language, as the error for an unknown library lists them.
 fn libraries(language: &str) -> Vec<String> {
     let line = format!("init --lang {language} --lib none-such");
     let said = picklock(&line).run().exits(2).stderr;
@@ -175,7 +175,7 @@ fn workflow_of_gitlab_is_written_where_gitlab_is_used() {
     let workflow = outcome.text_file(".gitlab-ci.yml");
     assert!(workflow.contains("golang-go"), "{workflow}");
     assert!(workflow.contains("go build -o my-lock ."), "{workflow}");
-    // One that is there is included, and not replaced.
+    // An existing file is included, not replaced.
     let call = picklock(&format!("init --lang bash {ORIGIN}")).file(".gitlab-ci.yml", "mine");
     let outcome = call.run().exits(0);
     assert_eq!(outcome.text_file(".gitlab-ci.yml"), "mine");

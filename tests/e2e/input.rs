@@ -1,4 +1,4 @@
-//! What is wrong with a command line, a file or a machine is said: what, where, and what to do.
+//! Errors in a command line, a file or a machine are reported: what, where, and what to do.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -7,8 +7,8 @@ use picklock_scenarios::catalog;
 
 use crate::running::{Outcome, picklock};
 
-/// A command line, its exit code and all that it said, as a terminal would show them. Lists that
-/// grow with every new lock, scenario or backend are left out.
+/// Formats a command line, its exit code and all its output, as a terminal would show them. Lists that grow with every
+/// new lock, scenario or backend are omitted.
 fn told(line: &str, outcome: &Outcome) -> String {
     let locks: Vec<&str> = LOCKS.iter().map(|lock| lock.name).collect();
     let scenarios: Vec<&str> = catalog::names().collect();
@@ -29,7 +29,7 @@ fn told(line: &str, outcome: &Outcome) -> String {
     )
 }
 
-/// What several command lines say, one after the other.
+/// Formats the output of several command lines, one after the other.
 fn transcript(lines: &[&str]) -> String {
     let said = lines.iter().map(|line| told(line, &picklock(line).run()));
     said.collect::<Vec<_>>().join("\n")
@@ -65,7 +65,7 @@ fn servers_that_no_backend_would_use_are_refused() {
     ]));
 }
 
-/// What people type is understood where only one thing can be meant.
+/// Short forms are accepted if they are unambiguous.
 #[test]
 fn short_forms_mean_the_long_ones() {
     let run = |line: &str| {
@@ -104,7 +104,7 @@ fn invalid_values_are_refused() {
     ]));
 }
 
-/// Held against what the lock declares, before anything starts.
+/// Options are checked against the lock's declaration before anything starts.
 #[test]
 fn invalid_options_are_refused() {
     insta::assert_snapshot!(transcript(&[
@@ -116,7 +116,7 @@ fn invalid_options_are_refused() {
     ]));
 }
 
-/// A scenario file, and what is said about it.
+/// Returns the message about an invalid scenario file.
 fn refused(text: &str, flags: &str) -> String {
     let line = format!("scenario mine.toml --backend process {flags}");
     let outcome = picklock(&line).file("mine.toml", text).run().exits(2);
@@ -141,7 +141,7 @@ fn invalid_scenario_files_are_refused() {
     insta::assert_snapshot!(said.join("\n"));
 }
 
-/// A server that leaves a mark when somebody starts it.
+/// A server that leaves a mark when it is started.
 const SPY: &str = "#!/bin/sh\necho started > \"$SPY_MARK\"\nexit 1\n";
 
 fn with_spy(line: &str, scenario: &str) -> (Outcome, bool) {
@@ -238,7 +238,7 @@ fn missing_engine_and_server_are_reported() {
             .env("PATH", "/nonexistent")
             .run()
     };
-    // A built-in lock is simulated; a program of the user's own cannot be.
+    // A built-in lock can be simulated; the user's own program cannot.
     let simulated = poor("scenario calm --impl set-nx-px --seed 1").exits(0);
     let line = "scenario calm --impl exec:/bin/cat --seed 1";
     let refused = told(line, &poor(line).exits(4));

@@ -1,4 +1,4 @@
-//! The script that installs a release: from a server on loopback, with an archive of this binary.
+//! Tests the script that installs a release, with a server on loopback and an archive of this binary.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -9,15 +9,15 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-/// A release, as the workflow makes one, and a home to install it into.
+/// A release, as the workflow creates it, and a home directory to install it into.
 struct Release(TempDir);
 
 impl Release {
-    /// An archive for this machine, and its checksum.
+    /// Creates an archive for this machine, and its checksum.
     fn of_this_binary() -> Release {
         let release = Release(tempfile::tempdir().unwrap());
         let target = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
-        // The binary of the tests is large, and would take seconds to pack.
+        // The binary of the tests is large and would take seconds to compress.
         let program = release.path("picklock");
         let binary = env!("CARGO_BIN_EXE_picklock");
         executable(&program, &format!("exec '{binary}' \"$@\""));
@@ -44,21 +44,21 @@ impl Release {
         self.path("latest/download/SHA256SUMS")
     }
 
-    /// Serves the files of the release, for as long as the tests run. Returns the address.
+    /// Serves the files of the release for as long as the tests run. Returns the address.
     fn served(&self) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let root = self.0.path().to_owned();
         std::thread::spawn(move || {
             for client in listener.incoming() {
-                // A client that goes away in between is told by its own end.
+                // A client that disconnects early reports the failure itself.
                 client.and_then(|client| answer(client, &root)).ok();
             }
         });
         address
     }
 
-    /// Runs a command of a shell with this release at hand.
+    /// Runs a shell command with access to this release.
     fn shell(&self, command: &str, releases: &str) -> Output {
         let path = std::env::var("PATH").unwrap();
         Command::new("sh")
@@ -75,7 +75,7 @@ impl Release {
         self.shell("scripts/install", &self.served())
     }
 
-    /// The script refuses with these words, and leaves nothing behind.
+    /// Asserts that the script fails with these words and leaves nothing behind.
     fn is_refused(&self, output: &Output, words: &[&str]) {
         let said = said(output);
         assert_eq!(output.status.code(), Some(1), "{said}");
@@ -101,7 +101,7 @@ fn answer(mut client: TcpStream, root: &Path) -> std::io::Result<()> {
     let mut request = String::new();
     let mut lines = BufReader::new(client.try_clone()?);
     lines.read_line(&mut request)?;
-    // The rest of the request, so that closing does not reset the connection.
+    // Reads the rest of the request, so that closing does not reset the connection.
     let mut line = String::new();
     while lines.read_line(&mut line)? > 2 {
         line.clear();
@@ -151,7 +151,7 @@ fn release_is_installed_with_its_man_pages_and_completions() {
         let length = fs::metadata(&path).map_or(0, |file| file.len());
         assert!(length > 500, "{file}: {length} bytes");
     }
-    // Again, over what is there.
+    // Installs again over the existing files.
     assert!(release.install().status.success());
 }
 
@@ -173,7 +173,7 @@ fn archive_with_another_checksum_is_not_installed() {
 #[test]
 fn release_that_cannot_be_reached_is_named() {
     let release = Release::of_this_binary();
-    // Nobody listens there: the port was somebody's a moment ago.
+    // The port was just released, so no process listens on it.
     let closed = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", closed.local_addr().unwrap());
     drop(closed);
@@ -193,7 +193,7 @@ fn machine_without_a_program_is_named() {
     release.is_refused(&release.install(), &words);
 }
 
-/// A download that breaks off leaves a script that does nothing.
+/// An interrupted download leaves a script that does nothing.
 #[test]
 fn script_that_was_cut_off_does_nothing() {
     let release = Release::of_this_binary();
@@ -206,7 +206,7 @@ fn script_that_was_cut_off_does_nothing() {
     }
 }
 
-/// The lines of a step of action.yml, as the runner gives them to bash.
+/// Returns the lines of a step of action.yml, as the runner passes them to bash.
 fn step<'a>(action: &'a str, name: &str) -> Vec<&'a str> {
     let (_, step) = action.split_once(&format!("- name: {name}\n")).unwrap();
     let step = step.split("\n    - name:").next().unwrap();
@@ -236,7 +236,7 @@ fn action_installs_and_gates() {
     let path = fs::read_to_string(paths).unwrap();
     assert_eq!(path.trim(), prefix.join("bin").to_string_lossy());
 
-    // The runner starts the next step in the folder, with the new directory on its PATH.
+    // The runner starts the next step in the project folder, with the new directory on its PATH.
     let gate = step(&action, "Gate").join("\n");
     let (folder, out) = (release.path("project"), release.path("results"));
     fs::create_dir(&folder).unwrap();

@@ -1,27 +1,27 @@
 //! The binary, from the command line to the exit code.
 //!
-//! - [`running`]: how the tests start the binary, few at a time, and what they get back
-//! - [`cases`]: scenarios that once came out wrong
-//! - [`init`]: a new adapter is written, and nothing overwritten
-//! - [`install`]: the script that installs a release, and the archive that it fetches
-//! - [`input`]: what is wrong with a command line, a file or a machine is said, where, and what to do
-//! - [`mistakes`]: what people typed who tried it for the first time
-//! - [`matrix`]: many cells, what is expected of them, and what stays
-//! - [`configuration`]: the user's own locks by name, and what is wrong with their tables
-//! - [`like`]: locks that are held to a built-in one, and quick profiles
-//! - [`gate`]: what comes out, held against what the user wants
-//! - [`replay`]: a kept run once more
-//! - [`report`]: files from what runs have left
-//! - [`bounds`]: how much a user may ask for
-//! - [`strangers`]: files and directories that somebody else has made
-//! - [`ending`]: signals while something is simulated, and output that nobody can read
+//! - [`running`]: how the tests start the binary, few at a time, and the results that they get
+//! - [`cases`]: scenarios that once gave wrong verdicts
+//! - [`init`]: writes a new adapter and overwrites nothing
+//! - [`install`]: the script that installs a release, and the archive that it downloads
+//! - [`input`]: errors in a command line, a file or a machine are reported: what, where, and what to do
+//! - [`mistakes`]: mistakes of first-time users
+//! - [`matrix`]: many cells, their expectations, and the saved results
+//! - [`configuration`]: the user's own locks by name, and mistakes in their tables
+//! - [`reference`]: locks with a built-in lock as their reference, and quick profiles
+//! - [`gate`]: results compared with the user's requirements
+//! - [`replay`]: repeats a saved run
+//! - [`report`]: files created from saved runs
+//! - [`bounds`]: limits of user input
+//! - [`strangers`]: foreign files and directories
+//! - [`ending`]: signals during a simulation, and output that cannot be written
 //! - [`search`]: sweeps, hunts, and their shards
 //! - [`manual`]: explanations, completions, manual pages
-//! - [`commands`]: what the help says
+//! - [`commands`]: help texts
 //! - [`real`]: everything that needs real Redis servers or containers
 //!
-//! What a test needs and does not find is a failure that says how to get it: nothing is skipped.
-//! The quick tier leaves out the modules named `real` (see CONTRIBUTING.md).
+//! A missing requirement fails the test with instructions to install it; no test is skipped. The quick tier omits the
+//! modules named `real` (see CONTRIBUTING.md).
 
 #![expect(
     clippy::unwrap_used,

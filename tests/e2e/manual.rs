@@ -1,4 +1,4 @@
-//! `explain`, `completions` and `man`: what is printed is well formed.
+//! `explain`, `completions` and `man`: the output is well formed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -43,7 +43,7 @@ fn a_scenario_and_a_lock_explain_themselves() {
     insta::assert_snapshot!(picklock("explain gc-pause").run().stdout);
 }
 
-/// The lines of a lock's page, by scenario: what is said of it.
+/// Returns the lines of a lock's page, by scenario.
 fn said_of_scenarios(lock: &str) -> BTreeMap<String, String> {
     let page = picklock(&format!("explain {lock}")).run().exits(0).stdout;
     let lines = page.replace("\n  ", " ");
@@ -58,7 +58,7 @@ fn said_of_scenarios(lock: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// What is said of a property: `None`: nothing, so it holds.
+/// Returns the statement about a property, or `None` if there is none, which means that it holds.
 fn said_of(said: &str, property: &str) -> Option<String> {
     let mut parts = said.split("; ");
     let names = |part: &&str| {
@@ -141,7 +141,7 @@ fn an_unknown_name_is_refused_with_the_nearest() {
     );
 }
 
-/// Feeds `text` to a command and returns whether it was content, and all that it said.
+/// Feeds `text` to a command and returns whether it succeeded, with all its output.
 fn fed(program: &str, arguments: &[&str], text: &str) -> (bool, String) {
     let mut child = Command::new(program)
         .args(arguments)
@@ -193,7 +193,7 @@ fn manual_pages_render() {
             "{}",
             outcome.stdout
         );
-        // Not everybody has groff; what it says, where it is, is the better witness.
+        // groff may not be installed; where it is, it is the better check.
         if Command::new("groff")
             .arg("--version")
             .stdout(Stdio::null())

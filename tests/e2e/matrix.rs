@@ -1,4 +1,4 @@
-//! `picklock matrix`: many cells, what is expected of them, and what stays.
+//! `picklock matrix`: many cells, their expectations, and the saved results.
 
 use picklock_harness::record::MatrixRecord;
 
@@ -6,7 +6,7 @@ use crate::running::{Outcome, picklock};
 
 const SIM: &str = "matrix --backend sim --quiet";
 
-/// A scenario of ours that expects `expect` of everybody; nothing goes wrong in it.
+/// Returns a fault-free scenario that expects `expect` of every lock.
 fn calm_that_expects(name: &str, expect: &str) -> String {
     format!("name = \"{name}\"\nsummary = \"Nothing goes wrong.\"\n{expect}\n")
 }
@@ -49,7 +49,7 @@ fn matrix_matches_the_expectations() {
         paused.reproduce,
         "picklock scenario gc-pause --impl redlock --backend sim --seed 1"
     );
-    // What it says repeats the very run.
+    // The printed command repeats this very run.
     let again = paused.reproduce.strip_prefix("picklock ").unwrap();
     let run = picklock(&format!("{again} --json"))
         .run()
@@ -75,7 +75,7 @@ fn lease_time_and_nodes_reach_every_cell_and_the_commands_that_repeat_them() {
         "{}",
         record.reproduce
     );
-    // Its faults strike the fourth node.
+    // Its faults affect the fourth node.
     let skipped: Vec<_> = record
         .skipped
         .iter()
@@ -94,10 +94,10 @@ fn lease_time_and_nodes_reach_every_cell_and_the_commands_that_repeat_them() {
         let dir = cell.run_dir.as_ref().unwrap();
         let run = outcome.json_file(&format!("table/{dir}/run.json"));
         assert_eq!((&run["nodes"], &run["ttl_ms"]), (&3.into(), &700.into()));
-        // The catalog knows this lock on five nodes.
+        // The catalog's expectations of this lock assume five nodes.
         assert!(!cell.is_bound(), "{}", cell.lock.name);
     }
-    // The lease time alone leaves the expectations in force, and so does a lock's own number.
+    // A lease time alone leaves the expectations in force, as does a lock's default number of nodes.
     let line = format!("{SIM} --impl redlock --scenario calm --ttl 700ms --nodes 5 --json");
     let record = self::record(&picklock(&line).run().exits(0));
     assert!(record.cells[0].is_bound());
@@ -113,7 +113,7 @@ fn the_same_arguments_give_the_same_bytes() {
     let one = picklock(&line(3)).run().exits(0).stdout;
     let two = picklock(&line(3)).run().exits(0).stdout;
     assert_eq!(one, two);
-    // How many run at a time changes that number and nothing else.
+    // The number of parallel runs changes only the recorded number.
     let alone = picklock(&line(1)).run().exits(0).stdout;
     assert_eq!(one.replace("\"jobs\": 3", "\"jobs\": 1"), alone);
 }
@@ -169,7 +169,7 @@ fn strangers_are_no_surprise_and_count_as_single_runs_do() {
     let cell = &record.cells[0];
     assert!(!cell.is_bound() && cell.mismatches.is_empty());
     assert!(cell.tally.values().any(|tally| tally.violated == 1));
-    // A scenario that names it binds it.
+    // A scenario that names the lock makes its expectations binding.
     let scenario = calm_that_expects("named", "[expect.no-lock]\nexclusion = \"held\"");
     picklock(&format!("{SIM} --impl no-lock --scenario named.toml"))
         .file("named.toml", &scenario)
@@ -177,7 +177,7 @@ fn strangers_are_no_surprise_and_count_as_single_runs_do() {
         .exits(1);
 }
 
-/// Runs it again in the directory in which it ran before.
+/// Runs again in the directory of an earlier outcome.
 fn again(before: &Outcome, line: &str) -> Outcome {
     let table = before.home().join("table");
     picklock(&line.replace("table", table.to_str().unwrap())).run()
@@ -195,7 +195,7 @@ fn finished_cells_are_not_run_again() {
         second.all()
     );
     assert!(!second.stderr.contains("[1/2]"), "{}", second.all());
-    // A cell that is not whole is run again, and gives the same result.
+    // An incomplete cell is run again, with the same result.
     let cell = first.home().join("table/set-nx-px/gc-pause/sim/cell.json");
     std::fs::remove_file(&cell).unwrap();
     let third = again(&first, line).exits(0);
@@ -206,7 +206,7 @@ fn finished_cells_are_not_run_again() {
     );
     assert_eq!(first.stdout, third.stdout);
     assert!(cell.is_file());
-    // With other seeds nothing of it stands.
+    // With different seeds, none of the saved results is reused.
     let other = again(&first, &line.replace("--seeds 5", "--seeds 6")).exits(0);
     assert!(
         other

@@ -1,14 +1,14 @@
-//! The mistakes that people made who tried Picklock for the first time: each is refused with words that say what to
-//! type instead. Some are none, because what was meant is clear.
+//! Mistakes of first-time users: each is refused with a message that says what to type instead. Some are accepted,
+//! because their meaning is clear.
 
 use crate::running::picklock;
 
-/// A command line, its exit code, and what it must say.
+/// A command line, its exit code, and the words that its output must contain.
 type Mistake = (&'static str, i32, &'static [&'static str]);
 
 const AS_IN: &str = "as in `picklock scenario gc-pause --impl redlock`";
 
-/// Names of scenarios and locks, and where they stand.
+/// Names of scenarios and locks, and their place on the command line.
 const NAMES: &[Mistake] = &[
     ("scenario", 2, &[AS_IN, "`picklock list` has the names"]),
     ("scenario gc-pause", 2, &[AS_IN]),
@@ -123,7 +123,7 @@ const NAMES: &[Mistake] = &[
     ("list everything", 2, &["possible values"]),
 ];
 
-/// Programs of one's own.
+/// The user's own programs.
 const PROGRAMS: &[Mistake] = &[
     (
         "scenario gc-pause --impl ./my_lock.py",
@@ -328,7 +328,7 @@ const VALUES: &[Mistake] = &[
     ("--hepl", 2, &["a similar argument exists: '--help'"]),
 ];
 
-/// Kept runs and configurations.
+/// Saved runs and configurations.
 const FILES: &[Mistake] = &[
     ("replay", 2, &["as in `picklock replay run-1`"]),
     ("replay nowhere", 2, &["nowhere: no such file or directory"]),
@@ -386,7 +386,7 @@ fn mistakes_are_answered_with_what_to_type() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The advice comes before the lists, which are long.
+/// The advice precedes the lists, which are long.
 #[test]
 fn suggestion_stands_in_the_first_line() {
     for line in [

@@ -1,5 +1,5 @@
-//! `picklock matrix --reference LOCK` and `--profile`: mutants, of which nothing is expected, stand for the
-//! locks of users. `real/like.rs` does the same with programs.
+//! `picklock matrix --reference LOCK` and `--profile`: mutants, which have no expectations, represent users' locks.
+//! `real/reference.rs` does the same with programs.
 
 use picklock_scenarios::profile::PROFILES;
 
@@ -10,7 +10,7 @@ const QUICK: &str = "matrix --backend sim --quiet --profile quick";
 
 #[test]
 fn a_twin_passes_and_a_worse_lock_fails_and_says_where() {
-    // It has the same commands, and one more that changes nothing.
+    // It sends the same commands, and one more without effect.
     let twin = format!("{QUICK} --impl twice-as-slow");
     let passes = picklock(&format!("{twin} --reference set-nx-px"))
         .run()
@@ -31,7 +31,7 @@ fn a_twin_passes_and_a_worse_lock_fails_and_says_where() {
     ] {
         assert!(worse.stdout.contains(said), "{said}\n{}", worse.all());
     }
-    // Without a standard, the same cells are open.
+    // Without a reference, the same cells are open.
     let open = picklock(&twin).run().exits(1);
     assert!(open.stdout.contains(said), "{}", open.all());
     let last = open.stdout.lines().last().unwrap();
@@ -42,7 +42,7 @@ fn a_twin_passes_and_a_worse_lock_fails_and_says_where() {
     );
 }
 
-/// The scenario names only what its locks violate. What they keep is compared all the same.
+/// The scenario lists only the properties that its locks violate. Those that they keep are compared anyway.
 #[test]
 fn what_the_standard_keeps_is_compared_whether_or_not_the_scenario_names_it() {
     let line = "matrix --backend sim --quiet --impl timeout-is-release --scenario partition-holder";
@@ -55,7 +55,7 @@ fn what_the_standard_keeps_is_compared_whether_or_not_the_scenario_names_it() {
     assert!(outcome.stdout.contains(count), "{}", outcome.all());
 }
 
-/// A table that would never apply is a mistake, if it looks like one that would.
+/// A table that would never apply is a mistake if its name resembles one that would.
 #[test]
 fn mistyped_lock_in_the_expectations_of_a_scenario_is_refused_with_the_nearest() {
     let scenario = |name: &str| {
@@ -73,7 +73,7 @@ fn mistyped_lock_in_the_expectations_of_a_scenario_is_refused_with_the_nearest()
         }
     }
     run("redlock").exits(1);
-    // It may be the name that the user has given to a lock in another place.
+    // The user may have given this name to a lock elsewhere.
     run("our-lock").exits(0);
     let mine = picklock(line).file("mine.toml", &scenario("redlok"));
     let tables = "[impl.redlok]\ncommand = \"a\"\n";
@@ -82,7 +82,7 @@ fn mistyped_lock_in_the_expectations_of_a_scenario_is_refused_with_the_nearest()
 
 #[test]
 fn a_better_lock_than_its_standard_passes() {
-    // set-nx-px keeps in stale-delete what get-then-del breaks.
+    // In stale-delete, set-nx-px keeps a property that get-then-del violates.
     let line = "matrix --backend sim --quiet --impl twice-as-slow --scenario stale-delete --json";
     for (like, worse) in [("get-then-del", 0), ("set-nx-px", 0)] {
         let outcome = picklock(&format!("{line} --reference {like}"))
@@ -126,7 +126,7 @@ fn like_without_effect_is_refused() {
             "--impl half-quorum --reference set-nx-px",
             "half-quorum on 4 nodes",
         ),
-        // The scenarios say what to expect of a built-in lock.
+        // The scenarios define the expectations of a built-in lock.
         (
             "--impl redlock --reference nonsense",
             "--reference nonsense: no such built-in lock",

@@ -1,5 +1,5 @@
-//! A kept run is run again: the same in the simulation, to the byte; elsewhere with the same
-//! verdicts; and what cannot be replayed is said, where, and why.
+//! A saved run is repeated: byte for byte in the simulation, with the same verdicts elsewhere. A run that cannot be
+//! replayed is reported, with the place and the reason.
 
 use std::path::Path;
 
@@ -20,13 +20,13 @@ for = "450ms"
 min_grants = 3
 "#;
 
-/// The bytes of a file of a run.
+/// Returns the bytes of a file of a run.
 #[track_caller]
 fn bytes(path: &Path) -> Vec<u8> {
     std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A run in the simulation, kept in `run`, of a scenario file that is gone now.
+/// Runs the simulation on a scenario file that no longer exists, saved in `run`.
 fn kept() -> Outcome {
     let line = "scenario mine.toml --impl redlock --backend sim --seed 18446744073709551615 \
                 --workers 4 --impl-option retry_delay=15ms --json --out run";
@@ -55,7 +55,7 @@ fn the_simulation_repeats_to_the_byte_even_when_the_scenario_is_gone() {
     for key in ["verdicts", "counts", "seed", "latency", "workers", "impl"] {
         assert_eq!(before[key], after[key], "{key}");
     }
-    // The name leads nowhere any more: what repeats it is the file.
+    // The name no longer refers to a file, so the repro file repeats the run.
     let command = after["reproduce"].as_str().unwrap();
     assert!(command.starts_with("picklock replay "), "{command}");
     let once_more = picklock(command.strip_prefix("picklock ").unwrap())
@@ -126,7 +126,7 @@ fn each_cell_of_a_matrix_can_be_replayed() {
         "{}",
         outcome.all()
     );
-    // Reports say that it can be done, where a run is told.
+    // Reports say that the run can be replayed.
     let cell = table.join("set-nx-px/gc-pause/sim");
     let report = picklock(&format!("report {} --format html", cell.display()))
         .run()
@@ -136,7 +136,7 @@ fn each_cell_of_a_matrix_can_be_replayed() {
         "picklock replay {}/set-nx-px/gc-pause/sim",
         table.display()
     )));
-    // The simulation keeps what was said on the wire, too, and a matrix compresses it.
+    // The simulation also saves a command log, which a matrix compresses.
     assert!(cell.join("commands.jsonl.gz").is_file() && !cell.join("commands.jsonl").exists());
     assert!(page.contains("data-do=\"messages\""));
 }
@@ -158,7 +158,7 @@ fn other_verdicts_are_named() {
     assert!(outcome.stdout.contains(said), "{}", outcome.all());
 }
 
-/// What is said about a repro that is not as it should be.
+/// Returns the message about an invalid repro.
 #[track_caller]
 fn refused(text: &str) -> String {
     let outcome = picklock("replay mine.toml")
@@ -193,7 +193,7 @@ fn unreplayable_file_is_refused_with_a_reason() {
     insta::assert_snapshot!(said.join("\n"));
 }
 
-/// A run is found by its directory, by any file in it, and from within.
+/// A run is found by its directory, by any file in it, and from inside it.
 #[test]
 fn saved_run_is_found_by_whatever_lies_in_it() {
     let kept = kept();
@@ -217,7 +217,7 @@ fn saved_run_is_found_by_whatever_lies_in_it() {
             ("commands.jsonl", &run),
         ] {
             let found = said(&format!("{command} {path}"), folder);
-            // What is printed names the file.
+            // The output names the file.
             let plain = |text: &str| text.replace("run/", "").replace("./", "");
             assert_eq!(plain(&found), plain(&by_name), "{command} {path}");
         }

@@ -1,4 +1,4 @@
-//! `picklock report`: from what runs have left to files, or to a reason why not.
+//! `picklock report`: turns saved runs into files, or explains why it cannot.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use crate::running::{Outcome, picklock};
 
 const ALL: &str = "html,md,json,junit,trace";
 
-/// A violated run, a calm run and a matrix of both, below one directory.
+/// Saves a violated run, a calm run and a matrix of both, below one directory.
 fn kept() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     for (scenario, name) in [("gc-pause", "broken"), ("calm", "calm")] {
@@ -28,7 +28,7 @@ fn report(line: &str) -> Outcome {
     picklock(&format!("report {line}")).run()
 }
 
-/// All files below a directory, by their names within it.
+/// Returns all files below a directory, with their relative names.
 fn files(dir: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut folders: Vec<PathBuf> = vec![dir.to_owned()];
@@ -111,7 +111,7 @@ fn a_matrix_directory_with_the_runs_that_it_shows() {
     assert!(text.contains("### Skipped"), "{text}");
 }
 
-/// Spoils a copy of the run record and says what comes of it.
+/// Damages a copy of the run record and checks the result.
 fn spoilt(dir: &Path, name: &str, text: &str) {
     std::fs::create_dir(dir.join(name)).unwrap();
     std::fs::write(dir.join(name).join("run.json"), text).unwrap();
@@ -189,8 +189,8 @@ fn a_disk_that_fills_leaves_no_half_report() {
     let kept = kept();
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
-    // Files may not grow beyond one block of 1024 bytes, which is what a full disk looks like to a
-    // writer; the signal that would come with it is ignored, as on a real disk there is none.
+    // Files may not grow beyond one block of 1024 bytes, which looks like a full disk to a writer. The signal that
+    // would accompany it is ignored, because a real full disk sends none.
     let script = r#"trap "" XFSZ; ulimit -f 1; exec "$0" report "$1" --format json,md --out "$2""#;
     let call = |limited: bool| {
         let script = if limited {
@@ -214,7 +214,7 @@ fn a_disk_that_fills_leaves_no_half_report() {
         "{said}"
     );
     assert!(!out.exists(), "{:?}", files(&out));
-    // An earlier report stays as it was.
+    // An earlier report is left unchanged.
     assert!(call(false).status.success());
     std::fs::write(out.join("report.md"), "earlier").unwrap();
     let before = files(&out);

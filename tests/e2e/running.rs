@@ -1,4 +1,4 @@
-//! How the tests start the binary, and what they get back.
+//! How the tests start the binary, and the results that they get.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -15,10 +15,10 @@ use tempfile::TempDir;
 
 use crate::slots::Slot;
 
-/// No run of these tests asks for more than some twenty seconds: one that takes so long hangs.
+/// Maximum time of a run. No run of these tests asks for more than about twenty seconds, so a longer one hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Why a run says nothing: the machine had too much to do.
+/// Messages of a run that was inconclusive because the machine was too busy.
 const TOO_BUSY: [&str; 8] = [
     "the harness stalled for",
     "the machine stalled for",
@@ -30,31 +30,31 @@ const TOO_BUSY: [&str; 8] = [
     "disconnected before the proxy could identify its user",
 ];
 
-/// How often a run is made again in which the machine stood still.
+/// Maximum number of reruns if the machine stalled.
 pub const REPEATS: u32 = 3;
 
-/// How many runs on servers a lock gets to show a violation that it is known for. Whether two clients meet
-/// there hangs on who is quicker, and a run in which they did not meet shows nothing. What must hold has
-/// to hold in each run.
+/// Number of runs on servers in which a lock can show a violation that it is known for. Whether two clients meet
+/// depends on timing, and a run in which they did not meet shows nothing. Properties that must hold have to hold in
+/// each run.
 pub const CHANCES: u64 = 3;
 
-/// True where a run says that the machine had too much to do: nothing is known of the lock.
+/// Returns whether a run reports that the machine was too busy to judge the lock.
 pub fn was_too_busy(said: &str) -> bool {
     TOO_BUSY.iter().any(|reason| said.contains(reason))
 }
 
-/// One call of the binary, in a directory and with a temporary directory of its own.
+/// A call of the binary, with a separate working directory and temporary directory.
 pub struct Call {
     command: Command,
     home: TempDir,
-    /// It runs in its own directory.
+    /// Whether it runs in its own directory.
     at_home: bool,
     weight: usize,
 }
 
-/// What a call left.
+/// The results of a call.
 pub struct Outcome {
-    /// The exit code; `None`: a signal ended it.
+    /// The exit code, or `None` if a signal ended it.
     pub code: Option<i32>,
     /// All of standard output.
     pub stdout: String,
@@ -63,12 +63,12 @@ pub struct Outcome {
     home: TempDir,
 }
 
-/// Words of a command line; what is quoted stays together.
+/// Splits a command line into words; quoted text stays together.
 pub fn words(line: &str) -> Vec<String> {
     shell_words::split(line).unwrap()
 }
 
-/// `picklock LINE`.
+/// Creates a call of `picklock LINE`.
 pub fn picklock(line: &str) -> Call {
     let home = tempfile::Builder::new().prefix("e2e-").tempdir().unwrap();
     std::fs::create_dir(home.path().join("tmp")).unwrap();
@@ -98,24 +98,24 @@ impl Call {
         self
     }
 
-    /// Runs it in a folder of somebody else's.
+    /// Runs it in a foreign folder.
     pub fn within(mut self, folder: &Path) -> Self {
         self.command.current_dir(folder);
         self.at_home = false;
         self
     }
 
-    /// Lets it have no more than this many open files.
+    /// Limits its number of open files.
     pub fn with_descriptors(self, limit: u64) -> Self {
         self.in_shell(&format!("ulimit -n {limit}; exec \"$0\" \"$@\""))
     }
 
-    /// Lets it write its standard output to a disk that is full.
+    /// Redirects its standard output to a full disk.
     pub fn with_full_disk(self) -> Self {
         self.in_shell("exec \"$0\" \"$@\" >/dev/full")
     }
 
-    /// Starts it by a shell script, whose arguments are the program and its own.
+    /// Starts it by a shell script, whose arguments are the program and its arguments.
     fn in_shell(mut self, script: &str) -> Self {
         let mut command = Command::new("sh");
         command
@@ -142,13 +142,12 @@ impl Call {
         self
     }
 
-    /// Its temporary directory.
+    /// Returns its temporary directory.
     pub fn temp(&self) -> PathBuf {
         self.home.path().join("tmp")
     }
 
-    /// Runs it to its end. A run in which the machine stood still says nothing, and is made again, as a
-    /// matrix does by itself.
+    /// Runs it to its end. Repeats an inconclusive run in which the machine stalled, as a matrix does by default.
     pub fn run(mut self) -> Outcome {
         let given = names(self.home.path());
         let mut outcome = Running::of(&mut self.command, self.weight, self.home).finish();
@@ -174,7 +173,7 @@ impl Call {
     }
 }
 
-/// What is in a directory.
+/// Returns the names in a directory.
 fn names(directory: &Path) -> BTreeSet<OsString> {
     let entries = std::fs::read_dir(directory).unwrap();
     entries.map(|entry| entry.unwrap().file_name()).collect()
@@ -187,7 +186,7 @@ impl Running {
         let mut stdout = child.stdout.take().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let (tell, lines) = mpsc::channel();
-        // Both pipes are emptied all the time: a full one would stop the run.
+        // Both pipes are drained continuously, because a full pipe would block the run.
         std::thread::spawn(move || {
             for line in stderr.lines().map_while(Result::ok) {
                 if tell.send(line).is_err() {
@@ -211,7 +210,7 @@ impl Running {
     }
 }
 
-/// A call that goes on. It is killed when it is dropped.
+/// A call in progress. It is killed when it is dropped.
 pub struct Running {
     child: Child,
     lines: mpsc::Receiver<String>,
@@ -222,12 +221,12 @@ pub struct Running {
 }
 
 impl Running {
-    /// The number of its process.
+    /// Returns its PID.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Its temporary directory.
+    /// Returns its temporary directory.
     pub fn temp(&self) -> PathBuf {
         self.home.as_ref().unwrap().path().join("tmp")
     }
@@ -238,7 +237,7 @@ impl Running {
         kill_process(pid, signal).unwrap();
     }
 
-    /// Waits until it says something on standard error, and returns the line.
+    /// Waits for a line on standard error that contains `part`, and returns the line.
     pub fn hear(&mut self, part: &str) -> String {
         loop {
             match self.lines.recv_timeout(PATIENCE) {
@@ -254,7 +253,7 @@ impl Running {
         }
     }
 
-    /// Waits for its end.
+    /// Waits for it to exit.
     pub fn finish(mut self) -> Outcome {
         loop {
             match self.lines.recv_timeout(PATIENCE) {
@@ -278,19 +277,19 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It is gone already where the test went well.
+        // It has already exited if the test succeeded.
         self.child.kill().ok();
         self.child.wait().ok();
     }
 }
 
 impl Outcome {
-    /// Where it ran.
+    /// Returns the directory in which it ran.
     pub fn home(&self) -> &Path {
         self.home.path()
     }
 
-    /// Both outputs, for the message of a failed test.
+    /// Returns both outputs, for the message of a failed test.
     pub fn all(&self) -> String {
         format!(
             "exit {:?}\n--- stdout\n{}\n--- stderr\n{}",
@@ -306,20 +305,20 @@ impl Outcome {
         self
     }
 
-    /// The one document on standard output.
+    /// Parses the only document on standard output.
     #[track_caller]
     pub fn document(&self) -> Value {
         serde_json::from_str(&self.stdout)
             .unwrap_or_else(|error| panic!("no document: {error}\n{}", self.all()))
     }
 
-    /// A document that it wrote.
+    /// Parses a document that it wrote.
     #[track_caller]
     pub fn json_file(&self, name: &str) -> Value {
         serde_json::from_str(&self.text_file(name)).unwrap()
     }
 
-    /// A text that it wrote.
+    /// Returns a text file that it wrote.
     #[track_caller]
     pub fn text_file(&self, name: &str) -> String {
         let path = self.home.path().join(name);
@@ -339,7 +338,7 @@ impl Outcome {
     }
 }
 
-/// Whoever changes these words has to change [`TOO_BUSY`].
+/// A change of these messages must also change [`TOO_BUSY`].
 #[test]
 fn what_a_busy_machine_spoils_is_known_by_its_words() {
     let (worker, until_ns, count) = (0, 0, 1);

@@ -1,4 +1,5 @@
-//! `sweep`, `hunt` and `merge`: what they find is kept and repeats, shards are the whole, and what is no shard is refused.
+//! `sweep`, `hunt` and `merge`: counterexamples are saved and reproducible, shards add up to the whole, and files that
+//! are not shards are refused.
 
 use serde_json::Value;
 
@@ -24,12 +25,12 @@ fn names(counterexamples: &Value) -> Vec<String> {
 const SWEEP: &str =
     "sweep --impl release-without-token --faults clocks --property ownership --json --out out";
 
-/// One without a find, and short.
+/// A short sweep without a counterexample.
 const OTHER_SWEEP: &str =
     "sweep --impl set-nx-px --faults clients --property lease,ownership --json --out out";
 
 fn shard(line: &str, part: &str, more: &str) -> Outcome {
-    // Not every part has a find.
+    // Not every part has a counterexample.
     let ran = picklock(&format!("{line} --shard {part} {more}")).run();
     assert!(matches!(ran.code, Some(0 | 1)), "{}", ran.all());
     ran

@@ -1,20 +1,20 @@
-//! How many runs go on at the same time. They mostly wait, so a few more than there are cores do
-//! not disturb each other; many more would: who is held up cannot be judged, and runs again.
+//! Limits the number of parallel runs. Runs mostly wait, so a few more than the number of cores do not disturb each
+//! other. With many more, delayed runs are inconclusive and must be repeated.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// What all runs together may weigh.
+/// Maximum total weight of all runs.
 const ROOM: usize = 9;
 
-/// What a table weighs, which makes several runs at a time.
+/// Weight of a table, which performs several runs at a time.
 pub const TABLE: usize = 4;
 
-/// Who has room, and who waits for it. Nobody overtakes: a heavy run would wait until all light ones are over,
-/// and then be alone.
+/// The free capacity and the queue for it. The queue is first come, first served: otherwise a heavy run would wait
+/// until all light ones are over, and then run alone.
 struct Room {
     free: usize,
-    /// The numbers of those that wait, in the order in which they came.
+    /// Ticket numbers of the waiting runs, in the order of arrival.
     waiting: VecDeque<u64>,
     next: u64,
 }
@@ -30,11 +30,11 @@ fn room() -> MutexGuard<'static, Room> {
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A place to run in, until it is dropped.
+/// A slot to run in, released when it is dropped.
 pub struct Slot(usize);
 
 impl Slot {
-    /// Waits for room. A container weighs more than a process.
+    /// Waits for a slot. A container has a larger weight than a process.
     pub fn take(weight: usize) -> Slot {
         let weight = weight.min(ROOM);
         let mut room = room();
@@ -49,7 +49,7 @@ impl Slot {
         room.waiting.pop_front();
         room.free -= weight;
         drop(room);
-        // There may be room for the next one as well.
+        // The next run may fit as well.
         CHANGED.notify_all();
         Slot(weight)
     }

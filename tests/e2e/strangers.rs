@@ -1,5 +1,4 @@
-//! Files and directories that somebody else has made: only regular files are read, up to a bound, and
-//! nothing that they name is started.
+//! Foreign files and directories: only regular files are read, up to a limit, and nothing that they name is started.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -7,7 +6,7 @@ use std::path::Path;
 
 use crate::running::{Outcome, picklock};
 
-/// A kept run of the simulation.
+/// Saves a run of the simulation.
 fn kept() -> Outcome {
     picklock("scenario calm --impl set-nx-px --backend sim --seed 5 --workers 4 --out run")
         .run()
@@ -37,7 +36,7 @@ fn only_regular_files_are_judged() {
     let path = |name: &str| run.home().join(name);
     symlink(&history, path("link")).unwrap();
     fifo(&path("fifo"));
-    // No disk has that much: it is a hole.
+    // The file is sparse, because no disk has that much space.
     File::create(path("sparse"))
         .unwrap()
         .set_len(30 << 30)
@@ -81,7 +80,7 @@ fn only_regular_files_are_judged() {
     );
 }
 
-/// The file lies in somebody's repository, as a configuration does.
+/// The file may be in a foreign repository, like a configuration.
 #[test]
 fn only_a_regular_file_is_a_baseline() {
     let config =
@@ -95,7 +94,7 @@ fn only_a_regular_file_is_a_baseline() {
             picklock(&format!("gate --quiet --baseline {file}")).file("picklock.toml", config);
         let home = call.temp().with_file_name("");
         fifo(&home.join("fifo"));
-        // No disk has that much: it is a hole.
+        // The file is sparse, because no disk has that much space.
         let sparse = File::create(home.join("sparse")).unwrap();
         sparse.set_len(30 << 30).unwrap();
         let outcome = call.run().exits(2);
@@ -123,7 +122,7 @@ fn links_beside_a_record_are_not_followed() {
     }
 }
 
-/// Everything that a directory can name is a program that leaves a mark.
+/// Every program that a directory can name leaves a mark.
 #[test]
 fn a_replay_of_a_hostile_directory_starts_nothing() {
     let run = kept();
@@ -132,7 +131,7 @@ fn a_replay_of_a_hostile_directory_starts_nothing() {
     let program = dir.join("redis-server");
     fs::write(&program, format!("#!/bin/sh\ntouch {}\n", mark.display())).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    // A configuration beside it is for `gate` alone.
+    // A configuration next to it applies only to `gate`.
     let gate = format!(
         "redis_server = {program:?}\n[[cells]]\nbackends = [\"process\"]\nlocks = [\"exec:{}\"]\n",
         program.display()
@@ -164,7 +163,7 @@ fn a_replay_of_a_hostile_directory_starts_nothing() {
         );
         assert!(!mark.exists(), "{backend}");
     }
-    // The built-in parts may run, and what lies beside them does not matter.
+    // The built-in parts may run, and files next to them do not matter.
     fs::write(dir.join("repro.toml"), &repro).unwrap();
     let outcome = picklock(&format!("replay {}", dir.display()))
         .run()
@@ -177,7 +176,7 @@ fn a_replay_of_a_hostile_directory_starts_nothing() {
     assert!(!mark.exists());
 }
 
-/// An error quotes the line that is wrong.
+/// An error quotes the invalid line.
 #[test]
 fn control_characters_in_files_are_escaped() {
     let text = "name = \"x\u{9b}2J\u{202e}\"\n\u{1b}]0;owned\u{7} = 1\n";

@@ -1,5 +1,4 @@
-//! `picklock adapter check`: adapters that keep the protocol pass, and of those that break it the right
-//! fault is named.
+//! `picklock adapter check`: adapters that follow the protocol pass, and the faults of others are named correctly.
 
 use std::net::TcpListener;
 use std::sync::Mutex;
@@ -9,13 +8,13 @@ use serde_json::Value;
 use super::adapters::{project, python_with_redis};
 use crate::running::{Outcome, picklock};
 
-/// Checks this command.
+/// Checks the adapter with this command.
 fn check(command: &str, options: &str) -> Outcome {
     let command = shell_words::quote(command).into_owned();
     picklock(&format!("adapter check {command} {options}")).run()
 }
 
-/// The command of an adapter of this project.
+/// Returns the command of an adapter of this project.
 fn python(interpreter: &str, script: &str, arguments: &str) -> String {
     let script = project(script);
     let script = shell_words::quote(script.to_str().unwrap()).into_owned();
@@ -28,7 +27,7 @@ fn broken(mode: &str) -> String {
     python("python3", "tests/adapters/broken/adapter.py", mode)
 }
 
-/// The checks that failed: their names, and what is said of each.
+/// Returns the names of the failed checks, each with its message.
 fn failed(document: &Value) -> Vec<(String, String)> {
     let checks = document["checks"].as_array().unwrap().iter();
     let failed = checks.filter(|check| check["status"] == "failed");
@@ -41,7 +40,7 @@ fn failed(document: &Value) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Does this for every item, few at a time: each check waits more than it works.
+/// Runs `work` on every item, a few at a time, because each check mostly waits.
 fn each<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {
     let next = Mutex::new(items.iter());
     std::thread::scope(|scope| {
@@ -91,7 +90,7 @@ fn adapters_that_keep_the_protocol_pass() {
     });
 }
 
-/// Each mode of the broken adapter, the check that must fail, and what must be said.
+/// Each mode of the broken adapter, the check that must fail, and the expected words.
 const FAULTS: &[(&str, &str, &[&str])] = &[
     (
         "banner",
@@ -156,7 +155,7 @@ const FAULTS: &[(&str, &str, &[&str])] = &[
         "handshake",
         &["exited with status 1 before it answered `init`"],
     ),
-    // Every check ends with a `ping`, the first one too.
+    // Every check ends with a `ping`, including the first.
     (
         "no-ping",
         "handshake",
@@ -317,7 +316,7 @@ fn a_connection_to_another_server_is_seen() {
     );
 }
 
-/// What cannot be started is not the adapter's fault, and is said with what to do.
+/// A program that cannot be started is not the adapter's fault, and the message says what to do.
 #[test]
 fn program_that_cannot_start_is_reported() {
     let not_executable = project("README.md").display().to_string();
@@ -332,7 +331,7 @@ fn program_that_cannot_start_is_reported() {
     }
 }
 
-/// A run says the same as the check, and at once: nobody waits for an answer that cannot come.
+/// A run reports the same fault as the check, immediately: it does not wait for an answer that cannot arrive.
 #[test]
 fn a_run_names_the_fault_with_the_same_words() {
     for (mode, words) in [
@@ -367,11 +366,11 @@ fn a_run_names_the_fault_with_the_same_words() {
         let outcome = picklock(&line).run().exits(3);
         let document = outcome.document();
         let trouble = document["trouble"].to_string();
-        // Which of them is the first is luck, and the run ends when one client is left.
+        // Which of them comes first is random, and the run ends when one client is left.
         assert!(trouble.contains(" broke the adapter protocol"), "{trouble}");
         assert!(trouble.contains(words), "{mode}: no `{words}` in {trouble}");
         assert!(!document.to_string().contains("probe"), "{document:#}");
-        // All workers were ended for it. One that is waited for would be `limit`.
+        // All workers were stopped because of it. Waiting for one of them would end with `limit`.
         assert_eq!(
             document["verdicts"]["exclusion"]["status"], "unknown",
             "{document:#}"

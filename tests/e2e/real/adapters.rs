@@ -1,5 +1,5 @@
-//! Locks of other languages, well and ill behaved, and workers that die: each is recorded, named,
-//! and never crashes or stops the run.
+//! Locks in other languages, well and ill behaved, and workers that die: each is recorded and named, and never crashes
+//! or stops the run.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,13 +15,13 @@ pub fn project(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// `exec:` with an adapter of `tests/adapters`, quoted for a command line.
+/// Returns `exec:` with an adapter of `tests/adapters`, quoted for a command line.
 pub fn exec(python: &str, script: &Path, arguments: &str) -> String {
     let line = format!("exec:{python} {} {arguments}", script.display());
     shell_words::quote(line.trim()).into_owned()
 }
 
-/// Short leases and waits, but time enough to find out that somebody hangs.
+/// Short leases and waits, but enough time to detect a hung worker.
 const PATIENT: &str = r#"
 name = "patient"
 summary = "Nothing goes wrong but the adapter."
@@ -34,7 +34,7 @@ command_timeout = "100ms"
 limit = "30s"
 "#;
 
-/// A run against an ill-behaved adapter.
+/// Runs against an ill-behaved adapter.
 fn against(adapter: &str, arguments: &str) -> Outcome {
     let lock = exec(
         "python3",
@@ -45,7 +45,7 @@ fn against(adapter: &str, arguments: &str) -> Outcome {
     picklock(&line).file("patient.toml", PATIENT).run()
 }
 
-/// The trouble is named in the record, and what makes the text out of a history names it too.
+/// Asserts that the record and the text that is generated from its history name the failure.
 #[track_caller]
 fn troubled(outcome: Outcome, kind: Option<&str>, said: &str) -> Value {
     assert!(matches!(outcome.code, Some(1 | 3)), "{}", outcome.all());
@@ -101,7 +101,7 @@ fn garbage_of_a_megabyte_is_kept_short() {
         history.len()
     );
     let document = troubled(outcome, Some("garbage"), "xxxxxxxx");
-    // Who cannot give back keeps: the others were granted all the same, and that is proof.
+    // A client that cannot release keeps the lock. The others were granted it nevertheless, which is proof.
     assert_eq!(status(&document, "exclusion"), "violated");
 }
 
@@ -216,13 +216,13 @@ fn a_lock_cannot_command_the_terminal() {
     assert!(outcome.stdout.contains("\\u{1b}"), "{}", outcome.all());
 }
 
-/// The processes that a signal from outside hits are found where the system lists them.
+/// Kills a process, which is found in the system's process table.
 fn kill(process: &Process) {
     let pid = Pid::from_raw(i32::try_from(process.pid).unwrap()).unwrap();
     kill_process(pid, Signal::KILL).unwrap();
 }
 
-/// `--no-rerun`: a run that the machine spoiled would be made again, and nobody kills anything in that one.
+/// Uses `--no-rerun`: a spoiled run would be repeated, and in the repetition nothing is killed.
 #[test]
 fn a_worker_that_somebody_kills() {
     let line =
@@ -238,8 +238,8 @@ fn a_worker_that_somebody_kills() {
     outcome.left_no_directory();
 }
 
-/// Kills the Redis of a run, and looks at what the run says. Until then the lock must hold, on a busy machine as
-/// well: a lease of a tenth of a second is over there before its grant is read.
+/// Kills the Redis of a run, and checks the run's report. The lease must last until then even on a busy machine, where
+/// a lease of a tenth of a second expires before its grant is read.
 fn without_its_redis(backend: &str, kill_it: impl Fn(u32)) {
     let line =
         format!("scenario calm --impl set-nx-px --ttl 1s --backend {backend} --json --no-rerun");
@@ -248,7 +248,7 @@ fn without_its_redis(backend: &str, kill_it: impl Fn(u32)) {
     kill_it(run.pid());
     let outcome = run.finish();
     assert!(!outcome.stderr.contains("panicked"), "{}", outcome.all());
-    // Without its Redis the lock can do nothing; that is not the lock's fault, and no pass.
+    // Without its Redis the lock can do nothing. This is neither the lock's fault nor a pass.
     let document = outcome.document();
     let trouble = document["trouble"].to_string();
     assert!(trouble.contains("node 0 failed on its own"), "{trouble}");
@@ -276,7 +276,7 @@ fn a_container_that_somebody_kills() {
     });
 }
 
-/// A Python with redis-py, or a failure that says how to get one.
+/// Returns a Python interpreter with redis-py, or fails with instructions to install it.
 pub fn python_with_redis() -> String {
     let python = std::env::var("PICKLOCK_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let found = Command::new(&python).args(["-c", "import redis"]).output();

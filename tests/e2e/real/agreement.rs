@@ -1,10 +1,9 @@
-//! What two backends make of the same cells, and where they differ.
+//! Compares the verdicts of two backends for the same cells.
 //!
-//! The comparison covers every property of every cell, with its cause. Where the catalog says that
-//! either verdict may come out (`any`), or names no cause of a violation, what happens may hang on who is
-//! quicker, and that differs from backend to backend and from seed to seed. But the simulation knows what may
-//! happen: over [`MANY`] seeds it must have given what the other backend gave. If it gives the same verdict for
-//! every seed, the other backend has to give that one.
+//! The comparison covers every property of every cell, with its cause. Where the catalog allows either verdict (`any`),
+//! or names no cause of a violation, the outcome may depend on timing, which differs between backends and seeds. The
+//! simulation shows the possible outcomes: over [`MANY`] seeds it must have produced the other backend's outcome. If it
+//! gives the same verdict for every seed, the other backend must give that one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -18,28 +17,27 @@ use picklock_scenarios::{BackendName, Expectation};
 use crate::running::CHANCES;
 use crate::slots::{Slot, TABLE};
 
-/// How many seeds show what may happen in the simulation: what happens in one run of a hundred is missed
-/// in fewer than one comparison of a hundred.
+/// Number of seeds that show the possible outcomes in the simulation. With it, an outcome of one run in a hundred is
+/// missed in fewer than one comparison in a hundred.
 pub const MANY: u64 = 500;
 
-/// The seed of the runs that are compared.
+/// Seed of the runs that are compared.
 pub const SEED: u64 = 7;
 
-/// How often a cell is run that a busy machine keeps from being judged.
+/// Maximum number of runs of a cell that a busy machine leaves inconclusive.
 const ATTEMPTS: u64 = 10;
 
 /// The cells of a table in two backends.
 pub struct Compared {
-    /// In the simulation.
+    /// Results in the simulation.
     pub simulated: MatrixRecord,
-    /// On servers.
+    /// Results on servers.
     pub real: MatrixRecord,
-    /// Where the runs on servers are kept. They cannot be made again to the byte, so a search for a cause
-    /// needs what was seen.
+    /// Directory of the runs on servers. They cannot be reproduced exactly, so debugging needs the recorded events.
     kept: Option<PathBuf>,
 }
 
-/// What a test has agreed with is not needed any more.
+/// Removes the saved runs of a test that found no differences.
 impl Drop for Compared {
     fn drop(&mut self) {
         if let Some(kept) = self.kept.take()
@@ -53,8 +51,8 @@ impl Drop for Compared {
 impl Compared {
     /// Runs `picklock matrix` with these flags in the simulation and in `backend`.
     ///
-    /// The simulation goes by itself, first, and is done in seconds: what it would take from the
-    /// processors, real servers would miss.
+    /// The simulation runs first and alone, and takes seconds: in parallel, it would take CPU time from the real
+    /// servers.
     pub fn run(backend: BackendName, flags: &[&str]) -> Compared {
         let kept = place_to_keep(backend);
         let out = ["--out", kept.to_str().expect("a path that is text")];
@@ -73,8 +71,8 @@ impl Compared {
         compared
     }
 
-    /// Runs the cells again by themselves that were not judged and are in the simulation, or should be: so many at a time
-    /// were too much for a busy machine.
+    /// Reruns, one at a time, inconclusive cells that the simulation judges or that must be judged: running many at a
+    /// time may have been too much for a busy machine.
     fn judge_the_rest(&mut self, run: impl Fn(&Cell, u64) -> Cell) {
         for cell in &mut self.real.cells {
             let simulated = find(&self.simulated, cell);
@@ -88,7 +86,7 @@ impl Compared {
         }
     }
 
-    /// Runs the cells again with other seeds that did not show a violation, and takes what came out then.
+    /// Reruns cells that did not show an expected violation with other seeds, and uses the new results.
     fn give_more_chances(&mut self, run: impl Fn(&Cell, u64) -> Cell) {
         for cell in &mut self.real.cells {
             for seed in SEED + 1..SEED + CHANCES {
@@ -102,17 +100,17 @@ impl Compared {
         }
     }
 
-    /// How many cells there are, both backends together.
+    /// Returns the number of cells of both backends together.
     pub fn cells(&self) -> usize {
         self.simulated.cells.len() + self.real.cells.len()
     }
 
-    /// What is not as expected, and what is not the same in both backends.
+    /// Returns the results that are unexpected or differ between the backends.
     pub fn differences(&self) -> Vec<String> {
         self.differences_unless(possible)
     }
 
-    /// The same. `possible` runs a cell in the simulation with [`MANY`] seeds.
+    /// Like `differences`; `possible` runs a cell in the simulation with [`MANY`] seeds.
     fn differences_unless(&self, possible: impl Fn(&Cell) -> Cell) -> Vec<String> {
         let mut wrong = Vec::new();
         for cell in self.simulated.cells.iter().chain(&self.real.cells) {
@@ -142,7 +140,7 @@ impl Compared {
     }
 }
 
-/// The matrix of these flags in one backend.
+/// Returns the matrix of these flags in one backend.
 fn matrix(backend: BackendName, seed: u64, seeds: u64, flags: &[&str]) -> MatrixRecord {
     let mut command = Command::new(env!("CARGO_BIN_EXE_picklock"));
     command
@@ -150,9 +148,9 @@ fn matrix(backend: BackendName, seed: u64, seeds: u64, flags: &[&str]) -> Matrix
         .args(["--backend", backend.as_str(), "--seeds", &seeds.to_string()])
         .args(flags);
     match backend {
-        // Runs mostly wait, and one in which the machine stood still is made again.
+        // Runs mostly wait, and a run in which the machine stalled is repeated.
         BackendName::Docker => command.args(["--jobs", "4", "--image", "picklock-redis:local"]),
-        // A whole table has the machine for itself. Else one of containers is made beside it.
+        // A whole table has the machine for itself. Smaller tables may run in parallel with a table of containers.
         BackendName::Process if !flags.contains(&"--scenario") => command.args(["--jobs", "16"]),
         BackendName::Process => command.args(["--jobs", "8"]),
         BackendName::Sim | BackendName::External => &mut command,
@@ -165,12 +163,12 @@ fn matrix(backend: BackendName, seed: u64, seeds: u64, flags: &[&str]) -> Matrix
     })
 }
 
-/// Where the runs on servers are kept, a directory for each table.
+/// Returns the directory of the runs on servers, which has one subdirectory per table.
 pub fn tables() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("tables")
 }
 
-/// A directory for one table of this process.
+/// Returns the directory for one table of this process.
 fn place_to_keep(backend: BackendName) -> PathBuf {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -178,7 +176,7 @@ fn place_to_keep(backend: BackendName) -> PathBuf {
     tables().join(format!("{backend}-{process}-{number}"))
 }
 
-/// The cell in the simulation, with many seeds. Only a scenario of the catalog leaves something open.
+/// Returns the cell in the simulation, with many seeds. Only scenarios of the catalog have open outcomes.
 fn possible(cell: &Cell) -> Cell {
     let flags = ["--impl", &cell.lock.name, "--scenario", &cell.scenario];
     let mut cells = matrix(BackendName::Sim, SEED, MANY, &flags).cells;
@@ -192,20 +190,20 @@ fn title(cell: &Cell) -> String {
     )
 }
 
-/// The same lock under the same scenario in another backend.
+/// Finds the same lock under the same scenario in another backend.
 fn find<'a>(record: &'a MatrixRecord, cell: &Cell) -> Option<&'a Cell> {
     let mut cells = record.cells.iter();
     cells.find(|it| it.lock.name == cell.lock.name && it.scenario == cell.scenario)
 }
 
-/// The scenario with this name, as the flags name it: by its file, if it has one.
+/// Returns the scenario as the flags name it: by its file, if it has one.
 fn scenario_of<'a>(flags: &[&'a str], name: &'a str) -> &'a str {
     let file = format!("/{name}.toml");
     let mut flags = flags.iter();
     flags.find(|flag| flag.ends_with(&file)).unwrap_or(&name)
 }
 
-/// True if the cell leaves something unknown that it should not, or that the simulation judges.
+/// Returns whether the cell has an unknown verdict that it should not have, or that the simulation judges.
 fn is_inconclusive(cell: &Cell, simulated: Option<&Cell>) -> bool {
     let unknown = |it: &Mismatch| it.got.status == Status::Unknown;
     let judged = |property: &Property| {
@@ -217,8 +215,8 @@ fn is_inconclusive(cell: &Cell, simulated: Option<&Cell>) -> bool {
         || verdicts.any(|(property, verdict)| verdict.status == Status::Unknown && judged(property))
 }
 
-/// True if the cell holds something that it is expected to violate, or violates in the simulation, and
-/// violates nothing that is held there.
+/// Returns whether the cell's only difference is a missing violation: a property holds that should be violated or is
+/// violated in the simulation, and no property is violated that holds there.
 fn only_misses_violations(cell: &Cell, simulated: Option<&Cell>) -> bool {
     let any = Expectation::Any { reason: None };
     let bound = |property: &Property| cell.expected.get(property) != Some(&any);
@@ -240,13 +238,13 @@ fn only_misses_violations(cell: &Cell, simulated: Option<&Cell>) -> bool {
     missed
 }
 
-/// True if the other backend left the cell out, and says why.
+/// Returns whether the other backend skipped the cell with a reason.
 fn is_skipped(record: &MatrixRecord, cell: &Cell) -> bool {
     let mut skipped = record.skipped.iter();
     skipped.any(|it| it.lock == cell.lock.name && it.scenario == cell.scenario)
 }
 
-/// The properties of a cell whose verdict is not that of the simulation.
+/// Returns the properties of a cell whose verdict differs from the simulation's.
 fn disagreements(real: &Cell, simulated: &Cell, possible: impl Fn(&Cell) -> Cell) -> Vec<String> {
     let properties: BTreeSet<Property> = [real, simulated]
         .iter()
@@ -284,7 +282,7 @@ fn describe(verdict: Option<&Verdict>) -> String {
     recorded.unwrap_or_else(|| "not judged".to_owned())
 }
 
-/// What came out in many runs, in the words of a verdict, and how often.
+/// Returns the verdicts of many runs as text, with their counts.
 fn outcomes(tally: &Tally) -> BTreeMap<String, u64> {
     let plain = [
         (Status::Held, tally.held),
@@ -301,7 +299,7 @@ fn outcomes(tally: &Tally) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// One cell of calm in two backends, `lease` being the property in question.
+/// Creates a cell of calm in two backends that differ in the property `lease`.
 fn sample(expected: &str, real: Verdict) -> Compared {
     let record = |backend: BackendName, verdict: Verdict| MatrixRecord {
         cells: vec![Cell {
@@ -321,7 +319,7 @@ fn sample(expected: &str, real: Verdict) -> Compared {
     }
 }
 
-/// The differences if many seeds gave this.
+/// Returns the differences if many seeds gave this tally.
 fn found(compared: &Compared, lease: &Tally) -> Vec<String> {
     compared.differences_unless(|cell| Cell {
         tally: BTreeMap::from([(Property::Lease, lease.clone())]),
@@ -379,10 +377,10 @@ fn a_difference_is_found_also_where_nothing_is_expected() {
     let told = [format!("{words} ({MANY} seeds: {{\"held\": {MANY}}})")];
     assert_eq!(found(&open, &always_held()), told);
     assert_eq!(found(&open, &sometimes_a_race()), [""; 0]);
-    // What the scenario expects does not depend on the seed.
+    // The scenario's expectations do not depend on the seed.
     let bound = sample("held", race());
     assert_eq!(found(&bound, &sometimes_a_race()), [words]);
-    // A cause is part of the verdict.
+    // The cause is part of the verdict.
     let evicted = Verdict {
         cause: Some(Cause::Evicted),
         ..race()
@@ -463,7 +461,7 @@ fn only_a_missed_violation_gets_another_chance() {
         (vec![], violated)
     );
     assert_eq!(asked("any", Verdict::held(), race()), (vec![], held));
-    // An accusation stays.
+    // A violation is never retried.
     let mut accused = sample("held", race());
     accused.give_more_chances(|_, _| panic!("it is not asked again"));
 }
@@ -485,7 +483,7 @@ fn a_cell_that_the_simulation_judges_is_run_until_it_is_judged() {
         }
     });
     assert_eq!(runs.get(), 3);
-    // What the simulation leaves open, too, is no fault of the machine.
+    // If the simulation is inconclusive too, the machine is not to blame.
     let mut open = sample("any", inconclusive());
     open.simulated.cells[0].verdicts = open.real.cells[0].verdicts.clone();
     open.judge_the_rest(|_, _| panic!("it is not asked again"));

@@ -1,5 +1,5 @@
-//! The backends agree: the same lock under the same scenario gets the same verdicts, simulated, on
-//! Redis processes and in containers.
+//! The backends agree: the same lock under the same scenario gets the same verdicts in the simulation, on Redis
+//! processes and in containers.
 //!
 //! Needs redis-server, a Docker engine, and the image that `scripts/redis-image` builds.
 
@@ -14,8 +14,8 @@ use crate::running::{CHANCES, picklock};
 
 const LOCKS: [&str; 4] = ["redlock", "setnx-expire", "set-nx-px", "getset"];
 
-/// Faults that the catalog does not show, each by itself: what a backend makes of one must be what
-/// the others make of it. Name, persistence, and the fault.
+/// Faults that the catalog does not use, each alone: all backends must give the same verdicts for each. Name,
+/// persistence, and the fault.
 const FAULTS: [(&str, &str, &str); 13] = [
     (
         "lost-request",
@@ -84,8 +84,8 @@ const FAULTS: [(&str, &str, &str); 13] = [
     ),
 ];
 
-/// The cells of a matrix with these flags. It makes a run again in which the machine stood still. Not quiet: who says
-/// nothing for long is taken for one that hangs.
+/// Returns the cells of a matrix with these flags. The matrix repeats runs in which the machine stalled. It is not
+/// quiet, because a process without output is considered hung.
 fn cells(backend: &str, seed: u64, flags: &str) -> Vec<Value> {
     let image = match backend {
         "docker" => " --image picklock-redis:local",
@@ -99,7 +99,7 @@ fn cells(backend: &str, seed: u64, flags: &str) -> Vec<Value> {
     }
 }
 
-/// What a cell of the table came to: for each property its status and cause, as one text.
+/// The results of a cell: the status and cause of each property, as one text.
 type Verdicts = BTreeMap<String, String>;
 
 fn run(scenario: &str, lock: &str, backend: &str, seed: u64) -> Verdicts {
@@ -116,8 +116,8 @@ fn run(scenario: &str, lock: &str, backend: &str, seed: u64) -> Verdicts {
     verdicts.collect()
 }
 
-/// Each cell comes out as its scenario expects, and `backend` and the simulation say the same of every
-/// property.
+/// Asserts that each cell gives the results that its scenario expects, and that `backend` and the simulation agree on
+/// every property.
 fn compare(backend: BackendName, flags: &[&str], at_least: usize) {
     let compared = Compared::run(backend, flags);
     let cells = compared.cells();
@@ -131,23 +131,24 @@ fn compare(backend: BackendName, flags: &[&str], at_least: usize) {
     );
 }
 
-/// Many tables of one backend at a time, each with several runs, would disturb each other. Only the longest of them goes
-/// beside another one: alone, a table leaves the processors idle at its end, where it waits for its longest runs.
+/// Takes exclusive access for a table of one backend, because many tables at a time, each with several runs, would
+/// disturb each other. Only the longest table runs in parallel with another one, because it leaves the CPUs idle while
+/// it waits for its longest runs.
 fn alone_in(backend: BackendName) -> Exclusive {
     Exclusive::take(&format!("table-{backend}"))
 }
 
-/// With this variable set, the tests go over the whole table: every lock, every scenario, Sentinels
-/// and crowds included. That takes a quarter of an hour, and a machine that does nothing else:
+/// With this variable set, the tests cover the whole table: every lock and every scenario, including Sentinels and
+/// crowds. This takes a quarter of an hour on an otherwise idle machine:
 ///
 /// `PICKLOCK_WHOLE_TABLE=1 cargo test --test e2e every_verdict`
 pub const WHOLE: &str = "PICKLOCK_WHOLE_TABLE";
 
-/// Where it is not set, each of these runs through every fourth scenario: a careful one and a careless one by turns.
+/// Without it, each of these locks runs through every fourth scenario. Careful and careless locks alternate.
 const SOME_LOCKS: [&str; 4] = ["set-nx-px", "setnx-expire", "redlock", "fenced"];
 
-/// The scenarios that take neither five hundred processes nor three Sentinels, which the simulation
-/// has not; tests/e2e/real/sentinels.rs sees to those.
+/// Returns the scenarios that need neither five hundred processes nor three Sentinels, which the simulation lacks;
+/// tests/e2e/real/sentinels.rs covers Sentinels.
 fn handy_scenarios() -> Vec<&'static str> {
     let sentinels = |name: &str| catalog::named(name).is_ok_and(|it| it.topology.sentinels > 0);
     catalog::names()
@@ -157,7 +158,7 @@ fn handy_scenarios() -> Vec<&'static str> {
 
 #[test]
 fn simulation_and_processes_agree_on_every_verdict() {
-    // The longest of them. It takes as long as all others together, which it does not wait for.
+    // The longest table takes as long as all others together, and does not wait for them.
     let _alone = Exclusive::take("table-verdicts");
     if std::env::var_os(WHOLE).is_some() {
         return compare(BackendName::Process, &[], 500);
@@ -174,13 +175,13 @@ fn simulation_and_processes_agree_on_what_each_fault_does() {
     let _alone = alone_in(BackendName::Process);
     let folder = tempfile::tempdir().unwrap();
     let files = FAULTS.map(|(name, persistence, fault)| {
-        // Whose reply comes first is luck where several ask at once, and a loser's reply is no
-        // loss: only a buyer who is alone is sure to be the one who got the lock.
+        // If several clients compete, it is random whose reply comes first, and losing a loser's reply has no effect. A
+        // single client is sure to get the lock.
         let workers = match name {
             "lost-reply" | "killed-at-reply" => 1,
             _ => 3,
         };
-        // A lock that stays for ever keeps its waiters until the limit.
+        // A lock that is never released blocks its waiters until the limit.
         let text = format!(
             "name = \"{name}\"\nsummary = \"One fault by itself.\"\n\
              [topology]\npersistence = \"{persistence}\"\n\
@@ -191,7 +192,7 @@ fn simulation_and_processes_agree_on_what_each_fault_does() {
         std::fs::write(&path, text).unwrap();
         path.display().to_string()
     });
-    // Two locks for each fault, by turns: one that is careful, and one that is not.
+    // Two locks for each fault, alternating: a careful lock and a careless one.
     let step = match std::env::var_os(WHOLE) {
         Some(_) => 1,
         None => 2,
@@ -204,8 +205,8 @@ fn simulation_and_processes_agree_on_what_each_fault_does() {
     }
 }
 
-/// What theory says of each lock (single node, quorum, clients' clocks) when a clock is wrong, and
-/// that the backends agree with it, not only with each other.
+/// Checks the theory's prediction for each lock (single node, quorum, clients' clocks) under a wrong clock, so that the
+/// backends do not merely agree with each other.
 #[test]
 fn wrong_clocks_break_those_who_believe_them() {
     let _alone = alone_in(BackendName::Process);
@@ -229,8 +230,8 @@ fn wrong_clocks_break_those_who_believe_them() {
         ),
     ];
     for (number, (fault, expected)) in cases.into_iter().enumerate() {
-        // One buyer is kept away in the beginning, so that the other one takes the lock on every
-        // node; it is luck otherwise whether the loss of one node matters.
+        // One client is delayed at the start, so that the other takes the lock on every node; otherwise it is random
+        // whether the loss of one node matters.
         let text = format!(
             "name = \"wrong-clock-{number}\"\nsummary = \"A clock is ahead.\"\n\
              [workload]\nworkers = 2\nstock = 4\nsection = \"0.4ttl\"\n\
@@ -264,20 +265,20 @@ fn simulation_and_containers_agree_on_every_verdict() {
     if std::env::var_os(WHOLE).is_some() {
         return compare(BackendName::Docker, &[], 500);
     }
-    // Each container takes a second of a processor. What is left out runs on processes.
+    // Each container takes a second of CPU time. The omitted scenarios run on processes.
     let scenarios: Vec<&str> = handy_scenarios().into_iter().step_by(2).collect();
     let flags = cells_of(&scenarios, &["set-nx-px"]);
     compare(BackendName::Docker, &flags, 40);
 }
 
-/// The flags of a matrix of these scenarios with these locks.
+/// Returns the flags of a matrix of these scenarios with these locks.
 fn cells_of<'a>(scenarios: &[&'a str], locks: &[&'a str]) -> Vec<&'a str> {
     let scenarios = scenarios.iter().flat_map(|name| ["--scenario", *name]);
     let locks = locks.iter().flat_map(|name| ["--impl", *name]);
     scenarios.chain(locks).collect()
 }
 
-/// The lock that is not among [`SOME_LOCKS`], in the scenarios that even careless locks come through.
+/// Tests the lock that is missing from [`SOME_LOCKS`], in the scenarios that even careless locks survive.
 #[test]
 fn simulation_and_processes_agree_on_getset() {
     let _alone = alone_in(BackendName::Process);
@@ -285,7 +286,7 @@ fn simulation_and_processes_agree_on_getset() {
     compare(BackendName::Process, &flags, 6);
 }
 
-/// A lock on five nodes. What else there is of locks is the same to containers.
+/// Tests a lock on five nodes. For all other differences between locks, containers behave like processes.
 #[test]
 fn simulation_and_containers_agree_on_several_nodes() {
     let _alone = alone_in(BackendName::Docker);
@@ -293,7 +294,7 @@ fn simulation_and_containers_agree_on_several_nodes() {
     compare(BackendName::Docker, &flags, 6);
 }
 
-/// The verdicts do not say that everything was sold: a stock that is left over is no violation.
+/// The verdicts do not cover whether everything was sold: a remaining stock is not a violation.
 #[test]
 fn everything_is_sold_where_nothing_goes_wrong() {
     let _alone = alone_in(BackendName::Process);

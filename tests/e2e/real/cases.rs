@@ -1,4 +1,4 @@
-//! The cases that once came out wrong, on processes.
+//! The cases that once gave wrong verdicts, on processes.
 
 use super::adapters::{exec, project, python_with_redis};
 use crate::cases::{all_come_out, differences};
@@ -8,7 +8,7 @@ fn past_wrong_verdicts_are_right_on_processes() {
     all_come_out("process");
 }
 
-/// A correct watchdog that leaves `elapsed_ms` out: what an eviction did is not the client's fault.
+/// A correct watchdog that omits `elapsed_ms`: an eviction is not the client's fault.
 #[test]
 fn an_adapter_that_does_not_say_how_long_it_took_is_not_blamed_for_an_eviction() {
     let script = project("tests/adapters/quiet_watchdog.py");

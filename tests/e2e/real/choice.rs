@@ -1,11 +1,11 @@
-//! Which backend a run takes, on a machine that has them all.
+//! The backend that a run chooses on a machine that has them all.
 
 use crate::running::{Outcome, picklock};
 
 #[test]
 fn the_best_backend_is_taken_and_the_reason_told() {
     let line = "scenario calm --impl set-nx-px --ttl 300ms";
-    // What the run comes to is of no interest here: on a busy machine it is not judged.
+    // The result of the run is irrelevant here: on a busy machine it is inconclusive.
     let first = |outcome: Outcome| outcome.stdout.lines().next().unwrap_or_default().to_owned();
     let docker = first(picklock(&format!("{line} --backend auto")).run());
     assert!(
@@ -21,7 +21,7 @@ fn the_best_backend_is_taken_and_the_reason_told() {
     );
 }
 
-/// What the registry says differs from machine to machine; that it is named does not.
+/// The registry's message differs between machines, but the error always names the image.
 #[test]
 fn an_image_that_is_nowhere() {
     let line = "scenario calm --impl set-nx-px --backend docker --image picklock-no-such:1";

@@ -1,4 +1,4 @@
-//! A lock that `picklock.toml` names, through every command that takes one.
+//! A lock that `picklock.toml` defines, used with every command that takes a lock.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::running::{Outcome, picklock};
 
-/// A folder with a configuration, and below it a lock that starts only in its own folder and with its
-/// own environment.
+/// Creates a folder with a configuration and a lock that starts only in its own folder and with its own environment.
 fn project() -> tempfile::TempDir {
     let project = tempfile::tempdir().unwrap();
     let adapters = Path::new(env!("CARGO_MANIFEST_DIR")).join("adapters/python");
@@ -33,7 +32,7 @@ fn project() -> tempfile::TempDir {
     project
 }
 
-/// Again, where the machine stood still and nothing could be judged.
+/// Repeats a run if the machine stalled and nothing could be judged.
 fn judged(run: impl Fn() -> Outcome) -> Outcome {
     let mut outcome = run();
     for _ in 1..4 {
@@ -59,7 +58,7 @@ fn its_name_is_enough_for_every_command() {
     assert_eq!(document["impl"]["name"], "mine", "{document:#}");
     let command = document["reproduce"].as_str().unwrap();
     assert!(!command.contains("--config"), "{command}");
-    // From elsewhere, by the name of the file; and as the document says.
+    // From another directory, by the name of the file, as the documentation describes.
     let config = path(&project, "picklock.toml");
     let far = format!("{line} --config {}", config.display());
     let far = judged(|| picklock(&far).run()).exits(0).document();
@@ -112,7 +111,7 @@ fn its_run_is_replayed_from_another_folder_without_the_configuration() {
         first.all(),
         again.all()
     );
-    // What was replayed can be replayed.
+    // A replayed run can be replayed again.
     let once_more = again.home().join("again");
     let once_more = format!("replay {} --trust", once_more.display());
     let once_more = judged(|| picklock(&once_more).run()).exits(0);
@@ -153,7 +152,7 @@ class OnEveryNode:
 serve(OnEveryNode, name="on-every-node", version="1")
 "#;
 
-/// Two of five nodes cannot be reached: a majority has to go on, and who needs all of them cannot.
+/// Two of five nodes are unreachable: a majority lock must go on, and a lock that needs all nodes cannot.
 #[test]
 fn lock_that_says_it_needs_every_node_is_not_asked_to_go_on_without_one() {
     let project = project();
@@ -172,7 +171,7 @@ fn lock_that_says_it_needs_every_node_is_not_asked_to_go_on_without_one() {
         let document = picklock(line).within(project.path()).run().document();
         document["verdicts"]["progress"].clone()
     };
-    // Again, where the machine stood still.
+    // Repeats the run if the machine stalled.
     let mut tries = (1..4).map(|_| progress(""));
     let blamed = tries.find(|it| it["status"] != "unknown");
     let blamed = blamed.expect("a run in which the machine does not stand still");

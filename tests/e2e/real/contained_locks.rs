@@ -1,5 +1,5 @@
-//! Locks in containers of their own: `--impl docker:IMAGE`. Needs a Docker engine that runs as root, and
-//! `python3`, from whose files `scripts/python-image` builds the image.
+//! Locks in separate containers: `--impl docker:IMAGE`. Needs a Docker engine that runs as root, and `python3`, from
+//! whose files `scripts/python-image` builds the image.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,10 +11,10 @@ use super::containers::{containers_of, docker};
 use super::leftovers::becomes;
 use crate::running::{Outcome, picklock};
 
-/// A lock that renews itself in a thread. Frozen by halves, it would hold through a pause.
+/// A lock that renews itself in a thread. If only its main thread were frozen, it would keep the lock.
 const WATCHDOG: &str = "tests/adapters/quiet_watchdog.py";
 
-/// How often a run is made once more in which the machine stood still.
+/// Maximum number of runs if the machine stalls.
 const TRIES: usize = 4;
 
 fn image() -> &'static str {
@@ -33,7 +33,7 @@ fn image() -> &'static str {
     IMAGE
 }
 
-/// The image with another program.
+/// Builds an image with a different program.
 fn image_that_runs(name: &str, program: &str) -> String {
     let changed = format!("picklock-test-{name}:local");
     let python = docker(&[
@@ -45,7 +45,7 @@ fn image_that_runs(name: &str, program: &str) -> String {
     ]);
     let entry = format!("ENTRYPOINT {}", serde_json::json!([python, "-c", program]));
     let base = docker(&["create", image()]);
-    // One of an earlier test run would stay without a name. Where there is none, nothing is to be done.
+    // An image of an earlier test run would become unnamed. If there is none, the command fails harmlessly.
     let _ = Command::new("docker")
         .args(["image", "rm", &changed])
         .output();
@@ -54,7 +54,7 @@ fn image_that_runs(name: &str, program: &str) -> String {
     changed
 }
 
-/// The outcome of a run in which the machine did not stand still.
+/// Returns the outcome of a run in which the machine did not stall.
 fn judged(line: &str) -> Outcome {
     let mut outcome = picklock(line).run();
     for _ in 1..TRIES {
@@ -71,7 +71,7 @@ fn no_container_is_left(pid: u32) {
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// If its renewing thread went on, nothing would be violated.
+/// If its renewing thread kept running, nothing would be violated.
 #[test]
 fn a_watchdog_is_frozen_with_its_thread() {
     let line = format!(
@@ -87,7 +87,7 @@ fn a_watchdog_is_frozen_with_its_thread() {
     outcome.left_no_directory();
 }
 
-/// Nobody is frozen: the thread renews, and everything holds.
+/// No worker is frozen: the thread renews, and every property holds.
 #[test]
 fn a_watchdog_that_runs_holds_on() {
     let line = format!(
@@ -97,7 +97,7 @@ fn a_watchdog_that_runs_holds_on() {
     judged(&line).exits(0);
 }
 
-/// With a second of lease, a container that is kept from the processor outlives it.
+/// A container that is starved of CPU time would outlive a lease of one second.
 #[test]
 fn one_is_killed_and_the_others_go_on() {
     let line = format!(
@@ -153,7 +153,7 @@ fn a_saved_run_is_replayed_only_with_trust() {
         "scenario calm --impl docker:{} --ttl 5s --backend process --quiet --out kept",
         image()
     );
-    // With a second of lease, a container that is kept from the processor outlives it.
+    // A container that is starved of CPU time would outlive a lease of one second.
     let kept = picklock(&line).run();
     assert!(matches!(kept.code, Some(0 | 3)), "{}", kept.all());
     let home = kept.home().to_owned();
@@ -161,7 +161,7 @@ fn a_saved_run_is_replayed_only_with_trust() {
     let named = format!("a program in containers of the image: {}", image());
     assert!(refused.stderr.contains(&named), "{}", refused.stderr);
     let replayed = picklock("replay kept --trust --quiet").within(&home).run();
-    // Busy machines may leave a run undecided.
+    // A run may be inconclusive on a busy machine.
     assert!(matches!(replayed.code, Some(0 | 3)), "{}", replayed.all());
 }
 
@@ -229,7 +229,7 @@ fn nothing_is_left_of_a_killed_harness() {
     );
     let mut run = picklock(&line).start();
     let pid = run.pid();
-    // Its workers have answered by then.
+    // The run's workers have answered by then.
     run.hear("got the lock");
     assert!(containers_of(pid).len() >= 2, "{:?}", containers_of(pid));
     run.signal(Signal::KILL);

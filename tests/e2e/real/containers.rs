@@ -1,8 +1,8 @@
-//! Which containers there are, and whose: asked of the engine's own command line.
+//! Lists containers and their owners, using the command line of the engine.
 
 use std::process::Command;
 
-/// `docker` with these words; what it printed.
+/// Runs `docker` with these arguments and returns its output.
 pub fn docker(arguments: &[&str]) -> String {
     let output = Command::new("docker")
         .args(arguments)
@@ -16,8 +16,7 @@ pub fn docker(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// The containers of the run of this process, whatever their state: their owner's label begins
-/// with its number.
+/// Returns the containers of the run of this process, in any state: their owner's label begins with the PID.
 pub fn containers_of(pid: u32) -> Vec<String> {
     let format = r#"{{.ID}} {{.Label "picklock.owner"}}"#;
     let filter = "label=picklock.owner";

@@ -1,4 +1,4 @@
-//! Servers of the user's own: they are tested through the proxy, and afterwards they have what they had before.
+//! The user's own servers are tested through the proxy, and afterwards their contents are unchanged.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::OwnedFd;
@@ -13,14 +13,14 @@ use crate::running::{CHANCES, Outcome, picklock};
 
 const PASSWORD: &str = "open-sesame-4711";
 
-/// The rights that the documentation lists for a run, and those that `set-nx-px` needs.
+/// The permissions that the documentation lists for a run, and those that `set-nx-px` needs.
 const RIGHTS: &str = "~*picklock:* +ping +pttl +set +del +scan +eval +evalsha +get";
 
-/// Those that it lists for the key history, and for its comparison with the keys.
+/// The permissions that it lists for the key history, and for its comparison with the keys.
 const KEY_HISTORY_RIGHTS: &str = "&__keyevent@*__:expired &__keyevent@*__:evicted +monitor +echo +info +config|get +psubscribe \
     +eval +time +type +strlen +get +hgetall +lrange +smembers +zrange";
 
-/// Makes a user with the password and these rights.
+/// Creates a user with the password and these permissions.
 fn make_user(server: &ForeignServer, rights: &[&str]) {
     let secret = format!(">{PASSWORD}");
     let mut words = vec!["ACL", "SETUSER", "shop", "on", &secret];
@@ -32,7 +32,7 @@ fn url(server: &ForeignServer) -> String {
     format!("redis://127.0.0.1:{}", server.port)
 }
 
-/// The password is in nothing that was printed or kept.
+/// Asserts that the password is in none of the output and saved files.
 #[track_caller]
 fn keeps_the_secret(outcome: &Outcome) {
     fn holds(path: &Path) -> bool {
@@ -188,7 +188,7 @@ fn where_monitor_is_forbidden_the_run_has_no_key_history_and_says_so() {
     keeps_the_secret(&calm);
     assert_eq!(server.contents(), before);
 
-    // Rights that are lacking are named.
+    // Missing permissions are named.
     server.tell(&["ACL", "SETUSER", "shop", "-scan"]);
     let refused = picklock(&format!("scenario calm --impl set-nx-px {redis}"))
         .run()
@@ -293,7 +293,7 @@ fn what_servers_must_do_themselves_is_not_applicable() {
     assert_eq!(server.contents(), before);
 }
 
-/// An address at which nobody listens, and that nobody else is given for as long as the socket is there.
+/// Reserves an address on which no process listens, and which stays reserved as long as the socket exists.
 fn address_without_server() -> (OwnedFd, SocketAddrV4) {
     let reserving = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
     bind(&reserving, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -347,7 +347,7 @@ fn servers_that_cannot_be_used_are_refused_with_the_reason() {
     assert!(none.stderr.contains("--redis URL"), "{}", none.all());
 }
 
-/// A sale that goes on while something is done to it.
+/// A sale that runs long enough to disturb it.
 const LONG_SALE: &str = r#"
 name = "long-sale"
 summary = "A sale that goes on while somebody else is at work."

@@ -1,4 +1,4 @@
-//! Locks that flood the harness: it keeps little of it, in memory and on the disk, and says so.
+//! Locks that flood the harness: it keeps little of the output, in memory and on disk, and reports this.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::adapters::{exec, project};
 use crate::running::{Outcome, picklock};
 
-/// The harness itself takes some thirty of them.
+/// Maximum memory of the harness, which needs about thirty megabytes itself.
 const MAX_MEMORY_KB: u64 = 100 << 10;
 
 const MAX_KEPT_BYTES: u64 = 50_000_000;
@@ -26,7 +26,7 @@ command_timeout = "100ms"
 limit = "3s"
 "#;
 
-/// The largest memory that a process ever had, kilobytes; `None`: it has ended.
+/// Returns the peak memory of a process in kilobytes, or `None` if it has exited.
 fn peak_kb(pid: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
@@ -43,7 +43,7 @@ fn bytes_in(dir: &Path) -> u64 {
     entries.map(size).sum()
 }
 
-/// A run against this flood, with its bounds.
+/// Runs against this flood and checks the limits.
 #[track_caller]
 fn flooded(kind: &str) -> Outcome {
     let lock = exec("python3", &project("tests/adapters/flood.py"), kind);
@@ -52,7 +52,7 @@ fn flooded(kind: &str) -> Outcome {
     let pid = run.pid();
     let peak = Arc::new(AtomicU64::new(0));
     let (end, ended) = mpsc::channel::<()>();
-    // A peak never falls, so it does not matter when it is read.
+    // A peak never falls, so the time of the reading does not matter.
     let watch = std::thread::spawn({
         let peak = Arc::clone(&peak);
         move || {

@@ -1,5 +1,5 @@
-//! A Redis server that is somebody else's: with keys in it, a password, TLS, an access control list. It can say
-//! whether anything about it has changed.
+//! A foreign Redis server with keys, a password, TLS and an access control list. It can report whether anything about
+//! it has changed.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -10,21 +10,21 @@ use std::process::{Child, Command, Stdio};
 use redis::{Connection, RedisResult, Value};
 use tempfile::TempDir;
 
-/// The server; it ends with the test.
+/// The server, which ends with the test.
 pub struct ForeignServer {
     child: Child,
-    /// Its port in plain.
+    /// Port without TLS.
     pub port: u16,
-    /// Its port in TLS, if it has one.
+    /// Port with TLS, if it has one.
     pub tls_port: u16,
     home: TempDir,
     password: Option<String>,
 }
 
-/// Everything that a run must leave as it was.
+/// Everything that a run must leave unchanged.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Contents {
-    /// For each key its `DUMP`, and whether it expires.
+    /// `DUMP` of each key, and whether the key expires.
     keys: BTreeMap<Vec<u8>, (Vec<u8>, bool)>,
     settings: Vec<(String, String)>,
     users: Vec<String>,
@@ -36,22 +36,22 @@ fn free_port() -> u16 {
 }
 
 impl ForeignServer {
-    /// Without a password.
+    /// Starts a server without a password.
     pub fn start(settings: &[&str]) -> ForeignServer {
         ForeignServer::launch(None, settings, false)
     }
 
-    /// With one.
+    /// Starts a server with a password.
     pub fn with_password(password: &str, settings: &[&str]) -> ForeignServer {
         ForeignServer::launch(Some(password), settings, false)
     }
 
-    /// With a second port for TLS, and certificates signed by an authority of its own.
+    /// Starts a server with a second port for TLS, and certificates signed by a private authority.
     pub fn with_tls(settings: &[&str]) -> ForeignServer {
         ForeignServer::launch(None, settings, true)
     }
 
-    /// The three masters of a Redis Cluster.
+    /// Starts the three masters of a Redis Cluster.
     pub fn cluster() -> [ForeignServer; 3] {
         let buses = [(); 3].map(|()| free_port().to_string());
         let servers = buses
@@ -72,7 +72,7 @@ impl ForeignServer {
                     .unwrap();
                 info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:3")
             };
-            // They agree within some heartbeats.
+            // They agree after some heartbeats.
             while !is_ready() {
                 std::thread::yield_now();
             }
@@ -123,7 +123,7 @@ impl ForeignServer {
                 .lines()
                 .map_while(Result::ok);
             if log.any(|line| line.contains("Ready to accept connections")) {
-                // The pipe must not fill up.
+                // The pipe must be drained so that it does not block.
                 std::thread::spawn(move || log.for_each(drop));
                 return ForeignServer {
                     child,
@@ -138,7 +138,7 @@ impl ForeignServer {
         panic!("redis-server did not come up on any of 20 ports");
     }
 
-    /// Gives it keys of somebody else: of several types, with and without an expiry.
+    /// Fills the server with foreign keys of several types, with and without expiry.
     pub fn filled(self) -> ForeignServer {
         let mut connection = self.connection();
         for (name, words) in [
@@ -150,7 +150,7 @@ impl ForeignServer {
             ("ZADD", &["scores", "1", "one", "2", "two"]),
         ] {
             let told: RedisResult<Value> = redis::cmd(name).arg(words).query(&mut connection);
-            // In a Cluster another server has the key.
+            // In a Cluster, a different server may own the key.
             assert!(
                 told.as_ref()
                     .map_or_else(|error| error.redirect_node().is_some(), |_| true)
@@ -159,7 +159,7 @@ impl ForeignServer {
         self
     }
 
-    /// A connection of its administrator.
+    /// Opens an administrator's connection.
     pub fn connection(&self) -> Connection {
         let login = self
             .password
@@ -169,7 +169,7 @@ impl ForeignServer {
         redis::Client::open(url).unwrap().get_connection().unwrap()
     }
 
-    /// Its administrator's command.
+    /// Runs an administrator's command.
     pub fn tell(&self, words: &[&str]) {
         let answered: Value = redis::Cmd::new()
             .arg(words)
@@ -181,7 +181,7 @@ impl ForeignServer {
         );
     }
 
-    /// What it has now.
+    /// Returns the current contents.
     pub fn contents(&self) -> Contents {
         let mut connection = self.connection();
         let names: Vec<Vec<u8>> = redis::cmd("KEYS").arg("*").query(&mut connection).unwrap();
@@ -213,12 +213,12 @@ impl ForeignServer {
         }
     }
 
-    /// A file of its directory: `ca.crt`, `client.crt`, `client.key`.
+    /// Returns the path of a file in its directory: `ca.crt`, `client.crt`, `client.key`.
     pub fn file(&self, name: &str) -> PathBuf {
         self.home.path().join(name)
     }
 
-    /// Kills it.
+    /// Kills the server.
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -232,7 +232,7 @@ impl Drop for ForeignServer {
     }
 }
 
-/// An authority, and a certificate of it each for a server on 127.0.0.1 and for a client.
+/// Creates an authority and two certificates: for a server on 127.0.0.1, and for a client.
 fn make_certificates(home: &Path) {
     let openssl = |line: &str| {
         let output = Command::new("openssl")

@@ -1,4 +1,4 @@
-//! A container engine that stands still holds up no answer to Ctrl-C, and nothing is left when it goes on.
+//! A stalled container engine does not delay the answer to Ctrl-C, and nothing is left when it continues.
 
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -11,19 +11,19 @@ use super::containers::{containers_of, docker};
 use super::leftovers::{Belongings, becomes, frozen_run};
 use crate::running::{Call, picklock};
 
-/// Stands between a run and the engine, and forwards nothing while it is closed.
+/// Relays traffic between a run and the engine, and forwards nothing while it is closed.
 #[derive(Clone, Default)]
 struct Relay(Arc<(Mutex<Gate>, Condvar)>);
 
 #[derive(Default)]
 struct Gate {
     is_closed: bool,
-    /// Something came while it was closed.
+    /// Whether data arrived while it was closed.
     has_held: bool,
 }
 
 impl Relay {
-    /// Listens at this path, for as long as the test's process lives.
+    /// Listens at this path for the life of the test's process.
     fn at(path: &Path) -> Relay {
         let relay = Relay::default();
         let listener = UnixListener::bind(path).unwrap();
@@ -60,7 +60,7 @@ impl Relay {
                 break;
             }
         }
-        // The other side may be gone already.
+        // The other side may have closed already.
         let _ = to.shutdown(std::net::Shutdown::Write);
     }
 
@@ -74,7 +74,7 @@ impl Relay {
     }
 }
 
-/// A call whose engine is behind the relay.
+/// Creates a call whose engine is behind the relay.
 fn behind_a_relay(line: &str) -> (Call, Relay) {
     let call = picklock(line);
     let socket = call.temp().with_file_name("engine.sock");
@@ -96,7 +96,7 @@ fn an_interrupted_run_is_reported_while_the_engine_stands_still() {
     let outcome = run.finish().exits(130);
     assert!(outcome.stdout.contains("interrupted"), "{}", outcome.all());
     assert_eq!(outcome.json_file("run/run.json")["interrupted"], true);
-    // Its containers may be gone: every run sweeps up after dead ones.
+    // Its containers may be gone already, because every run cleans up after dead runs.
     becomes("the engine is asked in vain", || {
         relay.has_held().then_some(()).ok_or_else(String::new)
     });
@@ -117,7 +117,7 @@ fn an_interrupted_start_ends_while_the_engine_stands_still() {
     });
     relay.set_closed(true);
     run.signal(Signal::INT);
-    // The relay's socket is in its folder, and the helper that cleans up still needs it.
+    // The relay's socket is in the call's folder, and the cleanup helper still needs it.
     let outcome = run.finish().exits(130);
     relay.set_closed(false);
     becomes("no container", || {

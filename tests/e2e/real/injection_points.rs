@@ -1,12 +1,12 @@
-//! Moments that mean an acquisition strike at the command that takes the lock, also for locks that
-//! look first, and the lock's key is the one that it has written.
+//! Triggers that refer to an acquisition fire at the command that takes the lock, even for locks that check first, and
+//! the lock's key is the one that this command wrote.
 
 use serde_json::Value;
 
 use super::adapters::{exec, project};
 use crate::running::{Outcome, picklock};
 
-/// The lock that looks before it takes.
+/// Returns the lock that checks the key before it takes it.
 fn looks_first(arguments: &str) -> String {
     exec(
         "python3",
@@ -27,7 +27,7 @@ fn lines(outcome: &Outcome, file: &str) -> Vec<Value> {
     lines.map(Result::unwrap).collect()
 }
 
-/// The last command by which worker 0 changed a key before the fault began.
+/// Returns the last command by which worker 0 changed a key before the fault began.
 #[track_caller]
 fn fired_after(outcome: &Outcome) -> String {
     let mut last = String::new();
@@ -65,14 +65,14 @@ fn a_lock_that_looks_first_is_struck_when_it_takes() {
             };
             assert_eq!(struck, key, "{scenario}");
             if scenario == "late-grant" {
-                // The client relies on a lease that is over.
+                // The client relies on an expired lease.
                 assert_eq!(status(&outcome, "exclusion"), "violated: expired-grant");
             }
         }
     }
 }
 
-/// It dies between SETNX and PEXPIRE: nobody ever gets in, and the key is found under its own name.
+/// The worker dies between SETNX and PEXPIRE: no client ever gets the lock, and its key is found under its own name.
 #[test]
 fn a_key_with_a_prefix_that_stays_for_ever_is_found() {
     let outcome = run("crash-mid-acquire", "prefix=lock: two-steps");
@@ -89,7 +89,7 @@ fn a_key_with_a_prefix_is_evicted() {
     assert_eq!(status(&outcome, "lease"), "violated: evicted");
 }
 
-/// What the library does not say is no claim, and what it did is seen all the same.
+/// A missing report is not a claim, but the lock's actions are still observed.
 #[test]
 fn a_lock_that_does_not_say_whether_it_released_is_held_to_no_claim() {
     let outcome = run("calm", "silent");

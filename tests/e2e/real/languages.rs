@@ -1,6 +1,6 @@
-//! Adapters that `picklock init` writes: from an empty folder to the verdicts of the built-in twin, in
-//! every language whose tools are on the machine. C# is tried on Mono: .NET is in none of the places that the
-//! tests install from.
+//! Adapters that `picklock init` writes, from an empty folder to the same verdicts as the built-in twin, in every
+//! language whose tools are on the machine. C# is tested on Mono, because none of the package sources of the tests has
+//! .NET.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::running::{Outcome, picklock, was_too_busy};
 
-/// A language, and the programs that it needs.
+/// The languages, with the programs that each needs.
 const LANGUAGES: [(&str, &[&str]); 7] = [
     ("bash", &["bash"]),
     ("csharp", &["mcs", "mono"]),
@@ -23,10 +23,10 @@ const LANGUAGES: [(&str, &[&str]); 7] = [
     ("rust", &["cargo"]),
 ];
 
-/// A shell has one client in each process.
+/// A shell adapter has one client per process.
 const ONE_CLIENT: &str = "bash";
 
-/// The lock that all of the examples are.
+/// The built-in lock that all examples implement.
 const TWIN: &str = "set-nx-px";
 
 fn is_installed(program: &str) -> bool {
@@ -34,7 +34,7 @@ fn is_installed(program: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-/// The languages that can be tried here. On a developer's machine one may be missing; CI has them all.
+/// Returns the languages that can be tested here. On a developer's machine some may be missing; CI has them all.
 fn languages() -> Vec<&'static str> {
     let (here, missing): (Vec<_>, Vec<_>) = LANGUAGES
         .into_iter()
@@ -51,14 +51,14 @@ fn languages() -> Vec<&'static str> {
     here.into_iter().map(|(language, _)| language).collect()
 }
 
-/// A folder with an adapter that is ready to run.
+/// A folder with a runnable adapter.
 struct Adapter {
     outcome: Outcome,
 }
 
 impl Adapter {
-    /// Follows what `picklock init` prints, but for its last lines: those are runs. `library` is an option for one,
-    /// or empty.
+    /// Follows the steps that `picklock init` prints, except the last lines, which are runs. `library` is the option
+    /// for a library, or empty.
     fn made(language: &str, library: &str) -> Adapter {
         let line = format!("init --lang {language} {library} my-lock");
         let outcome = picklock(&line).run().exits(0);
@@ -67,7 +67,7 @@ impl Adapter {
         adapter
     }
 
-    /// Follows the printed commands that make the folder ready to run.
+    /// Runs the printed commands that prepare the folder.
     fn prepare(&self, language: &str) {
         let (_, next) = self.outcome.stdout.split_once("\nnext:\n").unwrap();
         let prepare = next.lines().map(str::trim);
@@ -89,28 +89,28 @@ impl Adapter {
         self.outcome.home().join("my-lock")
     }
 
-    /// The lock as the printed command names it.
+    /// Returns the lock as the printed command names it.
     fn lock(&self) -> &str {
         let (_, command) = self.outcome.stdout.split_once("--impl ").unwrap();
         command.lines().next().unwrap()
     }
 }
 
-/// True where a run says nothing about the lock: the machine stood still, or was so busy that a worker
-/// did not get ready. A lock that can never be judged fails all the same, after [`ATTEMPTS`].
+/// Returns whether a run is inconclusive: the machine stalled, or was so busy that a worker did not start in time. A
+/// lock that can never be judged still fails after [`ATTEMPTS`].
 fn is_not_judged(code: Option<i32>, text: &str) -> bool {
     matches!(code, Some(3 | 4)) || was_too_busy(text)
 }
 
 const ATTEMPTS: usize = 4;
 
-/// The verdicts of a run, `violated` with its cause.
+/// Returns the verdicts of a run, `violated` with its cause.
 fn verdicts(scenario: &str, lock: &str, folder: &Path) -> (BTreeMap<String, String>, Outcome) {
     let line = format!("scenario {scenario} --impl {lock} --backend process --json");
     let run = || picklock(&line).within(folder).run();
     let mut outcome = run();
     for _ in 1..ATTEMPTS {
-        // A violation is judged also where the rest was not.
+        // A violation counts even if other properties are inconclusive.
         let is_part_unknown = outcome.stdout.contains("\"status\": \"unknown\"");
         if !is_part_unknown && !is_not_judged(outcome.code, &outcome.stdout) {
             break;
@@ -127,7 +127,7 @@ fn verdicts(scenario: &str, lock: &str, folder: &Path) -> (BTreeMap<String, Stri
     (words.collect(), outcome)
 }
 
-/// Nothing is missing and nothing is an answer out of line.
+/// Asserts that no feature is missing and that no reply was out of order.
 fn untroubled(document: &Value, language: &str) {
     assert_eq!(document["counts"]["failed"], 0, "{language}: {document:#}");
     let trouble = document["trouble"].as_array();
@@ -139,7 +139,7 @@ fn untroubled(document: &Value, language: &str) {
     assert_eq!(adapters_own.count(), 0, "{language}: {document:#}");
 }
 
-/// One language in the scenarios, next to what the twin has in them.
+/// Compares one language with the twin in the scenarios.
 fn as_its_twin(language: &str, twin: &BTreeMap<&str, BTreeMap<String, String>>) {
     let adapter = Adapter::made(language, "");
     for (scenario, expected) in twin {
@@ -159,10 +159,10 @@ fn as_its_twin(language: &str, twin: &BTreeMap<&str, BTreeMap<String, String>>) 
     as_offered(language, &adapter);
 }
 
-/// The languages whose runtime loads or compiles so much at its first lock that a client would come too late.
+/// Languages whose runtime loads or compiles so much for its first lock that a client would start too late.
 const WARMS_UP: [&str; 2] = ["csharp", "java"];
 
-/// The adapter takes and frees a lock with the key that it is given before it says that it is ready.
+/// Asserts that the adapter acquires and releases a lock with the given warm-up key before it reports readiness.
 fn warms_up(language: &str, folder: &Path) {
     let table = std::fs::read_to_string(folder.join("picklock.toml")).unwrap();
     let command = table
@@ -187,7 +187,7 @@ fn warms_up(language: &str, folder: &Path) {
     let answered = std::thread::spawn(move || {
         let mut line = String::new();
         answers.read_line(&mut line).unwrap();
-        // One that has not connected by then never does: this ends the wait for it.
+        // An adapter that has answered without connecting never connects. This unblocks `accept`.
         let _ = TcpStream::connect(address);
         line
     });
@@ -212,7 +212,7 @@ fn warms_up(language: &str, folder: &Path) {
     );
 }
 
-/// What the module offers beyond the example, it does.
+/// Asserts that the module's features beyond the example work.
 fn as_offered(language: &str, adapter: &Adapter) {
     let Some((_, file, from, to)) = OFFERS.iter().find(|(name, ..)| *name == language) else {
         return;
@@ -222,7 +222,7 @@ fn as_offered(language: &str, adapter: &Adapter) {
     assert!(text.contains(from), "{language}: {text}");
     std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
     adapter.prepare(language);
-    // What each of them cannot.
+    // The features that each language lacks.
     let asked = [
         ("release_refused = true\nwait = \"0.1ttl\"", &["rust"][..]),
         ("ending_clients = 1", &["csharp", "node"]),
@@ -280,8 +280,8 @@ fn every_language_is_judged_as_the_built_in_lock() {
     });
 }
 
-/// What the example of a language must have more to be asked about a section that fails and about a release of what was
-/// refused: a file, the text before which that stands, and the methods.
+/// Additions to a language's example for the checks of a failing section and of releasing a refused lock: a file, the
+/// text before which the methods are inserted, and the methods.
 const OFFERS: [(&str, &str, &str, &str); 6] = [
     (
         "csharp",
@@ -336,15 +336,15 @@ func newToken()",
     ),
 ];
 
-/// For each language that has more in its module for the sake of libraries, a small one, and what fetches it.
+/// A small library for each language whose module has extra features for libraries, with the command that fetches it.
 const LIBRARIES: [(&str, &str, &str); 3] = [
     ("go", "--lib redislock", "go"),
     ("java", "--lib spring-data-redis", "mvn"),
     ("node", "--lib redis-semaphore", "npm"),
 ];
 
-/// All checks of the adapter pass. An answer that takes seconds, or a connection that is not made in time, is a busy
-/// machine's. A wrong one is wrong each time.
+/// Asserts that all checks of the adapter pass. A slow reply or a connection that is not made in time is retried,
+/// because the machine may be busy. A wrong reply is wrong every time.
 fn keeps_the_protocol(adapter: &Adapter, language: &str) {
     let line = format!("adapter check {}", adapter.lock());
     let check = || picklock(&line).within(&adapter.folder()).run();
@@ -375,7 +375,7 @@ fn the_adapter_of_a_library_keeps_the_protocol() {
     });
 }
 
-/// The lines in a shell, in an empty folder. `code N` follows each of them.
+/// Runs the lines in a shell, in an empty folder, and appends `code N` to each.
 fn in_a_shell(script: &str) -> String {
     let folder = Path::new(env!("CARGO_BIN_EXE_picklock")).parent().unwrap();
     let path = std::env::var("PATH").unwrap();
@@ -394,7 +394,7 @@ fn in_a_shell(script: &str) -> String {
     format!("{text}\n{errors}")
 }
 
-/// The README's section, word for word.
+/// The README's section, verbatim.
 #[test]
 fn the_five_minutes_of_the_readme() {
     const README: &str = include_str!("../../../README.md");
@@ -412,7 +412,7 @@ fn the_five_minutes_of_the_readme() {
         }
         text = in_a_shell(script);
     }
-    // The holder outlives its lease, which is violated, and the gate expects that.
+    // The holder outlives its lease, which is a violation that the gate expects.
     let codes: Vec<&str> = text
         .lines()
         .filter(|line| line.starts_with("code "))

@@ -1,4 +1,4 @@
-//! Nothing outlives a run, however it ends, and nothing of anybody else is touched.
+//! Nothing outlives a run, however it ends, and foreign processes and files are not touched.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -10,18 +10,17 @@ use super::containers::{containers_of, docker};
 use super::proc_table::{Process, started_by, workers_of};
 use crate::running::{Call, Outcome, Running, picklock};
 
-/// How long the machine may take to clean up after a killed run; waited for in full only where
-/// the test fails.
+/// Maximum time for cleaning up after a killed run. The full time is waited only if the test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What is there while a run goes on.
+/// The processes and containers of a run in progress.
 pub struct Belongings {
     processes: Vec<Process>,
     owner: String,
 }
 
 impl Belongings {
-    /// All that the run has, with at least so many Redis servers or containers, and its workers.
+    /// Waits until the run has at least this many Redis servers or containers, and its workers.
     pub fn of(run: &Running, backend: &str) -> Belongings {
         let processes = started_by(run.pid());
         let workers = workers_of(run.pid());
@@ -41,7 +40,7 @@ impl Belongings {
         belongings
     }
 
-    /// Its containers.
+    /// Returns its containers.
     pub fn containers(&self) -> String {
         docker(&["ps", "-aq", "--filter", &self.label()])
     }
@@ -54,7 +53,7 @@ impl Belongings {
         format!("label=picklock.owner={}", self.owner)
     }
 
-    /// Waits until all is gone: the one who could tell is dead.
+    /// Waits until everything is gone. The killed run cannot report this itself.
     pub fn vanish(&self, temp: &Path) {
         becomes("no process", || {
             let left: Vec<&Process> = self.processes.iter().filter(|one| one.lives()).collect();
@@ -95,13 +94,13 @@ pub fn becomes(what: &str, look: impl Fn() -> Result<(), String>) {
     }
 }
 
-/// A run whose holder has just been frozen.
+/// Starts a run whose holder has just been frozen.
 fn frozen(backend: &str) -> Running {
     let line = format!("scenario gc-pause --impl set-nx-px --ttl 3s --backend {backend} --out run");
     frozen_run(picklock(&line))
 }
 
-/// The same, of a call that freezes a holder.
+/// Starts a call and waits until it has frozen a holder.
 pub fn frozen_run(call: Call) -> Running {
     let mut run = call.start();
     run.hear("fault: pause-client");
@@ -152,7 +151,7 @@ fn a_request_to_terminate_ends_a_run_in_containers_in_order() {
     ends_in_order("docker", Signal::TERM);
 }
 
-/// Both signals are there when the run wakes, so that the second cannot come too late.
+/// Both signals are pending when the run wakes, so the second cannot come too late.
 fn ends_at_once(backend: &str) {
     let run = frozen(backend);
     let belongings = Belongings::of(&run, backend);
@@ -199,7 +198,7 @@ fn a_killed_run_leaves_no_container() {
     is_killed("docker");
 }
 
-/// The same while Sentinels are there, and a master stands still.
+/// Kills a run with Sentinels while a master is stalled.
 fn is_killed_during_a_failover(backend: &str, sentinels: impl Fn(&Belongings) -> usize) {
     let line = format!("scenario sentinel-failover --impl set-nx-px --backend {backend}");
     let mut run = picklock(&line).start();
@@ -264,7 +263,7 @@ fn an_interrupt_while_setting_up_containers_leaves_nothing() {
     is_interrupted_early("docker", |pid| !containers_of(pid).is_empty());
 }
 
-/// An image that is here.
+/// Returns a local image.
 pub fn image() -> &'static str {
     let images = ["redis:8", "picklock-redis:local"];
     let is_here = |image: &&str| {
@@ -278,7 +277,7 @@ pub fn image() -> &'static str {
     image.expect("no Redis image; `scripts/redis-image` builds one")
 }
 
-/// Somebody else's Redis and container, removed at the end.
+/// A foreign Redis and a foreign container, removed at the end.
 struct Foreign {
     server: Child,
     container: String,
@@ -326,8 +325,8 @@ fn what_belongs_to_others_stays_untouched() {
     assert_eq!(running, "true", "the foreign container is gone");
 }
 
-/// A lock that starts a process which puts everything off by which it could be known: the folder of the adapters, and
-/// what else it does.
+/// A lock that executes code when it starts. `ADAPTERS` is replaced by the folder of the adapters, and `DO` by the
+/// code.
 const HIDES: &str = r#"
 import ctypes, os, pathlib, subprocess, sys, threading, time, uuid
 sys.path.insert(0, ADAPTERS)
@@ -338,7 +337,7 @@ DO
 serve(MyLock, name="hides")
 "#;
 
-/// A call with a lock that does this when it starts. `PYTHON` in the line is the interpreter.
+/// Creates a call with a lock that executes this code when it starts. `PYTHON` in the line is the interpreter.
 fn with_deed(line: &str, deed: &str) -> Call {
     let python = std::env::var("PICKLOCK_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let adapters = Path::new(env!("CARGO_MANIFEST_DIR")).join("adapters/python");
@@ -360,7 +359,7 @@ while tag not in ((here / "hidden").read_text() if (here / "hidden").exists() el
     let hidden = outcome.text_file("hidden");
     let numbers = hidden.lines().map(|line| line.split(' ').next().unwrap());
     let hidden: Vec<u32> = numbers.map(|number| number.parse().unwrap()).collect();
-    // Three workers, and the client after the run; of a run that is made again, too.
+    // Three workers and the client after the run; the same again for each rerun.
     assert!(
         !hidden.is_empty() && hidden.len().is_multiple_of(4),
         "{hidden:?}"
@@ -371,7 +370,7 @@ while tag not in ((here / "hidden").read_text() if (here / "hidden").exists() el
     }
 }
 
-/// A debugger below a worker may trace Picklock itself. Where it is stopped, Picklock would stop with it.
+/// A debugger below a worker may trace Picklock itself. If the debugger is stopped, Picklock would stop with it.
 #[test]
 fn tracer_of_picklock_below_a_worker_holds_nothing_up() {
     let deed = r#"
@@ -396,7 +395,7 @@ threading.Thread(target=trace, args=(os.getppid(),), daemon=True).start()
     assert!(matches!(outcome.code, Some(1 | 3)), "{}", outcome.all());
 }
 
-/// Somebody stops the helper that cleans up: it is let go on, and nobody waits for it.
+/// If another process stops the cleanup helper, Picklock resumes it and does not wait for it.
 #[test]
 fn reaper_that_is_stopped_holds_nothing_up() {
     let run = frozen("process");

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::running::{Outcome, picklock};
 
-/// A run that violates, kept in `run`.
+/// Runs a violating scenario, saved in `run`.
 fn violated() -> Outcome {
     picklock("scenario gc-pause --impl getset --ttl 300ms --backend process --json --out run")
         .run()
@@ -21,7 +21,7 @@ fn has(document: &Value, wanted: &str) {
     }
 }
 
-/// What stands where in the document of a run.
+/// Paths in a run's document, with the keys that they must contain.
 const KEYS: &[(&str, &str)] = &[
     (
         "",
@@ -65,7 +65,7 @@ fn a_run_is_one_document_and_one_directory() {
     for name in logs.chain(["node-0.log".to_owned()]) {
         assert!(here(&name).is_file(), "no {name}");
     }
-    // A line of the key history is a value from its writing to its end.
+    // A line of the key history covers a value from its writing to its end.
     for (name, format, least) in [
         ("history.jsonl", "picklock-history/1", 10),
         ("commands.jsonl", "picklock-proxy/1", 10),
@@ -110,7 +110,7 @@ fn the_command_that_repeats_a_run_repeats_it() {
     }
 }
 
-/// `picklock check` on a history that stands in the directory of the call.
+/// Runs `picklock check` on a history in the directory of the call.
 fn check(history: &str, flags: &str) -> Outcome {
     picklock(&format!("check history.jsonl {flags}"))
         .file("history.jsonl", history)
@@ -209,7 +209,7 @@ fn the_first_line_says_which_backend_and_why() {
     assert_eq!(quiet.document()["seed"], 5);
 }
 
-/// One worker alone never competes: too little to judge.
+/// A single worker never competes, which is too little to judge.
 #[test]
 fn too_little_to_judge_is_inconclusive() {
     let line = "scenario calm --impl set-nx-px --ttl 300ms --workers 1 --backend process --json";
@@ -222,7 +222,7 @@ fn too_little_to_judge_is_inconclusive() {
 
 #[test]
 fn a_violation_wins_over_what_could_not_be_decided() {
-    // The second fault never strikes, which leaves verdicts open; the first proves a violation.
+    // The second fault never fires, which leaves verdicts open; the first proves a violation.
     let scenario = r#"
 name = "two-faults"
 summary = "One fault strikes, one never does."

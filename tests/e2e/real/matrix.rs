@@ -16,7 +16,7 @@ fn a_cell_that_cannot_be_run_stops_no_other() {
     let error = record.cells[0].error.as_ref().unwrap();
     assert!(error.contains("worker"), "{error}");
     assert!(record.cells[1].error.is_none() && record.cells[1].is_as_expected());
-    // What failed is not kept, so that the next call tries again.
+    // Failed cells are not saved, so that the next call tries again.
     assert!(record.cells[0].run_dir.is_none());
     assert!(
         outcome
@@ -62,7 +62,7 @@ fn a_small_matrix_of_two_backends() {
     outcome.left_no_directory();
 }
 
-/// A built-in lock as a program: it reports its own name, which a label replaces.
+/// A built-in lock run as a program reports its own name, which a label replaces.
 #[test]
 fn a_label_replaces_the_command_in_every_report() {
     let program = env!("CARGO_BIN_EXE_picklock");
@@ -92,7 +92,7 @@ fn a_label_replaces_the_command_in_every_report() {
     assert_eq!(run["nodes"], 3);
     let repro = first.text_file("table/mine/own/process/repro.toml");
     assert!(repro.contains("label = \"mine\""), "{repro}");
-    // What it says repeats it, under the same label.
+    // The printed command repeats the cell under the same label.
     assert!(
         cell.reproduce.contains("--name 'mine=exec:"),
         "{}",
@@ -103,7 +103,7 @@ fn a_label_replaces_the_command_in_every_report() {
         .run()
         .exits(0);
     assert_eq!(replayed.document()["impl"]["name"], "mine");
-    // Another program under the same label is another lock.
+    // A different program under the same label is a different lock.
     let home = first.home().display();
     let again = line("set-nx-px", &format!("{home}/table"))
         .replace("own.toml", &format!("{home}/own.toml"));
@@ -147,7 +147,7 @@ fn a_lock_whose_table_changed_runs_again() {
     }
 }
 
-/// Interrupts a matrix of real runs once its first cell is finished, and lets it go on.
+/// Interrupts a matrix of real runs once its first cell is finished, and continues it.
 fn interrupted_by(signal: Signal) {
     let line = "matrix --backend process --jobs 1 --impl set-nx-px --scenario calm --scenario gc-pause --scenario holder-crash --json --out table";
     let mut running = picklock(line).start();
@@ -187,7 +187,7 @@ fn interrupted_by(signal: Signal) {
     }
 }
 
-/// A cell that has some of its runs is shown with those.
+/// A cell with some of its runs is shown with these.
 #[test]
 fn an_interrupted_cell_is_shown_with_the_runs_that_it_has() {
     let line = "matrix --backend process --jobs 1 --impl set-nx-px --scenario calm --seeds 1000000 --json --out table";

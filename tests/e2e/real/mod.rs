@@ -2,34 +2,34 @@
 //! image that `scripts/redis-image` builds.
 //!
 //! - [`backends`]: simulation, processes and containers agree on the verdicts
-//! - [`agreement`]: what that means, property by property
-//! - [`verdicts`]: what the documents say of runs that went wrong
+//! - [`agreement`]: the definition of agreement, property by property
+//! - [`verdicts`]: documents of runs that violated a property
 //! - [`sentinels`]: failovers that real Sentinels decide
-//! - [`adapters`]: locks of other languages, well and ill behaved
-//! - [`external`]: servers of the user's own, which a run leaves as they were; [`foreign_server`] is one
-//! - [`floods`]: locks that write without an end
-//! - [`adapter_check`]: adapters that keep the protocol pass, and the faults of broken ones are named
+//! - [`adapters`]: locks in other languages, well and ill behaved
+//! - [`external`]: the user's own servers, which a run leaves unchanged; [`foreign_server`] is one
+//! - [`floods`]: locks that write endlessly
+//! - [`adapter_check`]: adapters that follow the protocol pass, and the faults of others are named
 //! - [`languages`]: adapters that `picklock init` writes
 //! - [`workflow`]: the workflow that `picklock init` writes, executed
-//! - [`like`]: locks of other languages, held to the built-in lock that they are a copy of
-//! - [`proven_faults`]: faults that missed the lock, and locks that missed the servers
-//! - [`injection_points`]: faults strike at the command that takes the lock, whatever its key is called
-//! - [`starvation`]: who keeps a lock from everybody, and what waiting costs
+//! - [`reference`]: locks in other languages, compared with the built-in lock that they copy
+//! - [`proven_faults`]: faults that did not reach the lock, and locks that do not use the servers
+//! - [`injection_points`]: faults fire at the command that takes the lock, whatever its key is called
+//! - [`starvation`]: locks that starve other clients, and the cost of waiting
 //! - [`web_servers`]: handlers of web servers that take a lock
-//! - [`cases`]: scenarios that once came out wrong, on processes
-//! - [`peculiar_locks`]: locks with one peculiarity each, the honest ones and the others
+//! - [`cases`]: scenarios that once gave wrong verdicts, on processes
+//! - [`peculiar_locks`]: locks with one peculiarity each, correct or not
 //! - [`leftovers`]: nothing outlives a run, however it ends
-//! - [`hung_engine`]: a container engine that stands still
-//! - [`other_users`]: what other users of the machine can reach
-//! - [`stalls`]: a machine that stands still is not the lock's fault
-//! - [`stalls`]: servers and workers that somebody stops or kills, and clients of another user
+//! - [`hung_engine`]: a stalled container engine
+//! - [`other_users`]: what other users of the machine can access
+//! - [`stalls`]: a stalled machine is not the lock's fault
+//! - [`unexpected_stalls`]: servers and workers that another process stops or kills, and clients of another user
 //! - [`machine_contract`]: documents, files and exit codes that other programs rely on
 //! - [`choice`], [`gate`], [`matrix`], [`replay`], [`search`]: the commands of these names, with real servers
-//! - [`contained_locks`]: locks in containers of their own
-//! - [`configured_locks`]: locks that `picklock.toml` names
+//! - [`contained_locks`]: locks in separate containers
+//! - [`configured_locks`]: locks that `picklock.toml` defines
 //! - [`exclusive`]: tests that must not run at the same time
 //! - [`readme`]: every command of the README and the docs
-//! - [`containers`], [`proc_table`]: what there is on this machine, and whose
+//! - [`containers`], [`proc_table`]: containers and processes of this machine, with their owners
 
 mod adapter_check;
 mod adapters;

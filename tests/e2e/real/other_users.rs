@@ -1,6 +1,6 @@
-//! What another user of this machine can reach while a run lasts: the ports, and nothing behind them.
+//! Other users of this machine can reach only the ports of a run, and nothing behind them.
 //!
-//! Programs are started as another user here, which only root may do.
+//! The tests start programs as another user, which requires root.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -11,10 +11,10 @@ use super::containers::{containers_of, docker};
 use super::proc_table::{listening_ports, started_by};
 use crate::running::{Running, picklock};
 
-/// The number of the user `nobody`, and of its group.
+/// UID of the user `nobody`, and GID of its group.
 const NOBODY: &str = "65534";
 
-/// What a shell script prints that runs as `nobody`.
+/// Returns the output of a shell script that runs as `nobody`.
 fn as_nobody(script: &str) -> String {
     assert!(
         rustix::process::geteuid().is_root(),
@@ -34,21 +34,21 @@ fn as_nobody(script: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// A script that sends a command to an address, and prints what comes back within five seconds.
+/// Returns a script that sends a command to an address, and prints the replies of five seconds.
 fn tell(host: &str, port: u16, command: &str) -> String {
     format!(
         "exec 3<>/dev/tcp/{host}/{port} || exit; printf '{command}\\r\\n' >&3; timeout 5 head -n 1 <&3"
     )
 }
 
-/// Lets everybody enter the directories above the run's own: what protects it must be itself.
+/// Makes the directories above the run's own accessible to all users: the run's directory must protect itself.
 fn open_to_everybody(home: &Path) {
     for path in [home, &home.join("tmp")] {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
 }
 
-/// A sale that goes on while a stranger looks around, and no server or client stands still meanwhile.
+/// A sale that runs while a foreign user probes it, without stalls of servers or clients.
 const LONG_SALE: &str = r#"
 name = "long-sale"
 summary = "One thing is sold, and paying takes its time."
@@ -62,7 +62,7 @@ section = "15s"
 wait = "20s"
 "#;
 
-/// A run of this sale, with these lines more and these flags, that has just begun.
+/// Starts a run of this sale with additional lines and flags.
 fn begun(more: &str, flags: &str) -> Running {
     let line = format!("scenario long-sale.toml --impl set-nx-px {flags} --out run");
     let call = picklock(&line).file("long-sale.toml", &format!("{LONG_SALE}{more}"));
@@ -72,8 +72,8 @@ fn begun(more: &str, flags: &str) -> Running {
     run
 }
 
-/// No file of the run can be read, in the directory of the servers and in the kept one, although a file
-/// beside them can.
+/// Asserts that no file of the run is readable, in the servers' directory and in the saved one, although a file next to
+/// them is.
 fn sees_no_file(temp: &Path, out: &Path) {
     let control = temp.join("everybody");
     std::fs::write(&control, "open\n").unwrap();
@@ -91,7 +91,7 @@ fn sees_no_file(temp: &Path, out: &Path) {
     assert_eq!(ours.len(), 1, "there is something to be seen: {ours:?}");
 }
 
-/// The proxy refuses the stranger on every one of its ports, and serves us.
+/// Asserts that the proxy refuses the foreign user on each of its ports, and serves us.
 fn is_refused_by_the_proxy(run: &Running) {
     let ports = listening_ports(run.pid());
     assert!(ports.len() >= 3, "{ports:?}");
@@ -107,7 +107,7 @@ fn is_refused_by_the_proxy(run: &Running) {
     assert!(ports.iter().any(is_answered), "we ourselves are served");
 }
 
-/// The run says that somebody was refused, and holds nothing.
+/// Asserts that the run reports the refused client, and that no property is held.
 fn knows_of_it(run: Running) {
     let outcome = run.finish();
     assert!(matches!(outcome.code, Some(1 | 3)), "{}", outcome.all());

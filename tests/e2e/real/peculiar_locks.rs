@@ -1,12 +1,12 @@
-//! Locks with one peculiarity each, on processes: the honest ones are accused of nothing, the others of what they
-//! do, with its cause.
+//! Locks with one peculiarity each, on processes: correct locks are not accused, and the others are accused with the
+//! right cause.
 
 use serde_json::Value;
 
 use super::adapters::{exec, project};
 use crate::running::{Outcome, picklock};
 
-/// One run.
+/// Performs one run.
 fn run(name: &str, scenario: &str, seed: u64) -> Outcome {
     let lock = exec("python3", &project("tests/adapters/peculiar.py"), name);
     let line = format!("scenario {scenario} --impl {lock} --backend process --seed {seed} --json");
@@ -17,7 +17,7 @@ fn verdict<'a>(document: &'a Value, property: &str) -> &'a Value {
     &document["verdicts"][property]
 }
 
-/// `property status cause`, as it came out.
+/// Returns the verdict as `property status cause`.
 fn came_out(document: &Value, property: &str) -> String {
     let verdict = verdict(document, property);
     let cause = verdict["cause"].as_str().unwrap_or_default();
@@ -25,8 +25,8 @@ fn came_out(document: &Value, property: &str) -> String {
     format!("{property} {status} {cause}").trim_end().to_owned()
 }
 
-/// On servers it is a matter of luck whether two clients meet. One run of five must show all of it, and in its
-/// story these words.
+/// Asserts that one run of five shows all the expected verdicts, and these words in its story. On servers it is random
+/// whether two clients meet.
 #[track_caller]
 fn must_show(name: &str, scenario: &str, expected: &[&str], words: &str) {
     let mut shown = Vec::new();
@@ -48,7 +48,7 @@ fn must_show(name: &str, scenario: &str, expected: &[&str], words: &str) {
     );
 }
 
-/// Whatever else comes out, this property is not violated.
+/// Asserts that these properties are not violated, whatever else happens.
 #[track_caller]
 fn must_not_violate(name: &str, scenario: &str, properties: &[&str]) {
     let document = run(name, scenario, 1).document();
@@ -77,7 +77,7 @@ fn release_that_is_sent_once_more_is_named() {
         &expected,
         "the DEL that worker",
     );
-    // With a round trip of 70 ms the robbed one has always left before another comes.
+    // With a round trip of 70 ms, the robbed client has always left before another enters.
     let expected = ["ownership violated stolen-release"];
     must_show(
         "late-second-delete",
@@ -133,7 +133,7 @@ fn refusal_of_a_winner_is_a_false_claim() {
         &expected,
         "another client has the lock",
     );
-    // The reply is as late, but the lock is granted.
+    // The reply is equally late, but the lock is granted.
     must_not_violate("correct", &scenario, &["claims", "ownership", "lease"]);
 }
 

@@ -1,8 +1,8 @@
-//! Which processes there are, and whose: read from `/proc`, not from what the binary claims.
+//! Lists processes and their owners from `/proc`, independently of the binary.
 
 use std::fs;
 
-/// One process, told from a later one with the same number by its time of birth.
+/// A process. Its start time distinguishes it from a later process with the same PID.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
     /// Its number.
@@ -17,7 +17,7 @@ pub struct Process {
 impl Process {
     fn of(pid: u32) -> Option<Process> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name stands in brackets and may hold anything, brackets included.
+        // The name is in parentheses and may contain any characters, including parentheses.
         let (before, after) = stat.rsplit_once(')')?;
         let (_, name) = before.split_once('(')?;
         let fields: Vec<&str> = after.split_whitespace().collect();
@@ -30,12 +30,12 @@ impl Process {
         })
     }
 
-    /// True while it runs or is frozen; nobody may have fetched the corpse of a dead one.
+    /// Returns whether it runs or is frozen. A zombie does not count.
     pub fn lives(&self) -> bool {
         Process::of(self.pid).is_some_and(|now| now.born_ticks == self.born_ticks && !now.ended)
     }
 
-    /// A variable of its environment.
+    /// Returns a variable of its environment.
     pub fn variable(&self, name: &str) -> Option<String> {
         let text = fs::read(format!("/proc/{}/environ", self.pid)).ok()?;
         let entries = text.split(|byte| *byte == 0);
@@ -45,7 +45,7 @@ impl Process {
             .map(|(_, value)| value.to_owned())
     }
 
-    /// True where it stands still because of a signal.
+    /// Returns whether a signal has stopped it.
     pub fn is_frozen(&self) -> bool {
         fs::read_to_string(format!("/proc/{}/stat", self.pid)).is_ok_and(|stat| {
             stat.rsplit_once(')')
@@ -54,7 +54,7 @@ impl Process {
     }
 }
 
-/// All processes.
+/// Returns all processes.
 fn all() -> Vec<Process> {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     entries
@@ -62,7 +62,7 @@ fn all() -> Vec<Process> {
         .collect()
 }
 
-/// The ports of IPv4 on which a process listens.
+/// Returns the IPv4 ports on which a process listens.
 pub fn listening_ports(pid: u32) -> Vec<u16> {
     let descriptors = fs::read_dir(format!("/proc/{pid}/fd"))
         .into_iter()
@@ -76,13 +76,13 @@ pub fn listening_ports(pid: u32) -> Vec<u16> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let is_ours = links.contains(&format!("socket:[{}]", words.get(9)?));
         let port = words.get(1)?.rsplit_once(':')?.1;
-        // State 0A: it listens.
+        // State 0A means listening.
         (is_ours && words.get(3) == Some(&"0A")).then(|| u16::from_str_radix(port, 16).ok())?
     });
     listening.collect()
 }
 
-/// What a process started, and what that started, and so on.
+/// Returns all descendants of a process.
 pub fn started_by(pid: u32) -> Vec<Process> {
     let all = all();
     let mut found: Vec<Process> = Vec::new();
@@ -96,8 +96,7 @@ pub fn started_by(pid: u32) -> Vec<Process> {
     found
 }
 
-/// The workers among them, by their numbers in the order of birth: those that are this binary as
-/// `picklock worker`.
+/// Returns the workers among them, in the order of their start: processes that run this binary as `picklock worker`.
 pub fn workers_of(pid: u32) -> Vec<Process> {
     let mut workers = started_by(pid);
     workers.retain(|process| {

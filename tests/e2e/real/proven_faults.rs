@@ -1,5 +1,4 @@
-//! A fault that did not reach the process that has the lock is found out, and so is a lock that
-//! uses other servers.
+//! Picklock detects a fault that did not reach the process with the lock, and a lock that uses other servers.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -13,7 +12,7 @@ use super::containers::docker;
 use super::leftovers::{becomes, image};
 use crate::running::{Outcome, picklock};
 
-/// `exec:` with the watchdog behind a wrapper of `tests/adapters`, or behind a program.
+/// Returns `exec:` with the watchdog behind a wrapper of `tests/adapters`, or behind a program.
 fn watchdog_behind(wrapper: &str) -> String {
     let python = python_with_redis();
     let watchdog = project("tests/adapters/watchdog.py");
@@ -31,7 +30,7 @@ fn watchdog_behind(wrapper: &str) -> String {
     }
 }
 
-/// Descendants of the workers of this run, by their mark, dead or alive.
+/// Returns the descendants of this run's workers, identified by their mark, dead or alive.
 fn marked(pid: u32) -> Vec<u32> {
     let mark = format!("PICKLOCK_WORKER={pid}:");
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
@@ -44,7 +43,7 @@ fn marked(pid: u32) -> Vec<u32> {
     .collect()
 }
 
-/// The process that has the lock is really frozen, whatever stands before it.
+/// Asserts that the process with the lock is frozen despite the wrapper.
 fn is_frozen_behind(wrapper: &str) {
     let lock = watchdog_behind(wrapper);
     let line = format!("scenario gc-pause --impl {lock} --backend process --json --seed 1");
@@ -77,7 +76,7 @@ fn a_daemon_that_does_the_work_is_frozen() {
     is_frozen_behind("daemon.py");
 }
 
-/// No property is held, and the reason stands where `held` would.
+/// Asserts that no property is held, and that each verdict contains the reason.
 #[track_caller]
 fn undecided(outcome: &Outcome, reason: &str) -> Value {
     let document = outcome.document();
@@ -91,13 +90,13 @@ fn undecided(outcome: &Outcome, reason: &str) -> Value {
     document
 }
 
-/// Nothing shows whose descendant it is, so it cannot be frozen; but it is heard.
+/// Its parent is unknown, so it cannot be frozen; but its traffic is detected.
 #[test]
 fn a_daemon_that_hides_is_heard() {
     let lock = watchdog_behind("daemon.py --hidden");
     let line = format!("scenario gc-pause --impl {lock} --backend process --json --out run");
     let outcome = picklock(&line).run();
-    // On a busy machine its renewal may fail, so that others get in: what is proved stays proved.
+    // On a busy machine its renewal may fail, so that other clients get in. The proof remains.
     assert!(matches!(outcome.code, Some(1 | 3)), "{}", outcome.all());
     undecided(&outcome, "was frozen or dead, but sent data to");
     assert!(
@@ -116,7 +115,7 @@ fn a_daemon_that_hides_is_heard() {
     assert!(again.stdout.contains("is a wrapper"), "{}", again.all());
 }
 
-/// The client of the engine is frozen, and the container goes on.
+/// The engine's client is frozen, but the container keeps running.
 #[test]
 fn a_container_is_heard() {
     let binary = Path::new(env!("CARGO_BIN_EXE_picklock"));
@@ -156,7 +155,7 @@ fn a_killed_run_leaves_no_daemon() {
     assert_eq!(outcome.code, None);
 }
 
-/// Kills a wrapper whole: what is behind it does not renew the lock any more.
+/// A crash kills the whole wrapper: the process behind it no longer renews the lock.
 #[test]
 fn a_crash_reaches_the_process_behind_a_wrapper() {
     let lock = watchdog_behind("double_fork.py");
@@ -164,14 +163,14 @@ fn a_crash_reaches_the_process_behind_a_wrapper() {
     let run = picklock(&line).start();
     let pid = run.pid();
     let outcome = run.finish();
-    // A machine that stalls makes it unknown.
+    // A stalled machine makes it unknown.
     assert!(matches!(outcome.code, Some(0 | 3)), "{}", outcome.all());
     assert_eq!(marked(pid), [0; 0]);
     let trouble = outcome.document()["trouble"].to_string();
     assert!(!trouble.contains("frozen or dead"), "{trouble}");
 }
 
-/// A Redis that no run knows, ended with the test.
+/// A Redis that is not part of any run, and ends with the test.
 struct OwnRedis {
     server: Child,
     port: u16,
@@ -248,7 +247,8 @@ fn a_run_that_does_not_fit_into_the_limit_does_not_start() {
     }
 }
 
-/// What the estimate cannot know is found out: this lock opens ten connections where one is usual.
+/// The estimate of file descriptors cannot cover this lock, which opens ten connections instead of one. The shortage is
+/// detected.
 #[test]
 fn a_wire_that_ran_out_of_descriptors_says_so() {
     let script = project("tests/adapters/greedy.py");

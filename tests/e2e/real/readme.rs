@@ -1,6 +1,6 @@
-//! The README and the docs do not lie: every command in them is run, and every output is what
-//! comes out. What is not run is listed in [`NOT_RUN`] with the reason; a command that is neither
-//! run nor listed fails, and so does an entry of the list that no document shows any more.
+//! Checks the README and the docs: every command in them is run, and its output compared. [`NOT_RUN`] lists the
+//! exceptions with their reasons. A command that is neither run nor listed fails, and so does an entry of the list that
+//! no document contains any more.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use std::process::Command;
 
 use crate::running::{REPEATS, was_too_busy};
 
-/// How the commands begin for which nothing need be installed.
+/// Prefix of the commands that need no installation.
 const CARGO_RUN: &str = "cargo run -- ";
 
-/// The blocks of a page in that language.
+/// Returns the code blocks of a page in a language.
 fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
     let opening = format!("```{language}\n");
     let begins = page.match_indices(&opening);
@@ -20,7 +20,7 @@ fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
         .collect()
 }
 
-/// The commands that begin with `cargo run -- `: a reader has not installed the program yet.
+/// Commands that begin with `cargo run -- ` must work before the program is installed.
 #[test]
 fn commands_before_the_installation_run() {
     let mut run = 0;
@@ -67,7 +67,7 @@ fn the_scenario_of_the_docs_is_valid() {
     assert!(text.contains("pause-client of worker 0"), "{text}");
 }
 
-/// Commands that no test runs: where they stand, how they begin, and why they are not run.
+/// Commands that no test runs: the document, the command's prefix, and the reason.
 const NOT_RUN: &[(&str, &str, &str)] = &[
     (
         "README.md",
@@ -177,7 +177,7 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// What the commands of the docs find in their directory, and how it came there.
+/// Files that the commands of the docs expect in their directory, with their origin.
 const AT_HAND: &[&str] = &[
     "scenario gc-pause --impl redlock --backend sim --seed 3 --out run-1",
     "scenario calm --impl redlock --backend sim --seed 3 --out run-2",
@@ -190,14 +190,14 @@ const AT_HAND: &[&str] = &[
 struct Shown {
     document: String,
     command: String,
-    /// With its output, in a block of the language `console`: trycmd runs it.
+    /// Whether its output is shown, in a block of the language `console`, which trycmd runs.
     with_output: bool,
-    /// What it must print: the block of `text` that follows a block with this command alone. A line `...`
-    /// stands for any lines.
+    /// The expected output: the `text` block that follows a block with this command alone. A line `...` matches any
+    /// lines.
     prints: Option<String>,
 }
 
-/// Every document with commands in it that a user or a contributor would type.
+/// Returns every document with commands for users or contributors.
 fn documents() -> Vec<PathBuf> {
     let mut found = vec!["README.md".into(), "CONTRIBUTING.md".into()];
     let mut folders: Vec<PathBuf> = vec!["docs".into(), "adapters".into()];
@@ -215,8 +215,8 @@ fn documents() -> Vec<PathBuf> {
     found
 }
 
-/// The commands of one document: all lines of `sh` blocks, and of any other block the lines that
-/// begin with a prompt. An attribute such as `console,ignore` would hide a command: it is refused.
+/// Returns the commands of one document: all lines of `sh` blocks, and in other blocks the lines that begin with a
+/// prompt. An attribute such as `console,ignore` is refused, because it would hide a command.
 fn commands(path: &Path) -> Vec<Shown> {
     let text = fs::read_to_string(path).expect("a document");
     let document = path.display().to_string();
@@ -242,7 +242,7 @@ fn commands(path: &Path) -> Vec<Shown> {
             ("sh" | "bash" | "shell", None) if !line.is_empty() && !line.starts_with('#') => line,
             _ => continue,
         };
-        // A remark at the end is for the reader.
+        // A trailing comment is for the reader.
         let command = command.split("  #").next().unwrap_or(command).trim();
         shown.push(Shown {
             document: document.clone(),
@@ -254,14 +254,14 @@ fn commands(path: &Path) -> Vec<Shown> {
     shown
 }
 
-/// The block of `text` that follows a block of `sh` with this command alone.
+/// Returns the `text` block that follows a block of `sh` with this command alone.
 fn output_shown(page: &str, command: &str) -> Option<String> {
     let (_, after) = page.split_once(&format!("```sh\n{command}\n```\n\n```text\n"))?;
     let (output, _) = after.split_once("```")?;
     Some(output.to_owned())
 }
 
-/// Whether these lines were printed, where `...` stands for any number of them.
+/// Returns whether these lines were printed, where `...` matches any number of lines.
 fn reads_as(shown: &[&str], printed: &[&str]) -> bool {
     match shown.split_first() {
         None => printed.is_empty(),
@@ -328,7 +328,7 @@ fn every_command_of_the_docs_is_run_or_listed() {
             with_output,
             prints,
         } = shown;
-        // Others run these: trycmd, and the test of what runs before the installation.
+        // Other tests run these: trycmd, and the test of the commands before the installation.
         let elsewhere = *with_output && command.starts_with("picklock ")
             || ["README.md", "docs/adapters.md"].contains(&document.as_str())
                 && command.starts_with(CARGO_RUN);
@@ -339,7 +339,7 @@ fn every_command_of_the_docs_is_run_or_listed() {
             command.starts_with("picklock "),
             "{document}: nothing runs `{command}`: run it, or list it in NOT_RUN with the reason"
         );
-        // What stands behind a pipe is somebody else's program.
+        // The command behind a pipe is a foreign program.
         let ours = command.split(" | ").next().unwrap_or(command);
         let text = shell(dir.path(), ours);
         if let Some(shown) = prints {
@@ -361,8 +361,8 @@ fn every_command_of_the_docs_is_run_or_listed() {
     }
 }
 
-/// Runs a command as a reader would who has installed picklock, and holds its exit code against
-/// what it is about: a `scenario gc-pause`, and its replay, end in a violation.
+/// Runs a command like a reader who has installed picklock, and checks its exit code against its purpose: a `scenario
+/// gc-pause` and its replay end in a violation.
 fn shell(dir: &Path, command: &str) -> String {
     let binary = Path::new(env!("CARGO_BIN_EXE_picklock"));
     let folder = binary.parent().expect("a folder").display();
@@ -381,8 +381,8 @@ fn shell(dir: &Path, command: &str) -> String {
     text
 }
 
-/// Runs a process that must end with this code, and returns its output and its errors. A run in which
-/// the machine stood still is made again, as its text asks of the reader.
+/// Runs a process that must exit with this code, and returns its stdout and stderr. Repeats a run in which the machine
+/// stalled, as the output asks the reader to do.
 fn ends_with(expected: i32, process: &mut Command, shown: &str) -> [String; 2] {
     for repeat in 0..=REPEATS {
         let output = process.output().expect("it can be started");

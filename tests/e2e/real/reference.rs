@@ -1,7 +1,6 @@
-//! Locks of other languages, held to the built-in one that they are a copy of.
+//! Locks in other languages, compared with the built-in lock that they copy.
 //!
-//! redis-py's lock has the verdicts that are expected of `set-nx-px`, but for
-//! [`DIFFERENCES`].
+//! redis-py's lock gets the verdicts that are expected of `set-nx-px`, except for [`DIFFERENCES`].
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,10 +15,10 @@ use super::verdicts::deserves_another;
 use crate::matrix::record;
 use crate::running::{CHANCES, Outcome, picklock};
 
-/// The lock that all adapters here are copies of.
+/// The built-in lock that all adapters here copy.
 const TWIN: &str = "set-nx-px";
 
-/// Where redis-py is not run, and why.
+/// Scenarios in which redis-py is not run, with the reasons.
 const DIFFERENCES: &[(&str, &str)] = &[
     ("crowd", ONE_CLIENT),
     ("blocked-loop", ONE_CLIENT),
@@ -41,7 +40,7 @@ const DIFFERENCES: &[(&str, &str)] = &[
 
 const ONE_CLIENT: &str = "the adapter serves one client, which neither gives up, nor unlocks what it has not, nor ends alone";
 
-/// How often a cell runs once more in which the machine stood still.
+/// Maximum number of reruns of a cell in which the machine stalled.
 const TRIES: usize = 4;
 
 fn adapters() -> PathBuf {
@@ -55,18 +54,18 @@ fn redis_py() -> String {
     shell_words::quote(&exec).into_owned()
 }
 
-/// False where the machine stood still, or was so busy that a worker was not ready in time.
+/// Returns false if the machine stalled, or was so busy that a worker did not start in time.
 fn is_judged(cell: &Cell) -> bool {
     let is_known = |verdict: &Verdict| verdict.status != Status::Unknown;
     cell.error.is_none() && cell.verdicts.values().all(is_known)
 }
 
-/// Not quiet: a table that says nothing for as long as a busy machine takes would be taken for one that hangs.
+/// Runs a matrix. It is not quiet, because a process without output on a busy machine is considered hung.
 fn matrix(flags: &str) -> MatrixRecord {
     record(&picklock(&format!("matrix --backend process --json {flags}")).run())
 }
 
-/// Why the cell cannot be run; `None`: it can.
+/// Returns why the cell cannot be run, or `None` if it can.
 fn explained(cell: &Cell) -> Option<&'static str> {
     let one = DIFFERENCES.iter().find(|(name, _)| *name == cell.scenario);
     one.map(|(_, why)| *why)
@@ -77,12 +76,12 @@ fn mismatches(cell: &Cell) -> Vec<Mismatch> {
     Expected::for_lock(&scenario, TWIN, Tables::NamedOrAll).mismatches(&cell.verdicts)
 }
 
-/// True if the cell deserves another run.
+/// Returns whether the cell should be run again.
 fn again(cell: &Cell) -> bool {
     cell.error.is_none() && deserves_another(&mismatches(cell))
 }
 
-/// What is wrong with the cell: it was not run, or a verdict is not the twin's.
+/// Returns the problems of the cell: it was not run, or a verdict differs from the twin's.
 fn otherwise(cell: &Cell) -> Vec<String> {
     if let Some(error) = &cell.error {
         return vec![format!("{}: {error}", cell.scenario)];
@@ -98,14 +97,14 @@ fn otherwise(cell: &Cell) -> Vec<String> {
         .collect()
 }
 
-/// Under every fourth scenario; with [`WHOLE`] under all.
+/// Covers every fourth scenario; with [`WHOLE`] all of them.
 #[test]
 fn redis_py_has_the_verdicts_of_its_twin() {
     let name = redis_py();
     let some = match std::env::var_os(WHOLE) {
         Some(_) => String::new(),
         None => {
-            // Who names these two gets five hundred processes, and an adapter that takes no seed.
+            // These two need five hundred processes, or an adapter that takes no seed.
             let names = catalog::names().filter(|name| !["flash-sale", "same-seed"].contains(name));
             let names: Vec<&str> = names.step_by(4).collect();
             format!("--scenario {}", names.join(","))
@@ -151,7 +150,7 @@ fn redis_py_has_the_verdicts_of_its_twin() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A command over the example in Python with this change, which its configuration holds to the twin.
+/// Runs a command on the changed Python example, whose configuration names the twin as its reference.
 fn changed(from: &str, to: &str, line: &str) -> Outcome {
     let project = tempfile::tempdir().unwrap();
     for file in ["my_lock.py", "resp_client.py", "picklock_adapter.py"] {

@@ -6,13 +6,13 @@ use crate::running::{CHANCES, picklock};
 
 #[test]
 fn another_backend_comes_to_the_same_verdicts() {
-    // One node, so that a busy machine leaves the race to the scenario.
+    // One node, so that even on a busy machine only the scenario decides the race.
     let first = picklock("scenario gc-pause --impl set-nx-px --backend sim --seed 5 --out run")
         .run()
         .exits(1);
     let run = first.home().join("run");
     let said = "replay: same verdicts";
-    // What a busy machine left unknown differs, and is run again.
+    // A verdict that a busy machine left unknown differs, so the replay is repeated.
     let replayed = |line: &str| {
         let mut outcome = picklock(line).run().exits(1);
         for _ in 1..CHANCES {
@@ -31,7 +31,7 @@ fn another_backend_comes_to_the_same_verdicts() {
         again.all()
     );
     assert!(again.stdout.trim_end().ends_with(said), "{}", again.all());
-    // And from there in the backend of that run, without being told.
+    // Replays the replayed run, which selects its backend without a flag.
     let real = again.home().join("real");
     let third = replayed(&format!("replay {}", real.display()));
     assert!(

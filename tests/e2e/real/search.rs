@@ -1,4 +1,4 @@
-//! A hunt on servers: what comes three times of three is a find, also of a program of the user.
+//! A hunt on servers: a violation in three runs of three is a counterexample, including for the user's own program.
 
 use crate::running::picklock;
 

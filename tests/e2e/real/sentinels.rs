@@ -9,7 +9,7 @@ use super::proc_table::started_by;
 use super::verdicts::as_expected;
 use crate::running::{Outcome, picklock};
 
-/// A sale that is watched by Sentinels, to which nothing is done.
+/// A sale with Sentinels and without faults.
 const WATCHED_SALE: &str = r#"
 name = "watched-sale"
 summary = "Sentinels watch a sale in which no fault strikes."
@@ -28,7 +28,7 @@ wait = "2ttl"
 limit = "60s"
 "#;
 
-/// The faults in a run's history, as (begun?, fault, detail or number).
+/// Returns the faults in a run's history, as (begun?, fault, detail or number).
 fn faults(history: &str) -> Vec<(String, String)> {
     let events = history
         .lines()
@@ -42,7 +42,7 @@ fn faults(history: &str) -> Vec<(String, String)> {
     of_faults.collect()
 }
 
-/// Every lock; and the history tells who decided, and in which order.
+/// Runs every lock; the history records who decided each failover, and in which order.
 fn fails_over(backend: &str) {
     for (lock, outcome) in as_expected("sentinel-failover", backend) {
         let told = faults(&outcome.text_file("run/history.jsonl"));
@@ -99,7 +99,7 @@ fn a_backend_without_sentinels_judges_nothing() {
     assert!(text.contains("supported: process, docker"), "{text}");
 }
 
-/// Stands for a busy machine, which holds up the master until the Sentinels take it for dead.
+/// Simulates a busy machine that stalls the master until the Sentinels consider it dead.
 fn sale_with_a_frozen_master() -> Outcome {
     let line =
         "scenario watched-sale.toml --impl set-nx-px --backend process --json --no-rerun --out run";

@@ -1,4 +1,4 @@
-//! A machine that stands still is named, and no lock is blamed for it.
+//! A stalled machine is named, and no lock is blamed for it.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -55,7 +55,7 @@ fn a_driver_that_was_kept_from_running_says_so() {
     };
     let mut outcome = stopped();
     for _ in 0..REPEATS {
-        // The machine stood still for longer, by itself, and left nothing to be judged.
+        // The machine itself stalled for longer, which made the run inconclusive.
         if outcome.code != Some(3) {
             break;
         }
@@ -70,7 +70,7 @@ fn a_driver_that_was_kept_from_running_says_so() {
         .filter(|event| event["event"] == "harness-stalled")
         .map(|event| event["late_ms"].as_u64().unwrap())
         .collect();
-    // A little less than it stood: it was to sleep for a part of the time.
+    // A little less than the stall, because the harness would have slept for part of the time anyway.
     assert!(
         stalls.iter().any(|late_ms| (600..5000).contains(late_ms)),
         "{history}"
@@ -82,8 +82,7 @@ fn a_driver_that_was_kept_from_running_says_so() {
     );
 }
 
-/// A lock that lets Picklock stand still once, while it is held: the folder of the adapters, and the words
-/// for that.
+/// A lock that stalls Picklock once while it is held. `ADAPTERS` is replaced by the folder of the adapters.
 const STALLS_ONCE: &str = r#"
 import os, pathlib, subprocess, sys
 sys.path.insert(0, ADAPTERS)
@@ -105,19 +104,19 @@ class StallsOnce(MyLock):
 serve(StallsOnce, name="stalls-once")
 "#;
 
-/// The line with the interpreter in place of `PYTHON`.
+/// Replaces `PYTHON` in the line by the interpreter.
 fn with_python(line: &str) -> String {
     let python = std::env::var("PICKLOCK_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     line.replace("PYTHON", &python)
 }
 
-/// The program with the folder of the adapters in place of `ADAPTERS`.
+/// Replaces `ADAPTERS` in the program by the folder of the adapters.
 fn from_adapters(program: &str) -> String {
     let adapters = Path::new(env!("CARGO_MANIFEST_DIR")).join("adapters/python");
     program.replace("ADAPTERS", &format!("{:?}", adapters.display()))
 }
 
-/// A call with a lock that lets Picklock stand still once. `PYTHON` in the line is the interpreter.
+/// Creates a call with a lock that stalls Picklock once. `PYTHON` in the line is the interpreter.
 fn with_stalls_once(line: &str) -> Call {
     let scenario = "name = \"long-sections\"\nsummary = \"A buyer works for half a lease.\"\n\
                     [workload]\nworkers = 2\nstock = 3\nsection = \"0.5ttl\"\n\
@@ -135,7 +134,7 @@ fn scenario_in_which_the_machine_stood_still_is_made_once_more_and_says_so() {
     assert!(said.contains("rerunning it"), "{said}");
 }
 
-/// The run that was spoiled is made again, and only that one counts.
+/// The spoiled run is repeated, and only the repetition counts.
 #[test]
 fn a_matrix_makes_a_run_again_in_which_the_machine_stood_still() {
     let line = "matrix --scenario long-sections.toml --backend process --json --quiet --out kept \
@@ -154,7 +153,7 @@ fn a_matrix_makes_a_run_again_in_which_the_machine_stood_still() {
     assert!(late_ms.all(|late_ms| late_ms < 600), "{kept}");
 }
 
-/// A lock that takes two seconds for each attempt in the first run of a folder.
+/// A lock whose attempts take two seconds each in the first run of a folder.
 const SLOW_ONCE: &str = r#"
 import os, sys, time
 sys.path[:0] = [ADAPTERS]
@@ -177,7 +176,7 @@ class SlowOnce(MyLock):
 serve(SlowOnce, name="slow-once")
 "#;
 
-/// That too little came to be judged may have been chance, and a gate is not to be red by chance.
+/// Too few grants may be chance, and a gate must not fail by chance.
 #[test]
 fn a_matrix_makes_a_run_again_that_granted_the_lock_too_rarely() {
     let scenario = "name = \"in-time\"\nsummary = \"Two buyers have three seconds.\"\n\
@@ -195,7 +194,7 @@ fn a_matrix_makes_a_run_again_that_granted_the_lock_too_rarely() {
     assert!(cell["reruns"].as_u64() >= Some(1), "{cell:#}");
 }
 
-/// A Redis server that takes its time when it is started again.
+/// A Redis server that restarts slowly.
 const SLOW_TO_COME_BACK: &str = r#"#!/bin/sh
 case "$1" in -v | --version) exec redis-server "$@" ;; esac
 mark="$0.$(echo "$*" | cksum | cut -d ' ' -f 1)"
@@ -204,8 +203,8 @@ touch "$mark"
 exec redis-server "$@"
 "#;
 
-/// A lock that loses itself in a restart passes if its holder has left before the server is back. That is no
-/// pass, and with a lease that outlasts the restart it shows.
+/// A lock that is lost in a restart passes if its holder has left before the server is back. This must not count as a
+/// pass; with a lease that outlasts the restart, the loss shows.
 #[test]
 fn a_restart_that_outlasts_the_hold_is_no_pass() {
     let home = tempfile::tempdir().unwrap();

@@ -1,11 +1,11 @@
-//! Who keeps a lock from everybody, and what waiting costs that is no violation, on processes.
+//! Locks that starve other clients, and the cost of waiting that is not a violation, on processes.
 
 use serde_json::Value;
 
 use super::adapters::{exec, project};
 use crate::running::{Outcome, REPEATS, picklock, was_too_busy};
 
-/// A run of a lock with one peculiarity. One in which the machine stood still is made again.
+/// Runs a lock with one peculiarity. Repeats a run in which the machine stalled.
 fn run(peculiarity: &str, scenario: &str) -> Outcome {
     let lock = exec(
         "python3",
@@ -62,7 +62,7 @@ fn moments_that_name_the_key_come_for_a_lock_that_hashes_it() {
     }
 }
 
-/// Each pass costs the rest of a lease, and the record says so.
+/// Each handover costs the rest of a lease, and the record shows it.
 #[test]
 fn release_that_leaves_the_key_shows_in_the_handover() {
     let handover = |peculiarity| {

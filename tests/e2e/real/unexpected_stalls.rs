@@ -1,4 +1,4 @@
-//! Servers and workers that somebody stops or kills, and clients that are refused: named, and no lock is blamed.
+//! Servers and workers that another process stops or kills, and refused clients: they are named, and no lock is blamed.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use super::proc_table::{Process, started_by, workers_of};
 use crate::running::{Outcome, Running, picklock};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Two sell for as long as it takes to look at them.
+/// Two clients sell long enough to be observed.
 const LONG_SALE: &str = r#"
 name = "long-sale"
 summary = "A sale that goes on while somebody else is at work."
@@ -22,7 +22,7 @@ wait = "2ttl"
 limit = "60s"
 "#;
 
-/// A run of this sale in which somebody has the lock.
+/// Starts a run of this sale and waits until a client has the lock.
 fn sale(flags: &str) -> Running {
     let line = format!(
         "scenario long-sale.toml --impl set-nx-px --backend process --json --no-rerun {flags}"
@@ -53,7 +53,7 @@ fn stop_for(pid: u32, how_long: Duration) {
     send(pid, Signal::CONT);
 }
 
-/// Nothing is judged, and every verdict says so in these words.
+/// Asserts that every verdict is unknown, with these words.
 #[track_caller]
 fn nothing_is_judged(outcome: &Outcome, words: &[&str]) {
     assert_eq!(outcome.code, Some(3), "{}", outcome.all());
@@ -73,7 +73,7 @@ fn nothing_is_judged(outcome: &Outcome, words: &[&str]) {
     }
 }
 
-/// Nothing is judged, because this stood still.
+/// Asserts that every verdict is unknown, because `who` stalled.
 #[track_caller]
 fn names(outcome: &Outcome, who: &str) {
     let said = format!("{who} stalled for ");
@@ -81,7 +81,7 @@ fn names(outcome: &Outcome, who: &str) {
     assert!(outcome.document()["trouble"].to_string().contains(&said));
 }
 
-/// What the history says of its end.
+/// Asserts the reason for the end of the run in the history.
 #[track_caller]
 fn ended_by(outcome: &Outcome, reason: &str) {
     let history = outcome.text_file("run/history.jsonl");
@@ -105,14 +105,14 @@ fn worker_that_somebody_stops_is_named_and_nothing_is_judged() {
     names(&run.finish(), "worker 1");
 }
 
-/// The violation that the fault makes is there without the stall, and stays.
+/// The violation caused by the fault occurs without the stall, and remains.
 #[test]
 fn violation_beside_a_bystanders_stall_stays() {
     let line = "scenario gc-pause --impl set-nx-px --backend process --json --no-rerun";
     let mut run = frozen_run(picklock(line));
     let workers = workers_of(run.pid());
     let holder = workers.iter().position(Process::is_frozen);
-    // Now the successor is inside beside the frozen holder, and the third one waits.
+    // Now the successor is inside together with the frozen holder, and the third client waits.
     let successor = run.hear("got the lock");
     let is_bystander = |worker: &usize| {
         Some(*worker) != holder && !successor.contains(&format!("worker {worker} "))
@@ -136,7 +136,7 @@ fn run_spoiled_by_a_stall_is_rerun() {
     assert!(said.contains("rerunning it"), "{said}");
 }
 
-/// A node that dies ends the run there and then, and is named.
+/// A dead node ends the run immediately, and is named.
 #[test]
 fn server_that_somebody_kills_ends_the_run_and_is_named() {
     let run = sale("--out run");
@@ -157,8 +157,8 @@ fn two_of_three_workers_that_somebody_kills_leave_nobody_to_compete() {
     ended_by(&outcome, "too-few-clients");
 }
 
-/// Its successor's reply lies in the stopped harness until the lease that it tells is over: no client library
-/// has granted anything late.
+/// The successor's reply is held up in the stopped harness until its lease has expired. This is not a late grant by the
+/// client library.
 #[test]
 fn reply_that_lay_in_the_stopped_harness_is_no_late_grant() {
     let line = "scenario gc-pause --impl fenced --backend process --json --no-rerun";
@@ -171,8 +171,8 @@ fn reply_that_lay_in_the_stopped_harness_is_no_late_grant() {
     assert!(trouble.contains("stalled"), "{trouble}");
 }
 
-/// A lock whose only node is dead for good has used the servers that it was given. So has one that goes on
-/// without them, and its clients that begin after the crash: that is a grant which nothing stands behind.
+/// A lock whose only node has crashed for good has used its servers. So has a lock that continues to grant without
+/// them: a grant to a client that starts after the crash is an unbacked grant.
 #[test]
 fn crashed_only_node_is_no_reason_to_say_that_the_lock_uses_no_server() {
     let closed = LONG_SALE.replace(r#"limit = "60s""#, r#"limit = "6s""#);
@@ -201,7 +201,7 @@ fn crashed_only_node_is_no_reason_to_say_that_the_lock_uses_no_server() {
     }
 }
 
-/// A fault of the scenario is no stall: a paused and a crashed server, a frozen worker.
+/// A fault of the scenario is not a stall: a paused and a crashed server, a frozen worker.
 #[test]
 fn faults_are_not_stalls() {
     for scenario in ["node-pause", "node-restart-aof", "gc-pause", "holder-crash"] {
@@ -219,7 +219,7 @@ fn faults_are_not_stalls() {
     }
 }
 
-/// What the example of an adapter consists of.
+/// The files of an example adapter.
 const EXAMPLE: [(&str, &str); 3] = [
     (
         "my_lock.py",
@@ -237,7 +237,7 @@ const EXAMPLE: [(&str, &str); 3] = [
 
 #[test]
 fn lock_of_another_user_is_not_judged() {
-    // The interpreter of the system: another user may reach no other one.
+    // The system's interpreter, because another user can access no other.
     let line = "scenario calm --backend process --json --out run \
                 --impl 'exec:setpriv --reuid=65534 --clear-groups /usr/bin/env PATH=/usr/bin:/bin python3 my_lock.py'";
     let files = EXAMPLE.iter();

@@ -1,6 +1,6 @@
-//! What the documents and stories of a run on real servers say, with the exit code that follows.
+//! Documents and stories of runs on real servers, with their exit codes.
 //!
-//! That the verdicts are those of the catalog is a matter of [`super::backends`].
+//! [`super::backends`] checks that the verdicts match the catalog.
 
 use std::fmt::Write;
 
@@ -14,8 +14,8 @@ use crate::running::{CHANCES, Outcome, picklock};
 
 const LOCKS: [&str; 4] = ["redlock", "set-nx-px", "setnx-expire", "getset"];
 
-/// Runs one scenario against every lock, side by side. A lock that did not show its violation, or was not judged, is
-/// run again with another seed.
+/// Runs one scenario against every lock in parallel. Reruns a lock that did not show its violation, or was
+/// inconclusive, with another seed.
 fn against_all(scenario: &Scenario, backend: &str) -> Vec<(&'static str, Outcome)> {
     let name = &scenario.name;
     let once = |lock: &'static str, seed: u64| {
@@ -39,14 +39,14 @@ fn against_all(scenario: &Scenario, backend: &str) -> Vec<(&'static str, Outcome
     })
 }
 
-/// Where the verdicts are not what the scenario expects.
+/// Returns the verdicts that differ from the scenario's expectations.
 fn differing(scenario: &Scenario, lock: &str, verdicts: &Value) -> Vec<Mismatch> {
     let verdicts: Verdicts = serde_json::from_value(verdicts.clone()).unwrap();
     Expected::for_lock(scenario, lock, Tables::NamedOrAll).mismatches(&verdicts)
 }
 
-/// True if a run deserves another chance: something is not judged (the machine was busy), or held that the lock is known
-/// to violate, and nothing else differs.
+/// Returns whether a run should be repeated: the only differences are inconclusive properties (the machine was busy)
+/// and properties that held although the lock is known to violate them.
 pub fn deserves_another(differing: &[Mismatch]) -> bool {
     let missed = |it: &Mismatch| {
         it.got.status == Status::Unknown
@@ -55,7 +55,8 @@ pub fn deserves_another(differing: &[Mismatch]) -> bool {
     !differing.is_empty() && differing.iter().all(missed)
 }
 
-/// What differs between the verdicts and the scenario's own expectations; empty: nothing.
+/// Describes the differences between the verdicts and the scenario's own expectations. Returns an empty string if there
+/// are none.
 fn differences(scenario: &Scenario, lock: &str, verdicts: &Value) -> String {
     let mut text = String::new();
     for one in differing(scenario, lock, verdicts) {
@@ -70,7 +71,7 @@ fn differences(scenario: &Scenario, lock: &str, verdicts: &Value) -> String {
     text
 }
 
-/// Every lock, in one backend, against the expectations and the exit code that follows from them.
+/// Checks every lock in one backend against the expectations and the exit code that follows from them.
 pub fn as_expected(name: &str, backend: &str) -> Vec<(&'static str, Outcome)> {
     let scenario = catalog::named(name).unwrap();
     let runs = against_all(&scenario, backend);
@@ -99,7 +100,7 @@ pub fn as_expected(name: &str, backend: &str) -> Vec<(&'static str, Outcome)> {
         .collect()
 }
 
-/// True where a sentence tells a time, such as `0.805 s`.
+/// Returns whether a sentence contains a time, such as `0.805 s`.
 fn tells_a_time(sentence: &str) -> bool {
     let words: Vec<&str> = sentence.split(' ').collect();
     let is_time = |text: &str| text.contains('.') && text.parse::<f64>().is_ok();
@@ -108,7 +109,7 @@ fn tells_a_time(sentence: &str) -> bool {
         .any(|pair| is_time(pair[0]) && pair[1] == "s")
 }
 
-/// True where a sentence names a worker by its number.
+/// Returns whether a sentence names a worker by its number.
 fn names_a_worker(sentence: &str) -> bool {
     sentence
         .split("worker ")
@@ -126,8 +127,8 @@ fn frozen_holders(backend: &str) {
         );
         let verdicts = &document["verdicts"];
         let careless = matches!(lock, "setnx-expire" | "getset");
-        // The catalog leaves getset's open: where two waiters find the lease over within a round trip, the
-        // late release takes the value of a client that was not granted the lock.
+        // The catalog leaves getset's verdict open: if two waiters find the lease expired within a round trip, the late
+        // release takes the value of a client that was not granted the lock.
         if lock != "getset" {
             let ownership = if careless { "violated" } else { "held" };
             assert_eq!(verdicts["ownership"]["status"], ownership, "{lock}");
@@ -178,7 +179,7 @@ fn steady_load_on_processes() {
     }
 }
 
-/// More buyers than one lock can serve until the limit.
+/// More clients than one lock can serve before the limit.
 const TOO_MANY: &str = r#"
 name = "too-many"
 summary = "Two seconds of work come in one, and the run ends after a second and a half."
@@ -198,7 +199,7 @@ fn a_client_left_in_the_line_is_counted_in_every_backend() {
         let document = outcome.exits(0).document();
         let (counts, latency) = (&document["counts"], &document["latency"]);
         assert_eq!(counts["arrived"], 20, "{backend}: {counts}");
-        // At most fifteen have been served, and at most three were being served.
+        // At most fifteen clients have been served, and at most three were being served.
         let left = counts["unserved"].as_u64().unwrap();
         assert!((2..15).contains(&left), "{backend}: {counts}");
         let p50_us = |operation: &str| latency[operation]["p50_us"].as_u64().unwrap();
@@ -206,9 +207,9 @@ fn a_client_left_in_the_line_is_counted_in_every_backend() {
     }
 }
 
-/// Two thirds of the votes are out of reach for some, one third for the others: a lock that counts
-/// to a majority lets nobody in twice, and one that does not must. A client that gives up after less than
-/// this is gone on a busy machine before the proxy has accepted it, and then nothing is known.
+/// Two thirds of the votes are unreachable for some clients, one third for the others: a lock that requires a majority
+/// never lets in two clients, and one that does not must. A client that gives up sooner than this exits on a busy
+/// machine before the proxy has accepted it, which makes the run inconclusive.
 const SPLIT: &str = r#"
 name = "split-votes"
 summary = "Worker 0 reaches all nodes but one, the others only that one."
@@ -233,8 +234,8 @@ workers = [1, 2]
 nodes = [1, 2, 3, 4]
 "#;
 
-/// Positive controls: a lock that is broken on purpose, and what must be said about it, as
-/// property and cause (empty: any cause).
+/// Positive control: a deliberately broken lock, and the expected violations as property and cause (empty for any
+/// cause).
 fn caught(mutant: &str, scenario: &str, violations: &[(&str, &str)]) {
     let line = format!("scenario {scenario} --impl {mutant} --backend process --json");
     let outcome = picklock(&line).file("split.toml", SPLIT).run().exits(1);

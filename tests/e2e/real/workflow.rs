@@ -1,11 +1,11 @@
 //! The workflow that `picklock init` writes, for GitHub and for GitLab: from an empty folder to a green gate, and to a
-//! red one whose artefacts lead to the story.
+//! red gate whose artefacts lead to the story.
 //!
-//! The shell steps are executed as they are written. What is no shell step is replaced by what it does:
-//! `actions/checkout` (the repository is there), `actions/cache` and `cache:` (they bring the Picklock that an earlier
-//! run has built: so what follows `command -v picklock ||` is not executed here), `actions/upload-artifact` and
-//! `artifacts:` (they copy the path), `image:` (it is this machine). `apt-get` and `sudo` are stand-ins that change
-//! nothing: they say whether the packages are known.
+//! The shell steps are executed as written. Other steps are replaced by their effects: `actions/checkout` (the
+//! repository is present), `actions/cache` and `cache:` (they restore the Picklock that an earlier run has built, so
+//! the part after `command -v picklock ||` is not executed), `actions/upload-artifact` and `artifacts:` (they copy the
+//! path), `image:` (it is this machine). `apt-get` and `sudo` are stand-ins that change nothing and only check whether
+//! the packages exist.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,21 +20,21 @@ use crate::running::{REPEATS, picklock, was_too_busy};
 /// A repository on a CI machine.
 struct Machine {
     home: tempfile::TempDir,
-    /// The variables of the job.
+    /// Variables of the job.
     environment: BTreeMap<String, String>,
 }
 
-/// What a job left.
+/// The results of a job.
 struct Job {
     passed: bool,
-    /// All that its steps said.
+    /// All output of its steps.
     said: String,
-    /// Where its artefacts were copied to.
+    /// Directory to which its artefacts were copied.
     artefacts: PathBuf,
 }
 
 impl Machine {
-    /// An empty repository, into whose folder `my lock` an adapter is written.
+    /// Creates an empty repository and writes an adapter into its folder `my lock`.
     fn with_adapter(ci: &str) -> Machine {
         let home = tempfile::Builder::new().prefix("ci-").tempdir().unwrap();
         let repository = home.path().join("repository");
@@ -72,7 +72,7 @@ impl Machine {
         serde_yaml_ng::from_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
     }
 
-    /// A script as the runner starts it.
+    /// Runs a script as the runner starts it.
     fn shell(&self, script: &str, folder: &Path) -> (bool, String) {
         let path = std::env::var("PATH").unwrap();
         let bin = self.home.path().join(".cargo/bin");
@@ -164,7 +164,7 @@ impl Machine {
         }
     }
 
-    /// Runs the job, again if the machine was too busy to judge.
+    /// Runs the job, and repeats it if the machine was too busy to judge.
     fn run(&mut self, job: fn(&mut Machine) -> Job) -> Job {
         let mut done = job(self);
         for _ in 0..REPEATS {
@@ -176,7 +176,7 @@ impl Machine {
         done
     }
 
-    /// Makes the release take any lock that it finds.
+    /// Makes the release delete any client's lock.
     fn break_lock(&self) {
         let path = self.repository().join("my lock/my_lock.py");
         let text = fs::read_to_string(&path).unwrap();
@@ -186,11 +186,11 @@ impl Machine {
     }
 }
 
-/// The release of the example, and one that does not look whose lock it takes.
+/// The release of the example, and a release that does not check the owner.
 const SAFE: &str = "self.redis(\"EVAL\", script, 1, key, token) == 1";
 const BROKEN: &str = "self.redis(\"DEL\", key) == 1";
 
-/// Says whether each package is installed or known.
+/// Reports whether each package is installed or available.
 const APT: &str = r#"[ "$1" = update ] && exit 0
 for word; do
   case $word in install|-*) ;; *) dpkg -s "$word" >/dev/null 2>&1 || apt-cache show "$word" >/dev/null || exit 100 ;; esac
@@ -212,7 +212,7 @@ fn from_green_to_red(ci: &str, job: fn(&mut Machine) -> Job) {
         comment.contains("DEL that worker"),
         "the story is missing:\n{comment}"
     );
-    // The run that is told of can be looked at and repeated where the artefacts are.
+    // The run in the message can be inspected and repeated in the directory of the artefacts.
     let kept = red
         .said
         .lines()
