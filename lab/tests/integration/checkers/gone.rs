@@ -4,12 +4,25 @@ use picklock_scenarios::Phase;
 
 use super::causes::{ended, last_content};
 use super::claims::needed;
-use super::contents::{change, command, content, ended_at_ns, is_lock, places};
+use super::contents::{Place, change, command, content, ended_at_ns, is_lock, places};
 use super::pairs::request;
 use picklock_verdicts::history::{Event, EventKind, History, KeyChange};
 
 const MS: u64 = 1_000_000;
 const SLACK_NS: u64 = 2 * MS;
+
+/// Returns the time until which a value existed that the event `end` ended, or `u64::MAX` if it lasted to the end of the
+/// history.
+fn lasted_until_ns(events: &[Event], place: Place<'_>, end: Option<usize>) -> u64 {
+    let expired_at_ns = ended_at_ns(events, place, end.unwrap_or(events.len())).0;
+    let end_of_history_ns = events.last().map_or(0, |last| last.at_ns);
+    match end {
+        Some(end) if command(&events[end]).is_some() => events[end].at_ns,
+        Some(end) => events[end].at_ns.min(expired_at_ns),
+        None if expired_at_ns < end_of_history_ns => expired_at_ns,
+        None => u64::MAX,
+    }
+}
 
 /// Returns `true` if the release that the event `index` reports as successful had nothing to remove, because the value
 /// had gone before it was sent.
@@ -55,15 +68,7 @@ pub(super) fn gone(history: &History, index: usize, op: u64) -> bool {
             if by.is_some_and(|by| Some(by.worker) == worker) {
                 return false;
             }
-            let seen_ns = end.map_or(u64::MAX, |end| events[end].at_ns);
-            let ended_at_ns = ended_at_ns(events, place, end.unwrap_or(events.len())).0;
-            let end_ns = events.last().map_or(0, |last| last.at_ns);
-            let until_ns = match (end, by) {
-                (Some(_), Some(_)) => seen_ns,
-                (Some(_), None) => seen_ns.min(ended_at_ns),
-                (None, _) if ended_at_ns < end_ns => ended_at_ns,
-                (None, _) => u64::MAX,
-            };
+            let until_ns = lasted_until_ns(events, place, end);
             // The key history does not show how the value went away.
             let unseen = end
                 .and_then(|end| change(&events[end]))

@@ -121,6 +121,16 @@ pub(super) fn request(events: &[Event], attempt: u64) -> Option<(u64, u32, u64)>
     })
 }
 
+/// Returns the report of a loss, which ends the lease that the previous report extended.
+fn loss(at_ns: u64, previous: Option<&Report>) -> Report {
+    let (early, late) = previous.map_or((at_ns, at_ns), |report| report.until_ns);
+    Report {
+        arrived_ns: at_ns,
+        report_window_ns: (at_ns, at_ns),
+        until_ns: (early.min(at_ns), late.min(at_ns)),
+    }
+}
+
 /// Returns the reports about the lease of an attempt, in the order in which they arrived.
 pub(super) fn reports(events: &[Event], attempt: u64) -> Vec<Report> {
     let Some((acquire_ns, _, ttl_ms)) = request(events, attempt) else {
@@ -144,14 +154,7 @@ pub(super) fn reports(events: &[Event], attempt: u64) -> Vec<Report> {
                 ..
             } if op == attempt => (Some(valid_ms), elapsed_ms),
             EventKind::Lost { op, .. } if op == attempt => {
-                let at_ns = event.at_ns;
-                let (early, late) =
-                    (reports.last()).map_or((at_ns, at_ns), |report| report.until_ns);
-                reports.push(Report {
-                    arrived_ns: at_ns,
-                    report_window_ns: (at_ns, at_ns),
-                    until_ns: (early.min(at_ns), late.min(at_ns)),
-                });
+                reports.push(loss(event.at_ns, reports.last()));
                 continue;
             }
             _ => continue,
