@@ -9,6 +9,32 @@ use picklock_scenarios::{BackendName, Scenario, catalog};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
+/// The kinds of faults that are drawn. A kind that is listed twice is drawn twice as often.
+const KINDS: [&str; 22] = [
+    "pause-client",
+    "pause-client",
+    "crash-client",
+    "delay",
+    "drop",
+    "hold",
+    "answer",
+    "cut",
+    "partition",
+    "pause-node",
+    "crash-node",
+    "crash-node",
+    "failover",
+    "cut-replication",
+    "evict",
+    "evict",
+    "flush-all",
+    "flush-scripts",
+    "exhaust",
+    "clock-jump",
+    "clock-jump",
+    "clock-skew",
+];
+
 /// A random source for the choices.
 pub struct Dice(StdRng);
 
@@ -143,30 +169,7 @@ impl Dice {
     }
 
     fn fault(&mut self, workers: usize, keys: usize, nodes: usize, replicas: usize) -> String {
-        let kind = self.choose(&[
-            "pause-client",
-            "pause-client",
-            "crash-client",
-            "delay",
-            "drop",
-            "hold",
-            "answer",
-            "cut",
-            "partition",
-            "pause-node",
-            "crash-node",
-            "crash-node",
-            "failover",
-            "cut-replication",
-            "evict",
-            "evict",
-            "flush-all",
-            "flush-scripts",
-            "exhaust",
-            "clock-jump",
-            "clock-jump",
-            "clock-skew",
-        ]);
+        let kind = self.choose(&KINDS);
         if replicas == 0 && matches!(kind, "failover" | "cut-replication") {
             return String::new();
         }
