@@ -196,7 +196,7 @@ fn pairs(source: &Source, given: Option<&Spanned<usize>>) -> Result<usize, Scena
     match given {
         Some(given) if !(MIN_PAIRS..=MAX_PAIRS).contains(&pairs) => {
             let problem = format!(
-                "pairs = {pairs}: expected {MIN_PAIRS} to {MAX_PAIRS}; with fewer, no difference can be told from noise with 95 % confidence"
+                "pairs = {pairs}: expected {MIN_PAIRS} to {MAX_PAIRS}; with fewer, no difference can be distinguished from noise with 95 % confidence"
             );
             Err(source.wrong(given.span().start, problem))
         }

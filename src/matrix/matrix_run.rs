@@ -138,14 +138,14 @@ impl<'a> MatrixRun<'a> {
                 interrupt: interrupt.clone(),
             }),
         });
-        let (tell, mut told) = mpsc::unbounded_channel();
+        let (sender, mut receiver) = mpsc::unbounded_channel();
         let work = Work::new(
             Arc::clone(&runner),
             missing.clone(),
             self.request.seeds,
             self.request.jobs_in(backend.name()),
             interrupt.clone(),
-            tell,
+            sender,
         );
         tokio::task::spawn_local(work.run());
         let mut spoiled = Vec::new();
@@ -155,7 +155,7 @@ impl<'a> MatrixRun<'a> {
                 // Simulations leave nothing behind, so only the few that are being written are awaited. Runs on real
                 // servers end gracefully, and so do their reports.
                 () = interrupt.clone().wanted(), if is_sim => break,
-                report = told.recv() => report,
+                report = receiver.recv() => report,
             };
             match report {
                 None => break,
