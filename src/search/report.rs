@@ -183,9 +183,10 @@ fn record(
 
 /// Prints the report.
 pub fn print(record: &SearchRecord, json: bool) {
-    print::out(&match json {
-        true => format!("{}\n", documents::json(record)),
-        false => terminal::search(record, print::width()),
+    print::out(&if json {
+        format!("{}\n", documents::json(record))
+    } else {
+        terminal::search(record, print::width())
     });
 }
 

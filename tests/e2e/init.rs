@@ -20,9 +20,10 @@ fn files(folder: &str, outcome: &Outcome) -> Vec<PathBuf> {
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => folders.push(path),
-                false => found.push(path.strip_prefix(&root).unwrap().to_owned()),
+            if path.is_dir() {
+                folders.push(path)
+            } else {
+                found.push(path.strip_prefix(&root).unwrap().to_owned())
             }
         }
     }
