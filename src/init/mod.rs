@@ -53,7 +53,7 @@ pub fn run(args: &InitArgs) -> Result<(), Failure> {
         write_new(path, text).map_err(Failure::at("write", path))?;
     }
     let written: Vec<&Path> = files.iter().map(|(path, _)| path.as_path()).collect();
-    print::out(&told(&args.directory, &written, &project));
+    print::out(&next_steps(&args.directory, &written, &project));
     match workflow {
         None => print::err(
             "no workflow for CI was written: say where it gets Picklock from, with --source URL --rev REV\n",
@@ -153,7 +153,7 @@ fn write_new(path: &Path, text: &str) -> io::Result<()> {
     fs::File::create_new(path)?.write_all(text.as_bytes())
 }
 
-fn told(directory: &Path, written: &[&Path], project: &Project) -> String {
+fn next_steps(directory: &Path, written: &[&Path], project: &Project) -> String {
     let mut text = format!("wrote in {}:\n", directory.display());
     for path in written {
         text.push_str(&format!("  {}\n", shown(path, directory)));

@@ -161,9 +161,10 @@ impl Hunting<'_> {
         let mut shown = self.shown(&ran);
         let violations = std::mem::take(&mut shown.violations);
         for violation in &violations {
-            match self.repeats(plan, *violation).await? {
-                true => shown.violations.push(*violation),
-                false => self.set_aside(&ran, *violation)?,
+            if self.repeats(plan, *violation).await? {
+                shown.violations.push(*violation)
+            } else {
+                self.set_aside(&ran, *violation)?
             }
         }
         self.unrepeated += u64::from(shown.violations.len() < violations.len());

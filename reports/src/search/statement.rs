@@ -48,7 +48,7 @@ fn describe_sweep(record: &SearchRecord) -> Vec<String> {
 fn describe_hunt(record: &SearchRecord) -> Vec<String> {
     let schedules = count(record.schedules, "schedule");
     let patterns = count(record.coverage.patterns, "pattern");
-    let faults = record.asked.faults.join(", ");
+    let faults = record.settings.faults.join(", ");
     vec![format!(
         "{schedules} with random workloads and faults (of {faults}) were run and judged. They showed {patterns} of key history and protocol."
     )]
@@ -99,7 +99,7 @@ fn describe_gaps(record: &SearchRecord) -> Vec<String> {
 }
 
 fn conclusion(record: &SearchRecord) -> String {
-    let subject = match record.asked.properties.as_slice() {
+    let subject = match record.settings.properties.as_slice() {
         [] => "the lock".to_owned(),
         some => {
             let words: Vec<&str> = some.iter().map(|it| it.as_str()).collect();
