@@ -119,9 +119,10 @@ pub fn in_process(lock: &LockSpec) -> Result<LockFactory, Failure> {
 
 /// Returns the version to use until the lock reports one: Picklock's version for a built-in lock.
 pub fn version(lock: &LockSpec) -> &'static str {
-    match lock.is_in_process() {
-        true => env!("CARGO_PKG_VERSION"),
-        false => "",
+    if lock.is_in_process() {
+        env!("CARGO_PKG_VERSION")
+    } else {
+        ""
     }
 }
 

@@ -37,9 +37,10 @@ fn expanded(
 ) -> Result<Vec<String>, Failure> {
     let mut names = Vec::new();
     for text in typed {
-        let parts: Vec<&str> = match is_whole(text) {
-            true => vec![text],
-            false => text.split(',').map(str::trim).collect(),
+        let parts: Vec<&str> = if is_whole(text) {
+            vec![text]
+        } else {
+            text.split(',').map(str::trim).collect()
         };
         for part in parts {
             if !part.contains('*') || is_whole(text) {

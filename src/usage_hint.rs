@@ -45,9 +45,10 @@ pub fn hint(error: &clap::Error, args: &[String]) -> Option<String> {
     match error.kind() {
         ErrorKind::MissingRequiredArgument => {
             let (_, call) = CALLS.iter().find(|(name, _)| *name == command)?;
-            let names = match *call == CALLS[0].1 {
-                true => " (`picklock list` has the names)",
-                false => "",
+            let names = if *call == CALLS[0].1 {
+                " (`picklock list` has the names)"
+            } else {
+                ""
             };
             Some(format!("as in `{call}`{names}"))
         }
@@ -79,9 +80,10 @@ fn of_subcommand(word: &str, args: &[String]) -> Option<String> {
         ));
     }
     let is_path = word.contains('/') || word.ends_with(".toml");
-    let meant = match is_path {
-        true => Some(word),
-        false => nearest(word, catalog::names()),
+    let meant = if is_path {
+        Some(word)
+    } else {
+        nearest(word, catalog::names())
     };
     match meant {
         Some(scenario) => Some(format!("did you mean `picklock scenario {scenario}`?")),

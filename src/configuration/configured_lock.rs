@@ -74,9 +74,10 @@ impl ConfiguredLock {
         let variables = table.environment.iter();
         let lock = LockSpec {
             name: name.get_ref().clone(),
-            typed: Some(match is_image {
-                true => given.clone(),
-                false => format!("{EXEC}{given}"),
+            typed: Some(if is_image {
+                given.clone()
+            } else {
+                format!("{EXEC}{given}")
             }),
             configuration: None,
             options: table.options.clone().into_iter().collect(),

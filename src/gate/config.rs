@@ -181,13 +181,14 @@ fn requests(
     let (mut together, mut requests) = (Vec::new(), Vec::new());
     for value in locks.unwrap_or_default() {
         let (lock, options) = names::lock(source, value, &base.impls)?;
-        match options.is_empty() {
-            true => together.push(lock),
-            false => requests.push(MatrixRequest {
+        if options.is_empty() {
+            together.push(lock)
+        } else {
+            requests.push(MatrixRequest {
                 locks: vec![lock],
                 options: options.into_iter().collect(),
                 ..plain.clone()
-            }),
+            })
         }
     }
     if locks.is_none() || !together.is_empty() {
@@ -222,7 +223,7 @@ fn pairs(source: &Source, given: Option<&Spanned<usize>>) -> Result<usize, Scena
     match given {
         Some(given) if !(MIN_PAIRS..=MAX_PAIRS).contains(&pairs) => {
             let problem = format!(
-                "pairs = {pairs}: expected {MIN_PAIRS} to {MAX_PAIRS}; with fewer, no difference can be told from noise with 95 % confidence"
+                "pairs = {pairs}: expected {MIN_PAIRS} to {MAX_PAIRS}; with fewer, no difference can be distinguished from noise with 95 % confidence"
             );
             Err(source.wrong(given.span().start, problem))
         }

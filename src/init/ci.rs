@@ -78,9 +78,10 @@ impl Repository {
     /// Returns the CI service that the repository's files indicate; GitHub by default.
     pub fn service(&self) -> Service {
         let config = fs::read_to_string(self.root.join(".git/config")).unwrap_or_default();
-        match config.contains("gitlab") || self.root.join(".gitlab-ci.yml").exists() {
-            true => Service::Gitlab,
-            false => Service::Github,
+        if config.contains("gitlab") || self.root.join(".gitlab-ci.yml").exists() {
+            Service::Gitlab
+        } else {
+            Service::Github
         }
     }
 

@@ -53,8 +53,9 @@ fn languages() -> PossibleValuesParser {
 }
 
 fn word(text: &str) -> Result<String, &'static str> {
-    match text.is_empty() || text.contains(|c: char| c.is_whitespace() || c.is_control()) {
-        true => Err("expected one word, without spaces"),
-        false => Ok(text.to_owned()),
+    if text.is_empty() || text.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        Err("expected one word, without spaces")
+    } else {
+        Ok(text.to_owned())
     }
 }

@@ -33,7 +33,7 @@ pub const LANGUAGES: &[Language] = &[
     Language {
         name: "csharp",
         aliases: &["c#", "cs", "dotnet", ".net"],
-        about: "Mono 6, or .NET 8 or later (which its authors have not tried) if only that is installed",
+        about: "Mono 6, or .NET 8 or later if only that is installed; its libraries need .NET",
         packages: &["mono-mcs"],
         ignored: &["bin/", "build/", "obj/", "my-lock.exe"],
         module: templates!("csharp": "PicklockAdapter.cs", "SmallJson.cs"),
@@ -149,7 +149,8 @@ const JAVA_INSTALL: &[&str] =
 const CSHARP_VARIANTS: &[Variant] = &[Variant {
     when: When::Instead("mcs", "dotnet"),
     files: &[],
-    packages: &["dotnet-sdk-8.0"],
+    // GitHub has the SDK; Debian has no package of it.
+    packages: &[],
     prepare: &["dotnet build --output build"],
     run: "dotnet build/my-lock.dll",
 }];
@@ -170,35 +171,41 @@ const PIP: &str = ".venv/bin/pip install -r requirements.txt";
 const GO_BUILD: &str = "go build -mod=mod -o my-lock .";
 const JARS: &str = "mvn -q org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies -DoutputDirectory=lib";
 
-/// The authors of Picklock have not compiled any of these.
+const DOTNET_BUILD: &str = "dotnet build --output build";
+
 const CSHARP_LIBRARIES: &[Library] = &[
     Library {
         name: "csredis",
-        files: templates!("csharp/csredis": "CsRedisLock.cs", "my-lock.csproj" from "../MyLock.csproj"),
-        prepare: &[
-            "dotnet add package CSRedisCore --version 3.8.804",
-            "dotnet build --output build",
-        ],
+        files: templates!("csharp/csredis": "CsRedisLock.cs", "my-lock.csproj"),
+        prepare: &[DOTNET_BUILD],
+        run: "dotnet build/my-lock.dll",
+        claims: &[RENEWS],
+    },
+    Library {
+        name: "distributedlock",
+        files: templates!("csharp/distributedlock": "DistributedLock.cs", "Multiplexer.cs" from "../stackexchange-redis/Multiplexer.cs", "my-lock.csproj"),
+        prepare: &[DOTNET_BUILD],
+        run: "dotnet build/my-lock.dll",
+        claims: &[RENEWS],
+    },
+    Library {
+        name: "freeredis",
+        files: templates!("csharp/freeredis": "FreeRedisLock.cs", "my-lock.csproj"),
+        prepare: &[DOTNET_BUILD],
         run: "dotnet build/my-lock.dll",
         claims: &[RENEWS],
     },
     Library {
         name: "redlock-net",
-        files: templates!("csharp/redlock-net": "RedLockNetLock.cs", "my-lock.csproj" from "../MyLock.csproj"),
-        prepare: &[
-            "dotnet add package RedLock.net --version 2.3.2",
-            "dotnet build --output build",
-        ],
+        files: templates!("csharp/redlock-net": "RedLockNetLock.cs", "my-lock.csproj"),
+        prepare: &[DOTNET_BUILD],
         run: "dotnet build/my-lock.dll",
         claims: &[NODES, RENEWS],
     },
     Library {
         name: "stackexchange-redis",
-        files: templates!("csharp/stackexchange-redis": "StackExchangeLock.cs", "my-lock.csproj" from "../MyLock.csproj"),
-        prepare: &[
-            "dotnet add package StackExchange.Redis --version 2.9.32",
-            "dotnet build --output build",
-        ],
+        files: templates!("csharp/stackexchange-redis": "StackExchangeLock.cs", "Multiplexer.cs", "my-lock.csproj"),
+        prepare: &[DOTNET_BUILD],
         run: "dotnet build/my-lock.dll",
         claims: &[],
     },

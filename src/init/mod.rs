@@ -58,7 +58,7 @@ pub fn run(args: &InitArgs) -> Result<(), Failure> {
         write_new(path, text).map_err(Failure::at("write", path))?;
     }
     let written: Vec<&Path> = files.iter().map(|(path, _)| path.as_path()).collect();
-    print::out(&told(&args.directory, &written, &project));
+    print::out(&next_steps(&args.directory, &written, &project));
     match workflow {
         None => print::err(
             "no workflow for CI was written, because it needs a source of Picklock; this writes it:\n  picklock init … --only-workflow --source URL --rev REV, or --source PATH of a clone\n",
@@ -177,7 +177,7 @@ fn write_new(path: &Path, text: &str) -> io::Result<()> {
     fs::File::create_new(path)?.write_all(text.as_bytes())
 }
 
-fn told(directory: &Path, written: &[&Path], project: &Project) -> String {
+fn next_steps(directory: &Path, written: &[&Path], project: &Project) -> String {
     let mut text = format!("wrote in {}:\n", directory.display());
     for path in written {
         text.push_str(&format!("  {}\n", shown(path, directory)));

@@ -322,9 +322,9 @@ mod tests {
 
     #[test]
     fn many_programs_start_only_where_the_scenario_is_named() {
-        let told = left_out_for_many("picklock matrix --impl exec:java");
-        let said = "it would start 500 processes of your program; run it with `--scenario`";
-        assert_eq!(told, [said]);
+        let left_out = left_out_for_many("picklock matrix --impl exec:java");
+        let expected = "it would start 500 processes of your program; run it with `--scenario`";
+        assert_eq!(left_out, [expected]);
         for line in [
             "picklock matrix --impl exec:java --scenario flash-sale",
             "picklock matrix --impl set-nx-px",

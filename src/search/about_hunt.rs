@@ -1,6 +1,6 @@
 //! The part of a hunt's record that states the request.
 
-use picklock_harness::record::{Asked, Coverage, SearchKind};
+use picklock_harness::record::{Coverage, SearchKind, SearchSettings};
 use picklock_scenarios::BackendName;
 
 use super::cli::HuntArgs;
@@ -17,10 +17,10 @@ pub fn about(args: &HuntArgs, nodes: usize, backend: BackendName, latencies: &st
         kind: SearchKind::Hunt,
         depth: None,
         backend,
-        asked: Asked {
+        settings: SearchSettings {
             runs: args.runs,
             uniform: args.uniform,
-            ..Asked::default()
+            ..SearchSettings::default()
         },
         coverage: Coverage {
             fixed,

@@ -204,9 +204,12 @@ impl SearchArgs {
     ) -> Vec<String> {
         let mut words = vec![command.to_owned()];
         // A value may begin with a dash.
-        let flag = |name: &str, value: String| match value.starts_with('-') {
-            true => vec![format!("--{name}={value}")],
-            false => vec![format!("--{name}"), value],
+        let flag = |name: &str, value: String| {
+            if value.starts_with('-') {
+                vec![format!("--{name}={value}")]
+            } else {
+                vec![format!("--{name}"), value]
+            }
         };
         let (name, value) = self.lock.named().flag();
         words.extend(flag(name, value));

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 
 use picklock_harness::counterexamples::MAX_SIGNATURES;
 use picklock_harness::record::{
-    Asked, Counterexample, Coverage, LockInfo as Lock, Placed, SEARCH_FORMAT, SearchKind,
-    SearchRecord, Shards,
+    Counterexample, Coverage, LockInfo as Lock, Placed, SEARCH_FORMAT, SearchKind, SearchRecord,
+    SearchSettings, Shards,
 };
 use picklock_harness::search::{Effort, Tried, shrink_all};
 use picklock_reports::documents::{self, Document};
@@ -43,7 +43,7 @@ pub struct About {
     pub depth: Option<usize>,
     pub backend: BackendName,
     /// The request, without the options that all searches share.
-    pub asked: Asked,
+    pub settings: SearchSettings,
     /// The coverage, without the results.
     pub coverage: Coverage,
     /// The command that repeats it, without the program's name.
@@ -194,7 +194,7 @@ fn record(
         options: spec.options_by_name(),
         backend: about.backend,
         seed: args.seed,
-        asked: Asked {
+        settings: SearchSettings {
             faults: lock_under_test
                 .groups
                 .iter()
@@ -202,7 +202,7 @@ fn record(
                 .collect(),
             properties: lock_under_test.wanted.properties.clone(),
             outlived_lease: lock_under_test.wanted.outlived_lease,
-            ..about.asked
+            ..about.settings
         },
         depth: about.depth,
         shards: (!is_whole).then(|| Shards {
@@ -225,8 +225,8 @@ fn record(
             pruned: tried.pruned,
             missed: tried.missed,
             placed: placed
-                .map(|((moment, fault), (schedules, counterexamples))| Placed {
-                    moment: moment.clone(),
+                .map(|((point, fault), (schedules, counterexamples))| Placed {
+                    injection_point: point.clone(),
                     fault: (*fault).to_owned(),
                     schedules: *schedules,
                     counterexamples: *counterexamples,
@@ -246,9 +246,10 @@ fn record(
 
 /// Prints the report.
 pub fn print(record: &SearchRecord, json: bool) {
-    print::out(&match json {
-        true => format!("{}\n", documents::json(record)),
-        false => terminal::search(record, print::width()),
+    print::out(&if json {
+        format!("{}\n", documents::json(record))
+    } else {
+        terminal::search(record, print::width())
     });
 }
 

@@ -100,9 +100,10 @@ pub fn differences(case: &str, lock: &str, backend: &str, expected: &[&str]) -> 
     let mut wrong = Vec::new();
     for seed in 1..=5 {
         // A case that depends on one seed specifies it.
-        let seed = match lock.contains("--seed") {
-            true => String::new(),
-            false => format!(" --seed {seed}"),
+        let seed = if lock.contains("--seed") {
+            String::new()
+        } else {
+            format!(" --seed {seed}")
         };
         let line = format!(
             "scenario {} --impl {lock}{seed} --backend {backend} --json",

@@ -134,7 +134,7 @@ fn shards(
 /// Returns the first difference between two records that rules out that they are shards of one search.
 fn difference(one: &SearchRecord, other: &SearchRecord) -> Option<(&'static str, String, String)> {
     let settings = |record: &SearchRecord| {
-        let (request, lock) = (&record.asked, &record.lock);
+        let (request, lock) = (&record.settings, &record.lock);
         let shards = record.shards.as_ref().map(|shards| shards.of);
         [
             ("version of picklock", record.picklock.clone()),
@@ -178,7 +178,9 @@ fn add(joined: &mut SearchRecord, part: SearchRecord) {
     // The patterns of different shards may be the same, so this is a lower bound.
     covered.patterns = covered.patterns.max(more.patterns);
     for more in more.placed {
-        let is_same = |one: &&mut Placed| (&one.moment, &one.fault) == (&more.moment, &more.fault);
+        let is_same = |one: &&mut Placed| {
+            (&one.injection_point, &one.fault) == (&more.injection_point, &more.fault)
+        };
         match covered.placed.iter_mut().find(is_same) {
             Some(one) => {
                 one.schedules += more.schedules;
@@ -187,7 +189,7 @@ fn add(joined: &mut SearchRecord, part: SearchRecord) {
             None => covered.placed.push(more),
         }
     }
-    let place = |one: &Placed| (one.moment.clone(), one.fault.clone());
+    let place = |one: &Placed| (one.injection_point.clone(), one.fault.clone());
     covered.placed.sort_by_key(place);
     for (violation, count) in more.unavoidable {
         *covered.unavoidable.entry(violation).or_default() += count;

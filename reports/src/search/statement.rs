@@ -49,11 +49,11 @@ fn describe_sweep(record: &SearchRecord) -> Vec<String> {
 fn describe_hunt(record: &SearchRecord) -> Vec<String> {
     let schedules = count(record.schedules, "schedule");
     let patterns = count(record.coverage.patterns, "pattern");
-    let faults = record.asked.faults.join(", ");
+    let faults = record.settings.faults.join(", ");
     // On servers a hunt begins with the catalog, unless it draws uniformly.
     let from = match record.backend {
         BackendName::Sim => "",
-        _ if record.asked.uniform => "",
+        _ if record.settings.uniform => "",
         _ => "from the catalog, and then ",
     };
     vec![format!(
@@ -114,7 +114,7 @@ fn describe_gaps(record: &SearchRecord) -> Vec<String> {
 }
 
 fn conclusion(record: &SearchRecord) -> String {
-    let subject = match record.asked.properties.as_slice() {
+    let subject = match record.settings.properties.as_slice() {
         [] => "the lock".to_owned(),
         some => {
             let words: Vec<&str> = some.iter().map(|it| it.as_str()).collect();

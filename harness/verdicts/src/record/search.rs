@@ -31,7 +31,7 @@ pub struct SearchRecord {
     /// Seed of every run of a sweep; seed from which a hunt generates its plans.
     pub seed: u64,
     /// The parameters of the search besides lock and seed. Records with equal parameters are parts of one search.
-    pub asked: Asked,
+    pub settings: SearchSettings,
     /// Maximum number of faults per plan of a sweep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<usize>,
@@ -79,7 +79,7 @@ pub enum SearchKind {
 
 /// The parameters of a search.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct SearchSettings {
     /// Name of the workload; absent for a hunt, which generates workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
@@ -158,7 +158,7 @@ pub struct Coverage {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placed {
     /// The kind of injection point, such as `reply SET during acquire`.
-    pub moment: String,
+    pub injection_point: String,
     /// The kind of fault.
     pub fault: String,
     /// Number of plans that had the fault there.

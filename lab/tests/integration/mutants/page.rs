@@ -138,9 +138,10 @@ fn classes_of(mutant: &str) -> String {
         .iter()
         .filter(|class| class.mutants.contains(&mutant));
     let ids: Vec<&str> = classes.map(|class| class.id).collect();
-    match ids.is_empty() {
-        true => "–".to_owned(),
-        false => ids.join(", "),
+    if ids.is_empty() {
+        "–".to_owned()
+    } else {
+        ids.join(", ")
     }
 }
 
@@ -186,9 +187,12 @@ fn of_classes(text: &mut String) {
         let mutants = class.mutants.iter().map(|name| format!("`{name}`"));
         let locks = class.locks.iter();
         let locks = locks.map(|(lock, scenario)| format!("`{lock}` × `{scenario}`"));
-        let listed = |all: Vec<String>| match all.is_empty() {
-            true => "–".to_owned(),
-            false => all.join(", "),
+        let listed = |all: Vec<String>| {
+            if all.is_empty() {
+                "–".to_owned()
+            } else {
+                all.join(", ")
+            }
         };
         let (mutants, locks) = (listed(mutants.collect()), listed(locks.collect()));
         writeln!(
