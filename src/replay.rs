@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use picklock_harness::record::RecordedVerdict;
 use picklock_reports::repro::compared;
+use picklock_reports::terminal::Detail;
 
 use crate::cli::{BackendChoice, ServerArgs};
 use crate::exit::Failure;
@@ -32,6 +33,9 @@ pub struct ReplayArgs {
     /// Save the run to this directory, as `picklock scenario --out` does.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Show every verdict, story, fault, latency and node, not only the answer.
+    #[arg(long, short)]
+    pub verbose: bool,
     /// Do not show live progress.
     #[arg(long, short)]
     pub quiet: bool,
@@ -72,6 +76,7 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
     let reporting = Reporting {
         json: args.json,
         out: args.out,
+        detail: Detail::new(args.verbose),
         quiet: args.quiet,
         no_rerun: false,
     };
