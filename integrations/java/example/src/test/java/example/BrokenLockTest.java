@@ -9,7 +9,7 @@ import java.util.UUID;
 import redis.clients.jedis.JedisPooled;
 import redis.clients.jedis.params.SetParams;
 
-@Scenarios({"calm", "gc-pause"})
+@Scenarios("gc-pause")
 class BrokenLockTest implements LockUnderTest {
     JedisPooled redis;
 
