@@ -275,6 +275,7 @@ mod tests {
                         json: false,
                         out: None,
                         quiet: false,
+                        verbose: false,
                         no_rerun: false,
                     }
                 },
