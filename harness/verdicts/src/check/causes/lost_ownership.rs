@@ -14,7 +14,7 @@ use crate::history::KeyCommand;
 use crate::key_history::{SpanEnd, ValueSpan};
 use crate::timeline::{FaultSpan, Hold, HoldEnd, Lease, names_token, overlap};
 
-use crate::check::causes::wrong_clock::is_off_by_its_clock;
+use crate::check::causes::wrong_clock::{cause_of_clocks, is_off_by_its_clock};
 use crate::check::claims::taken_value::{adds_element, is_of_several, shares_element};
 use crate::check::verdict::Cause;
 
@@ -212,15 +212,17 @@ impl LostOwnership<'_> {
             Phase::Idle | Phase::Extend => Cause::PhantomExtend,
             Phase::Release if took_again(self.spans, by, span.until_ns) => Cause::PhantomExtend,
             Phase::Release => Cause::StolenRelease,
-            Phase::Acquire => (self.cause_of_clocks(by, span, earlier)).unwrap_or_else(|| {
-                if is_same_token(self.spans, self.holds, by, span) {
-                    Cause::SharedToken
-                } else if by.is_script() {
-                    Cause::NotExclusive
-                } else {
-                    Cause::Race
-                }
-            }),
+            Phase::Acquire => {
+                (cause_of_clocks(self.faults, by, span, earlier)).unwrap_or_else(|| {
+                    if is_same_token(self.spans, self.holds, by, span) {
+                        Cause::SharedToken
+                    } else if by.is_script() {
+                        Cause::NotExclusive
+                    } else {
+                        Cause::Race
+                    }
+                })
+            }
         }
     }
 
@@ -259,7 +261,7 @@ impl LostOwnership<'_> {
             let is_old = other.until_ns.saturating_sub(other.from_ns) >= earlier.ttl_ns;
             in_acquisition && is_old && (other.node, &other.key) == (span.node, &span.key)
         });
-        let by_clocks = self.cause_of_clocks(by, span, earlier);
+        let by_clocks = cause_of_clocks(self.faults, by, span, earlier);
         by_clocks.unwrap_or(match (by.is_script(), takes_over) {
             (true, _) => Cause::NotExclusive,
             (false, true) => Cause::Race,

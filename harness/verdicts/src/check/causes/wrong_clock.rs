@@ -1,51 +1,47 @@
 //! Wrong wall clocks as a cause. A fault that was merely on is no cause: the violation must follow from it.
 
-use crate::check::causes::lost_ownership::LostOwnership;
 use crate::check::verdict::Cause;
 use crate::history::KeyCommand;
 use crate::key_history::ValueSpan;
 use crate::timeline::{FaultSpan, Hold, is_instantaneous, spoils_clocks};
 
-impl LostOwnership<'_> {
-    /// Returns the wrong clock because of which a client took a running value for expired, or `None` if no clock
-    /// explains it. Either the clock of one of the two clients was wrong, or the server's clock leapt and the value has
-    /// no expiry on the server.
-    pub(super) fn cause_of_clocks(
-        &self,
-        by: &KeyCommand,
-        span: &ValueSpan,
-        earlier: &Hold,
-    ) -> Option<Cause> {
-        // Only a lock that stores times in its values compares them with a clock.
-        if !has_timestamp(&span.value) {
-            return None;
-        }
-        let mut clocks = self.faults.iter().filter(|fault| {
-            spoils_clocks(fault.fault) && fault.took_effect() && fault.began_ns <= span.until_ns
-        });
-        clocks.find_map(|fault| {
-            let is_lasting =
-                (fault.clock).map_or(is_instantaneous(fault.fault), |shift| shift.for_good);
-            let is_over = !is_lasting && fault.ended_ns.is_some_and(|ns| ns < span.from_ns);
-            // If the later client's clock is ahead, it sees the expiry too soon. If the earlier client's clock is
-            // behind, it writes an expiry that is too soon.
-            let is_shifted =
-                |ahead: bool| fault.clock.is_none_or(|shift| (shift.by_ns > 0) == ahead);
-            let affects = |worker: usize| fault.workers.contains(&worker);
-            let is_skewed = affects(by.worker) && is_shifted(true)
-                || affects(earlier.worker) && is_shifted(false);
-            let has_leapt = fault.nodes.contains(&span.node)
-                && fault.clock.is_some_and(|shift| shift.by_ns > 0)
-                && span.expiry.is_none();
-            if is_over {
-                None
-            } else if is_skewed {
-                Some(Cause::ClockSkew)
-            } else {
-                has_leapt.then_some(Cause::ClockJump)
-            }
-        })
+/// Returns the wrong clock because of which a client took a running value for expired, or `None` if no clock
+/// explains it. Either the clock of one of the two clients was wrong, or the server's clock leapt and the value has
+/// no expiry on the server.
+pub(super) fn cause_of_clocks(
+    faults: &[FaultSpan<'_>],
+    by: &KeyCommand,
+    span: &ValueSpan,
+    earlier: &Hold,
+) -> Option<Cause> {
+    // Only a lock that stores times in its values compares them with a clock.
+    if !has_timestamp(&span.value) {
+        return None;
     }
+    let mut clocks = faults.iter().filter(|fault| {
+        spoils_clocks(fault.fault) && fault.took_effect() && fault.began_ns <= span.until_ns
+    });
+    clocks.find_map(|fault| {
+        let is_lasting =
+            (fault.clock).map_or(is_instantaneous(fault.fault), |shift| shift.for_good);
+        let is_over = !is_lasting && fault.ended_ns.is_some_and(|ns| ns < span.from_ns);
+        // If the later client's clock is ahead, it sees the expiry too soon. If the earlier client's clock is
+        // behind, it writes an expiry that is too soon.
+        let is_shifted = |ahead: bool| fault.clock.is_none_or(|shift| (shift.by_ns > 0) == ahead);
+        let affects = |worker: usize| fault.workers.contains(&worker);
+        let is_skewed =
+            affects(by.worker) && is_shifted(true) || affects(earlier.worker) && is_shifted(false);
+        let has_leapt = fault.nodes.contains(&span.node)
+            && fault.clock.is_some_and(|shift| shift.by_ns > 0)
+            && span.expiry.is_none();
+        if is_over {
+            None
+        } else if is_skewed {
+            Some(Cause::ClockSkew)
+        } else {
+            has_leapt.then_some(Cause::ClockJump)
+        }
+    })
 }
 
 /// Returns `true` if the value contains a time: a number of 10 to 19 digits, as seconds to nanoseconds since 1970.

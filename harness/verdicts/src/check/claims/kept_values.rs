@@ -103,6 +103,8 @@ struct CurrentValue {
     key: KeyName,
     /// The worker that wrote it.
     worker: usize,
+    /// Whether only that worker has written the key since it was free.
+    is_of_one_worker: bool,
     text: Arc<str>,
     written_ns: u64,
     expiry: Option<Expiry>,
@@ -152,11 +154,15 @@ impl KeptValues {
         if self.current.len() <= update.place {
             self.current.resize(update.place + 1, None);
         }
+        let before = self.current[update.place].take();
         self.current[update.place] = update.now.and_then(|now| {
+            let worker = now.author?.worker;
+            let is_same = before.is_some_and(|it| it.is_of_one_worker && it.worker == worker);
             Some(CurrentValue {
                 node: update.node,
                 key: update.key.clone(),
-                worker: now.author?.worker,
+                worker,
+                is_of_one_worker: update.before.is_none() || is_same,
                 text: Arc::clone(now.value),
                 written_ns: now.written_ns,
                 expiry: now.expiry,
@@ -288,7 +294,9 @@ impl KeptValues {
         let is_left = |value: &&CurrentValue| {
             let place = (value.node, &value.key);
             let is_older = value.written_ns < released_ns;
+            // Clients that share a token are counted in one value.
             value.worker == attempt.worker
+                && value.is_of_one_worker
                 && may_be_lock_value(&value.key, value.expiry.is_some())
                 && attempt.written.is_left_in(place, &value.text, is_older)
                 && lives(&self.clocks, value.node, value.expiry, at_ns)

@@ -304,7 +304,13 @@ impl ActiveHold {
     /// Ends the hold before it began if its grant arrived after its lease only because of stalls.
     fn excuse_late_grant(&mut self, history: &History, attempt: &Attempt) {
         let at_ns = self.last_event_ns;
-        let late_ns = at_ns.saturating_sub(attempt.latest_deadline_ns);
+        // A lease without any rest may have ended long before its report, but no earlier than a lease after the request.
+        let due_ns = if attempt.latest_deadline_ns == at_ns {
+            attempt.acquire_ns.saturating_add(attempt.ttl_ns)
+        } else {
+            attempt.latest_deadline_ns
+        };
+        let late_ns = at_ns.saturating_sub(due_ns);
         if late_ns == 0 {
             return;
         }
