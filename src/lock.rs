@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use picklock_harness::adapter::worker_command::WorkerCommand;
+use picklock_harness::history::Declarations;
 use picklock_harness::lock_factory::LockFactory;
 use picklock_harness::spec::LockSpec;
 use picklock_impls::{BuiltInLock, LOCKS, MUTANTS, OptionError, find};
@@ -69,6 +70,7 @@ fn spec(
             nodes: 1,
             replicas: 0,
             renews: false,
+            declares: Declarations::default(),
             needs_every_node: false,
             command: Some(command),
         });
@@ -88,6 +90,7 @@ fn spec(
         nodes: lock.nodes,
         replicas: lock.replicas,
         renews: false,
+        declares: Declarations::default(),
         needs_every_node: false,
         command: None,
     })

@@ -33,6 +33,7 @@ use crate::history::History;
 pub use attempt::Attempt;
 pub use fault::{
     FaultSpan, forgets, is_instantaneous, leaves_two_masters, lies, loss_cause, spoils_clocks,
+    stops_clients,
 };
 pub(crate) use hold::HoldReader;
 pub use hold::{Hold, LeasePhase, LeaseState};

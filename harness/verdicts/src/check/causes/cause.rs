@@ -14,7 +14,9 @@ use picklock_scenarios::Phase;
 
 use crate::check::causes::cause_from_answers;
 use crate::check::causes::facts::{Facts, Found, Overlap, Taken};
-use crate::check::causes::lost_ownership::{LostOwnership, is_off_by_its_clock};
+use crate::check::causes::lost_ownership::{
+    LostOwnership, is_off_by_its_clock, is_unrequested_removal,
+};
 use crate::check::finding::{Claim, Taking};
 use crate::check::progress::blocked_lock::BlockedLock;
 use crate::check::verdict::Cause;
@@ -45,7 +47,8 @@ pub(in crate::check) fn cause(facts: &Facts<'_>) -> Cause {
 
 fn cause_of_finding(facts: &Facts<'_>) -> Cause {
     match (&facts.found, facts.key_history) {
-        (Found::ForeignRelease(taken), _) => cause_of_foreign_release(taken),
+        (Found::ForeignRelease(taken), _) => cause_of_foreign_release(facts, taken),
+        (Found::ClientDeath(_), _) => Cause::ClientDied,
         (Found::Starvation { starvation, .. }, _) if starvation.has_unexpiring_key => Cause::NoTtl,
         (
             Found::WrongStock {
@@ -118,6 +121,7 @@ fn cause_of_overlap(facts: &Facts<'_>, key_history: &KeyHistory, holds: &Overlap
         quorum: key_history.nodes.quorum(holds.first.key),
         faults: facts.faults,
         holds: facts.holds,
+        history: facts.history,
     };
     match lost.cause(holds.first, holds.second) {
         Cause::WrongExpiry if holds.is_perhaps_outlived => Cause::OutlivedLease,
@@ -135,7 +139,7 @@ fn was_resumed(holds: &Overlap<'_>, by_ns: u64) -> bool {
 
 /// Returns why a command took another client's lock. If the release was sent before the other client owned the lock,
 /// the lock checked ownership and acted later; otherwise it did not check at all.
-fn cause_of_foreign_release(taken: &Taken<'_>) -> Cause {
+fn cause_of_foreign_release(facts: &Facts<'_>, taken: &Taken<'_>) -> Cause {
     let release = taken.release;
     // Either a script checked and acted at once but did not compare the owner, or the command does not belong to an
     // active release.
@@ -146,6 +150,15 @@ fn cause_of_foreign_release(taken: &Taken<'_>) -> Cause {
         Cause::ForeignRenewal
     } else if taken.is_extension {
         Cause::PhantomExtend
+    } else if (taken.by).is_some_and(|(by, _)| {
+        is_unrequested_removal(
+            facts.history,
+            facts.holds,
+            by,
+            (release.key, release.fired_at_ns),
+        )
+    }) {
+        Cause::ForeignRemoval
     } else if !taken.by.is_some_and(|(by, _)| is_no_race(by)) && release.sent_ns < release.owned_ns
     {
         Cause::Race
@@ -163,6 +176,9 @@ fn cause_of_false_claim(claim: Claim) -> Cause {
         Claim::Elapsed => Cause::WrongElapsed,
         Claim::Refusal => Cause::AmbiguousAcquire,
         Claim::Release => Cause::FalseRelease,
+        Claim::SilentRelease => Cause::SilentRelease,
+        Claim::Loss => Cause::FalseLoss,
+        Claim::Recreation => Cause::PhantomExtend,
         Claim::Extension => Cause::RefusedExtension,
         Claim::Renewal => Cause::SilentLoss,
         Claim::Key => Cause::SharedKey,

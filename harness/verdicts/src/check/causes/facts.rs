@@ -6,7 +6,9 @@ use crate::history::{History, KeyCommand};
 use crate::key_history::{KeyHistory, ValueSpan};
 use crate::timeline::{FaultSpan, Hold};
 
-use crate::check::finding::{Claim, ForeignRelease, StaleToken, Starvation, WrongStock};
+use crate::check::finding::{
+    Claim, ClientDeath, ForeignRelease, StaleToken, Starvation, WrongStock,
+};
 
 /// A finding with everything that it names.
 pub(in crate::check) struct Facts<'a> {
@@ -54,6 +56,8 @@ pub(in crate::check) enum Found<'a> {
         /// The last hold of the lock before the starvation.
         last: Option<&'a Hold>,
     },
+    /// A client died without a fault.
+    ClientDeath(&'a ClientDeath),
     /// Attempts that prove a false claim, or any other violation.
     Attempts {
         claim: Option<Claim>,

@@ -239,6 +239,13 @@ pub(in crate::check) struct WantedKey {
 }
 
 impl WantedKey {
+    /// Creates the state of a lock whose keys live for at least `lease_ns`, or as long as their leases if it is 0.
+    pub fn new(lease_ns: u64) -> Self {
+        let mut key = WantedKey::default();
+        key.outstanding.rounded_up(lease_ns);
+        key
+    }
+
     /// Returns the starvation by a key without expiry, unless it was reported already or the probe got the lock.
     pub fn unexpiring(&self, key: u32) -> Option<Starvation> {
         let at_ns = self.unexpiring_ns?;

@@ -12,6 +12,10 @@
 //!   judged, because some locks measure the lease in another way.
 //! - *The lock is free.* After a release, whatever it reports, the value is gone from enough nodes that another client
 //!   can get a quorum. If the client's own command removes the value later, the removal was in flight.
+//!   If one of several keys of the lock stays, and no other client gets the lock until it has expired, that is enough.
+//! - *The client lost the lock.* A loss is not reported while the client's value exists on a quorum of the nodes, with
+//!   time left, and nothing has disturbed the lock since it was last written.
+//! - *The lease goes on.* A value that had gone is not written again within the same hold.
 //! - *The client held the lock until now.* After a release that reports success, the value had not gone before.
 //! - *The client did not get the lock.* After a refusal, and after an error that is definite, the client's own value
 //!   does not stay on a quorum of the nodes.
@@ -27,6 +31,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::check::checker::Checker;
+use crate::check::claims::continuity::{Course, Reports};
 use crate::check::claims::kept_values::{KeptValues, SLACK_NS};
 use crate::check::claims::left_value::{LeftValue, ReportedState};
 use crate::check::claims::promised_renewal::ran_out_ns;
@@ -34,10 +39,10 @@ use crate::check::claims::untrue_answers::{gone_ns, refused_ns};
 use crate::check::claims::written_values::{KeyUsers, Written, WrittenValue, WrittenValues};
 use crate::check::description::Description;
 use crate::check::finding::{Claim, FalseClaim, Judgement, Seen};
-use crate::check::inconclusive::{InconclusiveReason, StallContext};
+use crate::check::inconclusive::{InconclusiveReason, StallContext, key_history_gap};
 use crate::check::stalls::harness_stall::HarnessStall;
 use crate::check::stalls::thresholds::{ANSWER_DELAY, AROUND_WRITE, REPORT_SLACK};
-use crate::history::{Event, EventKind, Header, KeyName};
+use crate::history::{Declarations, Event, EventKind, Header, KeyName};
 use crate::key_history::{Expiry, KeyHistory, KeyUpdate, NodesUsed, ValueSpan};
 use crate::timeline::{Attempt, Step, Timeline, ms};
 
@@ -47,6 +52,8 @@ const SLACK_MS: i64 = 1;
 /// The checker.
 pub(in crate::check) struct Claims {
     key_history: bool,
+    /// Why the key history of an observed run is missing.
+    gap: Option<InconclusiveReason>,
     nodes: usize,
     locks: Vec<String>,
     nodes_used: NodesUsed,
@@ -60,6 +67,9 @@ pub(in crate::check) struct Claims {
     /// The attempts whose release reported success after the end of the requested lease, counted from the grant.
     released_late: HashSet<u64>,
     ttl_ns: u64,
+    declares: Declarations,
+    /// The attempts whose section failed.
+    failed_sections: HashSet<u64>,
     harness_stalls: Vec<HarnessStall>,
     /// The first refusal that a harness stall may have caused.
     delayed_answer: Option<InconclusiveReason>,
@@ -138,7 +148,7 @@ impl Claims {
     /// Judges the claim that a grant has the requested lease.
     fn judge_expiry(&mut self, at_ns: u64, attempt: &Attempt, written: &Written) {
         let requested_ms = i64::try_from(attempt.ttl_ns / 1_000_000).unwrap_or(i64::MAX);
-        let max_ms = max_expiry_ms(requested_ms);
+        let max_ms = self.max_expiry_ms(requested_ms);
         // A key on fewer nodes than the lock needs is not the lock's key.
         let quorum = self.nodes_used.quorum(attempt.key);
         let is_lock = |value: &&WrittenValue| written.node_count(&value.key) >= quorum;
@@ -173,7 +183,7 @@ impl Claims {
     /// judged by the reported validity.
     fn judge_extended_expiry(&mut self, at_ns: u64, attempt: &Attempt) {
         let requested_ms = i64::try_from(attempt.ttl_ns / 1_000_000).unwrap_or(i64::MAX);
-        let max_ms = max_expiry_ms(requested_ms);
+        let max_ms = self.max_expiry_ms(requested_ms);
         let mut expiries = self.written.extended_ms(attempt.op).into_iter();
         if let Some((node, ttl_ms)) = expiries.find(|(_, ttl_ms)| *ttl_ms > max_ms) {
             let statement = format!(
@@ -277,12 +287,7 @@ impl Claims {
                     left.reported.describe(),
                     self.nodes
                 );
-                let is_release = left.reported.is_of_release();
-                let about = if is_release {
-                    Claim::Release
-                } else {
-                    Claim::Refusal
-                };
+                let about = left.claim(self.failed_sections.contains(&left.op));
                 self.found(left.at_ns, about, vec![left.op], statement);
             }
         }
@@ -321,10 +326,8 @@ impl Claims {
             })
             .collect();
         let renews = history.header.renews;
-        if !renews && refused.is_empty() && self.released_late.is_empty() {
-            return;
-        }
         let key_history = KeyHistory::from_history(history);
+        let reports = Reports::from_history(history);
         let mut values: HashMap<(usize, u64), Vec<&ValueSpan>> = HashMap::new();
         for span in &key_history.spans {
             if let Some(by) = &span.author {
@@ -333,14 +336,25 @@ impl Claims {
         }
         for hold in timeline.holds() {
             let own = (values.get(&(hold.worker, hold.op))).map_or(&[][..], Vec::as_slice);
-            if renews && let Some(at_ns) = ran_out_ns(timeline, own, hold) {
+            let quorum = self.nodes_used.quorum(hold.key);
+            let keys = (self.lock_keys.get(&hold.key)).map_or(&[][..], Vec::as_slice);
+            let course = Course {
+                timeline,
+                own,
+                hold,
+                quorum,
+                keys,
+            };
+            for (at_ns, about, statement) in course.false_claims(&reports) {
+                self.found(at_ns, about, vec![hold.op], statement);
+            }
+            if renews && let Some(at_ns) = ran_out_ns(timeline, own, hold, quorum) {
                 let statement = format!(
                     "worker {}'s key expired while it held the lock, although the lock promises to renew it",
                     hold.worker
                 );
                 self.found(at_ns, Claim::Renewal, vec![hold.op], statement);
             }
-            let quorum = self.nodes_used.quorum(hold.key);
             if refused.contains(&hold.op)
                 && let Some(at_ns) = refused_ns(timeline, own, hold, quorum)
             {
@@ -363,19 +377,20 @@ impl Claims {
         }
     }
 
+    /// Returns the longest allowed expiry for a requested lease, in milliseconds: the lease rounded up to a whole second,
+    /// plus the declared margin and the tolerance.
+    fn max_expiry_ms(&self, requested_ms: i64) -> i64 {
+        let margin_ms = i64::try_from(self.declares.lease_margin_ms).unwrap_or(i64::MAX / 4);
+        let longest_ms = requested_ms.saturating_add(margin_ms).saturating_add(999) / 1000 * 1000;
+        longest_ms.saturating_add(SLACK_MS)
+    }
+
     /// Returns the number of nodes on which a value stayed. A report that the lock is free concerns every value that
     /// the attempt has written; other reports concern only the keys that certainly belong to the lock.
     fn stayed_on(&self, left: &LeftValue) -> usize {
         let keys = (self.lock_keys.get(&left.lock)).map_or(&[][..], Vec::as_slice);
         left.nodes((left.reported != ReportedState::Free).then_some(keys))
     }
-}
-
-/// Returns the longest allowed expiry for a requested lease, in milliseconds: the lease rounded up to a whole second,
-/// plus the tolerance.
-fn max_expiry_ms(requested_ms: i64) -> i64 {
-    let rounded_up_ms = requested_ms.saturating_add(999) / 1000 * 1000;
-    rounded_up_ms.saturating_add(SLACK_MS)
 }
 
 impl Checker for Claims {
@@ -391,6 +406,7 @@ impl Checker for Claims {
     fn new(header: &Header) -> Self {
         Claims {
             key_history: header.key_history,
+            gap: None,
             nodes: header.nodes.max(1),
             locks: header.keys.clone(),
             nodes_used: NodesUsed::new(header.nodes),
@@ -398,9 +414,11 @@ impl Checker for Claims {
             users: KeyUsers::default(),
             lock_keys: BTreeMap::new(),
             in_doubt: HashSet::new(),
-            kept: KeptValues::default(),
+            kept: KeptValues::new(ms(header.declares.min_hold_ms)),
             released_late: HashSet::new(),
             ttl_ns: ms(header.ttl_ms),
+            declares: header.declares,
+            failed_sections: HashSet::new(),
             harness_stalls: Vec::new(),
             delayed_answer: None,
             found: Vec::new(),
@@ -443,6 +461,10 @@ impl Checker for Claims {
 
     fn event(&mut self, event: &Event) {
         self.kept.event(event);
+        self.gap = self.gap.take().or_else(|| key_history_gap(&event.what));
+        if let EventKind::SectionFailed { op, .. } = event.what {
+            self.failed_sections.insert(op);
+        }
         self.harness_stalls.extend(HarnessStall::from_event(event));
     }
 
@@ -454,7 +476,9 @@ impl Checker for Claims {
 
     fn finish(mut self, timeline: &Timeline<'_>) -> Judgement {
         if !self.key_history {
-            return Judgement::NotApplicable;
+            return self
+                .gap
+                .map_or(Judgement::NotApplicable, Judgement::Unknown);
         }
         self.judge_left();
         self.judge_holds(timeline);
