@@ -62,9 +62,10 @@ impl Answers {
             self.failed.len(),
             reasons.join("; ")
         );
-        match definite {
-            true => LockError::Refused(message),
-            false => LockError::Ambiguous(message),
+        if definite {
+            LockError::Refused(message)
+        } else {
+            LockError::Ambiguous(message)
         }
     }
 }

@@ -94,6 +94,8 @@ causes! {
         "the written expiry is not the requested or reported lease: use milliseconds, round up";
     FalseRelease "false-release", Lock,
         "a release left the key: delete the written value, and trust only the server's answer";
+    SilentRelease "silent-release", Lock,
+        "a release failed without saying so: report what the server answered to it";
     SharedKey "shared-key", Lock,
         "two locks use one key: put the whole name of the lock into the key";
     SplitKey "split-key", Lock,
@@ -138,8 +140,6 @@ causes! {
         "a client removed a running lock outside any release: remove only the own value";
     FalseLoss "false-loss", Lock,
         "the lock reported a loss although its key still stood: report only what the servers show";
-    SilentRelease "silent-release", Lock,
-        "a release failed without saying so: return the server's answer, and try again";
     LateWrite "late-write",
         Resource("it accepted a late write that another client had overtaken"),
         "a write arrived late: let the resource check tokens, or the version that was read";

@@ -72,7 +72,7 @@ struct Program {
 struct FileState {
     path: PathBuf,
     length: u64,
-    changed_ns: u128,
+    changed_ns: u64,
 }
 
 impl FileState {
@@ -99,7 +99,7 @@ impl FileState {
         Some(FileState {
             path,
             length: file.len(),
-            changed_ns: since.as_nanos(),
+            changed_ns: u64::try_from(since.as_nanos()).unwrap_or(u64::MAX),
         })
     }
 }
@@ -193,12 +193,13 @@ impl MatrixDirectory {
         let listed = fs::read_dir(path)
             .map_err(|error| wrong(format!("cannot read the directory: {error}")))?;
         if let Some(entry) = listed.flatten().next() {
-            let what = match path.join("run.json").exists() {
-                true => "it already contains a single run".to_owned(),
-                false => format!(
+            let what = if path.join("run.json").exists() {
+                "it already contains a single run".to_owned()
+            } else {
+                format!(
                     "it contains `{}`, and no matrix",
                     entry.file_name().to_string_lossy()
-                ),
+                )
             };
             return Err(wrong(format!("{what}; choose a new directory")));
         }

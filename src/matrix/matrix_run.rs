@@ -131,12 +131,13 @@ impl<'a> MatrixRun<'a> {
             return Ok(());
         }
         let is_sim = backend.servers.is_none();
-        let runner = Arc::new(match is_sim {
-            true => Runner::Simulation,
-            false => Runner::Servers(ChildRuns {
+        let runner = Arc::new(if is_sim {
+            Runner::Simulation
+        } else {
+            Runner::Servers(ChildRuns {
                 directory: self.directory.clone(),
                 interrupt: interrupt.clone(),
-            }),
+            })
         });
         let (sender, mut receiver) = mpsc::unbounded_channel();
         let work = Work::new(
@@ -226,9 +227,10 @@ impl<'a> MatrixRun<'a> {
             directory.discard(task, loser);
         }
         self.progress.ran();
-        match builder.runs() == self.request.seeds {
-            true => self.complete(index, backend).await,
-            false => Ok(()),
+        if builder.runs() == self.request.seeds {
+            self.complete(index, backend).await
+        } else {
+            Ok(())
         }
     }
 

@@ -168,9 +168,10 @@ impl Redlock {
             .nodes
             .take(key, &token, terms.lease, terms.node_timeout)
             .await;
-        let quorum = match self.rules.counts_silent_nodes {
-            true => terms.quorum,
-            false => (self.rules.quorum)(answers.yes + answers.no),
+        let quorum = if self.rules.counts_silent_nodes {
+            terms.quorum
+        } else {
+            (self.rules.quorum)(answers.yes + answers.no)
         };
         if answers.yes >= quorum
             && let Some(valid_until) = terms.valid_until(requested)
@@ -204,9 +205,10 @@ impl Lock for Redlock {
             if !self.context.another_attempt(patience).await {
                 // If no majority could be reached, the service failed. Otherwise it refused.
                 let reachable = self.nodes.len() - answers.failed.len();
-                return match reachable < terms.quorum {
-                    true => Err(answers.into_error()),
-                    false => Ok(None),
+                return if reachable < terms.quorum {
+                    Err(answers.into_error())
+                } else {
+                    Ok(None)
                 };
             }
         }
@@ -227,9 +229,10 @@ impl Lock for Redlock {
     async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
         self.nodes.must_not_be_empty()?;
         let quorum = (self.rules.quorum)(self.nodes.len());
-        let count = match self.rules.releases_every_node {
-            true => self.nodes.len(),
-            false => quorum,
+        let count = if self.rules.releases_every_node {
+            self.nodes.len()
+        } else {
+            quorum
         };
         let (token, timeout) = (&grant.token, self.node_timeout);
         let answers = self.nodes.delete(count, key, token, timeout).await;

@@ -1,6 +1,6 @@
 //! The reasons for the gate to fail.
 
-use picklock_verdicts::check::Verdict;
+use picklock_verdicts::check::{Property, Verdict};
 use picklock_verdicts::record::Cell;
 use serde::Serialize;
 
@@ -70,6 +70,9 @@ pub struct Finding {
     /// Rank within the kind; 0 is the worst.
     #[serde(skip)]
     pub rank: u8,
+    /// The property, if the finding is about a verdict.
+    #[serde(skip)]
+    pub property: Option<Property>,
     /// The cell, if the finding is about one.
     #[serde(flatten)]
     pub cell: Option<CellKey>,
@@ -100,6 +103,7 @@ impl Finding {
         Finding {
             kind,
             rank: 0,
+            property: None,
             cell: None,
             problem: problem.into(),
             help: None,

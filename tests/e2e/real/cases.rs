@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use super::adapters::{exec, project, python_with_redis};
-use crate::cases::{all_come_out, differences};
+use crate::cases::{all_come_out, differences, run_folder};
 
 #[test]
 fn past_wrong_verdicts_are_right_on_processes() {
@@ -42,4 +42,11 @@ fn locks_from_public_reports_are_judged_right() {
 #[test]
 fn locks_that_renew_in_the_background_are_judged_right() {
     all_cases_are_right("renewals");
+}
+
+/// Locks whose verdicts rest on what a real server reports: scripts that take time, and removals without a release.
+#[test]
+fn verdict_cases_are_right_on_processes() {
+    let cases = ["takes-until", "fails-to-clean-up", "deletes-first"];
+    run_folder("verdicts", &cases);
 }

@@ -115,7 +115,7 @@ pub enum Claim {
     Elapsed,
     /// The client did not get the lock. But its value was there, and stayed.
     Refusal,
-    /// The release succeeded, or had nothing to release. But the value contradicts that.
+    /// The release succeeded, or had nothing to release, or ended a failed section. But the value contradicts that.
     Release,
     /// The release returned without a result. But the value stayed.
     SilentRelease,

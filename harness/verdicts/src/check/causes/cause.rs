@@ -14,9 +14,8 @@ use picklock_scenarios::Phase;
 
 use crate::check::causes::cause_from_answers;
 use crate::check::causes::facts::{Facts, Found, Overlap, Taken};
-use crate::check::causes::lost_ownership::{
-    LostOwnership, is_off_by_its_clock, is_unrequested_removal,
-};
+use crate::check::causes::lost_ownership::{LostOwnership, is_unrequested_removal};
+use crate::check::causes::wrong_clock::is_off_by_its_clock;
 use crate::check::finding::{Claim, Taking};
 use crate::check::progress::blocked_lock::BlockedLock;
 use crate::check::verdict::Cause;
@@ -62,7 +61,7 @@ fn cause_of_finding(facts: &Facts<'_>) -> Cause {
             let spans = key_history.map_or(&[][..], |key_history| &key_history.spans);
             let is_off = |hold: &&Hold| {
                 let mut own = spans.iter().filter(|span| span.is_of(hold.worker, hold.op));
-                own.any(|span| is_off_by_its_clock(facts.faults, span, hold))
+                own.any(|span| is_off_by_its_clock(facts.faults, span, hold, facts.at_ns))
             };
             match claim.map_or(Cause::Undetermined, cause_of_false_claim) {
                 Cause::WrongExpiry if holds.iter().any(is_off) => Cause::ClockSkew,
@@ -99,8 +98,12 @@ fn cause_of_finding(facts: &Facts<'_>) -> Cause {
     }
 }
 
-/// Returns why two holds of one key overlap.
+/// Returns why two holds of one key overlap. One grant has one cause, so a grant without any value on the servers comes
+/// before everything that the client did with it.
 fn cause_of_overlap(facts: &Facts<'_>, key_history: &KeyHistory, holds: &Overlap<'_>) -> Cause {
+    if let Some(cause) = holds.unbacked {
+        return cause;
+    }
     if holds.has_expired_grant {
         return Cause::ExpiredGrant;
     }
@@ -116,16 +119,9 @@ fn cause_of_overlap(facts: &Facts<'_>, key_history: &KeyHistory, holds: &Overlap
             (false, None) => Cause::OutlivedLease,
         };
     }
-    let lost = LostOwnership {
-        spans: &key_history.spans,
-        quorum: key_history.nodes.quorum(holds.first.key),
-        faults: facts.faults,
-        holds: facts.holds,
-        history: facts.history,
-    };
+    let lost = lost_ownership(facts, key_history, holds.first.key);
     match lost.cause(holds.first, holds.second) {
         Cause::WrongExpiry if holds.is_perhaps_outlived => Cause::OutlivedLease,
-        Cause::UnbackedGrant if holds.rests_on_earlier => Cause::StaleReply,
         cause => cause,
     }
 }
@@ -145,25 +141,57 @@ fn cause_of_foreign_release(facts: &Facts<'_>, taken: &Taken<'_>) -> Cause {
     // active release.
     let is_no_race = |by: &KeyCommand| by.is_script() || by.phase != Phase::Release;
     if taken.is_same_token {
-        Cause::SharedToken
-    } else if release.how == Taking::Prolonged {
-        Cause::ForeignRenewal
-    } else if taken.is_extension {
-        Cause::PhantomExtend
-    } else if (taken.by).is_some_and(|(by, _)| {
-        is_unrequested_removal(
-            facts.history,
-            facts.holds,
-            by,
-            (release.key, release.fired_at_ns),
-        )
-    }) {
-        Cause::ForeignRemoval
-    } else if !taken.by.is_some_and(|(by, _)| is_no_race(by)) && release.sent_ns < release.owned_ns
+        return Cause::SharedToken;
+    }
+    if release.how == Taking::Prolonged {
+        return Cause::ForeignRenewal;
+    }
+    if taken.is_extension {
+        return Cause::PhantomExtend;
+    }
+    let place = (release.key, release.fired_at_ns);
+    let is_unrequested =
+        |by: &KeyCommand| is_unrequested_removal(facts.history, facts.holds, by, place);
+    if taken.by.is_some_and(|(by, _)| is_unrequested(by)) {
+        return Cause::ForeignRemoval;
+    }
+    // A client that removes the value and takes the lock itself has taken it over.
+    if let (Some((by, span)), Some(owner)) = (taken.by, taken.owner_hold)
+        && by.phase == Phase::Acquire
+        && let Some(key_history) = facts.key_history
+        && took_after_removal(&key_history.spans, by, span)
     {
+        return lost_ownership(facts, key_history, release.key).cause_of_takeover(by, span, owner);
+    }
+    if !taken.by.is_some_and(|(by, _)| is_no_race(by)) && release.sent_ns < release.owned_ns {
         Cause::Race
     } else {
         Cause::StolenRelease
+    }
+}
+
+/// Returns `true` if the attempt that removed a value was the next to write its key.
+fn took_after_removal(spans: &[ValueSpan], by: &KeyCommand, removed: &ValueSpan) -> bool {
+    let mut later = spans.iter().filter(|span| {
+        (span.node, &span.key) == (removed.node, &removed.key) && span.from_ns >= removed.until_ns
+    });
+    later
+        .next()
+        .is_some_and(|next| next.is_of(by.worker, by.op))
+}
+
+/// Returns the evidence about the attempts on one key.
+fn lost_ownership<'a>(
+    facts: &'a Facts<'_>,
+    key_history: &'a KeyHistory,
+    lock: u32,
+) -> LostOwnership<'a> {
+    LostOwnership {
+        spans: &key_history.spans,
+        quorum: key_history.nodes.quorum(lock),
+        faults: facts.faults,
+        holds: facts.holds,
+        history: facts.history,
     }
 }
 

@@ -6,7 +6,6 @@ use crate::history::KeyName;
 use crate::key_history::KeyUpdate;
 use crate::timeline::{AcquireFailure, Attempt, Step};
 
-use crate::check::finding::Claim;
 use crate::check::stalls::thresholds::ENDING_ANYWAY;
 
 /// A report of a lock about its client's value.
@@ -18,6 +17,8 @@ pub(in crate::check) enum ReportedState {
     NotItsOwn,
     /// The release returned without a result.
     Nothing,
+    /// A failed section was over. Whatever the lock reports, its client's value must not stay.
+    SectionOver,
     /// Another client has the lock.
     Refused,
     /// The attempt failed with a definite error.
@@ -26,8 +27,14 @@ pub(in crate::check) enum ReportedState {
 
 impl ReportedState {
     /// Returns the report that a step of an attempt makes, or `None` if it makes none or is ambiguous.
-    pub(in crate::check) fn from_step(step: Step) -> Option<ReportedState> {
+    /// `section_failed` states whether the section of its hold failed.
+    pub(in crate::check) fn from_step(step: Step, section_failed: bool) -> Option<ReportedState> {
         match step {
+            Step::Answered {
+                released: Some(true),
+                ..
+            } => Some(ReportedState::Free),
+            Step::Answered { .. } if section_failed => Some(ReportedState::SectionOver),
             Step::Answered { failed: true, .. } => None,
             Step::Answered { released, .. } => Some(match released {
                 Some(true) => ReportedState::Free,
@@ -56,6 +63,7 @@ impl ReportedState {
             ReportedState::Free => "reported that it had released the lock",
             ReportedState::NotItsOwn => "reported that the lock was no longer its own",
             ReportedState::Nothing => "reported nothing about its release",
+            ReportedState::SectionOver => "was over with a section that failed",
             ReportedState::Refused => "reported that another client has the lock",
             ReportedState::NothingHappened => "reported that its attempt had no effect",
         }
@@ -75,6 +83,8 @@ pub(in crate::check) struct LeftValue {
     pub(in crate::check) written_ns: Option<u64>,
     /// A value that ends before this time was kept on purpose; 0 if the lock declares no minimum hold.
     pub(in crate::check) held_on_until_ns: u64,
+    /// Whether another attempt of the client may have written the values.
+    pub(in crate::check) of_other_attempts: bool,
     /// A value that ends before this time was ending anyway.
     ending_anyway_until_ns: u64,
     /// The node and key of each value that stays.
@@ -98,6 +108,7 @@ impl LeftValue {
             lock: attempt.key,
             written_ns,
             held_on_until_ns: 0,
+            of_other_attempts: false,
             ending_anyway_until_ns: ending_anyway_until_ns(at_ns, attempt),
             kept,
         }
@@ -114,7 +125,9 @@ impl LeftValue {
         // A value that was written since the report is another value.
         let before = (update.before.as_ref()).filter(|before| before.written_ns <= self.at_ns);
         let author = before.and_then(|before| before.author);
-        let is_own = author.is_some_and(|author| author.is_of(self.worker, self.op));
+        let is_own = author.is_some_and(|author| {
+            author.worker == self.worker && (author.op == self.op || self.of_other_attempts)
+        });
         let is_ending = at_ns < self.ending_anyway_until_ns;
         let by_own_client = update.command().is_some_and(|by| by.worker == self.worker);
         let due_ns = before.and_then(|before| Some(before.expiry?.ended_at_ns()));
@@ -132,16 +145,6 @@ impl LeftValue {
         if is_excused {
             self.kept
                 .retain(|(node, key)| (*node, key) != (update.node, update.key));
-        }
-    }
-
-    /// Returns the claim that the value contradicts. A failed section must end with the value's removal, whatever its
-    /// clean-up reports.
-    pub(in crate::check) fn claim(&self, has_section_failed: bool) -> Claim {
-        match self.reported {
-            ReportedState::Refused | ReportedState::NothingHappened => Claim::Refusal,
-            ReportedState::Nothing if !has_section_failed => Claim::SilentRelease,
-            _ => Claim::Release,
         }
     }
 

@@ -1,7 +1,9 @@
 //! Holders whose lock promises to renew its lease, but did not.
 //!
-//! The key of such a holder ran out on its quorum while it held the lock, and no loss was reported before. A fault or a
-//! stall excuses that, but no silence after it that is longer than the fault or the stall itself.
+//! The key of such a holder ran out on its quorum while it held the lock, and no loss was reported before. It does not
+//! count if a fault since the last renewal may have kept commands from the servers or the client from running, or if the
+//! harness, the client or a server was stalled for long enough to explain it. Short stalls add up. But no fault and no
+//! stall excuses a silence after the loss that is longer than itself.
 
 use std::collections::BTreeSet;
 
@@ -9,6 +11,7 @@ use crate::history::{Event, EventKind, History, KeyName};
 use crate::key_history::{SpanEnd, ValueSpan};
 use crate::timeline::{FaultSpan, Hold, Timeline, ms, spoils_clocks, stops_clients};
 
+use crate::check::stalls::delays::stalled_ns;
 use crate::check::stalls::harness_stall::HarnessStall;
 use crate::check::stalls::stall::Stall;
 use crate::check::stalls::thresholds::NOTABLE_DELAY;
@@ -47,21 +50,26 @@ pub(in crate::check) fn ran_out_ns(
             && nodes_at(span.until_ns) < quorum
             && nodes_at(span.until_ns.saturating_sub(1)) >= quorum
     };
-    let until_ns = own.clone().find(is_lost)?.until_ns;
+    let lost = own.clone().find(is_lost)?;
+    let until_ns = lost.until_ns;
     let is_loss_report =
         |event: &&Event| matches!(event.what, EventKind::Lost { op, .. } if op == hold.op);
     let reported = history.events.iter().find(is_loss_report);
-    let reported_at_ns = reported.map_or(end_ns, |event| event.at_ns.min(end_ns));
-    if reported_at_ns <= until_ns && reported.is_some() {
+    if reported.is_some_and(|event| event.at_ns <= until_ns) {
         return None;
     }
+    let renewed_ns = lost.expiry.map_or(lost.from_ns, |expiry| expiry.set_ns);
+    let before_ns = (renewed_ns, until_ns);
+    let is_excused =
+        is_disturbed(timeline, hold, before_ns) || is_delayed(history, hold.worker, before_ns);
+    if !is_excused {
+        return Some(until_ns);
+    }
+    let reported_at_ns = reported.map_or(end_ns, |event| event.at_ns.min(end_ns));
     let silence_ns = reported_at_ns.saturating_sub(until_ns);
     let excused_ns = disturbed_ns(timeline, hold.worker, (hold.acquire_ns, reported_at_ns))?;
-    let slack_ns = match excused_ns {
-        0 => 0,
-        _ => NOTABLE_DELAY.part_of(hold.ttl_ns),
-    };
-    (silence_ns > excused_ns.saturating_add(slack_ns) || excused_ns == 0).then_some(until_ns)
+    let slack_ns = NOTABLE_DELAY.part_of(hold.ttl_ns);
+    (silence_ns > excused_ns.saturating_add(slack_ns)).then_some(until_ns)
 }
 
 /// Returns when the run has ended its clients. What happens to a key after that proves nothing.
@@ -132,19 +140,18 @@ fn is_delayed(history: &History, waiter: usize, (from_ns, until_ns): (u64, u64))
     })
 }
 
-/// Returns `true` if a fault was active, or the harness, the client or a server was stalled, at some time from the
-/// request for the lock to `until_ns`. Any fault counts, because clients may share a connection.
-pub(in crate::check) fn is_disturbed(timeline: &Timeline<'_>, hold: &Hold, until_ns: u64) -> bool {
-    let is_stall = |event: &Event| {
-        let harness = HarnessStall::from_event(event)
-            .is_some_and(|it| it.from_ns <= until_ns && it.until_ns >= hold.acquire_ns);
-        harness
-            || Stall::from_event(event)
-                .is_some_and(|it| it.touches(hold.worker, (hold.acquire_ns, until_ns)))
-    };
+/// Returns `true` if a fault was active at some time in this span, or if the harness, the client or a server was stalled in
+/// it for long enough, in total, to change what a lock does. Any fault counts, because clients may share a connection.
+pub(in crate::check) fn is_disturbed(
+    timeline: &Timeline<'_>,
+    hold: &Hold,
+    (from_ns, until_ns): (u64, u64),
+) -> bool {
     let mut faults = timeline.faults().iter();
-    faults.any(|fault| fault.touches(hold.acquire_ns, until_ns))
-        || timeline.history().events.iter().any(is_stall)
+    faults.any(|fault| fault.touches(from_ns, until_ns)) || {
+        let stalled_ns = stalled_ns(timeline.history(), hold.worker, (from_ns, until_ns));
+        stalled_ns >= NOTABLE_DELAY.part_of(hold.ttl_ns).max(1)
+    }
 }
 
 /// Returns when this holder requested an extension that came too late because of the lock, or `None` if there was none.
@@ -180,6 +187,6 @@ pub(in crate::check) fn late_extension_ns(
             hold.worker,
             (requested_at_ns, ended_at_ns),
         )
-        || is_disturbed(timeline, hold, ended_at_ns);
+        || is_disturbed(timeline, hold, (hold.acquire_ns, ended_at_ns));
     (!is_excused).then_some(requested_at_ns)
 }

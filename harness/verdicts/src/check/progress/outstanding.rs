@@ -17,7 +17,8 @@
 
 use crate::check::finding::Starvation;
 use crate::check::progress::reach::Reach;
-use crate::timeline::{AcquireFailure, Attempt, HoldEnd, Step};
+use crate::history::Header;
+use crate::timeline::{AcquireFailure, Attempt, HoldEnd, Step, ms};
 
 /// A release without an answer so far.
 #[derive(Debug, Clone, Copy)]
@@ -239,11 +240,15 @@ pub(in crate::check) struct WantedKey {
 }
 
 impl WantedKey {
-    /// Creates the state of a lock whose keys live for at least `lease_ns`, or as long as their leases if it is 0.
-    pub fn new(lease_ns: u64) -> Self {
+    /// Creates the states of all locks of a run. With a declared margin, their keys live for longer than the leases.
+    pub fn all(header: &Header) -> Vec<Self> {
+        let margin_ms = header.declares.lease_margin_ms;
         let mut key = WantedKey::default();
-        key.outstanding.rounded_up(lease_ns);
-        key
+        if margin_ms > 0 {
+            key.outstanding
+                .rounded_up(ms(header.ttl_ms.saturating_add(margin_ms)));
+        }
+        vec![key; header.keys.len()]
     }
 
     /// Returns the starvation by a key without expiry, unless it was reported already or the probe got the lock.

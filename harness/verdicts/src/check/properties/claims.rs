@@ -10,11 +10,12 @@
 //! - *The lease is the requested one.* The expiry is the lease, or the lease rounded up to a whole second. A lock may
 //!   count the lease from the request, and write the rest (`PXAT`, or the remaining time). A key without expiry is not
 //!   judged, because some locks measure the lease in another way.
-//! - *The lock is free.* After a release, whatever it reports, the value is gone from enough nodes that another client
-//!   can get a quorum. If the client's own command removes the value later, the removal was in flight.
-//!   If one of several keys of the lock stays, and no other client gets the lock until it has expired, that is enough.
+//! - *The lock is free.* After a release, and after a failed section, whatever it reports, the value is gone from enough
+//!   nodes that another client can get a quorum, whichever attempt of the client wrote it. If the client's own command
+//!   removes the value later, the removal was in flight. A release that reports nothing is not untrue, but silent. If
+//!   one of several keys of the lock stays, and no other client gets the lock until it has expired, that is enough.
 //! - *The client lost the lock.* A loss is not reported while the client's value exists on a quorum of the nodes, with
-//!   time left, and nothing has disturbed the lock since it was last written.
+//!   time left, and nothing has disturbed the lock.
 //! - *The lease goes on.* A value that had gone is not written again within the same hold.
 //! - *The client held the lock until now.* After a release that reports success, the value had not gone before.
 //! - *The client did not get the lock.* After a refusal, and after an error that is definite, the client's own value
@@ -36,18 +37,16 @@ use crate::check::claims::kept_values::{KeptValues, SLACK_NS};
 use crate::check::claims::left_value::{LeftValue, ReportedState};
 use crate::check::claims::promised_renewal::ran_out_ns;
 use crate::check::claims::untrue_answers::{gone_ns, refused_ns};
-use crate::check::claims::written_values::{KeyUsers, Written, WrittenValue, WrittenValues};
+use crate::check::claims::written_expiry::{is_too_long, margin_ms, wrong_expiry};
+use crate::check::claims::written_values::{KeyUsers, Written, WrittenValues};
 use crate::check::description::Description;
 use crate::check::finding::{Claim, FalseClaim, Judgement, Seen};
 use crate::check::inconclusive::{InconclusiveReason, StallContext, key_history_gap};
 use crate::check::stalls::harness_stall::HarnessStall;
 use crate::check::stalls::thresholds::{ANSWER_DELAY, AROUND_WRITE, REPORT_SLACK};
 use crate::history::{Declarations, Event, EventKind, Header, KeyName};
-use crate::key_history::{Expiry, KeyHistory, KeyUpdate, NodesUsed, ValueSpan};
+use crate::key_history::{KeyHistory, KeyUpdate, NodesUsed, ValueSpan};
 use crate::timeline::{Attempt, Step, Timeline, ms};
-
-/// Tolerance for a written expiry, in milliseconds.
-const SLACK_MS: i64 = 1;
 
 /// The checker.
 pub(in crate::check) struct Claims {
@@ -68,8 +67,6 @@ pub(in crate::check) struct Claims {
     released_late: HashSet<u64>,
     ttl_ns: u64,
     declares: Declarations,
-    /// The attempts whose section failed.
-    failed_sections: HashSet<u64>,
     harness_stalls: Vec<HarnessStall>,
     /// The first refusal that a harness stall may have caused.
     delayed_answer: Option<InconclusiveReason>,
@@ -99,12 +96,13 @@ impl Claims {
     }
 
     fn granted(&mut self, at_ns: u64, attempt: &Attempt) {
-        let written = self.written.by_attempt(attempt.op);
+        let written = self.written.by_attempt(attempt);
         self.judge_elapsed(at_ns, attempt);
         // A lock that keeps its value from one attempt to the next has nothing to write. But that does not prolong the
         // value.
         if written.is_empty()
             && let Some(kept) = self.kept_value(at_ns, attempt)
+            && self.may_rest_on(attempt, &kept)
         {
             return self.judge_validity(at_ns, attempt, &kept);
         }
@@ -141,67 +139,71 @@ impl Claims {
 
     /// Returns the values of an earlier attempt of this worker that still exist, or `None` if there are none.
     fn kept_value(&self, at_ns: u64, attempt: &Attempt) -> Option<Written> {
-        let (worker, lock) = (attempt.worker, attempt.key);
-        self.written.kept(worker, lock, at_ns, self.kept.clocks())
+        self.written.kept(attempt, at_ns, self.kept.clocks())
+    }
+
+    /// Returns `true` if a grant can rest on the value of an earlier attempt of its client: the value names the token of
+    /// the grant, or the attempt was in doubt, and its late reply can have caused the grant.
+    fn may_rest_on(&self, attempt: &Attempt, kept: &Written) -> bool {
+        let token = attempt.written.kept_token().unwrap_or_default();
+        let is_of_doubt = kept.left_by.is_some_and(|op| self.in_doubt.contains(&op));
+        !is_of_doubt
+            || kept.names(token)
+            || (kept.lock_values()).any(|value| {
+                let delays = self.kept.delays();
+                delays.can_bridge(attempt.worker, value.written_ns, attempt.acquire_ns)
+            })
     }
 
     /// Judges the claim that a grant has the requested lease.
     fn judge_expiry(&mut self, at_ns: u64, attempt: &Attempt, written: &Written) {
-        let requested_ms = i64::try_from(attempt.ttl_ns / 1_000_000).unwrap_or(i64::MAX);
-        let max_ms = self.max_expiry_ms(requested_ms);
-        // A key on fewer nodes than the lock needs is not the lock's key.
         let quorum = self.nodes_used.quorum(attempt.key);
-        let is_lock = |value: &&WrittenValue| written.node_count(&value.key) >= quorum;
-        let any_is_lock = written.lock_values().any(|value| is_lock(&value));
-        let fits = |expiry: Expiry| {
-            let past_ns = expiry.set_ns.saturating_sub(attempt.acquire_ns);
-            let past_ms = i64::try_from(past_ns.div_ceil(1_000_000)).unwrap_or(i64::MAX / 2);
-            (requested_ms - SLACK_MS - past_ms..=max_ms).contains(&expiry.ttl_ms)
-        };
-        for on_node in written.by_node() {
-            let acquired = (on_node.iter())
-                .filter(|value| value.at_acquisition)
-                .filter(|value| !any_is_lock || is_lock(value));
-            let expiries = acquired.filter_map(|value| value.expiry);
-            let Some(ttl_ms) = expiries.clone().map(|expiry| expiry.ttl_ms).min() else {
-                continue;
-            };
-            // A lock may write other keys besides its own. A key with the right expiry is its own.
-            if !expiries.clone().any(fits) {
-                let node = on_node[0].node;
-                let statement = format!(
-                    "worker {} requested a lease of {requested_ms} ms, but its key on node {node} was set to expire \
-                     after {ttl_ms} ms",
-                    attempt.worker
-                );
-                return self.found(at_ns, Claim::Expiry, vec![attempt.op], statement);
-            }
+        if let Some((node, ttl_ms)) =
+            wrong_expiry(attempt, written, quorum, margin_ms(self.declares))
+        {
+            let statement = format!(
+                "worker {} requested a lease of {} ms, but its key on node {node} was set to expire after {ttl_ms} ms",
+                attempt.worker,
+                attempt.ttl_ns / 1_000_000
+            );
+            self.found(at_ns, Claim::Expiry, vec![attempt.op], statement);
         }
     }
 
     /// Judges the claim that an extension has the requested lease. Only a longer expiry is false: a shorter one is
     /// judged by the reported validity.
     fn judge_extended_expiry(&mut self, at_ns: u64, attempt: &Attempt) {
-        let requested_ms = i64::try_from(attempt.ttl_ns / 1_000_000).unwrap_or(i64::MAX);
-        let max_ms = self.max_expiry_ms(requested_ms);
+        let margin_ms = margin_ms(self.declares);
         let mut expiries = self.written.extended_ms(attempt.op).into_iter();
-        if let Some((node, ttl_ms)) = expiries.find(|(_, ttl_ms)| *ttl_ms > max_ms) {
+        if let Some((node, ttl_ms)) =
+            expiries.find(|(_, ttl_ms)| is_too_long(attempt, *ttl_ms, margin_ms))
+        {
             let statement = format!(
-                "worker {} requested an extension to {requested_ms} ms, but its key on node {node} was set to expire \
-                 after {ttl_ms} ms",
-                attempt.worker
+                "worker {} requested an extension to {} ms, but its key on node {node} was set to expire after \
+                 {ttl_ms} ms",
+                attempt.worker,
+                attempt.ttl_ns / 1_000_000
             );
             self.found(at_ns, Claim::Expiry, vec![attempt.op], statement);
         }
     }
 
     /// Judges the claim that the client has the lock.
+    ///
+    /// A lease that is over when it is reported promises nothing, so a value that was written and has gone is no false
+    /// claim then. But a grant without any value is one.
     fn judge_grant(&mut self, at_ns: u64, attempt: &Attempt, written: &Written) {
-        let nodes = written.by_node().count();
-        let takes_lock_otherwise = written.took_away || written.has_no_lock_value();
-        // A lease that is over when it is reported promises nothing.
         let is_promised = attempt.lease_reported && attempt.deadline_ns > at_ns;
-        if !is_promised || takes_lock_otherwise || nodes > self.nodes / 2 {
+        let nodes = if is_promised {
+            written.by_node().count()
+        } else {
+            attempt.written.granted_nodes()
+        };
+        let takes_lock_otherwise = written.took_away || written.has_no_lock_value();
+        let is_backed = nodes > self.nodes / 2 || !is_promised && nodes > 0;
+        // Another client may have handed the lock over.
+        let token = attempt.written.kept_token().unwrap_or_default();
+        if is_backed || takes_lock_otherwise || !is_promised && self.kept.is_named(token) {
             return;
         }
         let statement = format!(
@@ -287,7 +289,11 @@ impl Claims {
                     left.reported.describe(),
                     self.nodes
                 );
-                let about = left.claim(self.failed_sections.contains(&left.op));
+                let about = match left.reported {
+                    ReportedState::Refused | ReportedState::NothingHappened => Claim::Refusal,
+                    ReportedState::Nothing => Claim::SilentRelease,
+                    _ => Claim::Release,
+                };
                 self.found(left.at_ns, about, vec![left.op], statement);
             }
         }
@@ -377,14 +383,6 @@ impl Claims {
         }
     }
 
-    /// Returns the longest allowed expiry for a requested lease, in milliseconds: the lease rounded up to a whole second,
-    /// plus the declared margin and the tolerance.
-    fn max_expiry_ms(&self, requested_ms: i64) -> i64 {
-        let margin_ms = i64::try_from(self.declares.lease_margin_ms).unwrap_or(i64::MAX / 4);
-        let longest_ms = requested_ms.saturating_add(margin_ms).saturating_add(999) / 1000 * 1000;
-        longest_ms.saturating_add(SLACK_MS)
-    }
-
     /// Returns the number of nodes on which a value stayed. A report that the lock is free concerns every value that
     /// the attempt has written; other reports concern only the keys that certainly belong to the lock.
     fn stayed_on(&self, left: &LeftValue) -> usize {
@@ -418,7 +416,6 @@ impl Checker for Claims {
             released_late: HashSet::new(),
             ttl_ns: ms(header.ttl_ms),
             declares: header.declares,
-            failed_sections: HashSet::new(),
             harness_stalls: Vec::new(),
             delayed_answer: None,
             found: Vec::new(),
@@ -435,7 +432,7 @@ impl Checker for Claims {
             Step::Requested => self.written.begin(attempt.op),
             Step::Begun => self.granted(at_ns, attempt),
             Step::LeaseMoved { .. } => {
-                let written = self.written.by_attempt(attempt.op);
+                let written = self.written.by_attempt(attempt);
                 let kept = (self.kept_value(at_ns, attempt)).filter(|_| written.is_empty());
                 self.judge_elapsed(at_ns, attempt);
                 self.judge_extended_expiry(at_ns, attempt);
@@ -462,9 +459,6 @@ impl Checker for Claims {
     fn event(&mut self, event: &Event) {
         self.kept.event(event);
         self.gap = self.gap.take().or_else(|| key_history_gap(&event.what));
-        if let EventKind::SectionFailed { op, .. } = event.what {
-            self.failed_sections.insert(op);
-        }
         self.harness_stalls.extend(HarnessStall::from_event(event));
     }
 

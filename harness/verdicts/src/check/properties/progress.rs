@@ -325,10 +325,7 @@ impl Checker for Progress {
             ttl_ns: ms(header.ttl_ms),
             lease_ns,
             workers: header.workers,
-            keys: vec![
-                WantedKey::new(if lease_margin_ms > 0 { lease_ns } else { 0 });
-                header.keys.len()
-            ],
+            keys: WantedKey::all(header),
             waiters: Waiters::new(header.workers, header.keys.len(), bound_ns),
             reach: Reach::new(header),
             excuses: StarvationExcuses::new(header.workers),

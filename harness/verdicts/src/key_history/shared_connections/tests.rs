@@ -43,6 +43,7 @@ fn by(worker: usize, value: Option<&str>) -> EventKind {
             command: "EVAL".into(),
             sent_ns: None,
             forwarded_at_ns: None,
+            names_unread_value: false,
         }),
     }
 }

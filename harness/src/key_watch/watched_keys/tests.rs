@@ -3,6 +3,7 @@ use picklock_scenarios::Phase;
 use super::*;
 use crate::history::KeyCommand;
 use crate::key_history::ended_values;
+use crate::key_watch::declared_keys;
 use crate::model::{CommandKind, Now, ServerVersion};
 
 /// Returns the changes by `last`, 50 ms after the first commands.
@@ -38,6 +39,7 @@ fn undeclared_key_of_a_script_is_recorded_once() {
             command: "EVAL".into(),
             sent_ns: None,
             forwarded_at_ns: None,
+            names_unread_value: false,
         }),
     };
     let words: [&[u8]; 5] = [b"EVAL", b"script", b"1", b"lock", b"count"];
@@ -49,7 +51,7 @@ fn undeclared_key_of_a_script_is_recorded_once() {
     let undeclared = watch.take_undeclared();
     let keys: Vec<_> = undeclared
         .iter()
-        .map(|undeclared| undeclared.key.clone())
+        .map(|undeclared| undeclared.key().clone())
         .collect();
     assert_eq!(keys, [KeyName::Other("count".into())]);
     assert!(declared_keys("SET", words.into_iter()).is_none());
@@ -95,6 +97,7 @@ fn command_that_replaces_a_value_by_the_same_one_ends_it() {
                     command: command.into(),
                     sent_ns: None,
                     forwarded_at_ns: None,
+                    names_unread_value: false,
                 }),
             };
             record.into_event(0, 0)
