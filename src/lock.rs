@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use picklock_harness::adapter::worker_command::WorkerCommand;
+use picklock_harness::history::Declarations;
 use picklock_harness::lock_factory::LockFactory;
 use picklock_harness::spec::LockSpec;
 use picklock_impls::{BuiltInLock, LOCKS, MUTANTS, OptionError, find};
@@ -74,6 +75,7 @@ fn spec(
             nodes: 1,
             replicas: 0,
             renews: false,
+            declares: Declarations::default(),
             needs_every_node: false,
             command: Some(command),
         });
@@ -93,6 +95,7 @@ fn spec(
         nodes: lock.nodes,
         replicas: lock.replicas,
         renews: false,
+        declares: Declarations::default(),
         needs_every_node: false,
         command: None,
     })

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use picklock_harness::adapter::worker_command::WorkerCommand;
 use picklock_harness::external_servers::ExternalServers;
+use picklock_harness::history::Declarations;
 use picklock_harness::named_server::UnknownServer;
 use picklock_harness::record::{
     REPRO_FORMAT, RecordedVerdict, Repro, ReproLock, ReproOverrides, RunRecord, scenario_hash,
@@ -59,6 +60,8 @@ fn repro_lock(lock: &LockSpec, record: &RunRecord) -> ReproLock {
         nodes: command.map(|_| lock.nodes).filter(|it| *it != 1),
         replicas: command.map(|_| lock.replicas).filter(|it| *it != 0),
         renews: lock.renews,
+        min_hold_ms: Some(lock.declares.min_hold_ms).filter(|ms| *ms != 0),
+        lease_margin_ms: Some(lock.declares.lease_margin_ms).filter(|ms| *ms != 0),
         needs_every_node: lock.needs_every_node,
         version: record.lock.version.clone(),
         options: lock.options_by_name(),
@@ -89,6 +92,10 @@ fn lock_of(lock: &ReproLock) -> Result<LockSpec, Failure> {
         nodes: lock.nodes.unwrap_or(*NODES.start()),
         replicas: lock.replicas.unwrap_or(*REPLICAS.start()),
         renews: lock.renews,
+        declares: Declarations {
+            min_hold_ms: lock.min_hold_ms.unwrap_or(0),
+            lease_margin_ms: lock.lease_margin_ms.unwrap_or(0),
+        },
         needs_every_node: lock.needs_every_node,
         command: Some(WorkerCommand {
             directory: lock.directory.as_ref().map(PathBuf::from),
@@ -133,6 +140,8 @@ fn is_configured(lock: &ReproLock) -> bool {
         || !lock.environment.is_empty()
         || lock.nodes.is_some()
         || lock.replicas.is_some()
+        || lock.min_hold_ms.is_some()
+        || lock.lease_margin_ms.is_some()
         || lock.label.is_some() && (lock.renews || lock.needs_every_node)
 }
 

@@ -185,6 +185,8 @@ def serve(make_lock, name, version="", options=(), threads=False):
 
     The lock may have release_unheld(key), which unlocks although the lock was refused, as in a `finally`, and
     section_failed(key, token), which is called when an exception leaves the section and returns the same as release.
+    It may have the attributes min_hold_ms (its key stays for up to this time after a release) and lease_margin_ms (its
+    key lives this much longer than the lease).
 
     A class whose `acquire` is a coroutine is one lock for many clients on one event loop; a client that gives up cancels
     its task. With `threads`, it is one lock for many clients, each in its own thread. Otherwise a process has one
@@ -369,6 +371,9 @@ class _Adapter:
             raise Definite(f"unknown options {unknown}; there are {sorted(self.options)}")
         self.lock = self.make_lock(request["nodes"], request["timeout_ms"], options)
         ready = {**self.ready, "extends": hasattr(self.lock, "extend")}
+        for name in ("min_hold_ms", "lease_margin_ms"):
+            if getattr(self.lock, name, None):
+                ready[name] = getattr(self.lock, name)
         if 2 not in versions:
             return ready
         unheld, fails = (hasattr(self.lock, name) for name in ("release_unheld", "section_failed"))

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use picklock_impls::{BuiltInLock, Context, DynLock, Lock, Node, OptionError, OptionSpec, Options};
 
+use crate::history::Declarations;
 use crate::spec::LockSpec;
 
 /// Creates clients of a lock. It is `Send`, because a simulation runs on its own thread.
@@ -78,6 +79,7 @@ impl LockFactory {
             nodes: self.nodes,
             replicas: self.replicas,
             renews: false,
+            declares: Declarations::default(),
             needs_every_node: false,
             command: None,
         }

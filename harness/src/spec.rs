@@ -13,6 +13,7 @@ use crate::adapter::worker_command::WorkerCommand;
 use crate::check::NOTABLE_DELAY;
 use crate::clock::millis;
 use crate::external_servers::{DEFAULT_PREFIX, ExternalServers};
+use crate::history::Declarations;
 use crate::model::ServerVersion;
 use crate::named_server::NamedServer;
 
@@ -54,6 +55,8 @@ pub struct LockSpec {
     pub replicas: usize,
     /// Whether the lock promises to renew its lease while its client works.
     pub renews: bool,
+    /// What the lock declares about how long its keys live.
+    pub declares: Declarations,
     /// Whether the lock needs all of its nodes instead of a majority.
     pub needs_every_node: bool,
     /// The command that starts a program that speaks the adapter protocol, or `None` if the lock's
@@ -331,6 +334,7 @@ mod tests {
             nodes,
             replicas,
             renews: false,
+            declares: Declarations::default(),
             needs_every_node: false,
             command: None,
         }

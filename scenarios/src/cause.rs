@@ -143,6 +143,16 @@ causes! {
         "no client got a majority", "release a minority at once, and retry at random times";
     WaitsForEveryNode "waits-for-every-node", Lock,
         "the lock had a majority but waited for the other nodes", "a majority is enough";
+    ClientDied "client-died", Lock,
+        "a client's process ended without a fault", "no error may end the program that uses the lock";
+    StoppedAsking "stopped-asking", Lock,
+        "the lock refused without having sent a command", "ask the servers at every attempt";
+    TakenAndReturned "taken-and-returned", Lock,
+        "the lock was taken and given back without a grant", "judge each attempt by its own lease";
+    ForeignRemoval "foreign-removal", Lock,
+        "a client removed a running lock outside any release", "remove only the own value";
+    FalseLoss "false-loss", Lock,
+        "the lock reported a loss although its key still stood", "report only what the servers show";
     LateWrite "late-write",
         Resource("it accepted a late write that another client had overtaken"),
         "a write arrived late", "let the resource check tokens, or the version that was read";

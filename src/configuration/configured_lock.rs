@@ -5,6 +5,7 @@ use std::path::Path;
 
 use picklock_harness::adapter::command_line::{self, CommandLineError};
 use picklock_harness::adapter::worker_command::WorkerCommand;
+use picklock_harness::history::Declarations;
 use picklock_harness::spec::LockSpec;
 use picklock_impls::LOCKS;
 use picklock_reports::configuration::{ImplTable, Source};
@@ -84,6 +85,10 @@ impl ConfiguredLock {
             nodes: number(source, table.nodes.as_ref(), "nodes", NODES)?,
             replicas: number(source, table.replicas.as_ref(), "replicas", REPLICAS)?,
             renews: table.renews,
+            declares: Declarations {
+                min_hold_ms: table.min_hold_ms,
+                lease_margin_ms: table.lease_margin_ms,
+            },
             needs_every_node: table.needs_every_node,
             command: Some(WorkerCommand {
                 directory: Some(folder).filter(|_| !is_image),

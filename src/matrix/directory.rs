@@ -11,8 +11,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Component, Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use picklock_harness::external_servers::ExternalServers;
+use picklock_harness::history::Declarations;
 use picklock_harness::record::{Cell, MATRIX_FORMAT, MatrixRecord, ServersTable};
 use picklock_harness::spec::LockSpec;
 use picklock_reports::documents;
@@ -58,6 +60,48 @@ struct Program {
     needs_every_node: bool,
     #[serde(default)]
     renews: bool,
+    #[serde(flatten)]
+    declares: Declarations,
+    /// When the program and the files that its command line names were last changed, and their sizes.
+    #[serde(default)]
+    files: Vec<FileState>,
+}
+
+/// A file that a command line names. A changed file is another program.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct FileState {
+    path: PathBuf,
+    length: u64,
+    changed_ns: u64,
+}
+
+impl FileState {
+    /// Returns the state of the file that a word names, or `None` if it names none. A program without a folder is on
+    /// `PATH`; a word may also end in a path, as `--config=FILE`.
+    fn named_by(word: &str, folder: Option<&Path>) -> Option<FileState> {
+        let value = word.rsplit_once('=').map(|(_, value)| value);
+        [Some(word), value].into_iter().flatten().find_map(|name| {
+            let here = folder.map_or(PathBuf::from(name), |folder| folder.join(name));
+            let search = std::env::var_os("PATH").unwrap_or_default();
+            let is_bare = !name.contains('/');
+            let on_path = std::env::split_paths(&search).map(|folder| folder.join(name));
+            let places = std::iter::once(here).chain(on_path.filter(|_| is_bare));
+            places
+                .filter(|path| path.is_file())
+                .find_map(FileState::read)
+        })
+    }
+
+    fn read(path: PathBuf) -> Option<FileState> {
+        let file = path.metadata().ok()?;
+        let changed = file.modified().ok()?;
+        let since = changed.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Some(FileState {
+            path,
+            length: file.len(),
+            changed_ns: u64::try_from(since.as_nanos()).unwrap_or(u64::MAX),
+        })
+    }
 }
 
 impl Program {
@@ -71,6 +115,10 @@ impl Program {
             replicas: lock.replicas,
             needs_every_node: lock.needs_every_node,
             renews: lock.renews,
+            declares: lock.declares,
+            files: (command.argv.iter())
+                .filter_map(|word| FileState::named_by(word, command.directory.as_deref()))
+                .collect(),
         })
     }
 }
@@ -334,6 +382,21 @@ fn updated(cell: Cell, task: &Task) -> Cell {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn changed_file_of_a_command_line_is_another_program() {
+        let dir = tempfile::tempdir().unwrap();
+        let script = dir.path().join("lock.py");
+        let state = |text: &str| {
+            fs::write(&script, text).unwrap();
+            FileState::named_by("--script=lock.py", Some(dir.path())).unwrap()
+        };
+        let first = state("one");
+        assert_eq!(first.path, script);
+        assert_ne!(first, state("other"));
+        assert!(FileState::named_by("sh", None).is_some(), "found on PATH");
+        assert_eq!(FileState::named_by("no-such-file", Some(dir.path())), None);
+    }
 
     #[test]
     fn what_an_earlier_call_left_is_not_taken_for_the_result_of_this_one() {

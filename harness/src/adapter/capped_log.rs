@@ -32,6 +32,29 @@ pub(crate) fn last_lines(log: &std::path::Path, max: usize) -> Vec<String> {
     lines.split_off(lines.len().saturating_sub(max))
 }
 
+/// Number of lines from the end of a log in which the reason of a worker's death is looked for. A runtime prints a
+/// stack trace after it.
+#[cfg(feature = "servers")]
+const MAX_TRACE: usize = 60;
+
+/// Words of a line that names the reason of a death.
+#[cfg(feature = "servers")]
+const REASON_WORDS: [&str; 5] = ["panic", "exception", "error", "fatal", "abort"];
+
+/// Returns the last line of a worker's log that names an error, or else its last line. Returns `None` if the log is
+/// empty or cannot be read.
+#[cfg(feature = "servers")]
+pub(crate) fn last_words(log: &std::path::Path) -> Option<String> {
+    let lines = last_lines(log, MAX_TRACE);
+    let mut lines = lines.iter().map(|line| line.trim());
+    let names_reason = |line: &&str| {
+        let line = line.to_ascii_lowercase();
+        REASON_WORDS.iter().any(|word| line.contains(word))
+    };
+    let last = lines.clone().rfind(|line| !line.is_empty())?;
+    Some(lines.rfind(names_reason).unwrap_or(last).to_owned())
+}
+
 /// A handle that reports when a worker's log is complete.
 #[derive(Clone)]
 pub(super) struct CappedLog(watch::Receiver<bool>);
@@ -101,6 +124,22 @@ mod tests {
         let mut log = Vec::new();
         copy(input, &mut log, length).await.unwrap();
         String::from_utf8(log).unwrap()
+    }
+
+    #[cfg(feature = "servers")]
+    #[test]
+    fn last_words_name_the_error_before_its_stack_trace() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("worker-0.log");
+        let words = |text: &str| {
+            std::fs::write(&log, text).unwrap();
+            last_words(&log)
+        };
+        let dotnet = "ready\nUnhandled exception. System.Exception: lost\n   at Timer()\n\n";
+        let expected = Some("Unhandled exception. System.Exception: lost".to_owned());
+        assert_eq!(words(dotnet), expected);
+        assert_eq!(words("one\nbye\n\n"), Some("bye".to_owned()));
+        assert_eq!(words("\n"), None);
     }
 
     #[tokio::test]

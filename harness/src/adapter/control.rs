@@ -226,7 +226,7 @@ impl WorkerControl {
         self.exit
             .borrow()
             .as_ref()
-            .is_some_and(|exit| exit.by_signal)
+            .is_some_and(|exit| exit.from_outside)
     }
 
     async fn signal(&self, signal: Signal) -> Result<(), ProcessError> {

@@ -8,14 +8,31 @@ use rustix::process::Signal;
 pub(super) struct Exit {
     /// For example `exited with status 3` or `killed by signal 9 (SIGKILL)`.
     pub(super) description: String,
-    pub(super) by_signal: bool,
+    /// Whether a signal from outside ended it, as the out-of-memory killer and `kill` send them.
+    pub(super) from_outside: bool,
+}
+
+/// Signals that a process does not send to itself. A shell reports such a signal of its child as a status of 128 more.
+const OUTSIDE_SIGNALS: [Signal; 5] = [
+    Signal::HUP,
+    Signal::INT,
+    Signal::QUIT,
+    Signal::KILL,
+    Signal::TERM,
+];
+
+fn is_from_outside(status: ExitStatus) -> bool {
+    let signal = status.signal();
+    let by_shell = status.code().and_then(|code| code.checked_sub(128));
+    let is_it = |number: i32| OUTSIDE_SIGNALS.iter().any(|one| one.as_raw() == number);
+    signal.or(by_shell).is_some_and(is_it)
 }
 
 impl From<ExitStatus> for Exit {
     fn from(status: ExitStatus) -> Self {
         Exit {
             description: describe(status),
-            by_signal: status.signal().is_some(),
+            from_outside: is_from_outside(status),
         }
     }
 }

@@ -259,6 +259,12 @@ pub enum Answer {
         /// `false` if the lock cannot be extended.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         extends: Option<bool>,
+        /// How long its key may stay after a release.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        min_hold_ms: Option<u64>,
+        /// How much longer than the lease its key may live.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lease_margin_ms: Option<u64>,
         /// The features of version 2 that it offers.
         #[serde(flatten)]
         offers: Offers,

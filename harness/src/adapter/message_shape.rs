@@ -93,6 +93,8 @@ pub const REPLIES: &[MessageShape] = &[
             optional("name", Text),
             optional("version", Text),
             optional("extends", Boolean),
+            optional("min_hold_ms", Whole),
+            optional("lease_margin_ms", Whole),
             optional("protocol", Whole),
             optional("clients", Boolean),
             optional("own_connections", Boolean),

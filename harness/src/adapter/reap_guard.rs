@@ -172,7 +172,7 @@ impl ReapGuard {
                 Ok(status) => status.into(),
                 Err(error) => Exit {
                     description: format!("ended for an unknown reason: {error}"),
-                    by_signal: false,
+                    from_outside: false,
                 },
             }
         })

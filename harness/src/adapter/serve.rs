@@ -254,6 +254,8 @@ where
                     name: None,
                     version: None,
                     extends: None,
+                    min_hold_ms: None,
+                    lease_margin_ms: None,
                     offers,
                 }
             }

@@ -11,6 +11,11 @@ pub trait KeyHistory {
     /// Returns an error with the reason if the run has no key history or the history is incomplete.
     async fn key_changes(&self) -> Result<Vec<Event>, String>;
 
+    /// Returns whether the servers report their commands, so that only a gap can keep the run from having a key history.
+    fn observes_keys(&self) -> bool {
+        false
+    }
+
     /// Returns how much of the result of [`KeyHistory::key_changes`] was confirmed by reading the servers' keys, or
     /// `None` if the keys were not read.
     async fn key_history_check(&self) -> Option<KeyHistoryCheck>;

@@ -22,6 +22,11 @@ pub trait Liveness {
         false
     }
 
+    /// Returns the most telling line that the worker has printed last, or `None` if it printed nothing.
+    fn last_words(&self, _worker: usize) -> Option<String> {
+        None
+    }
+
     /// Returns true while this worker or any server is stalled, so that the worker may be unable to answer.
     fn is_kept_from_answering(&self, _worker: usize) -> bool {
         false

@@ -13,6 +13,7 @@ use super::stock::Stock;
 use super::stock_faults::StockFaults;
 use super::triggers::Triggers;
 use crate::clock::Clock;
+use crate::history::Declarations;
 use crate::spec::RunSpec;
 
 /// The state that the driver and the nemesis of a run share, such as the backend, the clock, the history and the stock.
@@ -47,6 +48,8 @@ pub struct RunContext<B> {
     keys: Vec<String>,
     /// The name and version that the lock reported.
     pub identity: Cell<Option<LockIdentity>>,
+    /// What the lock declares about how long its keys live.
+    pub declared: Cell<Declarations>,
     /// Whether the lock was granted after commands to its nodes, so it uses them.
     pub lock_uses_nodes: Cell<bool>,
     next_op: Cell<u64>,
@@ -106,6 +109,7 @@ impl<B> RunContext<B> {
             clock,
             triggers,
             identity: Cell::default(),
+            declared: Cell::default(),
             lock_uses_nodes: Cell::new(false),
             next_op: Cell::new(1),
         })

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use picklock_scenarios::SoldOut;
+use picklock_scenarios::{Phase, SoldOut};
 use rand::RngExt;
 use rand::rngs::StdRng;
 
@@ -46,6 +46,8 @@ pub struct ClientDriver<B> {
     pub(super) nodes: Vec<String>,
     /// Whether its worker has used the nodes, or the history already states that it does not.
     pub(super) uses_nodes: bool,
+    /// Its latest attempt, or 0 before the first.
+    pub(super) latest_op: u64,
     /// Number of units bought so far.
     pub(super) bought: u32,
     /// Number of sections failed so far.
@@ -89,11 +91,14 @@ impl<B: Backend> ClientDriver<B> {
     async fn restart_worker(&mut self) -> bool {
         let context = Rc::clone(&self.context);
         while let Some(incarnation) = context.live_workers.next_incarnation(self.worker).await {
+            // What the program sends when it starts belongs to no request.
+            let op = self.latest_op;
+            context.backend.set_phase(self.worker, op, Phase::Idle);
             match ClientDriver::start(&context, self.worker, incarnation).await {
                 Ok(fresh) => {
                     let (bought, failed) = (self.bought, self.failed);
                     *self = fresh;
-                    (self.bought, self.failed) = (bought, failed);
+                    (self.bought, self.failed, self.latest_op) = (bought, failed, op);
                     return true;
                 }
                 // A fault killed it before it was ready, and may let it restart.
@@ -208,6 +213,23 @@ impl<B: Backend> ClientDriver<B> {
         tokio::time::sleep(Duration::from_millis(millis)).await;
     }
 
+    /// Records that the worker has exited, if it has, after its client has bought everything.
+    pub(super) async fn record_exit(&mut self) {
+        if let Some(reason) = self.client.exit_reason() {
+            let gone = WorkerFailure::Gone(reason);
+            self.record_failure(RequestAborted::WorkerFailed(gone))
+                .await;
+        }
+    }
+
+    /// Returns the reason of an exit with what the worker printed last.
+    fn with_last_words(&self, reason: String) -> String {
+        let words = self.context.backend.last_words(self.worker);
+        words.map_or(reason.clone(), |words| {
+            format!("{reason}, after printing: {words}")
+        })
+    }
+
     async fn record_failure(&self, aborted: RequestAborted) {
         // If this worker should have started first, it will never get an answer.
         self.context.start_gate.open();
@@ -223,7 +245,7 @@ impl<B: Backend> ClientDriver<B> {
                 } else {
                     EndedBy::Itself
                 };
-                (reason, by)
+                (self.with_last_words(reason), by)
             }
             RequestAborted::WorkerFailed(WorkerFailure::BrokeProtocol(_)) => {
                 ("it broke the adapter protocol".into(), EndedBy::Protocol)

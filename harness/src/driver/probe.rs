@@ -180,7 +180,7 @@ impl<'a, B: Backend> Prober<'a, B> {
                 Err(WorkerFailure::BrokeProtocol(_) | WorkerFailure::Hung { .. }) => return,
             }
         }
-        record_idle_wait(context, self.number);
+        record_idle_wait(context, self.number, false);
         context.backend.set_phase(self.number, 0, Phase::Idle);
         let waited = context.clock.elapsed().saturating_sub(begun);
         context.recorder.write(EventKind::Probe {

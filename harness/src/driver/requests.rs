@@ -27,6 +27,7 @@ impl<B: Backend> ClientDriver<B> {
         let Purchase { key, intended_ns } = purchase;
         let wait = spec.scenario.workload.wait.resolve(spec.ttl());
         let op = context.next_op();
+        self.latest_op = op;
         context.backend.begin_attempt(op, key);
         let request = RequestKind::Acquire {
             key: context.key(key),
@@ -271,7 +272,7 @@ impl<B: Backend> ClientDriver<B> {
             .request(&context, op, request, patience, cancel_after)
             .await?;
         if phase == Phase::Acquire && self.check_alive().is_ok() {
-            record_idle_wait(&context, self.worker);
+            record_idle_wait(&context, self.worker, true);
         }
         context.backend.set_phase(self.worker, op, Phase::Idle);
         Ok(answer)
@@ -325,18 +326,24 @@ pub(super) async fn happened<B>(
 }
 
 /// Records the idle time of a worker that is acquiring: it has sent no command that could take the
-/// lock for longer than a lease.
-pub(super) fn record_idle_wait<B: Backend>(context: &RunContext<B>, worker: usize) {
+/// lock for longer than a lease, or no command at all.
+pub(super) fn record_idle_wait<B: Backend>(
+    context: &RunContext<B>,
+    worker: usize,
+    is_answered: bool,
+) {
     let idle_wait = context.backend.idle_wait(worker);
     let ttl_ns = context.spec.ttl_ms().saturating_mul(1_000_000);
     if let Some(idle_wait) = idle_wait
-        && idle_wait.until_ns.saturating_sub(idle_wait.from_ns) > ttl_ns
+        && (is_answered && idle_wait.no_command
+            || idle_wait.until_ns.saturating_sub(idle_wait.from_ns) > ttl_ns)
     {
         context.recorder.write(EventKind::IdleWhileWaiting {
             worker,
             op: idle_wait.op,
             from_ns: idle_wait.from_ns,
             until_ns: idle_wait.until_ns,
+            no_command: is_answered && idle_wait.no_command,
         });
     }
 }

@@ -18,7 +18,7 @@ use crate::backend::{Backend, Refusal};
 use crate::clock::millis;
 use crate::context::{DueFault, RunContext};
 use crate::history::{EndReason, Event, EventKind, FORMAT, Header, History, KeyName};
-use crate::key_history::name_clients;
+use crate::key_history::{attribute_changes, name_clients};
 use crate::nemesis::Nemesis;
 use crate::proxy::CommandsSent;
 use crate::run_result::RunResult;
@@ -159,7 +159,7 @@ fn record_arrivals<B>(context: &RunContext<B>) {
 fn record_traffic<B: Backend>(context: &RunContext<B>) {
     for worker in 0..context.spec.scenario.workload.workers {
         if !context.live_workers.is_down(worker) {
-            record_idle_wait(context, worker);
+            record_idle_wait(context, worker, false);
         }
         record_slow_start(context, worker);
     }
@@ -192,16 +192,20 @@ async fn history<B: Backend>(
     end: &mut Shutdown<'_, impl FusedFuture<Output = ()>>,
 ) -> History {
     let mut header = header(context.backend.as_ref(), &context.spec, lock);
+    header.declares = header.declares.or(context.declared.get());
     let mut events = context.recorder.take();
     let changes = end.step(context.backend.key_changes()).await;
     let changes = changes.unwrap_or_else(|| Err("the user did not wait for it".into()));
+    let has_gap = changes.is_err() && context.backend.observes_keys();
     let merged = changes.and_then(|mut changes| {
         if context.spec.lock.command.is_some() {
             let warm_up = context.spec.warm_up_prefix();
             changes.retain(|change| !is_change_of_key_with(&warm_up, change));
         }
         events = merge(std::mem::take(&mut events), changes);
-        name_clients_of_changes(context, &mut events)
+        name_clients_of_changes(context, &mut events)?;
+        attribute_changes(&mut events, &context.spec.keys());
+        Ok(())
     });
     match merged {
         Ok(()) => {
@@ -211,7 +215,7 @@ async fn history<B: Backend>(
         // The verdicts then rest on the driver's events alone, and the report states that.
         Err(reason) => {
             events.retain(|event| !matches!(event.what, EventKind::KeyChanged { .. }));
-            record_missing_key_history(&mut events, reason);
+            record_missing_key_history(&mut events, reason, has_gap);
         }
     }
     History { header, events }
@@ -238,11 +242,11 @@ fn name_clients_of_changes<B: Backend>(
     name_clients(events, &context.spec.keys(), workload).map_err(|unnamed| unnamed.to_string())
 }
 
-fn record_missing_key_history(events: &mut Vec<Event>, reason: String) {
+fn record_missing_key_history(events: &mut Vec<Event>, reason: String, has_gap: bool) {
     let end = events.pop();
     events.extend(end.as_ref().map(|end| Event {
         at_ns: end.at_ns,
-        what: EventKind::KeyHistoryIncomplete { reason },
+        what: EventKind::KeyHistoryIncomplete { reason, has_gap },
     }));
     events.extend(end);
 }
@@ -322,7 +326,7 @@ async fn run_workload<B: Backend>(
         running.spawn_local(client.run());
     }
     // If another branch finishes first, the clients are dropped.
-    tokio::select! {
+    let reason = tokio::select! {
         biased;
         () = context.applicability.declined() => EndReason::Declined,
         () = async { while let Some(client) = running.join_next().await { finished.push(client) } } => {
@@ -340,7 +344,11 @@ async fn run_workload<B: Backend>(
         reason = context.early_end.requested() => reason,
         () = tokio::time::sleep(limit) => EndReason::Limit,
         () = interrupt => EndReason::Interrupted,
+    };
+    for client in finished.iter_mut().flatten() {
+        client.record_exit().await;
     }
+    reason
 }
 
 async fn generate_arrivals<B>(context: Rc<RunContext<B>>) {
@@ -367,6 +375,7 @@ fn header<B: Backend>(backend: &B, spec: &RunSpec, lock: &str) -> Header {
         min_grants: scenario.judge.min_grants,
         progress_within_ms: millis(scenario.judge.progress_within.resolve(spec.ttl())),
         renews: spec.lock.renews,
+        declares: spec.lock.declares,
         key_history: false,
         key_history_check: None,
     }

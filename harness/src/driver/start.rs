@@ -11,7 +11,7 @@ use crate::adapter::message::{Answer, Init, Offers, PROTOCOL, PROTOCOLS, Request
 use crate::backend::{Backend, Refusal};
 use crate::clock::millis;
 use crate::context::{LockIdentity, RunContext};
-use crate::history::EventKind;
+use crate::history::{Declarations, EventKind};
 use crate::rng;
 use crate::spec::RunSpec;
 
@@ -112,8 +112,15 @@ impl<B: Backend> ClientDriver<B> {
                 name,
                 version,
                 extends,
+                min_hold_ms,
+                lease_margin_ms,
                 offers,
             }) => {
+                let declares = Declarations {
+                    min_hold_ms: min_hold_ms.unwrap_or(0),
+                    lease_margin_ms: lease_margin_ms.unwrap_or(0),
+                };
+                context.declared.set(context.declared.get().or(declares));
                 let identity = LockIdentity::new(name, version);
                 context.identity.set(Some(identity));
                 record_offers(context, extends, offers);
@@ -156,6 +163,7 @@ impl<B: Backend> ClientDriver<B> {
             unsold_keys: (0..).take(spec.scenario.workload.keys).collect(),
             nodes,
             uses_nodes: false,
+            latest_op: 0,
             bought: 0,
             failed: 0,
         })

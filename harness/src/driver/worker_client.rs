@@ -6,6 +6,7 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use futures_util::future::{Either, select};
 use tokio::sync::Notify;
 use tokio::time::Sleep;
@@ -204,6 +205,14 @@ impl WorkerClient {
             }
             Some(Err(failure)) => failure,
             None => WorkerFailure::Gone("the line is closed".into()),
+        }
+    }
+
+    /// Returns how the worker exited, or `None` if it has not exited. No request may be pending.
+    pub fn exit_reason(&mut self) -> Option<String> {
+        match self.answers.next().now_or_never()?? {
+            Err(WorkerFailure::Gone(reason)) => Some(reason),
+            _ => None,
         }
     }
 

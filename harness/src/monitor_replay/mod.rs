@@ -9,6 +9,7 @@
 //! - `server_report`: finds the worker and the request behind each line
 //! - `replay`: the replayed servers of one node; `replayed_server` is one of them
 //! - `written_changes`: which request made which changes
+//! - `unknown_commands`: the commands that the model does not support, with the keys that they name
 //! - `stored_key`: a key as it is read directly from a server
 //!
 //! For the contents of MONITOR's output, see <https://redis.io/docs/latest/commands/monitor/>. Scripts are not
@@ -21,6 +22,7 @@ mod replay_tests;
 mod replayed_server;
 mod server_report;
 mod stored_key;
+mod unknown_commands;
 mod written_changes;
 
 #[cfg(feature = "servers")]

@@ -11,6 +11,7 @@ use crate::proxy::CommandEffect;
 use super::monitor_stream::{Loss, MonitorLine};
 use super::replayed_server::{ByWorker, Notice, ReplayedServer, UnitPosition};
 use super::stored_key::StoredKey;
+use super::unknown_commands::UnknownCommands;
 use super::written_changes::WrittenChanges;
 
 /// Tolerance for expiries: the replay's clock is that of the server's last command, while the server sets an expiry
@@ -30,8 +31,8 @@ pub struct MonitorReplay {
     watch: KeyWatch,
     /// The changes that each command of the workers made.
     written: WrittenChanges,
-    /// The first command that the model does not support, so that its effect on the keys is unknown.
-    unknown: Option<String>,
+    /// The commands that the model does not support.
+    unknown: UnknownCommands,
     /// Whether keys expire by the clock, because the servers do not report which keys expire.
     by_clock: bool,
     /// The first key for which the clock could not decide whether a command came before its expiry.
@@ -53,7 +54,7 @@ impl MonitorReplay {
             master: 0,
             watch: KeyWatch::new(locks),
             written: WrittenChanges::default(),
-            unknown: None,
+            unknown: UnknownCommands::default(),
             by_clock: false,
             doubtful: None,
         }
@@ -104,13 +105,13 @@ impl MonitorReplay {
         if position == UnitPosition::Begins {
             replayed.begin(line, by.clone(), at_ns);
         }
+        let unknown_before = replayed.model.unknown_commands().len();
         replayed.execute(line, &name, position);
-        if self.unknown.is_none() {
-            let mut unknown = replayed.model.unknown_commands().iter();
-            // A reported command was executed, even if the model's version of the server lacks it.
-            let lacking = Some(&name).filter(|name| replayed.model.lacks(name));
-            let unknown = unknown.find(|name| may_write(name));
-            self.unknown = unknown.or(lacking).cloned();
+        // A reported command was executed, even if the model's version of the server lacks it.
+        let is_unknown =
+            replayed.model.unknown_commands().len() > unknown_before || replayed.model.lacks(&name);
+        if may_write(&name) {
+            self.unknown.record(&name, line, is_unknown);
         }
         match position {
             UnitPosition::Outside => {
@@ -303,10 +304,10 @@ impl MonitorReplay {
         ))
     }
 
-    /// Returns the reason for a gap in the key history although the servers have sent their reports: a command that
-    /// the model of Redis does not support, or an expiry that the servers do not report.
+    /// Returns the reason for a gap in the key history although the servers have sent their reports: a command on a lock's
+    /// key that the model of Redis does not support, or an expiry that the servers do not report.
     pub fn gap(&self) -> Option<String> {
-        if let Some(name) = &self.unknown {
+        if let Some(name) = self.unknown.command_on_locks(&self.watch) {
             return Some(format!("the model of Redis does not support {name}"));
         }
         let key = self.doubtful.as_ref()?;

@@ -6,6 +6,7 @@ use futures_util::future::join_all;
 
 use super::heartbeat::Heartbeat;
 use super::{ServerBackend, worker_watch};
+use crate::adapter::capped_log::last_words;
 use crate::backend::Liveness;
 use crate::history::EventKind;
 
@@ -47,6 +48,11 @@ impl Liveness for ServerBackend {
         let workers = self.workers.borrow();
         let running = workers.get(&self.process_of(worker));
         running.is_some_and(|it| it.control.was_killed())
+    }
+
+    fn last_words(&self, worker: usize) -> Option<String> {
+        let worker = self.process_of(worker);
+        last_words(&self.parts.logs.join(format!("worker-{worker}.log")))
     }
 
     fn is_kept_from_answering(&self, worker: usize) -> bool {

@@ -67,6 +67,10 @@ pub struct ImplTable {
     #[serde(default)]
     pub renews: bool,
     #[serde(default)]
+    pub min_hold_ms: u64,
+    #[serde(default)]
+    pub lease_margin_ms: u64,
+    #[serde(default)]
     pub fences: bool,
     pub reference: Option<Spanned<String>>,
 }

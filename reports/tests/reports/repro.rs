@@ -28,6 +28,8 @@ fn repro(scenario: Scenario) -> Repro {
             label: None,
             name: "redlock".into(),
             renews: false,
+            min_hold_ms: None,
+            lease_margin_ms: None,
             needs_every_node: false,
             version: "0.1.0".into(),
             directory: None,

@@ -1,7 +1,10 @@
-"""Runs each case three times on real servers and says what came out: python3 run.py PICKLOCK [CASE...]
+"""Runs each case three times on real servers and prints the result: python3 run.py PICKLOCK [CASE...]
+
+The variable SEEDS sets the number of runs of each case, JOBS the number of cases at a time.
 
 Exit status 1: a case is wrong. A run that the machine spoiled (`unknown`) is repeated, up to three times.
 """
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -10,6 +13,7 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+SEEDS, JOBS = int(os.environ.get("SEEDS", 3)), int(os.environ.get("JOBS", 1))
 JUDGED = ("exclusion", "lease", "resource", "ownership", "progress", "claims")
 
 
@@ -65,24 +69,28 @@ def describe(result):
     return f"exit {result['exit']}, " + (", ".join(parts) or "all held")
 
 
+def judge(picklock, workdir, case):
+    outcomes = []
+    for seed in range(1, SEEDS + 1):
+        for attempt in range(3):
+            result = run(picklock, workdir, case, seed + 100 * attempt)
+            if CASES[case][2](result) or all(v["status"] != "unknown" for v in result["verdicts"].values()):
+                break
+        outcomes.append((CASES[case][2](result), describe(result)))
+    is_right = all(right for right, _ in outcomes)
+    first_wrong = next((words for right, words in outcomes if not right), outcomes[0][1])
+    print(f"{'right' if is_right else 'wrong'}  {case}: {first_wrong}", flush=True)
+    return is_right
+
+
 def main():
     picklock, wanted = os.path.abspath(sys.argv[1]), sys.argv[2:] or list(CASES)
-    wrong = 0
     with tempfile.TemporaryDirectory() as folder:
         workdir = pathlib.Path(folder)
         subprocess.run([picklock, "init", "--lang", "python", str(workdir / "module")], check=True, capture_output=True)
-        for case in wanted:
-            outcomes = []
-            for seed in (1, 2, 3):
-                for attempt in range(3):
-                    result = run(picklock, workdir, case, seed + 100 * attempt)
-                    if CASES[case][2](result) or all(v["status"] != "unknown" for v in result["verdicts"].values()):
-                        break
-                outcomes.append((CASES[case][2](result), describe(result)))
-            is_right = all(right for right, _ in outcomes)
-            wrong += not is_right
-            print(f"{'right' if is_right else 'wrong'}  {case}: {next((w for r, w in outcomes if not r), outcomes[0][1])}", flush=True)
-    sys.exit(wrong > 0)
+        with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+            right = list(pool.map(lambda case: judge(picklock, workdir, case), wanted))
+    sys.exit(not all(right))
 
 
 main()

@@ -1,5 +1,7 @@
 //! The cases that once gave wrong verdicts, on processes.
 
+use std::process::Command;
+
 use super::adapters::{exec, project, python_with_redis};
 use crate::cases::{all_come_out, differences, run_folder};
 
@@ -16,6 +18,30 @@ fn an_adapter_that_does_not_say_how_long_it_took_is_not_blamed_for_an_eviction()
     let expected = ["exclusion violated evicted", "lease violated evicted"];
     let wrong = differences("evict-late", &lock, "process", &expected);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Runs each case of a folder once, several at a time.
+#[track_caller]
+fn all_cases_are_right(folder: &str) {
+    let outcome = Command::new("python3")
+        .arg(project(&format!("tests/cases/{folder}/run.py")))
+        .arg(env!("CARGO_BIN_EXE_picklock"))
+        .envs([("SEEDS", "1"), ("JOBS", "4")])
+        .output()
+        .unwrap();
+    let lines = String::from_utf8_lossy(&outcome.stdout);
+    let errors = String::from_utf8_lossy(&outcome.stderr);
+    assert!(outcome.status.success(), "{lines}{errors}");
+}
+
+#[test]
+fn locks_from_public_reports_are_judged_right() {
+    all_cases_are_right("reports");
+}
+
+#[test]
+fn locks_that_renew_in_the_background_are_judged_right() {
+    all_cases_are_right("renewals");
 }
 
 /// Locks whose verdicts rest on what a real server reports: scripts that take time, and removals without a release.

@@ -70,3 +70,34 @@ pub(super) fn hincrby(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
     context.touched(args[1]);
     Ok(Reply::Int(new))
 }
+
+/// `HSETNX`: sets a field only if it does not exist.
+pub(super) fn hsetnx(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    if field(context, args[1], args[2])?.is_some() {
+        return Ok(Reply::Int(0));
+    }
+    let hash = context.hash_or_new(args[1])?;
+    hash.insert(args[2].to_vec(), args[3].to_vec());
+    context.touched(args[1]);
+    Ok(Reply::Int(1))
+}
+
+/// `HMSET`: `HSET` with another reply.
+pub(super) fn hmset(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    hset(context, args)?;
+    Ok(Reply::OK)
+}
+
+pub(super) fn hmget(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let hash = context.hash(args[1])?;
+    let values = args[2..].iter().map(|name| {
+        let value = hash.as_ref().and_then(|hash| hash.get(*name));
+        value.map_or(Reply::Nil, Reply::bulk)
+    });
+    Ok(Reply::Array(values.collect()))
+}
+
+pub(super) fn hvals(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let hash = context.hash(args[1])?;
+    Ok(Reply::bulks(hash.iter().flat_map(|hash| hash.values())))
+}

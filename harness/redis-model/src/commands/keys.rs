@@ -60,3 +60,44 @@ pub(super) fn flush(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     context.changed = true;
     Ok(Reply::OK)
 }
+
+/// Renames a key, with its expiry. `RENAMENX` leaves an existing target alone.
+pub(super) fn rename(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let (source, target) = (args[1], args[2]);
+    let Some(entry) = context.entry(source).cloned() else {
+        return Err(Refusal::fixed("ERR no such key"));
+    };
+    let only_new = context.name == "renamenx";
+    let done = if only_new { Reply::Int(1) } else { Reply::OK };
+    if only_new && context.exists(target) {
+        return Ok(Reply::Int(0));
+    }
+    if source != target {
+        context.remove(source);
+        context.put(target, entry.value, entry.expires_ms);
+    }
+    Ok(done)
+}
+
+/// `COPY source target [DB number] [REPLACE]`.
+pub(super) fn copy(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let (source, target) = (args[1], args[2]);
+    let replaces = match args[3..] {
+        [] => false,
+        [option] if is_word(option, "REPLACE") => true,
+        _ => return Err(context.not_modelled("COPY to another database")),
+    };
+    if source == target {
+        return Err(Refusal::fixed(
+            "ERR source and destination objects are the same",
+        ));
+    }
+    let Some(entry) = context.entry(source).cloned() else {
+        return Ok(Reply::Int(0));
+    };
+    if !replaces && context.exists(target) {
+        return Ok(Reply::Int(0));
+    }
+    context.put(target, entry.value, entry.expires_ms);
+    Ok(Reply::Int(1))
+}

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::super::Reply;
 use super::super::blocking::{block, deadline, pop_first};
-use super::super::command::Args;
+use super::super::command::{Args, is_word};
 use super::super::context::Context;
 use super::super::number::{count_argument, integer_argument};
 use super::super::reply::{CommandResult, Refusal};
@@ -116,4 +116,132 @@ pub(super) fn lrem(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     }
     let is_empty = list.is_empty();
     Ok(context.shrunk(args[1], removed, is_empty))
+}
+
+/// Adds elements at one end of an existing list.
+pub(super) fn push_existing(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let at_front = context.name == "lpushx";
+    let Some(list) = context.list(args[1])? else {
+        return Ok(Reply::Int(0));
+    };
+    for element in &args[2..] {
+        if at_front {
+            list.push_front(element.to_vec());
+        } else {
+            list.push_back(element.to_vec());
+        }
+    }
+    let len = list.len();
+    context.touched(args[1]);
+    Ok(Reply::Int(len as i64))
+}
+
+pub(super) fn rpop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let key = args[1];
+    let count = match args[2..] {
+        [] => None,
+        [count] => Some(usize::try_from(count_argument(count)?).unwrap_or(usize::MAX)),
+        _ => return Err(Refusal::arity(context.name)),
+    };
+    let Some(list) = context.list(key)? else {
+        return Ok(count.map_or(Reply::Nil, |_| Reply::NilArray));
+    };
+    let taken = count.unwrap_or(1).min(list.len());
+    let rest = list.len() - taken;
+    let mut popped: Vec<Reply> = list.drain(rest..).rev().map(Reply::Bulk).collect();
+    let is_empty = list.is_empty();
+    context.shrunk(key, taken, is_empty);
+    Ok(match count {
+        None => popped.pop().unwrap_or(Reply::Nil),
+        Some(_) => Reply::Array(popped),
+    })
+}
+
+/// `LMOVE source target LEFT|RIGHT LEFT|RIGHT`.
+pub(super) fn lmove(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let is_left = |word: &[u8]| match () {
+        () if is_word(word, "LEFT") => Ok(true),
+        () if is_word(word, "RIGHT") => Ok(false),
+        () => Err(Refusal::SYNTAX),
+    };
+    move_element(
+        context,
+        (args[1], is_left(args[3])?),
+        (args[2], is_left(args[4])?),
+    )
+}
+
+/// `RPOPLPUSH source target`.
+pub(super) fn rpoplpush(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    move_element(context, (args[1], false), (args[2], true))
+}
+
+/// Moves an element from one end of a list to one end of another. Each end is the first one if its flag is true.
+fn move_element(
+    context: &mut Context<'_>,
+    (source, from_front): (&[u8], bool),
+    (target, to_front): (&[u8], bool),
+) -> CommandResult {
+    if context.list(source)?.is_none() {
+        return Ok(Reply::Nil);
+    }
+    // The type of the target is checked before anything changes.
+    context.list(target)?;
+    let Some(list) = context.list(source)? else {
+        return Ok(Reply::Nil);
+    };
+    let element = if from_front {
+        list.pop_front()
+    } else {
+        list.pop_back()
+    };
+    let is_empty = list.is_empty() && source != target;
+    let Some(element) = element else {
+        return Ok(Reply::Nil);
+    };
+    context.shrunk(source, 1, is_empty);
+    let list = context.list_or_new(target)?;
+    if to_front {
+        list.push_front(element.clone());
+    } else {
+        list.push_back(element.clone());
+    }
+    context.touched(target);
+    Ok(Reply::Bulk(element))
+}
+
+pub(super) fn lset(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let Some(list) = context.list(args[1])? else {
+        return Err(Refusal::fixed("ERR no such key"));
+    };
+    let index = integer_argument(args[2])?;
+    let place = if index < 0 {
+        index + list.len() as i64
+    } else {
+        index
+    };
+    let element = usize::try_from(place)
+        .ok()
+        .and_then(|place| list.get_mut(place));
+    *element.ok_or(Refusal::fixed("ERR index out of range"))? = args[3].to_vec();
+    context.touched(args[1]);
+    Ok(Reply::OK)
+}
+
+pub(super) fn ltrim(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let (start, end) = (integer_argument(args[2])?, integer_argument(args[3])?);
+    let Some(list) = context.list(args[1])? else {
+        return Ok(Reply::OK);
+    };
+    let before = list.len();
+    match index_range(start, end, list.len()) {
+        Some((start, end)) => {
+            list.truncate(end + 1);
+            list.drain(..start);
+        }
+        None => list.clear(),
+    }
+    let (taken, is_empty) = (before - list.len(), list.is_empty());
+    context.shrunk(args[1], taken, is_empty);
+    Ok(Reply::OK)
 }

@@ -4,6 +4,7 @@ use super::super::Reply;
 use super::super::command::Args;
 use super::super::context::Context;
 use super::super::reply::CommandResult;
+use super::super::values::Set;
 
 pub(super) fn sadd(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let set = context.set_or_new(args[1])?;
@@ -33,4 +34,24 @@ pub(super) fn smembers(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
     let set = context.set(args[1])?;
     let members = set.iter().flat_map(|set| set.iter());
     Ok(Reply::Set(members.map(Reply::bulk).collect()))
+}
+
+/// `SMOVE source target member`.
+pub(super) fn smove(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let (source, target, member) = (args[1], args[2], args[3]);
+    let is_there = |set: Option<&mut Set>| set.is_some_and(|set| set.contains(member));
+    let found = is_there(context.set(source)?);
+    context.set(target)?;
+    if !found || source == target {
+        return Ok(Reply::Int(i64::from(found)));
+    }
+    if let Some(set) = context.set(source)? {
+        set.remove(member);
+        let is_empty = set.is_empty();
+        context.shrunk(source, 1, is_empty);
+    }
+    if context.set_or_new(target)?.add(member) {
+        context.touched(target);
+    }
+    Ok(Reply::Int(1))
 }

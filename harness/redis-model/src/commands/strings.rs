@@ -210,3 +210,80 @@ fn delete_if(context: &mut Context<'_>, key: &[u8], wanted: bool) -> Reply {
     }
     Reply::Int(i64::from(removed))
 }
+
+pub(super) fn getdel(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let Some(value) = context.string(args[1])?.cloned() else {
+        return Ok(Reply::Nil);
+    };
+    context.remove(args[1]);
+    context.reword(&[b"DEL", args[1]]);
+    Ok(Reply::Bulk(value))
+}
+
+pub(super) fn append(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let Some(bytes) = context.string(args[1])? else {
+        context.put(args[1], Value::String(args[2].to_vec()), None);
+        return Ok(Reply::Int(args[2].len() as i64));
+    };
+    bytes.extend_from_slice(args[2]);
+    let length = bytes.len() as i64;
+    context.touched(args[1]);
+    Ok(Reply::Int(length))
+}
+
+/// Longest string that a real server accepts.
+const MAX_LENGTH: i64 = 512 << 20;
+
+pub(super) fn setrange(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let start = integer_argument(args[2])?;
+    if start < 0 {
+        return Err(Refusal::fixed("ERR offset is out of range"));
+    }
+    let new = args[3];
+    let existing = context.string(args[1])?.cloned();
+    if new.is_empty() {
+        return Ok(Reply::Int(existing.map_or(0, |bytes| bytes.len() as i64)));
+    }
+    let end = start.saturating_add(new.len() as i64);
+    if end > MAX_LENGTH {
+        let problem = "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
+        return Err(Refusal::fixed(problem));
+    }
+    let (start, end) = (start as usize, end as usize);
+    let mut bytes = existing.unwrap_or_default();
+    bytes.resize(bytes.len().max(end), 0);
+    bytes[start..end].copy_from_slice(new);
+    Ok(Reply::Int(rewrite(context, args[1], bytes)))
+}
+
+pub(super) fn setbit(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let problem = "ERR bit offset is not an integer or out of range";
+    let place = integer_argument(args[2]).map_err(|_| Refusal::fixed(problem))?;
+    if !(0..MAX_LENGTH * 8).contains(&place) {
+        return Err(Refusal::fixed(problem));
+    }
+    let is_set = match args[3] {
+        b"0" => false,
+        b"1" => true,
+        _ => return Err(Refusal::fixed("ERR bit is not an integer or out of range")),
+    };
+    let (index, mask) = ((place / 8) as usize, 0x80_u8 >> (place % 8));
+    let mut bytes = context.string(args[1])?.cloned().unwrap_or_default();
+    bytes.resize(bytes.len().max(index + 1), 0);
+    let was_set = bytes[index] & mask != 0;
+    if is_set {
+        bytes[index] |= mask;
+    } else {
+        bytes[index] &= !mask;
+    }
+    rewrite(context, args[1], bytes);
+    Ok(Reply::Int(i64::from(was_set)))
+}
+
+/// Writes a string and keeps the key's expiry. Returns the string's length.
+fn rewrite(context: &mut Context<'_>, key: &[u8], bytes: Vec<u8>) -> i64 {
+    let length = bytes.len() as i64;
+    let expires_ms = context.entry(key).and_then(|entry| entry.expires_ms);
+    context.put(key, Value::String(bytes), expires_ms);
+    length
+}

@@ -18,6 +18,8 @@ pub struct IdleWait {
     pub from_ns: u64,
     /// End of that time.
     pub until_ns: u64,
+    /// Whether the attempt has sent no command at all.
+    pub no_command: bool,
 }
 
 impl IdleWait {
@@ -77,6 +79,7 @@ impl AcquireTraffic {
             op,
             from_ns: at_ns,
             until_ns: at_ns,
+            no_command: true,
         });
     }
 
@@ -85,7 +88,8 @@ impl AcquireTraffic {
         if self.requested_at_ns.is_some() {
             self.first_command_at_ns.get_or_insert(at_ns);
         }
-        if self.longest.is_some() {
+        if let Some(longest) = &mut self.longest {
+            longest.no_command = false;
             self.sent.acquiring += 1;
             if may_take {
                 self.longest = self.idle_wait(at_ns);
@@ -132,6 +136,7 @@ mod tests {
             op,
             from_ns,
             until_ns,
+            no_command: false,
         })
     }
 
@@ -156,6 +161,10 @@ mod tests {
             (None, 4)
         );
         traffic.begin(8, Phase::Acquire, 100);
-        assert_eq!(traffic.idle_wait(130), idle_wait(8, 100, 130));
+        let silent = traffic.idle_wait(130).unwrap();
+        assert_eq!(
+            (silent.op, silent.from_ns, silent.no_command),
+            (8, 100, true)
+        );
     }
 }

@@ -52,6 +52,8 @@ fn answers() -> Vec<Answer> {
             name: Some("a".into()),
             version: Some("1".into()),
             extends: Some(false),
+            min_hold_ms: Some(200),
+            lease_margin_ms: Some(500),
             offers: Offers {
                 protocol: Some(2),
                 clients: Some(true),

@@ -33,6 +33,8 @@ pub enum Seen {
     StaleToken(StaleToken),
     /// A lock was free and wanted, and was not granted.
     Starvation(Starvation),
+    /// A client died without a fault.
+    ClientDeath(ClientDeath),
     /// The lock reported something that disagrees with what it did.
     FalseClaim(FalseClaim),
     /// Any other proof, for a property that needs no special rules for cause and story.
@@ -115,8 +117,12 @@ pub enum Claim {
     Refusal,
     /// The release succeeded, or had nothing to release, or ended a failed section. But the value contradicts that.
     Release,
-    /// The release returned without a result. But the value was there, and stayed.
+    /// The release returned without a result. But the value stayed.
     SilentRelease,
+    /// The lock is lost. But the value was still there.
+    Loss,
+    /// The lease was extended. But the value had gone, and was written again.
+    Recreation,
     /// An extension is impossible. But the client still owned the lock.
     Extension,
     /// The lock renews its lease. But it did not.
@@ -156,6 +162,17 @@ pub struct Starvation {
     pub doubt: Option<(usize, u64)>,
     /// Whether a key without expiry was found after the run.
     pub has_unexpiring_key: bool,
+}
+
+/// The death of a client that nothing outside ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientDeath {
+    /// The client.
+    pub worker: usize,
+    /// Its latest attempt, or `None` if it had none.
+    pub op: Option<u64>,
+    /// How it died, with what it printed last.
+    pub reason: String,
 }
 
 /// The decision of one checker.

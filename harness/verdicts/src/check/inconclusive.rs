@@ -7,7 +7,7 @@ use std::fmt::Display;
 use picklock_scenarios::{BackendName, LockFeature};
 use serde::{Deserialize, Serialize};
 
-use crate::history::{Budget, MissedBecause};
+use crate::history::{Budget, EventKind, MissedBecause};
 
 /// Advice for a run that a slow machine spoiled.
 const RERUN: &str =
@@ -193,6 +193,12 @@ pub enum InconclusiveReason {
     /// Every worker exited, although no fault killed it.
     #[error("too little to judge: all workers died")]
     EverybodyDied,
+    /// A signal that no fault sent ended a worker.
+    #[error(
+        "{reason} ended worker {worker}, and no fault did: another process, or the machine because it ran out of \
+         memory; {RERUN}"
+    )]
+    KilledFromOutside { worker: usize, reason: String },
     /// Workers died on their own, and too few others are left to compete.
     #[error("too little to judge: {} died on {} own, and {} was left",
         worker_list(.died),
@@ -233,6 +239,9 @@ pub enum InconclusiveReason {
         "two leases had overlapped before, and without the key history it is unknown whose lock the release took"
     )]
     OwnerUnknown,
+    /// The servers were observed, but the key history has a gap.
+    #[error("the key history has a gap: {reason}")]
+    KeyHistoryGap { reason: String },
     /// No client got the lock, for this reason.
     #[error("{by}")]
     Starved { by: StarvationReason },
@@ -337,6 +346,7 @@ impl InconclusiveReason {
             | InconclusiveReason::LateInjection { .. }
             | InconclusiveReason::FaultOverran { .. }
             | InconclusiveReason::UnrequestedFailover { .. }
+            | InconclusiveReason::KilledFromOutside { .. }
             | InconclusiveReason::ClientGone { .. } => true,
             InconclusiveReason::FaultMissed { because, .. } => {
                 *because == Some(MissedBecause::NoFailover)
@@ -344,6 +354,19 @@ impl InconclusiveReason {
             InconclusiveReason::Starved { by } => matches!(by, StarvationReason::HarnessStall(_)),
             _ => false,
         }
+    }
+}
+
+/// Returns the gap in the key history that an event records, or `None` if it records none.
+pub(super) fn key_history_gap(event: &EventKind) -> Option<InconclusiveReason> {
+    match event {
+        EventKind::KeyHistoryIncomplete {
+            reason,
+            has_gap: true,
+        } => Some(InconclusiveReason::KeyHistoryGap {
+            reason: reason.clone(),
+        }),
+        _ => None,
     }
 }
 

@@ -99,9 +99,15 @@ impl RunValidity {
                 worker,
                 by_fault,
                 ended_by,
-                ..
+                reason,
             } => {
                 self.down.insert(*worker);
+                if *ended_by == Some(EndedBy::Signal) {
+                    self.reasons.push(InconclusiveReason::KilledFromOutside {
+                        worker: *worker,
+                        reason: reason.clone(),
+                    });
+                }
                 if !by_fault {
                     self.dead.insert(*worker);
                 }

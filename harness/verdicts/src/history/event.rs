@@ -253,7 +253,12 @@ pub enum EventKind {
     StockUnknown { reason: String },
     /// The harness could not account for every change of the servers' keys, so the history has no key history. The
     /// verdicts rest on the driver's events.
-    KeyHistoryIncomplete { reason: String },
+    KeyHistoryIncomplete {
+        reason: String,
+        /// Whether the servers were observed, and something on their keys could not be followed.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        has_gap: bool,
+    },
     /// After the run, the locks could not be acquired again, or could not be inspected.
     FinalInspectionFailed { reason: String },
     /// The buyers of an open loop are done: `came` is the number of all buyers, and `unserved` the number of those
@@ -314,6 +319,9 @@ pub enum EventKind {
         op: u64,
         from_ns: u64,
         until_ns: u64,
+        /// Whether the attempt sent no command at all. Recorded whatever the length of the time.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        no_command: bool,
     },
     /// A worker sent its first command this long after its first request to acquire, or sent none before the end;
     /// times are in nanoseconds since the run began. Times below a tenth of a lease are not recorded.

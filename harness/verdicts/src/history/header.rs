@@ -41,12 +41,41 @@ pub struct Header {
     /// Whether the lock promises to renew its lease while its client works.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub renews: bool,
+    /// What the lock declares about its keys.
+    #[serde(flatten)]
+    pub declares: Declarations,
     /// Whether the history contains every change of the nodes' keys.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub key_history: bool,
     /// Result of the final comparison with the servers' keys; absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_history_check: Option<KeyHistoryCheck>,
+}
+
+/// What a lock declares about how long its keys live. Without such a declaration, a key that lives longer than the lease
+/// or the hold is a mistake.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Declarations {
+    /// The key stays for up to this long after a release, in milliseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub min_hold_ms: u64,
+    /// The key lives up to this much longer than the lease, in milliseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lease_margin_ms: u64,
+}
+
+impl Declarations {
+    /// Returns the longer of both times in each of two declarations.
+    pub fn or(self, other: Declarations) -> Declarations {
+        Declarations {
+            min_hold_ms: self.min_hold_ms.max(other.min_hold_ms),
+            lease_margin_ms: self.lease_margin_ms.max(other.lease_margin_ms),
+        }
+    }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Header {

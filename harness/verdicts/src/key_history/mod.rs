@@ -7,6 +7,7 @@
 //! Verdicts, stories, charts and the harness during a run all use this module to find out whose a value was, until
 //! when it existed, and how it went away. [`KeyHistory`] is the key history of a whole history.
 
+mod attribution;
 mod expiry;
 mod file;
 mod from_history;
@@ -18,6 +19,7 @@ mod nodes_used;
 mod shared_connections;
 mod value_span;
 
+pub use attribution::attribute_changes;
 pub use expiry::Expiry;
 pub use file::{FORMAT, write_key_history};
 pub use from_history::KeyHistory;

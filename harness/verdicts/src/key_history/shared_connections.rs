@@ -1,7 +1,8 @@
 //! Names the client behind each key change that arrived over connections which several clients of a process share.
 //!
 //! For such a command the proxy can name only the process. The value usually identifies the client: it is or contains
-//! the token of a grant, which only one client received. Otherwise the client is the only one in the process that was
+//! the token of a grant, which only one client received. If the key's name contains that of a lock, only clients that
+//! have requested this lock can have sent the command. Otherwise the client is the only one in the process that was
 //! releasing, or acquiring, at that time. If this is ambiguous, the run has no key history: its verdicts rest on the
 //! driver's events, and Picklock blames no single client.
 
@@ -12,7 +13,7 @@ use picklock_scenarios::{Phase, Workload};
 
 use crate::history::{Event, EventKind, KeyChange, KeyCommand, KeyName};
 
-use super::lock_keys::may_be_lock_value;
+use super::lock_keys::{Locks, may_be_lock_value};
 
 /// The error that a key change cannot be attributed to one client of a process.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,6 +43,10 @@ pub fn name_clients(
         clients: BTreeMap::new(),
         held: HashMap::new(),
     };
+    let locks = Locks {
+        names: keys,
+        of_attempt: &|_| None,
+    };
     for event in events {
         let EventKind::KeyChanged {
             node,
@@ -62,6 +67,7 @@ pub fn name_clients(
             let change = Change {
                 process: workload.process_of(command.worker),
                 workload,
+                lock: locks.named_by(key),
                 before: before.as_ref(),
                 value: value.as_deref(),
             };
@@ -98,6 +104,8 @@ pub fn name_clients(
 struct Change<'a> {
     process: usize,
     workload: &'a Workload,
+    /// The lock whose name the key contains.
+    lock: Option<usize>,
     before: Option<&'a Held>,
     value: Option<&'a str>,
 }
@@ -119,6 +127,8 @@ struct Held {
 #[derive(Debug, Clone, Copy)]
 struct Client {
     op: u64,
+    /// The lock that it requested last.
+    lock: usize,
     phase: Phase,
     /// Whether the lock reported a grant to the client, and the client has not begun to release it.
     holds: bool,
@@ -190,7 +200,18 @@ impl Reader {
             }
             _ => return,
         };
-        self.clients.insert(worker, Client { op, phase, holds });
+        let requested = match *what {
+            EventKind::Acquire { key, .. } => Some(key as usize),
+            _ => None,
+        };
+        let known = self.clients.get(&worker).map(|client| client.lock);
+        let client = Client {
+            op,
+            lock: requested.or(known).unwrap_or_default(),
+            phase,
+            holds,
+        };
+        self.clients.insert(worker, client);
     }
 
     /// Returns the client that made the change, or `None` if it is ambiguous.
@@ -255,6 +276,7 @@ impl Reader {
         let author = held.author.as_ref()?;
         let client = Client {
             op: author.op,
+            lock: 0,
             phase: Phase::Idle,
             holds: false,
         };
@@ -263,11 +285,15 @@ impl Reader {
         Some((author.worker, current.unwrap_or(client)))
     }
 
+    /// Returns the clients of the process that can have sent the command: those that have requested the lock whose key
+    /// changed or, if no client has, all of them.
     fn clients_of_process(&self, change: &Change<'_>) -> impl Iterator<Item = (usize, Client)> {
-        self.clients
-            .iter()
+        let all = (self.clients.iter())
             .map(|(worker, client)| (*worker, *client))
-            .filter(|(worker, _)| change.is_of_process(*worker))
+            .filter(|(worker, _)| change.is_of_process(*worker));
+        let fits = |client: &Client| change.lock == Some(client.lock);
+        let is_narrowed = all.clone().any(|(_, client)| fits(&client));
+        all.filter(move |(_, client)| !is_narrowed || fits(client))
     }
 
     fn tokens_of(&self, client: &Client) -> impl Iterator<Item = &String> {
@@ -311,146 +337,4 @@ fn is_in(token: &str, value: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const ACQUIRE: Phase = Phase::Acquire;
-
-    fn acquire(worker: usize) -> EventKind {
-        EventKind::Acquire {
-            worker,
-            op: worker as u64 + 10,
-            key: 0,
-            ttl_ms: 1000,
-            wait_ms: 0,
-            intended_ns: None,
-        }
-    }
-
-    fn granted(worker: usize, token: &str) -> EventKind {
-        EventKind::Granted {
-            worker,
-            op: worker as u64 + 10,
-            token: token.into(),
-            fence: None,
-            valid_ms: None,
-            elapsed_ms: None,
-        }
-    }
-
-    fn release(worker: usize) -> EventKind {
-        let op = worker as u64 + 10;
-        EventKind::Release { worker, op }
-    }
-
-    /// Returns a change that the proxy saw from process 0, or from client 9, which has its own process.
-    fn by(worker: usize, value: Option<&str>) -> EventKind {
-        EventKind::KeyChanged {
-            node: 0,
-            key: KeyName::Lock(0),
-            value: value.map(Arc::from),
-            ttl_ms: value.map(|_| 1000),
-            why: KeyChange::Command(KeyCommand {
-                worker,
-                op: worker as u64 + 10,
-                phase: ACQUIRE,
-                command: "EVAL".into(),
-                sent_ns: None,
-                forwarded_at_ns: None,
-                names_unread_value: false,
-            }),
-        }
-    }
-
-    /// Returns the client and phase of each change. Workers 0 to 8 live in process 0.
-    fn named(all: Vec<EventKind>) -> Result<Vec<(usize, Phase)>, UnnamedClient> {
-        let events = all.into_iter().zip(0..);
-        let mut events: Vec<Event> = events.map(|(what, at_ns)| Event { at_ns, what }).collect();
-        let workload = Workload {
-            workers: 9,
-            processes: Some(1),
-            ..Workload::default()
-        };
-        name_clients(&mut events, &["stock".into()], &workload)?;
-        let senders = events.iter().filter_map(|event| match &event.what {
-            EventKind::KeyChanged {
-                why: KeyChange::Command(by),
-                ..
-            } => Some((by.worker, by.phase)),
-            _ => None,
-        });
-        Ok(senders.collect())
-    }
-
-    #[test]
-    fn value_with_a_token_belongs_to_the_client_that_received_it() {
-        let all = vec![
-            acquire(1),
-            acquire(2),
-            by(0, Some("token-2")),
-            granted(2, "token-2"),
-            release(2),
-            by(0, None),
-            by(0, Some("{holder: token-1}")),
-            granted(1, "token-1"),
-        ];
-        let expected = [(2, ACQUIRE), (2, Phase::Release), (1, ACQUIRE)];
-        assert_eq!(named(all).unwrap(), expected);
-    }
-
-    #[test]
-    fn removal_of_a_held_value_belongs_to_the_only_releaser() {
-        let begin = || {
-            vec![
-                acquire(1),
-                by(0, Some("token-1")),
-                granted(1, "token-1"),
-                acquire(2),
-                by(0, Some("token-2")),
-                granted(2, "token-2"),
-                acquire(3),
-            ]
-        };
-        let mut one = begin();
-        one.extend([release(1), by(0, None)]);
-        assert_eq!(named(one).unwrap()[2], (1, Phase::Release));
-        // Both waiting clients could have removed the value, and so could its holder.
-        let mut several = begin();
-        several.extend([acquire(4), by(0, None)]);
-        assert!(named(several).is_err());
-    }
-
-    #[test]
-    fn value_with_a_shared_token_belongs_to_the_first_granted() {
-        let all = vec![
-            acquire(1),
-            acquire(2),
-            by(0, Some("process-0")),
-            granted(2, "process-0"),
-            granted(1, "process-0"),
-        ];
-        assert_eq!(named(all).unwrap(), [(2, ACQUIRE)]);
-    }
-
-    #[test]
-    fn value_without_a_token_belongs_to_the_next_granted() {
-        let all = vec![
-            acquire(1),
-            acquire(2),
-            by(0, Some("held")),
-            granted(2, "a"),
-            by(9, None),
-        ];
-        assert_eq!(named(all).unwrap(), [(2, ACQUIRE), (9, ACQUIRE)]);
-    }
-
-    #[test]
-    fn value_without_any_grant_is_ambiguous() {
-        let problem = named(vec![acquire(1), acquire(2), by(0, Some("a"))]).unwrap_err();
-        assert_eq!(
-            problem.to_string(),
-            "the clients of process 0 share its connections, so the client that sent the EVAL that changed `stock` is \
-             unknown"
-        );
-    }
-}
+mod tests;

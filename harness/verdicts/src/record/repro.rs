@@ -60,6 +60,12 @@ pub struct ReproLock {
     /// Whether the program promises to renew its lease while its client works.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub renews: bool,
+    /// The declared time for which a key stays after a release, in milliseconds; none if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_hold_ms: Option<u64>,
+    /// The declared time by which a key lives longer than the lease, in milliseconds; none if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease_margin_ms: Option<u64>,
     /// Whether the program needs all of its nodes instead of a majority.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub needs_every_node: bool,

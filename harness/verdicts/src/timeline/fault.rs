@@ -7,7 +7,7 @@ use picklock_scenarios::{Cause, FaultKind};
 use crate::history::{ClockShift, Event, EventKind, History};
 
 /// Returns whether a fault stops the workers that it affects.
-pub(super) fn stops_clients(fault: &str) -> bool {
+pub fn stops_clients(fault: &str) -> bool {
     FaultKind::named(fault).is_some_and(FaultKind::stops_clients)
 }
 

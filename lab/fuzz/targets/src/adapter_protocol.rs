@@ -61,6 +61,7 @@ fn spec() -> RunSpec {
         nodes: 1,
         replicas: 0,
         renews: false,
+        declares: Default::default(),
         needs_every_node: false,
         command: None,
     };

@@ -364,7 +364,8 @@ fn not_done() -> impl Strategy<Value = EventKind> {
             }
         }),
         words().prop_map(|reason| EventKind::StockUnknown { reason }),
-        words().prop_map(|reason| EventKind::KeyHistoryIncomplete { reason }),
+        (words(), any::<bool>())
+            .prop_map(|(reason, has_gap)| EventKind::KeyHistoryIncomplete { reason, has_gap }),
         words().prop_map(|reason| EventKind::FinalInspectionFailed { reason }),
         Just(EventKind::BackendUnsupported {
             backend: BackendName::Sim,

@@ -29,6 +29,7 @@ fn header() -> Header {
         min_grants: 2,
         progress_within_ms: 3000,
         renews: false,
+        declares: Default::default(),
         key_history: false,
         key_history_check: None,
     }

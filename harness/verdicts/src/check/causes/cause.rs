@@ -14,7 +14,7 @@ use picklock_scenarios::Phase;
 
 use crate::check::causes::cause_from_answers;
 use crate::check::causes::facts::{Facts, Found, Overlap, Taken};
-use crate::check::causes::lost_ownership::LostOwnership;
+use crate::check::causes::lost_ownership::{LostOwnership, is_unrequested_removal};
 use crate::check::causes::wrong_clock::is_off_by_its_clock;
 use crate::check::finding::{Claim, Taking};
 use crate::check::progress::blocked_lock::BlockedLock;
@@ -47,6 +47,7 @@ pub(in crate::check) fn cause(facts: &Facts<'_>) -> Cause {
 fn cause_of_finding(facts: &Facts<'_>) -> Cause {
     match (&facts.found, facts.key_history) {
         (Found::ForeignRelease(taken), _) => cause_of_foreign_release(facts, taken),
+        (Found::ClientDeath(_), _) => Cause::ClientDied,
         (Found::Starvation { starvation, .. }, _) if starvation.has_unexpiring_key => Cause::NoTtl,
         (
             Found::WrongStock {
@@ -148,6 +149,12 @@ fn cause_of_foreign_release(facts: &Facts<'_>, taken: &Taken<'_>) -> Cause {
     if taken.is_extension {
         return Cause::PhantomExtend;
     }
+    let place = (release.key, release.fired_at_ns);
+    let is_unrequested =
+        |by: &KeyCommand| is_unrequested_removal(facts.history, facts.holds, by, place);
+    if taken.by.is_some_and(|(by, _)| is_unrequested(by)) {
+        return Cause::ForeignRemoval;
+    }
     // A client that removes the value and takes the lock itself has taken it over.
     if let (Some((by, span)), Some(owner)) = (taken.by, taken.owner_hold)
         && by.phase == Phase::Acquire
@@ -184,6 +191,7 @@ fn lost_ownership<'a>(
         quorum: key_history.nodes.quorum(lock),
         faults: facts.faults,
         holds: facts.holds,
+        history: facts.history,
     }
 }
 
@@ -197,6 +205,8 @@ fn cause_of_false_claim(claim: Claim) -> Cause {
         Claim::Refusal => Cause::AmbiguousAcquire,
         Claim::Release => Cause::FalseRelease,
         Claim::SilentRelease => Cause::SilentRelease,
+        Claim::Loss => Cause::FalseLoss,
+        Claim::Recreation => Cause::PhantomExtend,
         Claim::Extension => Cause::RefusedExtension,
         Claim::Renewal => Cause::SilentLoss,
         Claim::Key => Cause::SharedKey,

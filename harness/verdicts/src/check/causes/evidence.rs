@@ -152,6 +152,7 @@ impl<'a> Evidence<'a> {
                 });
                 Found::Starvation { starvation, last }
             }
+            Seen::ClientDeath(death) => Found::ClientDeath(death),
             Seen::FalseClaim(claim) => Found::Attempts {
                 claim: Some(claim.about),
                 ops: &claim.ops,
@@ -195,7 +196,10 @@ impl<'a> Evidence<'a> {
         };
         let is_own = |span: &&ValueSpan| span.is_of(first.worker, first.op);
         let own: Vec<&ValueSpan> = self.spans().iter().filter(is_own).collect();
-        let ran_out_ns = ran_out_ns(&self.timeline, &own, first);
+        let quorum = self
+            .key_history()
+            .map_or(1, |it| it.nodes.quorum(first.key));
+        let ran_out_ns = ran_out_ns(&self.timeline, &own, first, quorum);
         let second_arrived_late = second.arrived_late(faults);
         let releases = self.foreign_releases().iter();
         let between = releases.clone().filter(|release| {

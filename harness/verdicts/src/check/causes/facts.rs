@@ -6,7 +6,9 @@ use crate::history::{History, KeyCommand};
 use crate::key_history::{KeyHistory, ValueSpan};
 use crate::timeline::{FaultSpan, Hold};
 
-use crate::check::finding::{Claim, ForeignRelease, StaleToken, Starvation, WrongStock};
+use crate::check::finding::{
+    Claim, ClientDeath, ForeignRelease, StaleToken, Starvation, WrongStock,
+};
 use crate::check::verdict::Cause;
 
 /// A finding with everything that it names.
@@ -55,6 +57,8 @@ pub(in crate::check) enum Found<'a> {
         /// The last hold of the lock before the starvation.
         last: Option<&'a Hold>,
     },
+    /// A client died without a fault.
+    ClientDeath(&'a ClientDeath),
     /// Attempts that prove a false claim, or any other violation.
     Attempts {
         claim: Option<Claim>,

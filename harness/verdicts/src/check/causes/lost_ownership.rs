@@ -10,7 +10,7 @@ use std::collections::HashSet;
 
 use picklock_scenarios::Phase;
 
-use crate::history::KeyCommand;
+use crate::history::{EventKind, History, KeyCommand};
 use crate::key_history::{SpanEnd, ValueSpan};
 use crate::timeline::{FaultSpan, Hold, HoldEnd, Lease, names_token, overlap};
 
@@ -26,6 +26,7 @@ pub(in crate::check) struct LostOwnership<'a> {
     pub faults: &'a [FaultSpan<'a>],
     /// All holds, in the order in which they began.
     pub holds: &'a [Hold],
+    pub history: &'a History,
 }
 
 impl LostOwnership<'_> {
@@ -246,6 +247,15 @@ impl LostOwnership<'_> {
             _ if is_own_token(self.spans, by, span) => Cause::OwnRemoval,
             _ if is_same_token(self.spans, self.holds, by, span) => Cause::SharedToken,
             Phase::Acquire if by.op == later.op => self.cause_of_takeover(by, span, earlier),
+            _ if is_unrequested_removal(
+                self.history,
+                self.holds,
+                by,
+                (earlier.key, span.until_ns),
+            ) =>
+            {
+                Cause::ForeignRemoval
+            }
             _ => Cause::StolenRelease,
         }
     }
@@ -302,6 +312,25 @@ pub(in crate::check) fn late_release<'a>(
             && hold.ended == HoldEnd::Released
             && (hold.end_ns..=hold.end_ns.saturating_add(hold.ttl_ns)).contains(&at_ns)
     })
+}
+
+/// Returns `true` if a command that removed another client's value at `at_ns` belongs to no request: its client was
+/// neither acquiring nor releasing, and has released no hold of this lock lately, or has been started again since.
+pub(in crate::check) fn is_unrequested_removal(
+    history: &History,
+    holds: &[Hold],
+    by: &KeyCommand,
+    (lock, at_ns): (u32, u64),
+) -> bool {
+    let since_ns = late_release(holds, by, lock, at_ns).map(|hold| hold.end_ns);
+    let is_restart = |since_ns: u64| {
+        history.events.iter().any(|event| {
+            let is_down =
+                matches!(event.what, EventKind::WorkerDown { worker, .. } if worker == by.worker);
+            is_down && (since_ns..at_ns).contains(&event.at_ns)
+        })
+    };
+    by.phase == Phase::Idle && since_ns.is_none_or(is_restart)
 }
 
 /// Returns `true` if a script of one attempt removed a value that another attempt of the same client had written,

@@ -27,6 +27,8 @@ pub(in crate::check) const SLACK_NS: u64 = 2_000_000;
 /// The values of active attempts, and those that attempts left behind.
 #[derive(Debug, Clone, Default)]
 pub(in crate::check) struct KeptValues {
+    /// The declared time for which a value may stay after a release, in nanoseconds.
+    min_hold_ns: u64,
     clocks: NodeClocks,
     false_answers: FalseAnswers,
     delays: ReplyDelays,
@@ -125,6 +127,14 @@ struct Value {
 }
 
 impl KeptValues {
+    /// Creates an empty record. A value may stay for `min_hold_ns` after a release.
+    pub(in crate::check) fn new(min_hold_ns: u64) -> Self {
+        KeptValues {
+            min_hold_ns,
+            ..KeptValues::default()
+        }
+    }
+
     pub(in crate::check) fn event(&mut self, event: &Event) {
         self.clocks.event(event);
         self.false_answers.event(event);
@@ -283,6 +293,10 @@ impl KeptValues {
             let written_ns = self.written_ns(attempt.op);
             let mut left = LeftValue::new(at_ns, attempt, reported, kept, written_ns);
             left.of_other_attempts = of_other_attempts;
+            if reported.is_of_release() && self.min_hold_ns > 0 {
+                let held_on_until_ns = at_ns.saturating_add(self.min_hold_ns);
+                left.held_on_until_ns = held_on_until_ns.saturating_add(SLACK_NS);
+            }
             self.left.push(left);
         }
     }

@@ -81,6 +81,8 @@ pub(in crate::check) struct LeftValue {
     pub(in crate::check) lock: u32,
     /// When its attempt last set an expiry, if that is known.
     pub(in crate::check) written_ns: Option<u64>,
+    /// A value that ends before this time was kept on purpose; 0 if the lock declares no minimum hold.
+    pub(in crate::check) held_on_until_ns: u64,
     /// Whether another attempt of the client may have written the values.
     pub(in crate::check) of_other_attempts: bool,
     /// A value that ends before this time was ending anyway.
@@ -105,6 +107,7 @@ impl LeftValue {
             op: attempt.op,
             lock: attempt.key,
             written_ns,
+            held_on_until_ns: 0,
             of_other_attempts: false,
             ending_anyway_until_ns: ending_anyway_until_ns(at_ns, attempt),
             kept,
@@ -127,15 +130,18 @@ impl LeftValue {
         });
         let is_ending = at_ns < self.ending_anyway_until_ns;
         let by_own_client = update.command().is_some_and(|by| by.worker == self.worker);
-        let is_excused = match self.reported {
-            // Changes by other clients do not make the report true. The client's own removal may be in flight and
-            // arrive during its next attempt.
-            ReportedState::Free => {
-                let is_late = is_own && is_ending && by_own_client && update.now.is_none();
-                released == Some(self.op) || is_late
-            }
-            _ => is_own && (is_ending || by_own_client),
-        };
+        let due_ns = before.and_then(|before| Some(before.expiry?.ended_at_ns()));
+        let is_held_on = is_own && due_ns.unwrap_or(at_ns).min(at_ns) <= self.held_on_until_ns;
+        let is_excused = is_held_on
+            || match self.reported {
+                // Changes by other clients do not make the report true. The client's own removal may be in flight and
+                // arrive during its next attempt.
+                ReportedState::Free => {
+                    let is_late = is_own && is_ending && by_own_client && update.now.is_none();
+                    released == Some(self.op) || is_late
+                }
+                _ => is_own && (is_ending || by_own_client),
+            };
         if is_excused {
             self.kept
                 .retain(|(node, key)| (*node, key) != (update.node, update.key));

@@ -1,5 +1,6 @@
 //! Evidence for the `claims` property: what a lock reported, compared with the key history.
 
+pub(super) mod continuity;
 pub(super) mod false_answers;
 pub(super) mod kept_values;
 pub(super) mod left_value;

@@ -1,51 +1,133 @@
 //! Holders whose lock promises to renew its lease, but did not.
 //!
-//! The key of such a holder ran out while it held the lock, and no loss was reported before. It does not count if a
-//! fault since the last renewal may have kept commands from the servers or the client from running, or if the harness,
-//! the client or a server was stalled for long enough to explain it. Short stalls add up.
+//! The key of such a holder ran out on its quorum while it held the lock, and no loss was reported before. It does not
+//! count if a fault since the last renewal may have kept commands from the servers or the client from running, or if the
+//! harness, the client or a server was stalled for long enough to explain it. Short stalls add up. But no fault and no
+//! stall excuses a silence after the loss that is longer than itself.
+
+use std::collections::BTreeSet;
 
 use crate::history::{Event, EventKind, History, KeyName};
 use crate::key_history::{SpanEnd, ValueSpan};
-use crate::timeline::{Hold, Timeline};
+use crate::timeline::{FaultSpan, Hold, Timeline, ms, spoils_clocks, stops_clients};
 
 use crate::check::stalls::delays::stalled_ns;
+use crate::check::stalls::harness_stall::HarnessStall;
+use crate::check::stalls::stall::Stall;
 use crate::check::stalls::thresholds::NOTABLE_DELAY;
 
-/// Returns when the key of this holder ran out, with `own` as the values of its attempt. Returns `None` if it did not,
-/// if the lock promises no renewal, or if something else may be the reason.
+fn is_own_name(key: &KeyName) -> bool {
+    matches!(key, KeyName::Lock(_))
+}
+
+/// Returns when the key of this holder ran out on its quorum, with `own` as the values of its attempt. Returns `None` if
+/// it did not, if the lock promises no renewal, if it reported the loss, or if something else may be the reason.
+///
+/// A fault or a stall excuses the loss, but no silence after it that is longer than itself.
 pub(in crate::check) fn ran_out_ns(
     timeline: &Timeline<'_>,
     own: &[&ValueSpan],
     hold: &Hold,
+    quorum: usize,
 ) -> Option<u64> {
     let history = timeline.history();
-    if !history.header.renews || history.header.nodes != 1 {
+    if !history.header.renews {
         return None;
     }
     let lock_values = own.iter().filter(|span| span.may_be_lock_value());
     let has_own_name = lock_values.clone().any(|span| is_own_name(&span.key));
     // Keys that the lock does not rest on may run out.
     let own = lock_values.filter(|span| is_own_name(&span.key) || !has_own_name);
+    let nodes_at = |at_ns: u64| {
+        let existing = own.clone().filter(|span| span.exists_at(at_ns));
+        let nodes: BTreeSet<usize> = existing.map(|span| span.node).collect();
+        nodes.len()
+    };
+    let end_ns = hold.end_ns.min(ended_clients_ns(history));
     let is_lost = |span: &&&ValueSpan| {
         span.end == SpanEnd::RanOut
-            && (hold.begin_ns..hold.end_ns).contains(&span.until_ns)
-            && !own.clone().any(|other| other.exists_at(span.until_ns))
+            && (hold.begin_ns..end_ns).contains(&span.until_ns)
+            && nodes_at(span.until_ns) < quorum
+            && nodes_at(span.until_ns.saturating_sub(1)) >= quorum
     };
     let lost = own.clone().find(is_lost)?;
     let until_ns = lost.until_ns;
+    let is_loss_report =
+        |event: &&Event| matches!(event.what, EventKind::Lost { op, .. } if op == hold.op);
+    let reported = history.events.iter().find(is_loss_report);
+    if reported.is_some_and(|event| event.at_ns <= until_ns) {
+        return None;
+    }
     let renewed_ns = lost.expiry.map_or(lost.from_ns, |expiry| expiry.set_ns);
-    let is_loss_report = |event: &Event| {
-        matches!(event.what, EventKind::Lost { op, .. } if op == hold.op) && event.at_ns <= until_ns
-    };
-    let is_reported = history.events.iter().any(is_loss_report);
-    let silence_ns = (renewed_ns, until_ns);
+    let before_ns = (renewed_ns, until_ns);
     let is_excused =
-        is_disturbed(timeline, hold, silence_ns) || is_delayed(history, hold.worker, silence_ns);
-    (!is_reported && !is_excused).then_some(until_ns)
+        is_disturbed(timeline, hold, before_ns) || is_delayed(history, hold.worker, before_ns);
+    if !is_excused {
+        return Some(until_ns);
+    }
+    let reported_at_ns = reported.map_or(end_ns, |event| event.at_ns.min(end_ns));
+    let silence_ns = reported_at_ns.saturating_sub(until_ns);
+    let excused_ns = disturbed_ns(timeline, hold.worker, (hold.acquire_ns, reported_at_ns))?;
+    let slack_ns = NOTABLE_DELAY.part_of(hold.ttl_ns);
+    (silence_ns > excused_ns.saturating_add(slack_ns)).then_some(until_ns)
 }
 
-fn is_own_name(key: &KeyName) -> bool {
-    matches!(key, KeyName::Lock(_))
+/// Returns when the run has ended its clients. What happens to a key after that proves nothing.
+pub(in crate::check) fn ended_clients_ns(history: &History) -> u64 {
+    let mut last_first = history.events.iter().rev();
+    let ended = last_first.find(|event| matches!(event.what, EventKind::CommandsSent { .. }));
+    ended.map_or(u64::MAX, |event| event.at_ns)
+}
+
+/// Returns `true` if the fault may have disturbed this worker. Any fault counts, because clients may share a connection,
+/// except one that stopped only other clients.
+pub(in crate::check) fn concerns(fault: &FaultSpan<'_>, worker: usize) -> bool {
+    let is_of_others = !fault.workers.is_empty() && !fault.workers.contains(&worker);
+    !(is_of_others && (stops_clients(fault.fault) || fault.fault == "crash-client"))
+}
+
+/// Returns how long faults and stalls disturbed this worker or a server between two times, in nanoseconds. Returns `None`
+/// if a clock was wrong, which disturbs for longer than it lasts.
+pub(in crate::check) fn disturbed_ns(
+    timeline: &Timeline<'_>,
+    worker: usize,
+    (from_ns, to_ns): (u64, u64),
+) -> Option<u64> {
+    let mut spans: Vec<(u64, u64)> = Vec::new();
+    let touches = |fault: &&FaultSpan<'_>| concerns(fault, worker) && fault.touches(from_ns, to_ns);
+    for fault in timeline.faults().iter().filter(touches) {
+        if spoils_clocks(fault.fault) {
+            return None;
+        }
+        spans.push((fault.began_ns, fault.ended_ns.unwrap_or(u64::MAX)));
+    }
+    let mut waited_ns = 0;
+    for event in &timeline.history().events {
+        if let EventKind::WorkerDelayed {
+            worker: waiter,
+            since_ns,
+            waited_ms,
+        } = event.what
+            && waiter == worker
+            && since_ns < to_ns
+            && event.at_ns > from_ns
+        {
+            waited_ns += ms(waited_ms);
+        }
+        let harness = HarnessStall::from_event(event);
+        spans.extend(harness.map(|stall| (stall.from_ns, stall.until_ns)));
+        let stall = Stall::from_event(event);
+        let stall = stall.filter(|it| it.touches(worker, (from_ns, to_ns)));
+        spans.extend(stall.map(|stall| (stall.from_ns, stall.until_ns)));
+    }
+    spans.sort_unstable();
+    let (mut total_ns, mut done_ns) = (0_u64, from_ns);
+    for (begin_ns, end_ns) in spans {
+        let (begin_ns, end_ns) = (begin_ns.max(done_ns), end_ns.min(to_ns));
+        total_ns += end_ns.saturating_sub(begin_ns);
+        done_ns = done_ns.max(end_ns);
+    }
+    Some(total_ns + waited_ns)
 }
 
 /// Returns `true` if `waiter` waited for a CPU at some time in this span. The event is recorded at the end of the wait.
@@ -96,7 +178,8 @@ pub(in crate::check) fn late_extension_ns(
     };
     let own = spans.iter().filter(|span| span.is_of(hold.worker, hold.op));
     let mut renewals = own.flat_map(|span| &span.renewals);
-    let is_excused = ended_at_ns - requested_at_ns < NOTABLE_DELAY.part_of(hold.ttl_ns)
+    let is_excused = ended_at_ns > ended_clients_ns(timeline.history())
+        || ended_at_ns - requested_at_ns < NOTABLE_DELAY.part_of(hold.ttl_ns)
         || renewals.any(|renewal| is_in_time(renewal.at_ns))
         || events.iter().any(is_answer_in_time)
         || is_delayed(

@@ -106,11 +106,49 @@ pub(in crate::check) fn is_of_several(value: &str) -> bool {
     elements(value).is_some_and(|elements| elements.count() > 1)
 }
 
-/// Returns the names of a collection's elements, or `None` if the value is a string (possibly JSON).
+/// Returns what identifies the owners of a collection's elements, or `None` if the value is a string (possibly JSON).
+///
+/// For most collections these are the elements' names: tokens with hold counts or scores. A hash with fields of a fixed
+/// name, such as `{count: 2, owner: a}`, has the owner in a field's value; its numbers identify no owner.
 fn elements(value: &str) -> Option<impl Iterator<Item = &str>> {
     let inside = value.strip_prefix('{')?.strip_suffix('}')?;
-    (!inside.starts_with('"')).then(|| {
-        let elements = inside.split(", ");
-        elements.map(|element| element.split_once(": ").map_or(element, |(name, _)| name))
-    })
+    if inside.starts_with('"') {
+        return None;
+    }
+    let is_number = |value: &str| value.parse::<f64>().is_ok();
+    let is_owner = move |element: &&str| {
+        let field = element.split_once(": ");
+        field.is_some_and(|(_, value)| !is_number(value))
+    };
+    let is_record = inside.split(", ").any(|element| is_owner(&element));
+    let kept = inside
+        .split(", ")
+        .filter(move |element| !is_record || is_owner(element));
+    Some(kept.map(move |element| match element.split_once(": ") {
+        Some((name, _)) if !is_record => name,
+        _ => element,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hash_with_fixed_fields_belongs_to_the_owner_in_its_values() {
+        // A waiting client has increased the counter.
+        assert!(shares_element("{lock: 1, pid: a1}", "{lock: 2, pid: a1}"));
+        assert!(!shares_element("{lock: 2, pid: a1}", "{lock: 1, pid: b2}"));
+        assert!(adds_element("{lock: 2, pid: a1}", "{lock: 1, pid: b2}"));
+        assert!(!is_of_several("{lock: 2, pid: a1}"));
+    }
+
+    #[test]
+    fn hold_counts_and_scores_belong_to_the_names() {
+        assert!(shares_element("{a1: 1}", "{a1: 2, b2: 1}"));
+        assert!(adds_element("{a1: 1}", "{a1: 1, b2: 1}"));
+        assert!(is_of_several("{a1: 1, b2: 1}"));
+        assert!(!shares_element("{a1: 17.5}", "{b2: 18.25}"));
+        assert!(shares_element("{a1, b2}", "{b2, c3}"));
+    }
 }

@@ -3,7 +3,8 @@
 //! When the wait had become too long, values in the lock's keys blocked it. The cause is the reason for those values
 //! without which a client could have reached a quorum. If enough nodes were free at that time, the last values that
 //! blocked a quorum during the wait count. If they show no cause, the attempts during the wait may: one had a quorum
-//! and was not granted, each had a part of the nodes, or the waiting client slept while the lock was free.
+//! and was not granted, each had a part of the nodes, the attempts gave back what they had taken, or sent no command at
+//! all, or the waiting client slept while the lock was free.
 
 use std::collections::{HashMap, HashSet};
 
@@ -26,6 +27,11 @@ struct AttemptTimes {
     worker: usize,
     lock: u32,
     ttl_ns: u64,
+    requested_at_ns: u64,
+    /// When it was refused, or ended in an error.
+    denied_ns: Option<u64>,
+    /// Whether it was answered without a command to any node.
+    is_silent: bool,
     /// Whether it ended without a definite answer.
     in_doubt: bool,
     refused_ns: Option<u64>,
@@ -90,6 +96,8 @@ impl<'a> BlockedLock<'a> {
             Some(cause) if cause != Cause::Undetermined => cause,
             _ if self.waited_for_all() => Cause::WaitsForEveryNode,
             _ if self.is_split() => Cause::SplitVote,
+            _ if self.returned() > 0 => Cause::TakenAndReturned,
+            _ if self.stopped_asking() > 0 => Cause::StoppedAsking,
             // The values that blocked the lock first were gone when the wait had become too long.
             _ if self.cause_at(self.starvation.until_ns).is_none() && self.sleep().is_some() => {
                 Cause::LostWakeUp
@@ -188,8 +196,10 @@ impl<'a> BlockedLock<'a> {
         let is_renewed = exists_at_end || span.is_renewed();
         // A value that is gone has left the lock free, however long its written expiry was.
         let is_too_long = || {
+            let margin_ns = ms(self.history.header.declares.lease_margin_ms);
             let written_ns = expiry.ttl_ns().max(owner.ttl_ns);
-            exists_at_end && !is_rounded_up(written_ns, owner.ttl_ns)
+            let is_longer = written_ns > owner.ttl_ns.saturating_add(margin_ns);
+            exists_at_end && is_longer && !is_rounded_up(written_ns, owner.ttl_ns)
         };
         match owner {
             owner if owner.lock != self.starvation.key => Cause::SharedKey,
@@ -273,6 +283,40 @@ impl<'a> BlockedLock<'a> {
         })
     }
 
+    /// Returns the attempts that were requested and denied during the wait.
+    fn denied(&self) -> impl Iterator<Item = (&u64, &AttemptTimes)> {
+        let is_within =
+            |at_ns: u64| (self.starvation.from_ns..=self.starvation.until_ns).contains(&at_ns);
+        self.attempts.iter().filter(move |(_, attempt)| {
+            attempt.lock == self.starvation.key
+                && is_within(attempt.requested_at_ns)
+                && attempt.denied_ns.is_some_and(is_within)
+        })
+    }
+
+    /// Returns the number of attempts that were answered during the wait without a command to any node, or 0 if any other
+    /// attempt was answered.
+    pub(in crate::check) fn stopped_asking(&self) -> usize {
+        let is_silent = self.denied().all(|(_, attempt)| attempt.is_silent);
+        if is_silent { self.denied().count() } else { 0 }
+    }
+
+    /// Returns the number of attempts during the wait that had a quorum, and gave it back without a grant. Returns 0 if
+    /// there were fewer than two, because one may have had its reasons.
+    pub(in crate::check) fn returned(&self) -> usize {
+        let gave_back = self.values.iter().copied().filter(|span| took_back(span));
+        let taken = nodes_by_attempt(gave_back);
+        let denied = self.denied();
+        let returned = denied.filter(|(op, _)| {
+            let nodes = taken.get(op).map_or(0, HashSet::len);
+            nodes >= self.quorum
+        });
+        match returned.count() {
+            1 => 0,
+            count => count,
+        }
+    }
+
     /// Returns `true` if several attempts had a part of the nodes when the wait had become too long, or less than a
     /// lease before, and none had a quorum. A client that lost its part earlier had the time to try again.
     fn is_split(&self) -> bool {
@@ -350,6 +394,7 @@ fn attempt_times(history: &History) -> HashMap<u64, AttemptTimes> {
                     worker,
                     lock: key,
                     ttl_ns: ms(ttl_ms),
+                    requested_at_ns: event.at_ns,
                     ..AttemptTimes::default()
                 };
                 attempts.insert(op, attempt);
@@ -367,10 +412,16 @@ fn attempt_times(history: &History) -> HashMap<u64, AttemptTimes> {
                 };
                 let at_ns = Some(event.at_ns);
                 match event.what {
-                    EventKind::AcquireFailed {
-                        definite: false, ..
-                    } => attempt.in_doubt = true,
-                    EventKind::Refused { .. } => attempt.refused_ns = at_ns,
+                    EventKind::AcquireFailed { definite, .. } => {
+                        attempt.in_doubt |= !definite;
+                        attempt.denied_ns = at_ns;
+                    }
+                    EventKind::Refused { .. } => {
+                        (attempt.refused_ns, attempt.denied_ns) = (at_ns, at_ns);
+                    }
+                    EventKind::IdleWhileWaiting {
+                        no_command: true, ..
+                    } => attempt.is_silent = true,
                     EventKind::Granted { .. } => attempt.granted_ns = at_ns,
                     EventKind::Release { .. } => attempt.released_ns = at_ns,
                     EventKind::Released { released, .. } => {

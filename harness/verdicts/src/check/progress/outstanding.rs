@@ -17,7 +17,8 @@
 
 use crate::check::finding::Starvation;
 use crate::check::progress::reach::Reach;
-use crate::timeline::{AcquireFailure, Attempt, HoldEnd, Step};
+use crate::history::Header;
+use crate::timeline::{AcquireFailure, Attempt, HoldEnd, Step, ms};
 
 /// A release without an answer so far.
 #[derive(Debug, Clone, Copy)]
@@ -239,6 +240,17 @@ pub(in crate::check) struct WantedKey {
 }
 
 impl WantedKey {
+    /// Creates the states of all locks of a run. With a declared margin, their keys live for longer than the leases.
+    pub fn all(header: &Header) -> Vec<Self> {
+        let margin_ms = header.declares.lease_margin_ms;
+        let mut key = WantedKey::default();
+        if margin_ms > 0 {
+            key.outstanding
+                .rounded_up(ms(header.ttl_ms.saturating_add(margin_ms)));
+        }
+        vec![key; header.keys.len()]
+    }
+
     /// Returns the starvation by a key without expiry, unless it was reported already or the probe got the lock.
     pub fn unexpiring(&self, key: u32) -> Option<Starvation> {
         let at_ns = self.unexpiring_ns?;

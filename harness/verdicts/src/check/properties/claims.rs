@@ -12,7 +12,11 @@
 //!   judged, because some locks measure the lease in another way.
 //! - *The lock is free.* After a release, and after a failed section, whatever it reports, the value is gone from enough
 //!   nodes that another client can get a quorum, whichever attempt of the client wrote it. If the client's own command
-//!   removes the value later, the removal was in flight. A release that reports nothing is not untrue, but silent.
+//!   removes the value later, the removal was in flight. A release that reports nothing is not untrue, but silent. If
+//!   one of several keys of the lock stays, and no other client gets the lock until it has expired, that is enough.
+//! - *The client lost the lock.* A loss is not reported while the client's value exists on a quorum of the nodes, with
+//!   time left, and nothing has disturbed the lock.
+//! - *The lease goes on.* A value that had gone is not written again within the same hold.
 //! - *The client held the lock until now.* After a release that reports success, the value had not gone before.
 //! - *The client did not get the lock.* After a refusal, and after an error that is definite, the client's own value
 //!   does not stay on a quorum of the nodes.
@@ -28,24 +32,27 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::check::checker::Checker;
+use crate::check::claims::continuity::{Course, Reports};
 use crate::check::claims::kept_values::{KeptValues, SLACK_NS};
 use crate::check::claims::left_value::{LeftValue, ReportedState};
 use crate::check::claims::promised_renewal::ran_out_ns;
 use crate::check::claims::untrue_answers::{gone_ns, refused_ns};
-use crate::check::claims::written_expiry::{is_too_long, wrong_expiry};
+use crate::check::claims::written_expiry::{is_too_long, margin_ms, wrong_expiry};
 use crate::check::claims::written_values::{KeyUsers, Written, WrittenValues};
 use crate::check::description::Description;
 use crate::check::finding::{Claim, FalseClaim, Judgement, Seen};
-use crate::check::inconclusive::{InconclusiveReason, StallContext};
+use crate::check::inconclusive::{InconclusiveReason, StallContext, key_history_gap};
 use crate::check::stalls::harness_stall::HarnessStall;
 use crate::check::stalls::thresholds::{ANSWER_DELAY, AROUND_WRITE, REPORT_SLACK};
-use crate::history::{Event, EventKind, Header, KeyName};
+use crate::history::{Declarations, Event, EventKind, Header, KeyName};
 use crate::key_history::{KeyHistory, KeyUpdate, NodesUsed, ValueSpan};
 use crate::timeline::{Attempt, Step, Timeline, ms};
 
 /// The checker.
 pub(in crate::check) struct Claims {
     key_history: bool,
+    /// Why the key history of an observed run is missing.
+    gap: Option<InconclusiveReason>,
     nodes: usize,
     locks: Vec<String>,
     nodes_used: NodesUsed,
@@ -59,6 +66,7 @@ pub(in crate::check) struct Claims {
     /// The attempts whose release reported success after the end of the requested lease, counted from the grant.
     released_late: HashSet<u64>,
     ttl_ns: u64,
+    declares: Declarations,
     harness_stalls: Vec<HarnessStall>,
     /// The first refusal that a harness stall may have caused.
     delayed_answer: Option<InconclusiveReason>,
@@ -150,7 +158,9 @@ impl Claims {
     /// Judges the claim that a grant has the requested lease.
     fn judge_expiry(&mut self, at_ns: u64, attempt: &Attempt, written: &Written) {
         let quorum = self.nodes_used.quorum(attempt.key);
-        if let Some((node, ttl_ms)) = wrong_expiry(attempt, written, quorum) {
+        if let Some((node, ttl_ms)) =
+            wrong_expiry(attempt, written, quorum, margin_ms(self.declares))
+        {
             let statement = format!(
                 "worker {} requested a lease of {} ms, but its key on node {node} was set to expire after {ttl_ms} ms",
                 attempt.worker,
@@ -163,8 +173,11 @@ impl Claims {
     /// Judges the claim that an extension has the requested lease. Only a longer expiry is false: a shorter one is
     /// judged by the reported validity.
     fn judge_extended_expiry(&mut self, at_ns: u64, attempt: &Attempt) {
+        let margin_ms = margin_ms(self.declares);
         let mut expiries = self.written.extended_ms(attempt.op).into_iter();
-        if let Some((node, ttl_ms)) = expiries.find(|(_, ttl_ms)| is_too_long(attempt, *ttl_ms)) {
+        if let Some((node, ttl_ms)) =
+            expiries.find(|(_, ttl_ms)| is_too_long(attempt, *ttl_ms, margin_ms))
+        {
             let statement = format!(
                 "worker {} requested an extension to {} ms, but its key on node {node} was set to expire after \
                  {ttl_ms} ms",
@@ -319,10 +332,8 @@ impl Claims {
             })
             .collect();
         let renews = history.header.renews;
-        if !renews && refused.is_empty() && self.released_late.is_empty() {
-            return;
-        }
         let key_history = KeyHistory::from_history(history);
+        let reports = Reports::from_history(history);
         let mut values: HashMap<(usize, u64), Vec<&ValueSpan>> = HashMap::new();
         for span in &key_history.spans {
             if let Some(by) = &span.author {
@@ -331,14 +342,25 @@ impl Claims {
         }
         for hold in timeline.holds() {
             let own = (values.get(&(hold.worker, hold.op))).map_or(&[][..], Vec::as_slice);
-            if renews && let Some(at_ns) = ran_out_ns(timeline, own, hold) {
+            let quorum = self.nodes_used.quorum(hold.key);
+            let keys = (self.lock_keys.get(&hold.key)).map_or(&[][..], Vec::as_slice);
+            let course = Course {
+                timeline,
+                own,
+                hold,
+                quorum,
+                keys,
+            };
+            for (at_ns, about, statement) in course.false_claims(&reports) {
+                self.found(at_ns, about, vec![hold.op], statement);
+            }
+            if renews && let Some(at_ns) = ran_out_ns(timeline, own, hold, quorum) {
                 let statement = format!(
                     "worker {}'s key expired while it held the lock, although the lock promises to renew it",
                     hold.worker
                 );
                 self.found(at_ns, Claim::Renewal, vec![hold.op], statement);
             }
-            let quorum = self.nodes_used.quorum(hold.key);
             if refused.contains(&hold.op)
                 && let Some(at_ns) = refused_ns(timeline, own, hold, quorum)
             {
@@ -382,6 +404,7 @@ impl Checker for Claims {
     fn new(header: &Header) -> Self {
         Claims {
             key_history: header.key_history,
+            gap: None,
             nodes: header.nodes.max(1),
             locks: header.keys.clone(),
             nodes_used: NodesUsed::new(header.nodes),
@@ -389,9 +412,10 @@ impl Checker for Claims {
             users: KeyUsers::default(),
             lock_keys: BTreeMap::new(),
             in_doubt: HashSet::new(),
-            kept: KeptValues::default(),
+            kept: KeptValues::new(ms(header.declares.min_hold_ms)),
             released_late: HashSet::new(),
             ttl_ns: ms(header.ttl_ms),
+            declares: header.declares,
             harness_stalls: Vec::new(),
             delayed_answer: None,
             found: Vec::new(),
@@ -434,6 +458,7 @@ impl Checker for Claims {
 
     fn event(&mut self, event: &Event) {
         self.kept.event(event);
+        self.gap = self.gap.take().or_else(|| key_history_gap(&event.what));
         self.harness_stalls.extend(HarnessStall::from_event(event));
     }
 
@@ -445,7 +470,9 @@ impl Checker for Claims {
 
     fn finish(mut self, timeline: &Timeline<'_>) -> Judgement {
         if !self.key_history {
-            return Judgement::NotApplicable;
+            return self
+                .gap
+                .map_or(Judgement::NotApplicable, Judgement::Unknown);
         }
         self.judge_left();
         self.judge_holds(timeline);

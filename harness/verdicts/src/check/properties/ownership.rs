@@ -31,11 +31,11 @@ use crate::check::checker::Checker;
 use crate::check::claims::taken_value::TakenValue;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{ForeignRelease, Judgement, Seen, Taking};
-use crate::check::inconclusive::InconclusiveReason;
+use crate::check::inconclusive::{InconclusiveReason, key_history_gap};
 use crate::check::overlap;
 use crate::check::ownership_from_answers::{self, ReleaseClaim};
 use crate::check::properties::lease;
-use crate::history::{Header, KeyName};
+use crate::history::{Event, Header, KeyName};
 use crate::key_history::{KeyTable, KeyUpdate};
 use crate::timeline::{Attempt, AttemptTracker, HoldEnd, Step, Timeline};
 
@@ -43,6 +43,8 @@ use crate::timeline::{Attempt, AttemptTracker, HoldEnd, Step, Timeline};
 #[derive(Default)]
 pub(in crate::check) struct Ownership {
     key_history: bool,
+    /// Why the key history of an observed run is missing.
+    gap: Option<InconclusiveReason>,
     /// Without key history, the releases that reported success.
     claims: Vec<ReleaseClaim>,
     /// The latest attempt of each worker.
@@ -301,6 +303,10 @@ impl Checker for Ownership {
         self.claims.extend(ReleaseClaim::from_step(attempt, step));
     }
 
+    fn event(&mut self, event: &Event) {
+        self.gap = self.gap.take().or_else(|| key_history_gap(&event.what));
+    }
+
     fn key_changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
         // A command that only prolongs a value leaves it unproven.
         let is_unproven = if update.ends_value() {
@@ -329,8 +335,9 @@ impl Checker for Ownership {
         }
     }
 
-    fn finish(self, timeline: &Timeline<'_>) -> Judgement {
+    fn finish(mut self, timeline: &Timeline<'_>) -> Judgement {
         let key_history = self.key_history;
+        let gap = self.gap.take();
         let (found, in_doubt) = self.releases(timeline);
         if in_doubt && found.is_empty() {
             return Judgement::Unknown(InconclusiveReason::TwoMasters);
@@ -340,7 +347,7 @@ impl Checker for Ownership {
             .map(|it| (it.fired_at_ns, Seen::ForeignRelease(it)));
         let judgement = Judgement::from_observations(observations.collect());
         let Judgement::Violated { first, .. } = &judgement else {
-            return judgement;
+            return gap.map_or(judgement, Judgement::Unknown);
         };
         match lease::judge_leases(timeline.holds(), overlap::ALL_PAIRS) {
             // The client may have released its own lock, because both clients had been let in.

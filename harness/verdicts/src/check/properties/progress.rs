@@ -24,6 +24,9 @@
 //! A dead client's value that other clients keep alive does not count as a lease, even if another client believes that
 //! it holds the lock (see [`crate::check::progress::kept_alive`]).
 //!
+//! A client that dies without a fault is a violation by itself: it wanted the lock, or its stock, and will never get
+//! anything any more. A death by a signal from outside, or before the client was ready, is not the client's doing.
+//!
 //! A clock that is set back may keep a key alive for longer than its TTL, so with a wrong clock, waiting too long is
 //! `unknown`. The time for which the machine was stalled, or kept a runnable worker from its CPUs, does not count, and
 //! a wait that exceeds the bound only with it is `unknown`. The same applies if attempts of workers that a fault
@@ -34,6 +37,7 @@ use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{Finding, Judgement, Seen, Starvation};
 use crate::check::inconclusive::{InconclusiveReason, StarvationReason};
+use crate::check::progress::client_deaths::ClientDeaths;
 use crate::check::progress::kept_alive::KeptAlive;
 use crate::check::progress::outstanding::WantedKey;
 use crate::check::progress::reach::Reach;
@@ -41,7 +45,7 @@ use crate::check::progress::starvation_excuse::StarvationExcuses;
 use crate::check::progress::waiters::Waiters;
 use crate::check::stalls::stall::Stall;
 use crate::check::stalls::thresholds::NOTABLE_DELAY;
-use crate::history::{Event, EventKind, Header, Misbehaviour};
+use crate::history::{Declarations, Event, EventKind, Header, Misbehaviour};
 use crate::key_history::KeyUpdate;
 use crate::timeline::{AcquireFailure, Attempt, Step, Timeline, is_rounded_up, ms, spoils_clocks};
 
@@ -72,6 +76,7 @@ pub(in crate::check) struct Progress {
     /// Whether a client that was supposed to be frozen or dead was running.
     freeze_breached: bool,
     excuses: StarvationExcuses,
+    deaths: ClientDeaths,
     /// A long stall during which a client waited too long.
     stall: Option<InconclusiveReason>,
 }
@@ -309,13 +314,18 @@ impl Checker for Progress {
     };
 
     fn new(header: &Header) -> Self {
-        let bound_ns = ms(header.progress_within_ms);
+        let Declarations {
+            min_hold_ms,
+            lease_margin_ms,
+        } = header.declares;
+        let bound_ns = ms(header.progress_within_ms.saturating_add(min_hold_ms));
+        let lease_ns = ms(header.ttl_ms.saturating_add(lease_margin_ms));
         Progress {
             bound_ns,
             ttl_ns: ms(header.ttl_ms),
-            lease_ns: ms(header.ttl_ms),
+            lease_ns,
             workers: header.workers,
-            keys: vec![WantedKey::default(); header.keys.len()],
+            keys: WantedKey::all(header),
             waiters: Waiters::new(header.workers, header.keys.len(), bound_ns),
             reach: Reach::new(header),
             excuses: StarvationExcuses::new(header.workers),
@@ -325,6 +335,7 @@ impl Checker for Progress {
 
     fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         self.reach.step(attempt, step);
+        self.deaths.step(attempt, step);
         self.kept_alive.step(attempt, step);
         let key = attempt.key;
         if key as usize >= self.keys.len() {
@@ -368,6 +379,7 @@ impl Checker for Progress {
         let at_ns = event.at_ns;
         self.latest_ns = at_ns;
         self.excuses.event(event);
+        self.deaths.event(event);
         if let EventKind::FaultBegan { .. } | EventKind::FaultEnded { .. } = event.what {
             self.judge_all_keys(at_ns);
             self.reach.event(at_ns, &event.what);
@@ -440,6 +452,14 @@ impl Checker for Progress {
         let keys = self.keys.iter().zip(0..);
         let left = keys.filter_map(|(state, key)| state.unexpiring(key));
         self.found.extend(left);
+        let deaths = std::mem::take(&mut self.deaths);
+        deaths.judge(self.judge_starvations(timeline))
+    }
+}
+
+impl Progress {
+    /// Returns the judgement of the waits.
+    fn judge_starvations(self, timeline: &Timeline<'_>) -> Judgement {
         let first = self.found.iter().min_by_key(|found| found.until_ns);
         let Some(mut first) = first.copied() else {
             if let Some(reason) = self.stall {

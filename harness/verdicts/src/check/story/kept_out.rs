@@ -25,6 +25,18 @@ pub(super) fn describe_blocked_lock(draft: &mut Draft<'_>, starvation: &Starvati
     for span in blocked.blocking_values().into_iter().take(MAX_VALUES) {
         describe_value(draft, span, blocked.cause_of_value(span));
     }
+    let (returned, silent) = (blocked.returned(), blocked.stopped_asking());
+    if returned > 0 {
+        let text = format!(
+            "{returned} attempts took the lock in that time and gave it back without a grant"
+        );
+        draft.add(starvation.until_ns, Weight::Plot, text);
+    } else if silent > 0 {
+        let text = format!(
+            "all {silent} attempts in that time were answered without a command to any node"
+        );
+        draft.add(starvation.until_ns, Weight::Plot, text);
+    }
     if let Some((from_ns, until_ns)) = blocked.sleep() {
         let probe = facts.history.header.workers;
         let who = client(facts, starvation.worker.unwrap_or(probe));

@@ -7,6 +7,7 @@ use picklock_scenarios::Phase;
 use super::sentence::{clock, length};
 use crate::check::causes::facts::Facts;
 use crate::check::causes::lost_ownership::late_release;
+use crate::check::claims::taken_value::shares_element;
 use crate::history::KeyCommand;
 use crate::key_history::{SpanEnd, ValueSpan};
 use crate::timeline::{Hold, ms};
@@ -26,7 +27,7 @@ pub(super) fn lost_values(facts: &Facts<'_>, hold: &Hold, to_ns: u64) -> Vec<(u6
         if !(hold.acquire_ns..=to_ns).contains(&span.until_ns) {
             continue;
         }
-        let Some(how) = how_lost(facts, span, hold) else {
+        let Some(how) = how_lost(facts, span, hold).filter(|_| !is_shared_on(facts, span)) else {
             continue;
         };
         let mut known = all.iter_mut();
@@ -126,6 +127,18 @@ fn node_list(nodes: impl IntoIterator<Item = usize>) -> String {
     let numbers: Vec<String> = nodes.into_iter().map(|node| node.to_string()).collect();
     let plural = if numbers.len() == 1 { "" } else { "s" };
     format!("node{plural} {}", numbers.join(", "))
+}
+
+/// Returns `true` if the value that replaced this one still has an element of it, so that its owner has lost nothing: a
+/// waiting client has increased a counter next to it, or joined a queue.
+fn is_shared_on(facts: &Facts<'_>, span: &ValueSpan) -> bool {
+    let spans = (facts.key_history).map_or(&[][..], |key_history| &key_history.spans);
+    let is_next = |one: &&ValueSpan| {
+        (one.node, &one.key, one.from_ns) == (span.node, &span.key, span.until_ns)
+    };
+    let next = spans.iter().find(is_next);
+    matches!(span.end, SpanEnd::Overwritten(_))
+        && next.is_some_and(|next| shares_element(&span.value, &next.value))
 }
 
 /// Returns how a value of a holder went away, as the predicate of a sentence, or `None` if it is not worth describing.

@@ -9,9 +9,9 @@ mod key_history;
 mod sentence;
 mod unserved;
 
-use crate::history::EventKind;
+use crate::history::{EndedBy, EventKind};
 
-use super::finding::{StaleToken, Starvation, Taking, WrongStock};
+use super::finding::{ClientDeath, StaleToken, Starvation, Taking, WrongStock};
 use crate::check::causes::facts::{Facts, Found, OutsideFault, Overlap, Taken};
 use crate::check::stalls::thresholds::USED_AT_GRANT;
 use crate::timeline::{Hold, Lease, ms};
@@ -40,6 +40,7 @@ pub(super) fn story(facts: &Facts<'_>) -> Story {
             outside,
             ..
         } => describe_wrong_stock(&mut draft, stock, sellers.as_ref(), outside.as_ref()),
+        Found::ClientDeath(death) => describe_client_death(&mut draft, death),
         Found::Attempts {
             ops,
             holds,
@@ -282,6 +283,18 @@ fn describe_false_claim(draft: &mut Draft<'_>, ops: &[u64], holds: &[&Hold], sta
     let from_ns = holds.iter().map(|hold| hold.acquire_ns).min();
     draft.describe_attempts(ops, from_ns.unwrap_or(0), at_ns);
     draft.add(at_ns, Weight::Decisive, statement.to_owned());
+}
+
+/// Adds the death of a client, and what it did in its latest attempt.
+fn describe_client_death(draft: &mut Draft<'_>, death: &ClientDeath) {
+    let at_ns = draft.facts.at_ns;
+    let holds = draft.facts.holds.iter();
+    if let Some(hold) = holds.rev().find(|hold| Some(hold.op) == death.op) {
+        draft.describe_grant(hold);
+        draft.describe_attempts(&[hold.op], hold.acquire_ns, at_ns);
+    }
+    let text = EndedBy::describe(Some(EndedBy::Itself), death.worker, &death.reason);
+    draft.add(at_ns, Weight::Plot, text);
 }
 
 /// Adds a period in which a free lock was not granted.

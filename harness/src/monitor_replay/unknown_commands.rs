@@ -1,0 +1,64 @@
+//! Commands that the model of Redis does not support.
+//!
+//! Their effect on the keys is unknown, but they change only keys that they name. So they matter only if they name a key
+//! of a lock, or if the lock's keys are not known otherwise.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::key_watch::KeyWatch;
+
+use super::monitor_stream::MonitorLine;
+
+/// Commands that change keys without naming them.
+const NAMELESS: [&str; 2] = ["DEBUG", "SWAPDB"];
+
+/// Maximum number of words that are kept. With more, the commands may concern any key.
+const MAX_WORDS: usize = 10_000;
+
+/// The unsupported commands that a server has executed.
+#[derive(Debug, Default)]
+pub(super) struct UnknownCommands {
+    /// Their names. An option that is not supported counts against each use of the command.
+    names: BTreeSet<String>,
+    /// Each of their arguments, with the first command that had it.
+    words: BTreeMap<Vec<u8>, String>,
+    /// The first command that may concern any key.
+    on_any_key: Option<String>,
+}
+
+impl UnknownCommands {
+    /// Records a command that may write. `is_unknown` is whether the model has just proved not to support it.
+    pub(super) fn record(&mut self, name: &str, line: &MonitorLine, is_unknown: bool) {
+        if is_unknown && !self.names.contains(name) {
+            self.names.insert(name.to_owned());
+        }
+        if self.names.is_empty() || !self.names.contains(name) {
+            return;
+        }
+        if NAMELESS.contains(&name) || self.words.len() > MAX_WORDS {
+            self.on_any_key.get_or_insert_with(|| name.to_owned());
+            return;
+        }
+        for word in line.words.iter().skip(1) {
+            let known = self.words.entry(word.clone());
+            known.or_insert_with(|| name.to_owned());
+        }
+    }
+
+    /// Returns an unsupported command that may have changed a lock's key.
+    pub(super) fn command_on_locks(&self, watch: &KeyWatch) -> Option<&str> {
+        if self.on_any_key.is_some() {
+            return self.on_any_key.as_deref();
+        }
+        let mut words = self.words.iter();
+        let named = words.find(|(word, _)| watch.may_hold_lock(word));
+        let unseen = || {
+            self.words
+                .values()
+                .next()
+                .filter(|_| !watch.has_lock_value())
+        };
+        let command = named.map(|(_, command)| command).or_else(unseen);
+        command.map(String::as_str)
+    }
+}

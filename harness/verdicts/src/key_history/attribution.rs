@@ -1,0 +1,361 @@
+//! Corrects which attempt a change of a key belongs to.
+//!
+//! The proxy books a command on the request that its client was handling. Two kinds of commands belong to another attempt:
+//!
+//! - A command on the key of another lock than the client has requested comes from an earlier attempt that the client has
+//!   given up: a program may answer a request by its own timer while the library goes on.
+//! - A release, or an attempt that undoes itself, may pass the lock on: it writes the token of a waiting client into the
+//!   key. The value belongs to the client whose token it is. The change then becomes two: the command removes its own
+//!   value, and the waiting client's attempt writes the new one. A client's token is known from its grant, or from a queue to which its attempt has added it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use picklock_scenarios::Phase;
+
+use crate::history::{Event, EventKind, KeyChange, KeyCommand, KeyName};
+
+use super::lock_keys::Locks;
+
+/// Shortest text that counts as a token; shorter ones occur by chance.
+const MIN_TOKEN_LENGTH: usize = 4;
+
+/// The state of an attempt.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    worker: usize,
+    lock: usize,
+    /// Whether it ended without a grant.
+    is_denied: bool,
+    is_granted: bool,
+}
+
+/// Writes the right attempt into each change. `events` are all events of a run in chronological order, `keys` the names of
+/// the locks.
+pub fn attribute_changes(events: &mut Vec<Event>, keys: &[String]) {
+    if keys.len() < 2 && !events.iter().any(is_later_write) {
+        return;
+    }
+    let mut reader = Reader::new(events, keys);
+    let mut splits = Vec::new();
+    for (index, event) in events.iter_mut().enumerate() {
+        reader.record(&event.what);
+        let EventKind::KeyChanged {
+            key, value, why, ..
+        } = &mut event.what
+        else {
+            continue;
+        };
+        let KeyChange::Command(command) = why else {
+            continue;
+        };
+        reader.correct_late(key, command);
+        if let Some(owner) = value
+            .as_deref()
+            .and_then(|value| reader.heir(value, command))
+        {
+            splits.push((index, owner));
+        }
+        if let Some(value) = value {
+            reader.queued(value, command);
+        }
+    }
+    // A command that prolongs another client's value passes nothing on.
+    splits.retain(|(index, _)| is_new_value(events, *index));
+    for (index, owner) in splits.into_iter().rev() {
+        split(events, index, owner);
+    }
+}
+
+/// Returns `true` if a command outside an acquisition wrote or prolonged a value.
+fn is_later_write(event: &Event) -> bool {
+    match &event.what {
+        EventKind::KeyChanged {
+            value: Some(_),
+            why: KeyChange::Command(command),
+            ..
+        } => command.phase != Phase::Acquire,
+        _ => false,
+    }
+}
+
+/// Returns `true` if the change with this index left another value in its key than there was before.
+fn is_new_value(events: &[Event], index: usize) -> bool {
+    let place = |event: &Event| match &event.what {
+        EventKind::KeyChanged { node, key, .. } => Some((*node, key.clone())),
+        _ => None,
+    };
+    let value = |event: &Event| match &event.what {
+        EventKind::KeyChanged { value, .. } => value.clone(),
+        _ => None,
+    };
+    let changed = &events[index];
+    let mut earlier = events[..index].iter().rev();
+    let before = earlier.find(|event| place(event) == place(changed));
+    before.and_then(value) != value(changed)
+}
+
+/// Splits the change with this index into a removal by its command and a write by the attempt that inherits the lock.
+fn split(events: &mut Vec<Event>, index: usize, (worker, op): (usize, u64)) {
+    let mut removal = events[index].clone();
+    if let EventKind::KeyChanged { value, ttl_ms, .. } = &mut removal.what {
+        (*value, *ttl_ms) = (None, None);
+    }
+    if let EventKind::KeyChanged {
+        why: KeyChange::Command(command),
+        ..
+    } = &mut events[index].what
+    {
+        (command.worker, command.op) = (worker, op);
+        command.phase = Phase::Acquire;
+    }
+    events.insert(index, removal);
+}
+
+struct Reader<'a> {
+    locks: &'a [String],
+    /// The attempt that received each token, by token.
+    granted: HashMap<String, (usize, u64)>,
+    attempts: HashMap<u64, Known>,
+    /// The latest attempt of each worker for each lock.
+    latest: HashMap<(usize, usize), u64>,
+    /// The attempt that first wrote each element of a collection.
+    queued: HashMap<String, (usize, u64)>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(events: &[Event], locks: &'a [String]) -> Self {
+        let mut granted = HashMap::new();
+        for event in events {
+            if let EventKind::Granted {
+                worker, op, token, ..
+            } = &event.what
+                && token.len() >= MIN_TOKEN_LENGTH
+            {
+                // A token that several attempts received identifies none of them.
+                let known = granted.entry(token.clone()).or_insert((*worker, *op));
+                if known.1 != *op {
+                    known.1 = u64::MAX;
+                }
+            }
+        }
+        granted.retain(|_, (_, op)| *op != u64::MAX);
+        Reader {
+            locks,
+            granted,
+            attempts: HashMap::new(),
+            latest: HashMap::new(),
+            queued: HashMap::new(),
+        }
+    }
+
+    fn record(&mut self, what: &EventKind) {
+        match *what {
+            EventKind::Acquire {
+                worker, op, key, ..
+            } => {
+                let lock = key as usize;
+                let known = Known {
+                    worker,
+                    lock,
+                    is_denied: false,
+                    is_granted: false,
+                };
+                self.attempts.insert(op, known);
+                self.latest.insert((worker, lock), op);
+            }
+            EventKind::Refused { op, .. } | EventKind::AcquireFailed { op, .. } => {
+                if let Some(attempt) = self.attempts.get_mut(&op) {
+                    attempt.is_denied = true;
+                }
+            }
+            EventKind::Granted { op, .. } => {
+                if let Some(attempt) = self.attempts.get_mut(&op) {
+                    attempt.is_granted = true;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Corrects a command that comes from an attempt for another lock, which its client has given up.
+    fn correct_late(&self, key: &KeyName, command: &mut KeyCommand) {
+        if self.locks.len() < 2 {
+            return;
+        }
+        let locks = Locks {
+            names: self.locks,
+            of_attempt: &|_| None,
+        };
+        let current = self.attempts.get(&command.op);
+        let (Some(named), Some(current)) = (locks.named_by(key), current) else {
+            return;
+        };
+        let earlier = self.latest.get(&(command.worker, named));
+        let given_up = |op: &&u64| self.attempts.get(*op).is_some_and(|it| it.is_denied);
+        if named != current.lock
+            && let Some(op) = earlier.filter(given_up)
+        {
+            (command.op, command.phase) = (*op, Phase::Acquire);
+        }
+    }
+
+    /// Returns the attempt without a grant so far to which a command of another one passes the lock with this value.
+    fn heir(&self, value: &str, command: &KeyCommand) -> Option<(usize, u64)> {
+        let owner = self.granted.get(value).or_else(|| self.queued.get(value));
+        let (worker, op) = *owner?;
+        let waiting = self.attempts.get(&op).filter(|it| !it.is_granted);
+        let is_known = waiting.is_some_and(|it| it.worker == worker);
+        (is_known && op != command.op).then_some((worker, op))
+    }
+
+    /// Records the elements that an acquisition adds to a collection.
+    fn queued(&mut self, value: &Arc<str>, command: &KeyCommand) {
+        let inside = value.strip_prefix('{').and_then(|it| it.strip_suffix('}'));
+        let Some(inside) = inside.filter(|_| command.phase == Phase::Acquire) else {
+            return;
+        };
+        for element in inside.split(", ") {
+            let name = element.split_once(": ").map_or(element, |(name, _)| name);
+            if name.len() >= MIN_TOKEN_LENGTH && !self.queued.contains_key(name) {
+                self.queued
+                    .insert(name.to_owned(), (command.worker, command.op));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn acquire(worker: usize, op: u64, key: u32) -> EventKind {
+        EventKind::Acquire {
+            worker,
+            op,
+            key,
+            ttl_ms: 1000,
+            wait_ms: 0,
+            intended_ns: None,
+        }
+    }
+
+    fn granted(worker: usize, op: u64, token: &str) -> EventKind {
+        EventKind::Granted {
+            worker,
+            op,
+            token: token.into(),
+            fence: None,
+            valid_ms: None,
+            elapsed_ms: None,
+        }
+    }
+
+    fn change(worker: usize, op: u64, phase: Phase, key: u32, value: Option<&str>) -> EventKind {
+        EventKind::KeyChanged {
+            node: 0,
+            key: KeyName::Lock(key),
+            value: value.map(Arc::from),
+            ttl_ms: None,
+            why: KeyChange::Command(KeyCommand {
+                worker,
+                op,
+                phase,
+                command: "EVAL".into(),
+                sent_ns: None,
+                forwarded_at_ns: None,
+                names_unread_value: false,
+            }),
+        }
+    }
+
+    /// Returns worker, attempt and value of each change.
+    fn attributed(all: Vec<EventKind>) -> Vec<(usize, u64, Option<String>)> {
+        let events = all.into_iter().zip(0..);
+        let mut events: Vec<Event> = events.map(|(what, at_ns)| Event { at_ns, what }).collect();
+        attribute_changes(&mut events, &["one".into(), "two".into()]);
+        let changes = events.into_iter().filter_map(|event| match event.what {
+            EventKind::KeyChanged {
+                value,
+                why: KeyChange::Command(by),
+                ..
+            } => Some((by.worker, by.op, value.map(|value| value.to_string()))),
+            _ => None,
+        });
+        changes.collect()
+    }
+
+    #[test]
+    fn value_that_a_release_passes_on_belongs_to_the_waiting_client() {
+        let all = vec![
+            acquire(0, 1, 0),
+            change(0, 1, Phase::Acquire, 0, Some("token-a")),
+            granted(0, 1, "token-a"),
+            acquire(1, 2, 0),
+            change(0, 1, Phase::Release, 0, Some("token-b")),
+            granted(1, 2, "token-b"),
+        ];
+        let expected = [
+            (0, 1, Some("token-a".into())),
+            (0, 1, None),
+            (1, 2, Some("token-b".into())),
+        ];
+        assert_eq!(attributed(all), expected);
+    }
+
+    /// The waiting client has left, so its token is known from the queue only.
+    #[test]
+    fn value_that_a_release_passes_on_belongs_to_the_client_that_joined_the_queue() {
+        let all = vec![
+            acquire(0, 1, 0),
+            granted(0, 1, "token-a"),
+            acquire(1, 2, 0),
+            change(1, 2, Phase::Acquire, 1, Some("{token-b}")),
+            EventKind::Refused { worker: 1, op: 2 },
+            change(0, 1, Phase::Release, 0, Some("token-b")),
+        ];
+        let passed_on = attributed(all).split_off(1);
+        assert_eq!(passed_on, [(0, 1, None), (1, 2, Some("token-b".into()))]);
+    }
+
+    #[test]
+    fn late_command_belongs_to_the_attempt_for_the_lock_that_its_key_names() {
+        let all = vec![
+            acquire(0, 1, 0),
+            EventKind::Refused { worker: 0, op: 1 },
+            acquire(0, 2, 1),
+            change(0, 2, Phase::Acquire, 0, Some("token-a")),
+            change(0, 2, Phase::Acquire, 1, Some("token-b")),
+        ];
+        let expected = [
+            (0, 1, Some("token-a".into())),
+            (0, 2, Some("token-b".into())),
+        ];
+        assert_eq!(attributed(all), expected);
+    }
+
+    #[test]
+    fn prolonged_value_of_another_client_is_not_passed_on() {
+        let all = vec![
+            acquire(0, 1, 0),
+            acquire(1, 2, 0),
+            change(1, 2, Phase::Acquire, 0, Some("token-b")),
+            granted(1, 2, "token-b"),
+            change(0, 1, Phase::Extend, 0, Some("token-b")),
+        ];
+        let prolonged = attributed(all).split_off(1);
+        assert_eq!(prolonged, [(0, 1, Some("token-b".into()))]);
+    }
+
+    /// A lock that uses one key for two names is not excused.
+    #[test]
+    fn command_on_another_locks_key_stays_with_the_request_if_none_was_given_up() {
+        let all = vec![
+            acquire(0, 1, 0),
+            granted(0, 1, "token-a"),
+            acquire(0, 2, 1),
+            change(0, 2, Phase::Acquire, 0, Some("token-b")),
+        ];
+        assert_eq!(attributed(all), [(0, 2, Some("token-b".into()))]);
+    }
+}
