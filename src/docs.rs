@@ -20,11 +20,14 @@ macro_rules! pages {
 /// The pages, in recommended reading order.
 const PAGES: &[Page] = pages![
     "first-run",
+    "how-it-works",
     "verdicts",
     "adapters",
     "protocol",
     "trial",
     "scenarios",
+    "deployments",
+    "python",
     "matrix",
     "gate",
     "reports",

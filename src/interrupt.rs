@@ -18,7 +18,7 @@ impl Interrupt {
         let refused = |error| Failure::Environment(format!("cannot listen for signals: {error}"));
         let mut ctrl_c = signal(SignalKind::interrupt()).map_err(refused)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(refused)?;
-        let (tell, told) = watch::channel(false);
+        let (sender, receiver) = watch::channel(false);
         tokio::task::spawn_local(async move {
             for count in 0.. {
                 tokio::select! {
@@ -29,10 +29,10 @@ impl Interrupt {
                     // A second interrupt exits immediately; the reaper cleans up afterwards.
                     std::process::exit(i32::from(exit::INTERRUPTED));
                 }
-                tell.send_replace(true);
+                sender.send_replace(true);
             }
         });
-        Ok(Interrupt(told))
+        Ok(Interrupt(receiver))
     }
 
     /// Returns whether the user wants the run to end.

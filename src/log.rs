@@ -128,9 +128,10 @@ fn moment(text: &str) -> Result<u64, &'static str> {
         None => (text.strip_suffix('s').unwrap_or(text), 1e9),
     };
     let number: f64 = number.trim().parse().map_err(|_| wrong)?;
-    match (0.0..1e9).contains(&number) {
-        true => Ok((number * unit) as u64),
-        false => Err(wrong),
+    if (0.0..1e9).contains(&number) {
+        Ok((number * unit) as u64)
+    } else {
+        Err(wrong)
     }
 }
 

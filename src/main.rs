@@ -61,7 +61,7 @@ fn main() -> ExitCode {
     let args = cli::with_command(std::env::args_os());
     let command = match Cli::try_parse_from(&args) {
         Ok(cli) => cli.command,
-        Err(told) => return print_clap_error(&told, &args),
+        Err(error) => return print_clap_error(&error, &args),
     };
     let outcome = match command {
         Command::Scenario(args) => on_one_thread(scenario::run(args)),
@@ -103,17 +103,19 @@ fn main() -> ExitCode {
 }
 
 /// Prints the output of `--help` or `--version`, or the usage error.
-fn print_clap_error(told: &clap::Error, args: &[OsString]) -> ExitCode {
-    let printed = told.print();
+fn print_clap_error(clap_error: &clap::Error, args: &[OsString]) -> ExitCode {
+    let printed = clap_error.print();
     let args = args.iter().map(|arg| arg.to_string_lossy().into_owned());
-    if let Some(hint) = usage_hint::hint(told, &args.collect::<Vec<_>>()) {
+    if let Some(hint) = usage_hint::hint(clap_error, &args.collect::<Vec<_>>()) {
         print::err(&format!("  = help: {}\n", visible_lines(&hint)));
     }
     match printed {
-        Err(error) if !told.use_stderr() && error.kind() != std::io::ErrorKind::BrokenPipe => {
+        Err(error)
+            if !clap_error.use_stderr() && error.kind() != std::io::ErrorKind::BrokenPipe =>
+        {
             output_is_lost(&error.to_string())
         }
-        _ => ExitCode::from(u8::try_from(told.exit_code()).unwrap_or(exit::USAGE)),
+        _ => ExitCode::from(u8::try_from(clap_error.exit_code()).unwrap_or(exit::USAGE)),
     }
 }
 

@@ -123,11 +123,12 @@ pub fn program(given: &str) -> Result<WorkerCommand, String> {
 /// Refuses texts that cannot be a reference to an image.
 fn check_image(image: &str) -> Result<(), String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "./:@_-".contains(c);
-    match image.starts_with(|c: char| c.is_ascii_alphanumeric()) && image.chars().all(is_plain) {
-        true => Ok(()),
-        false => Err(format!(
+    if image.starts_with(|c: char| c.is_ascii_alphanumeric()) && image.chars().all(is_plain) {
+        Ok(())
+    } else {
+        Err(format!(
             "`{DOCKER}` needs the reference of an image, as in `{DOCKER}my-lock:1`; its program and arguments are those of the image"
-        )),
+        ))
     }
 }
 

@@ -40,17 +40,15 @@ pub fn err(text: &str) {
 
 /// Writes output that is not part of the report: to standard error if standard output is one JSON document.
 pub fn beside(json: bool, text: &str) {
-    match json {
-        true => err(text),
-        false => out(text),
-    }
+    if json { err(text) } else { out(text) }
 }
 
 /// Returns the text as the terminal can display it. A file or a pipe gets it unchanged.
 fn for_terminal(text: &str, is_terminal: bool) -> Cow<'_, str> {
-    match is_terminal && !text.is_ascii() && !is_utf8_locale() {
-        true => Cow::Owned(text.chars().map(in_ascii).collect()),
-        false => Cow::Borrowed(text),
+    if is_terminal && !text.is_ascii() && !is_utf8_locale() {
+        Cow::Owned(text.chars().map(in_ascii).collect())
+    } else {
+        Cow::Borrowed(text)
     }
 }
 

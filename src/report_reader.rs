@@ -29,9 +29,10 @@ pub fn load(paths: &[PathBuf]) -> Result<ReportInput, Failure> {
     let mut parts: Vec<(String, ReportInput)> = Vec::new();
     let mut refused: Vec<String> = Vec::new();
     for path in paths.iter().flat_map(|path| saved_run::meant(path)) {
-        let dir = match path.is_dir() {
-            true => path.as_path(),
-            false => saved_run::parent(&path),
+        let dir = if path.is_dir() {
+            path.as_path()
+        } else {
+            saved_run::parent(&path)
         };
         match one(&path) {
             Ok(input) => parts.push((dir.display().to_string(), input)),

@@ -58,6 +58,7 @@ impl ReproduceCommand {
         line.configuration(request.impls.file.as_deref());
         line.flag_if("reference", request.reference.as_ref());
         line.options(&request.options);
+        line.flag_if("profile", request.profile.map(|profile| profile.name));
         for scenario in &request.scenarios {
             line.flag("scenario", scenario);
         }
@@ -79,9 +80,10 @@ impl ReproduceCommand {
     fn new(command: &str, positional: &OsStr) -> ReproduceCommand {
         let mut words = vec![command.into()];
         // A name that begins with a dash would be parsed as a flag, so it gets a leading `./`.
-        match positional.as_encoded_bytes().starts_with(b"-") {
-            true => words.push(Path::new(".").join(positional).into()),
-            false => words.push(positional.to_owned()),
+        if positional.as_encoded_bytes().starts_with(b"-") {
+            words.push(Path::new(".").join(positional).into())
+        } else {
+            words.push(positional.to_owned())
         }
         ReproduceCommand(words)
     }

@@ -178,8 +178,9 @@ pub fn record(spec: &RunSpec, chosen: &ChosenBackend, result: &RunResult) -> Run
 
 /// Returns the exit code for a run.
 pub fn code_of(record: &RunRecord) -> u8 {
-    match record.interrupted {
-        true => exit::INTERRUPTED,
-        false => verdict::code_of(&record.verdicts),
+    if record.interrupted {
+        exit::INTERRUPTED
+    } else {
+        verdict::code_of(&record.verdicts)
     }
 }

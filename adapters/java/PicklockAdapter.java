@@ -404,6 +404,7 @@ public final class PicklockAdapter {
         if (request.get("warm_up") instanceof String key && request.get("ttl_ms") instanceof Long ttlMs) {
             warmUp(key, ttlMs);
         }
+        ready.put("extends", lock instanceof Extendable);
         if (versions.contains(PROTOCOL)) {
             ready.put("protocol", PROTOCOL);
             for (String offer : List.of("clients", "blocks_thread", "cancels", "ends_clients")) {

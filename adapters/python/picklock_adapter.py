@@ -422,7 +422,8 @@ def _named(client):
     return {} if client is None else {"client": client}
 
 
-_output = _take_stdout()
+# The Python package `picklock` contains this module, and imports it in processes that are not workers, too.
+_output = None if __package__ else _take_stdout()
 _one_line_at_a_time = threading.Lock()
 
 

@@ -15,14 +15,14 @@ pub struct Canceller(Rc<Wish>);
 #[derive(Debug, Default)]
 struct Wish {
     is_cancelled: Cell<bool>,
-    told: Notify,
+    cancelled: Notify,
 }
 
 impl Canceller {
     /// Gives up the current acquisition.
     pub fn cancel(&self) {
         self.0.is_cancelled.set(true);
-        self.0.told.notify_waiters();
+        self.0.cancelled.notify_waiters();
     }
 
     /// Resets the request when a new acquisition begins.
@@ -38,7 +38,7 @@ impl Canceller {
     /// Waits until the acquisition is given up.
     pub async fn cancelled(&self) {
         while !self.is_cancelled() {
-            self.0.told.notified().await;
+            self.0.cancelled.notified().await;
         }
     }
 }

@@ -45,24 +45,24 @@ impl Lease {
         Duration::from_millis(self.millis)
     }
 
-    /// Returns when a lease ends that was requested when `asked` was started.
-    pub(crate) fn until(self, asked: Stopwatch) -> Deadline {
-        asked.until(self.duration())
+    /// Returns when a lease ends that was requested when `requested` was started.
+    pub(crate) fn until(self, requested: Stopwatch) -> Deadline {
+        requested.until(self.duration())
     }
 
-    /// Returns the grant of a lock without fencing tokens that was requested when `asked` was started.
-    pub(crate) fn grant(self, token: impl Into<String>, asked: Stopwatch) -> Grant {
+    /// Returns the grant of a lock without fencing tokens that was requested when `requested` was started.
+    pub(crate) fn grant(self, token: impl Into<String>, requested: Stopwatch) -> Grant {
         Grant {
             token: token.into(),
             fence: None,
-            valid_until: Some(self.until(asked)),
+            valid_until: Some(self.until(requested)),
         }
     }
 
-    /// Returns the grant after an extension that was requested when `asked` was started.
-    pub(crate) fn extended(self, grant: &Grant, asked: Stopwatch) -> Grant {
+    /// Returns the grant after an extension that was requested when `requested` was started.
+    pub(crate) fn extended(self, grant: &Grant, requested: Stopwatch) -> Grant {
         Grant {
-            valid_until: Some(self.until(asked)),
+            valid_until: Some(self.until(requested)),
             ..grant.clone()
         }
     }

@@ -62,9 +62,10 @@ impl Answers {
             self.failed.len(),
             reasons.join("; ")
         );
-        match definite {
-            true => LockError::Refused(message),
-            false => LockError::Ambiguous(message),
+        if definite {
+            LockError::Refused(message)
+        } else {
+            LockError::Ambiguous(message)
         }
     }
 }
@@ -106,8 +107,8 @@ impl Nodes {
         timeout: Option<Duration>,
     ) -> Answers {
         let command = &set_nx_px(key, token, lease);
-        let asked = self.0.iter_mut().map(|node| command.query_async(node));
-        within(timeout, asked).await
+        let requests = self.0.iter_mut().map(|node| command.query_async(node));
+        within(timeout, requests).await
     }
 
     /// Deletes the key on each of the first `count` nodes where it holds the token.
@@ -120,8 +121,8 @@ impl Nodes {
     ) -> Answers {
         let mut delete = Invocation::new(&COMPARE_AND_DELETE, key);
         delete.evaluate.arg(token);
-        let asked = self.0.iter_mut().take(count);
-        within(timeout, asked.map(|node| delete.ask(node))).await
+        let requests = self.0.iter_mut().take(count);
+        within(timeout, requests.map(|node| delete.ask(node))).await
     }
 
     /// Gives the key a new time to live on every node where it holds the token.
@@ -134,8 +135,8 @@ impl Nodes {
     ) -> Answers {
         let mut prolong = Invocation::new(&COMPARE_AND_PEXPIRE, key);
         prolong.evaluate.arg(token).arg(lease.millis());
-        let asked = self.0.iter_mut().map(|node| prolong.ask(node));
-        within(timeout, asked).await
+        let requests = self.0.iter_mut().map(|node| prolong.ask(node));
+        within(timeout, requests).await
     }
 }
 
@@ -170,21 +171,21 @@ impl Invocation {
 }
 
 /// Collects the answers to concurrent requests, each of which may take up to `timeout`. One timer serves all of them.
-async fn within<A>(timeout: Option<Duration>, asked: impl ExactSizeIterator<Item = A>) -> Answers
+async fn within<A>(timeout: Option<Duration>, requests: impl ExactSizeIterator<Item = A>) -> Answers
 where
     A: Future<Output = RedisResult<bool>>,
 {
-    let (nodes, answers) = (asked.len(), RefCell::<Answers>::default());
-    let asked = asked.map(async |answer| {
+    let (nodes, answers) = (requests.len(), RefCell::<Answers>::default());
+    let requests = requests.map(async |answer| {
         let answer = answer.await.map_err(LockError::from);
         answers.borrow_mut().add(answer);
     });
     let Some(timeout) = timeout else {
-        join_all(asked).await;
+        join_all(requests).await;
         return answers.into_inner();
     };
     // After a timeout the answers that have arrived still count.
-    tokio::time::timeout(timeout, join_all(asked)).await.ok();
+    tokio::time::timeout(timeout, join_all(requests)).await.ok();
     let mut answers = answers.into_inner();
     for _ in answers.total()..nodes {
         let late = format!("no answer within {timeout:?}");

@@ -147,9 +147,10 @@ pub enum LibraryError {
 
 /// Returns an error if the file has another format.
 fn expect_format(found: String, wanted: &'static str) -> Result<(), LibraryError> {
-    match found == wanted {
-        true => Ok(()),
-        false => Err(LibraryError::OtherFormat { found, wanted }),
+    if found == wanted {
+        Ok(())
+    } else {
+        Err(LibraryError::OtherFormat { found, wanted })
     }
 }
 
@@ -173,9 +174,10 @@ impl Library {
     pub fn read(text: &str) -> Result<Library, LibraryError> {
         let library: Library = toml::from_str(text)?;
         expect_format(library.format.clone(), LIBRARY_FORMAT)?;
-        match library.locks.is_empty() {
-            true => Err(LibraryError::NoLock),
-            false => Ok(library),
+        if library.locks.is_empty() {
+            Err(LibraryError::NoLock)
+        } else {
+            Ok(library)
         }
     }
 

@@ -102,7 +102,7 @@ fn describe(what: &EventKind) -> Option<String> {
         // The run record lists these.
         EventKind::NotOffered { .. } | EventKind::UndeclaredKey { .. } => return None,
         EventKind::HarnessStalled { late_ms } if *late_ms < MIN_STALL_MS => return None,
-        // All other trouble is told as the record tells it.
+        // Other trouble is printed as the record states it.
         what => describe_incident(what, &[])?,
     })
 }

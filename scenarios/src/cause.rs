@@ -106,6 +106,8 @@ causes! {
         "the written expiry is not the requested or reported lease", "use milliseconds, round up";
     FalseRelease "false-release", Lock,
         "a release left the key", "delete the written value, and trust only the server's answer";
+    SilentRelease "silent-release", Lock,
+        "a release failed without saying so", "report what the server answered to it";
     SharedKey "shared-key", Lock,
         "two locks use one key", "put the whole name of the lock into the key";
     SplitKey "split-key", Lock,

@@ -80,13 +80,15 @@ pub async fn run(args: AdapterArgs) -> Result<u8, Failure> {
         () = interrupt.wanted() => return Err(Failure::Interrupted),
         report = check_adapter(setup, &mut tell) => report.map_err(not_checked)?,
     };
-    match args.json {
-        true => print::out(&document(command, lease, &report)?),
-        false => print::out(&text::summary(&report.checks)),
+    if args.json {
+        print::out(&document(command, lease, &report)?)
+    } else {
+        print::out(&text::summary(&report.checks))
     }
-    Ok(match report.passed() {
-        true => exit::HELD,
-        false => exit::VIOLATED,
+    Ok(if report.passed() {
+        exit::HELD
+    } else {
+        exit::VIOLATED
     })
 }
 
@@ -95,9 +97,10 @@ fn adapter(args: &AdapterCheckArgs, command: &str) -> Result<LockSpec, Failure> 
     let config = args.config.config.as_deref();
     let name = NamedLock::plain(&args.command);
     let is_command = command != args.command || command.contains(' ') || name.is_program();
-    let impls = match is_command {
-        true => ConfiguredLocks::default(),
-        false => ConfiguredLocks::for_names(config, [&name])?,
+    let impls = if is_command {
+        ConfiguredLocks::default()
+    } else {
+        ConfiguredLocks::for_names(config, [&name])?
     };
     if let Some((one, _)) = impls.get(command) {
         return lock::configured(one.lock.clone(), &args.options);
@@ -106,9 +109,10 @@ fn adapter(args: &AdapterCheckArgs, command: &str) -> Result<LockSpec, Failure> 
         // The name must be defined in that file; the error lists the names that are.
         return lock::named(&name, &args.options, &impls);
     }
-    let given = match command.starts_with(DOCKER) {
-        true => command.to_owned(),
-        false => format!("{EXEC}{command}"),
+    let given = if command.starts_with(DOCKER) {
+        command.to_owned()
+    } else {
+        format!("{EXEC}{command}")
     };
     lock::named(&NamedLock::plain(&given), &args.options, &impls)
 }

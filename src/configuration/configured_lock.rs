@@ -31,7 +31,7 @@ pub struct ConfiguredLock {
     pub lock: LockSpec,
     /// Whether the lock provides fencing tokens.
     pub fences: bool,
-    /// Name of the built-in lock whose results it must reach.
+    /// Name of the built-in lock whose results it must reach, or `auto`.
     pub reference: Option<String>,
 }
 
@@ -74,9 +74,10 @@ impl ConfiguredLock {
         let variables = table.environment.iter();
         let lock = LockSpec {
             name: name.get_ref().clone(),
-            typed: Some(match is_image {
-                true => given.clone(),
-                false => format!("{EXEC}{given}"),
+            typed: Some(if is_image {
+                given.clone()
+            } else {
+                format!("{EXEC}{given}")
             }),
             configuration: None,
             options: table.options.clone().into_iter().collect(),
@@ -128,8 +129,9 @@ fn reference(
         return Ok(None);
     };
     let known = LOCKS.iter().map(|lock| lock.name);
-    match reference_lock::named(given.get_ref()) {
-        Ok(lock) => Ok(Some(lock.name.to_owned())),
+    let known = known.chain([reference_lock::AUTO]);
+    match reference_lock::check(given.get_ref()) {
+        Ok(()) => Ok(Some(given.get_ref().clone())),
         Err(problem) => Err(source.unknown(given.span().start, problem, given.get_ref(), known)),
     }
 }

@@ -24,12 +24,12 @@ const SEED: u64 = 1;
 /// Returns an error if a scenario file is invalid, or if there is no backend to run in.
 pub async fn plan(config: &Config, interrupt: &Interrupt) -> Result<Vec<MatrixPlan>, Failure> {
     let mut plans = Vec::new();
-    let mut told: Vec<BackendName> = Vec::new();
+    let mut announced: Vec<BackendName> = Vec::new();
     for (_, request) in &config.batches {
         let plan = MatrixPlan::new(request.clone(), interrupt).await?;
         for (backend, reason) in plan.backends() {
-            if !told.contains(&backend) {
-                told.push(backend);
+            if !announced.contains(&backend) {
+                announced.push(backend);
                 print::err(&format!("backend {backend} ({reason})\n"));
             }
         }

@@ -76,9 +76,10 @@ pub async fn run(args: GateArgs) -> Result<u8, Failure> {
 }
 
 fn tell(args: &GateArgs, decision: &Decision) -> Result<(), Failure> {
-    match args.json {
-        true => print::out(&format!("{}\n", gate_json(decision))),
-        false => print::out(&terminal(decision)),
+    if args.json {
+        print::out(&format!("{}\n", gate_json(decision)))
+    } else {
+        print::out(&terminal(decision))
     }
     if std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true") {
         // The GitHub runner reads both streams.

@@ -145,12 +145,13 @@ impl MatrixDirectory {
         let listed = fs::read_dir(path)
             .map_err(|error| wrong(format!("cannot read the directory: {error}")))?;
         if let Some(entry) = listed.flatten().next() {
-            let what = match path.join("run.json").exists() {
-                true => "it already contains a single run".to_owned(),
-                false => format!(
+            let what = if path.join("run.json").exists() {
+                "it already contains a single run".to_owned()
+            } else {
+                format!(
                     "it contains `{}`, and no matrix",
                     entry.file_name().to_string_lossy()
-                ),
+                )
             };
             return Err(wrong(format!("{what}; choose a new directory")));
         }

@@ -131,21 +131,22 @@ impl<'a> MatrixRun<'a> {
             return Ok(());
         }
         let is_sim = backend.servers.is_none();
-        let runner = Arc::new(match is_sim {
-            true => Runner::Simulation,
-            false => Runner::Servers(ChildRuns {
+        let runner = Arc::new(if is_sim {
+            Runner::Simulation
+        } else {
+            Runner::Servers(ChildRuns {
                 directory: self.directory.clone(),
                 interrupt: interrupt.clone(),
-            }),
+            })
         });
-        let (tell, mut told) = mpsc::unbounded_channel();
+        let (sender, mut receiver) = mpsc::unbounded_channel();
         let work = Work::new(
             Arc::clone(&runner),
             missing.clone(),
             self.request.seeds,
             self.request.jobs_in(backend.name()),
             interrupt.clone(),
-            tell,
+            sender,
         );
         tokio::task::spawn_local(work.run());
         let mut spoiled = Vec::new();
@@ -155,7 +156,7 @@ impl<'a> MatrixRun<'a> {
                 // Simulations leave nothing behind, so only the few that are being written are awaited. Runs on real
                 // servers end gracefully, and so do their reports.
                 () = interrupt.clone().wanted(), if is_sim => break,
-                report = told.recv() => report,
+                report = receiver.recv() => report,
             };
             match report {
                 None => break,
@@ -226,9 +227,10 @@ impl<'a> MatrixRun<'a> {
             directory.discard(task, loser);
         }
         self.progress.ran();
-        match builder.runs() == self.request.seeds {
-            true => self.complete(index, backend).await,
-            false => Ok(()),
+        if builder.runs() == self.request.seeds {
+            self.complete(index, backend).await
+        } else {
+            Ok(())
         }
     }
 

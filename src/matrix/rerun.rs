@@ -48,9 +48,10 @@ impl Reruns {
                 Err(reason) => return Some(Err(reason)),
             };
             run.reruns = reruns;
-            self.fruitless = match is_spoiled(task, &run) {
-                true => self.fruitless + 1,
-                false => 0,
+            self.fruitless = if is_spoiled(task, &run) {
+                self.fruitless + 1
+            } else {
+                0
             };
         }
         Some(Ok(run))

@@ -1,6 +1,6 @@
 //! The part of a hunt's record that states the request.
 
-use picklock_harness::record::{Asked, Coverage, SearchKind};
+use picklock_harness::record::{Coverage, SearchKind, SearchSettings};
 use picklock_scenarios::BackendName;
 
 use super::cli::HuntArgs;
@@ -17,16 +17,17 @@ pub fn about(args: &HuntArgs, nodes: usize, backend: BackendName, latencies: &st
         kind: SearchKind::Hunt,
         depth: None,
         backend,
-        asked: Asked {
+        settings: SearchSettings {
             runs: args.runs,
             uniform: args.uniform,
-            ..Asked::default()
+            ..SearchSettings::default()
         },
         coverage: Coverage {
             fixed,
             ..Coverage::default()
         },
         command: command(args),
+        next: 0,
     }
 }
 
@@ -39,6 +40,9 @@ fn command(args: &HuntArgs) -> Vec<String> {
         ("backend", backend.map(|it| it.to_string())),
     ];
     let mut words = args.search.command("hunt", own);
+    if args.unavoidable {
+        words.push("--unavoidable".to_owned());
+    }
     if args.uniform {
         words.push("--uniform".to_owned());
     }

@@ -52,9 +52,10 @@ pub fn run(args: &MergeArgs) -> Result<u8, Failure> {
 }
 
 fn tell(joined: &MatrixRecord, json: bool) -> u8 {
-    print::out(&match json {
-        true => format!("{}\n", documents::matrix_json(joined)),
-        false => terminal::matrix(joined, print::width()),
+    print::out(&if json {
+        format!("{}\n", documents::matrix_json(joined))
+    } else {
+        terminal::matrix(joined, print::width())
     });
     // As for a search: an unexpected result counts even if a part was interrupted; without one, the whole is
     // inconclusive.

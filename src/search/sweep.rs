@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use picklock_harness::record::{Asked, Coverage, SearchKind, scenario_hash};
+use picklock_harness::record::{Coverage, SearchKind, SearchSettings, scenario_hash};
 use picklock_harness::search::{Sweep, workload};
 use picklock_harness::spec::{Overrides, RunSpec, ScenarioSource};
 use picklock_scenarios::{BackendName, Scenario};
@@ -38,10 +38,10 @@ pub async fn run(args: SweepArgs) -> Result<u8, Failure> {
         kind: SearchKind::Sweep,
         depth: Some(args.depth),
         backend: BackendName::Sim,
-        asked: Asked {
+        settings: SearchSettings {
             workload: Some(args.workload.clone()),
             scenario_hash: Some(scenario_hash(&sweep.base)),
-            ..Asked::default()
+            ..SearchSettings::default()
         },
         coverage: Coverage {
             faults: sweep.fault_model().describe(),
@@ -49,6 +49,7 @@ pub async fn run(args: SweepArgs) -> Result<u8, Failure> {
             ..Coverage::default()
         },
         command: command(&args),
+        next: 0,
     };
     let (threads, stop) = (lock_under_test.threads, Stop::default());
     let progress = SearchProgress::new(args.search.quiet, None);
@@ -63,10 +64,18 @@ pub async fn run(args: SweepArgs) -> Result<u8, Failure> {
         &tried,
         &seen,
         (&interrupt, &stop),
+        &[],
     )
     .await?;
     let came_out = (tried, counterexamples, elapsed_s);
-    report::finish(&args.search, &lock_under_test, about, came_out, &interrupt)
+    let nothing_before = (&interrupt, None);
+    report::finish(
+        &args.search,
+        &lock_under_test,
+        about,
+        came_out,
+        nothing_before,
+    )
 }
 
 /// Returns the workload as it is run.

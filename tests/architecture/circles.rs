@@ -114,9 +114,12 @@ fn without_tables(
             *of == folder && from == *table && rows.iter().any(is_row)
         })
     };
-    let name = |module: &ModulePath| match module.is_empty() {
-        true => "lib".to_owned(),
-        false => module.join("::"),
+    let name = |module: &ModulePath| {
+        if module.is_empty() {
+            "lib".to_owned()
+        } else {
+            module.join("::")
+        }
     };
     all.map(|(from, targets)| {
         let from = name(&from);

@@ -136,9 +136,9 @@ fn the_property_can_be_explained_and_gated(picklock: &Picklock) {
     );
     let gate = |verdict: &str, runs: u32| {
         let config = format!(
-            "[[cells]]\nworlds = [\"sim\"]\nsubjects = [\"resuming\"]\nscenarios = [\"{SCENARIO}\"]\n\
+            "[[cells]]\nbackends = [\"sim\"]\nlocks = [\"resuming\"]\nscenarios = [\"{SCENARIO}\"]\n\
              [[expect]]\nwaiting = \"{verdict}\"\n\
-             [[limit]]\nrequire = [\"violations.waiting == {runs}\"]\n"
+             [[limit]]\nmetric = \"violations.waiting\"\nmin = {runs}\nmax = {runs}\n"
         );
         fs::write(picklock.path("picklock.toml"), config).expect("the directory is there");
     };

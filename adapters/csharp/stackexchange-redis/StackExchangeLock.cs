@@ -1,29 +1,38 @@
-// Picklock adapter for StackExchange.Redis' LockTake, on the first node.
-// UNTESTED: see PicklockAdapter.cs.
+// Picklock adapter for the lock of StackExchange.Redis (LockTake, LockExtend, LockRelease), on the first node.
+//
+// Options:
+//   backlog  `queue` (default): the library's default, commands wait while there is no connection. `fail-fast`: they
+//            fail at once.
 
 using MyLock;
 using StackExchange.Redis;
 
-await PicklockAdapter.Serve(
-    (nodes, timeout, options) => new StackExchangeLock(new Uri(nodes[0]), timeout), "stackexchange-redis", "2.9.32");
+await PicklockAdapter.ServeClients(
+    (nodes, timeout, options) => new StackExchangeLock(nodes[0], timeout, options), "stackexchange-redis",
+    PicklockAdapter.VersionOf(typeof(ConnectionMultiplexer)), "backlog");
 
-internal sealed class StackExchangeLock(Uri node, TimeSpan timeout) : IExtendable
+internal sealed class StackExchangeLock : IExtendable, ICancellable
 {
-    private readonly Lazy<IDatabase> redis = new(() => ConnectionMultiplexer.Connect(new ConfigurationOptions
-    {
-        EndPoints = { { node.Host, node.Port } },
-        AbortOnConnectFail = false,
-        // No command is sent after it has failed.
-        BacklogPolicy = BacklogPolicy.FailFast,
-        ConnectTimeout = (int)timeout.TotalMilliseconds,
-        AsyncTimeout = (int)timeout.TotalMilliseconds,
-    }).GetDatabase());
+    private readonly Lazy<IDatabase> redis;
 
-    public Task<Grant?> Acquire(string key, TimeSpan ttl, TimeSpan wait)
+    public StackExchangeLock(string node, TimeSpan timeout, IReadOnlyDictionary<string, string> options)
+    {
+        var settings = Multiplexer.Settings(node, timeout);
+        if (PicklockAdapter.Choice(options, "backlog", "queue", "fail-fast") == "fail-fast")
+        {
+            settings.BacklogPolicy = BacklogPolicy.FailFast;
+        }
+        redis = new(() => ConnectionMultiplexer.Connect(settings).GetDatabase());
+    }
+
+    public Task<Grant?> Acquire(string key, TimeSpan ttl, TimeSpan wait) =>
+        Acquire(key, ttl, wait, CancellationToken.None);
+
+    public Task<Grant?> Acquire(string key, TimeSpan ttl, TimeSpan wait, CancellationToken givenUp)
     {
         var token = Guid.NewGuid().ToString("N");
         return PicklockAdapter.TryFor(wait, async () =>
-            await redis.Value.LockTakeAsync(key, token, ttl) ? new Grant(token) : null);
+            await redis.Value.LockTakeAsync(key, token, ttl) ? new Grant(token) : null, givenUp);
     }
 
     public Task<Grant?> Extend(string key, string token, TimeSpan ttl) =>

@@ -94,9 +94,10 @@ fn serve_key(state: &mut State, database: usize, key: &[u8], now: Now) {
             continue;
         }
         // Since 7.2 the whole command is executed again, so its first keys have priority.
-        let keys = match context.state.version.since_72() {
-            true => keys,
-            false => vec![key.to_vec()],
+        let keys = if context.state.version.since_72() {
+            keys
+        } else {
+            vec![key.to_vec()]
         };
         match pop_first(&mut context, &keys) {
             Ok(Some(reply)) => release(state, place, reply),
@@ -131,9 +132,10 @@ fn release(state: &mut State, place: usize, reply: Reply) {
 
 /// Returns the number of replicas that have received this many changes.
 pub(super) fn acknowledged(state: &State, changes: u64) -> i64 {
-    match changes <= state.acknowledged {
-        true => state.replicas,
-        false => 0,
+    if changes <= state.acknowledged {
+        state.replicas
+    } else {
+        0
     }
 }
 

@@ -212,9 +212,10 @@ pub(super) fn look_up<'a>(state: &mut State, args: Args<'a>) -> Result<&'static 
     if !spec.is_of(state.version) {
         return Err(Misuse::UnknownCommand);
     }
-    let mut arity = match spec.no_options_before_70 && !state.version.since_70() {
-        true => spec.arity.abs(),
-        false => spec.arity,
+    let mut arity = if spec.no_options_before_70 && !state.version.since_70() {
+        spec.arity.abs()
+    } else {
+        spec.arity
     };
     if let [_, word, ..] = args
         && !spec.subcommands.is_empty()
@@ -230,9 +231,10 @@ pub(super) fn look_up<'a>(state: &mut State, args: Args<'a>) -> Result<&'static 
         }
     }
     let least = arity.unsigned_abs() as usize;
-    match args.len() == least || (arity < 0 && args.len() > least) {
-        true => Ok(spec),
-        false => Err(Misuse::Arity(spec)),
+    if args.len() == least || (arity < 0 && args.len() > least) {
+        Ok(spec)
+    } else {
+        Err(Misuse::Arity(spec))
     }
 }
 

@@ -229,9 +229,10 @@ mod tests {
             server.execute(client, &words, Now::from_ms(1_000));
             server.held_value(0, b"k")
         };
-        let before = match was_free {
-            true => None,
-            false => run("SET k a PX 1000"),
+        let before = if was_free {
+            None
+        } else {
+            run("SET k a PX 1000")
         };
         [before, run(line)]
     }

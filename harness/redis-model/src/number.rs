@@ -78,9 +78,10 @@ pub(super) fn double_text(value: f64, shortest: bool) -> String {
     if value.fract() == 0.0 && value.abs() < 4_503_599_627_370_496.0 {
         return format!("{value:.0}");
     }
-    match shortest && value.is_finite() {
-        true => shortest_text(value),
-        false => general_17(value),
+    if shortest && value.is_finite() {
+        shortest_text(value)
+    } else {
+        general_17(value)
     }
 }
 

@@ -73,9 +73,12 @@ impl Server {
     /// Each message is returned once, in order.
     pub fn take_messages(&mut self) -> Vec<(ClientId, Reply)> {
         let messages = std::mem::take(&mut self.state.messages).into_iter();
-        let fitting = messages.map(|(client, reply)| match self.speaks_resp3(client) {
-            true => (client, reply),
-            false => (client, reply.for_resp2()),
+        let fitting = messages.map(|(client, reply)| {
+            if self.speaks_resp3(client) {
+                (client, reply)
+            } else {
+                (client, reply.for_resp2())
+            }
         });
         fitting.collect()
     }

@@ -44,18 +44,16 @@ impl ServerVersion {
     /// Returns the Redis version that scripts and clients see. Valkey reports the Redis version with which it is
     /// compatible.
     pub fn redis_number(self) -> &'static str {
-        match self.is_valkey() {
-            true => "7.2.4",
-            false => self.number(),
+        if self.is_valkey() {
+            "7.2.4"
+        } else {
+            self.number()
         }
     }
 
     /// Returns the server name in `HELLO`.
     pub fn server(self) -> &'static str {
-        match self.is_valkey() {
-            true => "valkey",
-            false => "redis",
-        }
+        if self.is_valkey() { "valkey" } else { "redis" }
     }
 
     /// Returns the model for a server with this name and version: the newest one of its family that is not newer than

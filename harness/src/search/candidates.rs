@@ -279,9 +279,10 @@ fn moved_to(fault: &FaultPlan, trigger: Trigger) -> FaultPlan {
         None => fault.kind.affects() == Affects::Nodes,
     };
     let old_node = fault.when.as_ref().and_then(|when| when.node);
-    let nodes = match trigger.on.is_message() {
-        false if by_node => Some(Selection::List(vec![old_node.unwrap_or(0)])),
-        _ => fault.nodes.clone(),
+    let nodes = if by_node && !trigger.on.is_message() {
+        Some(Selection::List(vec![old_node.unwrap_or(0)]))
+    } else {
+        fault.nodes.clone()
     };
     FaultPlan {
         at: None,

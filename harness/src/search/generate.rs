@@ -211,28 +211,28 @@ impl Draw<'_> {
             Affects::Nodes if !self.uniform => 0.4,
             _ => 0.7,
         };
-        let on = match rng.random_bool(at_message) {
-            true => one_of(rng, &[On::Request, On::Reply]),
-            false => {
-                let mut steps = vec![
-                    On::Acquire,
-                    On::Granted,
-                    On::Extend,
-                    On::StockRead,
-                    On::StockRead,
-                    On::StockChanged,
-                    On::Release,
-                    On::Request,
-                    On::Reply,
-                ];
-                steps.retain(|on| self.uniform || *on != On::Extend || workload.extend.is_some());
-                one_of(rng, &steps)
-            }
+        let on = if rng.random_bool(at_message) {
+            one_of(rng, &[On::Request, On::Reply])
+        } else {
+            let mut steps = vec![
+                On::Acquire,
+                On::Granted,
+                On::Extend,
+                On::StockRead,
+                On::StockRead,
+                On::StockChanged,
+                On::Release,
+                On::Request,
+                On::Reply,
+            ];
+            steps.retain(|on| self.uniform || *on != On::Extend || workload.extend.is_some());
+            one_of(rng, &steps)
         };
         let worker = rng.random_range(0..workload.workers);
-        let nth = match self.uniform {
-            false => one_of(rng, &[1, 1, 1, 2, 2, 3]),
-            true => rng.random_range(1..12),
+        let nth = if self.uniform {
+            rng.random_range(1..12)
+        } else {
+            one_of(rng, &[1, 1, 1, 2, 2, 3])
         };
         let mut when = at_worker(on, worker, nth);
         if self.uniform || rng.random_bool(0.5) {

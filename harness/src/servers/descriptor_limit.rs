@@ -12,11 +12,12 @@ use super::BackendError;
 /// Descriptors that are open briefly while a process is started, a server is queried, or `/proc` is read.
 const TEMPORARY: u64 = 16;
 
-/// Descriptors per server: its process, its reserved port, and the two connections that observe its keys.
-const EACH_SERVER: u64 = 4;
+/// Descriptors per server: its process, its output and the file that it is written to, and the two connections that
+/// observe its keys.
+const EACH_SERVER: u64 = 5;
 
-/// Descriptors per worker: its process, its standard input and its standard output.
-const EACH_WORKER: u64 = 3;
+/// Descriptors per worker: its process, its three standard streams, and the file of its standard error.
+const EACH_WORKER: u64 = 5;
 
 /// Descriptors per link: its listener, and both sides of one connection. A lock may open more connections.
 const EACH_LINK: u64 = 3;
@@ -103,12 +104,12 @@ mod tests {
 
     #[test]
     fn error_contains_the_need_and_the_limit() {
-        assert_eq!(FIVE_NODES.count(), 3 * (3 + 15) + 20 + 16);
+        assert_eq!(FIVE_NODES.count(), 3 * (5 + 15) + 25 + 16);
         assert!(FIVE_NODES.fits(10, None).is_ok());
-        assert!(FIVE_NODES.fits(10, Some(100)).is_ok());
-        let error = FIVE_NODES.fits(10, Some(99)).unwrap_err().to_string();
-        assert!(error.contains("at most 99"), "{error}");
-        assert!(error.contains("at least 100"), "{error}");
+        assert!(FIVE_NODES.fits(10, Some(111)).is_ok());
+        let error = FIVE_NODES.fits(10, Some(110)).unwrap_err().to_string();
+        assert!(error.contains("at most 110"), "{error}");
+        assert!(error.contains("at least 111"), "{error}");
     }
 
     #[test]

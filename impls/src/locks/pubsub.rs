@@ -122,9 +122,10 @@ impl PubSub {
                 // A message from before the subscription is missed, so try again.
                 None => {
                     let subscribed = self.redis.connection()?.subscribe(&channel(key)).await?;
-                    match self.tries_when_subscribed {
-                        true => Some(subscribed),
-                        false => released(subscribed, None, until, &self.canceller).await,
+                    if self.tries_when_subscribed {
+                        Some(subscribed)
+                    } else {
+                        released(subscribed, None, until, &self.canceller).await
                     }
                 }
                 Some(subscribed) => released(subscribed, held_for, until, &self.canceller).await,

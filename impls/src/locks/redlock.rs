@@ -94,12 +94,12 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    /// Returns the end of the validity of a lease that was requested when `asked` was started, minus the allowance for
+    /// Returns the end of the validity of a lease that was requested when `requested` was started, minus the allowance for
     /// clock drift. Returns `None` if no validity is left.
-    fn valid_until(self, asked: Stopwatch) -> Option<Deadline> {
-        let spent = asked.elapsed();
+    fn valid_until(self, requested: Stopwatch) -> Option<Deadline> {
+        let spent = requested.elapsed();
         let left = (self.validity)(self.lease.duration(), spent + self.drift)?;
-        Some(asked.until(spent.saturating_add(left)))
+        Some(requested.until(spent.saturating_add(left)))
     }
 
     /// Extends on all nodes. Returns the new end of the validity, or `None` if a majority answers that the client does
@@ -113,13 +113,13 @@ impl Terms {
         key: &str,
         token: &str,
     ) -> Result<Option<Deadline>, LockError> {
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let answers = nodes
             .prolong(key, token, self.lease, self.node_timeout)
             .await;
         // A failed extension deletes nothing, because the rest of the old lease is still valid (L7).
         let extended = answers.decide(self.quorum)?;
-        Ok(extended.then(|| self.valid_until(asked)).flatten())
+        Ok(extended.then(|| self.valid_until(requested)).flatten())
     }
 }
 
@@ -163,17 +163,18 @@ impl Redlock {
     /// Makes one attempt, and cleans up on all nodes if it fails.
     async fn attempt(&mut self, key: &str, terms: Terms) -> Result<Grant, Answers> {
         let token = self.context.token();
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let answers = self
             .nodes
             .take(key, &token, terms.lease, terms.node_timeout)
             .await;
-        let quorum = match self.rules.counts_silent_nodes {
-            true => terms.quorum,
-            false => (self.rules.quorum)(answers.yes + answers.no),
+        let quorum = if self.rules.counts_silent_nodes {
+            terms.quorum
+        } else {
+            (self.rules.quorum)(answers.yes + answers.no)
         };
         if answers.yes >= quorum
-            && let Some(valid_until) = terms.valid_until(asked)
+            && let Some(valid_until) = terms.valid_until(requested)
         {
             return Ok(Grant {
                 token,
@@ -204,9 +205,10 @@ impl Lock for Redlock {
             if !self.context.another_attempt(patience).await {
                 // If no majority could be reached, the service failed. Otherwise it refused.
                 let reachable = self.nodes.len() - answers.failed.len();
-                return match reachable < terms.quorum {
-                    true => Err(answers.into_error()),
-                    false => Ok(None),
+                return if reachable < terms.quorum {
+                    Err(answers.into_error())
+                } else {
+                    Ok(None)
                 };
             }
         }
@@ -227,9 +229,10 @@ impl Lock for Redlock {
     async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
         self.nodes.must_not_be_empty()?;
         let quorum = (self.rules.quorum)(self.nodes.len());
-        let count = match self.rules.releases_every_node {
-            true => self.nodes.len(),
-            false => quorum,
+        let count = if self.rules.releases_every_node {
+            self.nodes.len()
+        } else {
+            quorum
         };
         let (token, timeout) = (&grant.token, self.node_timeout);
         let answers = self.nodes.delete(count, key, token, timeout).await;

@@ -57,12 +57,11 @@ impl Varied<Reentrant> {
         let Some((count, outer)) = way.held.get_mut(key) else {
             return Ok(None);
         };
-        let is_there = match way.manner.inner_acquire_counts {
-            true => {
-                let value: Option<String> = original.redis.ask(Cmd::get(key)).await?;
-                value.as_deref() == Some(&outer.token)
-            }
-            false => Lock::extend(original, key, outer, ttl).await?.is_some(),
+        let is_there = if way.manner.inner_acquire_counts {
+            let value: Option<String> = original.redis.ask(Cmd::get(key)).await?;
+            value.as_deref() == Some(&outer.token)
+        } else {
+            Lock::extend(original, key, outer, ttl).await?.is_some()
         };
         if !is_there {
             way.held.remove(key);
@@ -98,9 +97,10 @@ impl Variation for Reentrant {
         if !is_inner {
             lock.way.held.remove(key);
         }
-        match is_inner && lock.way.manner.inner_release_counts {
-            true => Ok(true),
-            false => Lock::release(&mut lock.original, key, &outer).await,
+        if is_inner && lock.way.manner.inner_release_counts {
+            Ok(true)
+        } else {
+            Lock::release(&mut lock.original, key, &outer).await
         }
     }
 }

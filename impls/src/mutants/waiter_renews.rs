@@ -20,9 +20,10 @@ struct WaiterRenews;
 impl Variation for WaiterRenews {
     async fn attempt(lock: &mut Varied<Self>, key: &str, name: &str, lease: Lease) -> Taken {
         let look = redis::Cmd::pexpire(key, lease.millis().cast_signed());
-        match lock.original.redis.ask::<bool>(look).await? {
-            true => Ok(None),
-            false => lock.original.attempt(key, name, lease).await,
+        if lock.original.redis.ask::<bool>(look).await? {
+            Ok(None)
+        } else {
+            lock.original.attempt(key, name, lease).await
         }
     }
 }

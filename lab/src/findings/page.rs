@@ -165,9 +165,10 @@ fn one_lock(
     let (mut same, mut others): (Vec<&Cell>, Vec<&Cell>) = (Vec::new(), Vec::new());
     for cell in violated {
         let twin = first.and_then(|first| super::tally::cell(cells, &first.name, &cell.scenario));
-        match twin.is_some_and(|twin| results(twin) == results(cell)) {
-            true => same.push(cell),
-            false => others.push(cell),
+        if twin.is_some_and(|twin| results(twin) == results(cell)) {
+            same.push(cell)
+        } else {
+            others.push(cell)
         }
     }
     if let Some(first) = first {
@@ -191,13 +192,14 @@ fn versions(text: &mut String, library: &Library, cells: &[&Cell]) -> std::fmt::
             others.push(version);
         }
     }
-    match others.is_empty() {
-        true => Ok(()),
-        false => writeln!(
+    if others.is_empty() {
+        Ok(())
+    } else {
+        writeln!(
             text,
             "**The runs are of version {}.**\n",
             prose(&others.join(", "))
-        ),
+        )
     }
 }
 

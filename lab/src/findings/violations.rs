@@ -52,9 +52,10 @@ fn violations(cell: &Cell) -> Vec<Violation> {
         let causes = Cause::ALL.into_iter();
         let named = causes.filter(|cause| tally.causes.contains_key(cause));
         let named: Vec<Option<Cause>> = named.map(Some).collect();
-        let causes = match named.is_empty() && tally.violated > 0 {
-            true => vec![None],
-            false => named,
+        let causes = if named.is_empty() && tally.violated > 0 {
+            vec![None]
+        } else {
+            named
         };
         found.extend(causes.into_iter().map(|cause| Violation {
             property: *property,
@@ -105,9 +106,10 @@ pub fn kind(library: &Library, cell: &Cell) -> Option<Kind> {
             (kind == Kind::Limit || is_proven(cell, all)).then_some(kind)
         })
         .collect();
-    match kinds.contains(&Some(Kind::Defect)) {
-        true => Some(Kind::Defect),
-        false => kinds.into_iter().collect::<Option<Vec<Kind>>>()?.pop(),
+    if kinds.contains(&Some(Kind::Defect)) {
+        Some(Kind::Defect)
+    } else {
+        kinds.into_iter().collect::<Option<Vec<Kind>>>()?.pop()
     }
 }
 

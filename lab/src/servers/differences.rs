@@ -19,13 +19,14 @@ pub fn differing(text: &mut String, columns: &[Column], rows: &[Row]) -> Result 
         .iter()
         .flat_map(|row| properties(row, Similarity::Differs).map(move |one| (row, Some(one))))
         .collect();
-    match lines.is_empty() {
-        true => writeln!(
+    if lines.is_empty() {
+        writeln!(
             text,
             "No cell that was compared differs between the servers. Properties that the scenario leaves open \
              (`any`) are not compared: either result may come out on any server."
-        ),
-        false => table(text, columns, rows, &lines),
+        )
+    } else {
+        table(text, columns, rows, &lines)
     }
 }
 
@@ -36,12 +37,11 @@ pub fn not_compared(text: &mut String, columns: &[Column], rows: &[Row]) -> Resu
     for row in rows {
         let is_not_run = row.cells().any(|cell| cell.error.is_some());
         let is_absent = row.cells().count() < columns.len();
-        match is_not_run || is_absent {
-            true => lines.push((row, None)),
-            false => {
-                let unclear = properties(row, Similarity::Unclear);
-                lines.extend(unclear.map(|property| (row, Some(property))));
-            }
+        if is_not_run || is_absent {
+            lines.push((row, None))
+        } else {
+            let unclear = properties(row, Similarity::Unclear);
+            lines.extend(unclear.map(|property| (row, Some(property))));
         }
     }
     if lines.is_empty() {

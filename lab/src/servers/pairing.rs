@@ -129,9 +129,10 @@ pub fn rows<'a>(columns: &[Column<'a>]) -> Result<Vec<Row<'a>>, Refusal> {
         }
     }
     let is_shared = |row: &Row| row.cells().count() > 1;
-    match rows.iter().any(is_shared) {
-        true => Ok(rows),
-        false => Err(Refusal::NothingInCommon),
+    if rows.iter().any(is_shared) {
+        Ok(rows)
+    } else {
+        Err(Refusal::NothingInCommon)
     }
 }
 

@@ -100,6 +100,9 @@ pub struct Finding {
     /// Rank within the kind; 0 is the worst.
     #[serde(skip)]
     pub rank: u8,
+    /// The property, if the finding is about a verdict.
+    #[serde(skip)]
+    pub property: Option<Property>,
     /// The cell, if the finding is about one.
     #[serde(flatten)]
     pub cell: Option<CellKey>,
@@ -139,6 +142,7 @@ impl Finding {
         Finding {
             kind,
             rank: 0,
+            property: None,
             cell: None,
             also_in: Vec::new(),
             properties: Vec::new(),
@@ -156,15 +160,9 @@ impl Finding {
         self
     }
 
-    /// Adds the property, and the story and the command of the run that the cell shows. `verdict` is `None` if the
-    /// problem occurred in another run.
-    pub(super) fn shown_by(
-        mut self,
-        property: Property,
-        cell: &Cell,
-        verdict: Option<&Verdict>,
-    ) -> Finding {
-        self.properties.push(property);
+    /// Adds the story and the command of the run that the cell shows. `verdict` is `None` if the problem
+    /// occurred in another run.
+    pub(super) fn shown_by(mut self, cell: &Cell, verdict: Option<&Verdict>) -> Finding {
         if let Some(verdict) = verdict {
             self.story = verdict.story.clone();
             self.reproduce = Some(cell.reproduce.clone());
@@ -204,18 +202,18 @@ pub(super) fn join_stories(cell: &Cell, findings: Vec<Finding>) -> Vec<Finding> 
     };
     for problem in problems_among(&cell.verdicts, is_found) {
         let is_told = |one: &mut Finding| {
-            let mut properties = one.properties.iter();
-            properties.any(|it| problem.properties.contains(it))
+            let mut properties = problem.properties.iter();
+            properties.any(|it| Some(*it) == one.property)
         };
         let told: Vec<Finding> = violated.extract_if(.., is_told).collect();
         let joined = told.into_iter().reduce(|mut joined, one| {
             joined.rank = joined.rank.min(one.rank);
-            joined.properties.extend(one.properties);
             joined.problem = format!("{}\n{}", joined.problem, one.problem);
             joined
         });
         rest.extend(joined.map(|joined| {
             Finding {
+                properties: problem.properties.clone(),
                 proof: Some(Proof::new(&problem, &cell.verdicts)),
                 story: problem
                     .fault_and_deciding()

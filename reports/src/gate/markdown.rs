@@ -46,6 +46,9 @@ pub fn markdown(decision: &Decision) -> String {
     for finding in shown.iter().filter(has_details) {
         details(finding, &mut text);
     }
+    for known in &decision.accepted {
+        text.push_str(&format!("\n- {}\n", prose(known)));
+    }
     text.push_str(&limits(decision));
     text
 }

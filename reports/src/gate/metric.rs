@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use picklock_scenarios::BackendName;
 use picklock_verdicts::check::Property;
-use picklock_verdicts::latency::{ASKED, HANDOVER, LOSS_REPORT};
+use picklock_verdicts::latency::{HANDOVER, LOSS_REPORT, REQUESTED};
 use picklock_verdicts::record::{Cell, Counts, Latency};
 
 /// Reads a time from a latency, in microseconds.
@@ -35,9 +35,9 @@ enum Source {
     Count(CountOf),
 }
 
-/// In an open loop, `acquire` is measured from the buyer's arrival, [`ASKED`] from the worker's request.
+/// In an open loop, `acquire` is measured from the buyer's arrival, [`REQUESTED`] from the worker's request.
 /// [`HANDOVER`] and [`LOSS_REPORT`] are computed from the key history.
-const OPERATIONS: [&str; 5] = ["acquire", ASKED, "release", HANDOVER, LOSS_REPORT];
+const OPERATIONS: [&str; 5] = ["acquire", REQUESTED, "release", HANDOVER, LOSS_REPORT];
 
 const TIMES: [(&str, TimeOf); 5] = [
     ("p50", |latency| latency.p50_us),

@@ -20,6 +20,9 @@ pub fn terminal(decision: &Decision) -> String {
     if more > 0 {
         text.push_str(&format!("… and {more} more; --json has them all\n\n"));
     }
+    for known in &decision.accepted {
+        text.push_str(&format!("~ {}\n", visible(known)));
+    }
     // If there are findings, show only the limits that took many runs to check.
     let passes = decision.severity() == Severity::AsExpected;
     let is_shown = |one: &&Measurement| one.kept && (passes || one.interval.is_some());

@@ -1,7 +1,7 @@
 //! The details of one cell: verdicts, stories, timeline, figures, and the command that repeats the run.
 
 use picklock_verdicts::check::{Property, Status, Verdicts, describe};
-use picklock_verdicts::latency::{ASKED, HANDOVER, LOSS_REPORT};
+use picklock_verdicts::latency::{HANDOVER, LOSS_REPORT, REQUESTED};
 use picklock_verdicts::record::{Cell, FiredFault};
 use picklock_verdicts::timeline::Timeline;
 
@@ -304,12 +304,12 @@ fn facts(cell: &Cell, found: Option<&Evidence>) -> Vec<Fact> {
 /// Returns the latencies of each operation, and in an open loop the time that they are measured from.
 fn latencies(cell: &Cell) -> Vec<Fact> {
     let mut facts = Vec::new();
-    let is_open_loop = cell.latency.contains_key(ASKED);
+    let is_open_loop = cell.latency.contains_key(REQUESTED);
     for (operation, latency) in cell.latency.iter().filter(|(_, latency)| latency.count > 0) {
         let (title, suffix) = match operation.as_str() {
             "acquire" if is_open_loop => ("acquire", "; from the intended start"),
             "acquire" => ("acquire", ""),
-            ASKED => ("request", "; from the request"),
+            REQUESTED => ("request", "; from the request"),
             "release" => ("release", ""),
             HANDOVER => ("handover", "; free while a client waited"),
             LOSS_REPORT => ("loss report", "; after the loss"),

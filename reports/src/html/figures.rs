@@ -1,7 +1,7 @@
 //! The figures of one cell: latency, throughput, fairness, recovery, orphaned locks.
 
 use hdrhistogram::Histogram;
-use picklock_verdicts::latency::{ASKED, decode};
+use picklock_verdicts::latency::{REQUESTED, decode};
 use picklock_verdicts::record::Cell;
 use picklock_verdicts::timeline::Timeline;
 
@@ -74,7 +74,7 @@ pub(super) fn from_cell(cell: &Cell) -> Figures {
     let decoded = |operation: &str| decode(&cell.latency.get(operation)?.histogram).ok();
     let mut drawings = Vec::new();
     let acquire = decoded("acquire");
-    match (&acquire, decoded(ASKED)) {
+    match (&acquire, decoded(REQUESTED)) {
         (Some(intended), Some(from_request)) => drawings.extend(open_loop(intended, &from_request)),
         (Some(acquire), None) => drawings.extend(drawing("acquire", &[(0, ALL_RUNS, acquire)])),
         (None, _) => {}

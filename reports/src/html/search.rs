@@ -63,7 +63,7 @@ fn view(search: &SearchRecord, input: &ReportInput) -> SearchView {
     let placed = &search.coverage.placed;
     let faults = distinct(placed.iter().map(|one| one.fault.as_str()));
     let faults: Vec<&str> = faults.into_iter().take(MAX_FAULTS).collect();
-    let injection_points = distinct(placed.iter().map(|one| one.moment.as_str()));
+    let injection_points = distinct(placed.iter().map(|one| one.injection_point.as_str()));
     let row = |injection_point: &str| HeatRow {
         injection_point: name(injection_point),
         cells: faults
@@ -93,7 +93,7 @@ fn view(search: &SearchRecord, input: &ReportInput) -> SearchView {
 
 fn heat(placed: &[Placed], injection_point: &str, fault: &str) -> Option<Heat> {
     let mut placed = placed.iter();
-    let found = placed.find(|one| one.moment == injection_point && one.fault == fault)?;
+    let found = placed.find(|one| one.injection_point == injection_point && one.fault == fault)?;
     let (schedules, counterexamples) = (found.schedules, found.counterexamples);
     Some(Heat {
         schedules,

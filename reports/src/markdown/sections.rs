@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use picklock_scenarios::BackendName;
 use picklock_verdicts::check::{Property, Status};
-use picklock_verdicts::latency::ASKED;
+use picklock_verdicts::latency::REQUESTED;
 use picklock_verdicts::record::{Cell, Mismatch, SearchRecord};
 
 use super::page::Page;
@@ -353,7 +353,7 @@ pub(super) fn open_loops(page: &mut Page, input: &ReportInput) {
 
 fn open_loop_row(cell: &Cell) -> Option<String> {
     let (arrived, unserved) = (cell.counts.arrived?, cell.counts.unserved?);
-    let [intended, from_request] = ["acquire", ASKED].map(|operation| {
+    let [intended, from_request] = ["acquire", REQUESTED].map(|operation| {
         let latency = cell.latency.get(operation).filter(|it| it.count > 0);
         latency.map_or("never acquired".to_owned(), |it| {
             [it.p50_us, it.p99_us, it.max_us].map(span_us).join(" / ")

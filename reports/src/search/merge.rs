@@ -73,6 +73,33 @@ pub fn merge(records: Vec<(String, SearchRecord)>) -> Result<SearchRecord, Merge
     Ok(joined)
 }
 
+/// Joins an interrupted hunt with its continuation. Counterexamples with the same violation and signature are one.
+#[must_use]
+pub fn continued(mut earlier: SearchRecord, mut later: SearchRecord) -> SearchRecord {
+    let seconds = earlier.elapsed_s + later.elapsed_s;
+    let found = std::mem::take(&mut later.counterexamples);
+    let (complete, interrupted, next) = (later.complete, later.interrupted, later.next);
+    add(&mut earlier, later);
+    for new in found {
+        let is_same = |one: &&mut Counterexample| {
+            (one.property, one.cause, &one.signature) == (new.property, new.cause, &new.signature)
+        };
+        match earlier.counterexamples.iter_mut().find(is_same) {
+            Some(known) => known.schedules += new.schedules,
+            None => earlier.counterexamples.push(new),
+        }
+    }
+    let first = earlier.counterexamples.first();
+    SearchRecord {
+        repro: first.and_then(|one| one.repro.clone()),
+        elapsed_s: seconds,
+        complete,
+        interrupted,
+        next,
+        ..earlier
+    }
+}
+
 /// Turns the command of one shard into the command of the whole search.
 fn without_shard(command: &str) -> String {
     // Remove the last occurrence: the lock comes first, and can be a program with an option of that name.
@@ -107,7 +134,7 @@ fn shards(
 /// Returns the first difference between two records that rules out that they are shards of one search.
 fn difference(one: &SearchRecord, other: &SearchRecord) -> Option<(&'static str, String, String)> {
     let settings = |record: &SearchRecord| {
-        let (request, lock) = (&record.asked, &record.lock);
+        let (request, lock) = (&record.settings, &record.lock);
         let shards = record.shards.as_ref().map(|shards| shards.of);
         [
             ("version of picklock", record.picklock.clone()),
@@ -151,7 +178,9 @@ fn add(joined: &mut SearchRecord, part: SearchRecord) {
     // The patterns of different shards may be the same, so this is a lower bound.
     covered.patterns = covered.patterns.max(more.patterns);
     for more in more.placed {
-        let is_same = |one: &&mut Placed| (&one.moment, &one.fault) == (&more.moment, &more.fault);
+        let is_same = |one: &&mut Placed| {
+            (&one.injection_point, &one.fault) == (&more.injection_point, &more.fault)
+        };
         match covered.placed.iter_mut().find(is_same) {
             Some(one) => {
                 one.schedules += more.schedules;
@@ -160,8 +189,11 @@ fn add(joined: &mut SearchRecord, part: SearchRecord) {
             None => covered.placed.push(more),
         }
     }
-    let place = |one: &Placed| (one.moment.clone(), one.fault.clone());
+    let place = |one: &Placed| (one.injection_point.clone(), one.fault.clone());
     covered.placed.sort_by_key(place);
+    for (violation, count) in more.unavoidable {
+        *covered.unavoidable.entry(violation).or_default() += count;
+    }
     for (property, count) in more.inconclusive {
         *covered.inconclusive.entry(property).or_default() += count;
     }
@@ -247,6 +279,7 @@ mod tests {
             schedules: 1,
             first: 1,
             robust: false,
+            recurred: None,
             after_s: None,
             story: Vec::new(),
             seed: 1,

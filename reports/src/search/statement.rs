@@ -1,5 +1,6 @@
 //! Describes the coverage of a search, in sentences that claim no more than it tested.
 
+use picklock_scenarios::BackendName;
 use picklock_verdicts::record::{SearchKind, SearchRecord};
 
 use crate::units::{count, grouped};
@@ -48,9 +49,15 @@ fn describe_sweep(record: &SearchRecord) -> Vec<String> {
 fn describe_hunt(record: &SearchRecord) -> Vec<String> {
     let schedules = count(record.schedules, "schedule");
     let patterns = count(record.coverage.patterns, "pattern");
-    let faults = record.asked.faults.join(", ");
+    let faults = record.settings.faults.join(", ");
+    // On servers a hunt begins with the catalog, unless it draws uniformly.
+    let from = match record.backend {
+        BackendName::Sim => "",
+        _ if record.settings.uniform => "",
+        _ => "from the catalog, and then ",
+    };
     vec![format!(
-        "{schedules} with random workloads and faults (of {faults}) were run and judged. They showed {patterns} of key history and protocol."
+        "{schedules} {from}with random workloads and faults (of {faults}) were run and judged. They showed {patterns} of key history and protocol."
     )]
 }
 
@@ -84,6 +91,14 @@ fn describe_gaps(record: &SearchRecord) -> Vec<String> {
             count(covered.unrepeated, "plan")
         ));
     }
+    if !covered.unavoidable.is_empty() {
+        let each = covered.unavoidable.iter();
+        let each: Vec<String> = each.map(|(it, runs)| format!("{it} in {runs}")).collect();
+        sentences.push(format!(
+            "Not counted, because every lock on such servers shows it (--unavoidable counts it): {}.",
+            each.join(", ")
+        ));
+    }
     if let Some(shards) = &record.shards {
         let missing = describe_ranges(&shards.missing());
         if !missing.is_empty() {
@@ -99,7 +114,7 @@ fn describe_gaps(record: &SearchRecord) -> Vec<String> {
 }
 
 fn conclusion(record: &SearchRecord) -> String {
-    let subject = match record.asked.properties.as_slice() {
+    let subject = match record.settings.properties.as_slice() {
         [] => "the lock".to_owned(),
         some => {
             let words: Vec<&str> = some.iter().map(|it| it.as_str()).collect();

@@ -2,7 +2,7 @@
 
 use anstyle::Style;
 use picklock_scenarios::BackendName;
-use picklock_verdicts::latency::ASKED;
+use picklock_verdicts::latency::REQUESTED;
 use picklock_verdicts::record::{Counts, Latency, RunRecord};
 
 use super::line::{BAD, FAINT, Line};
@@ -29,7 +29,10 @@ pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
     for (operation, latency) in &measured {
         lines.push(latency_row(operation, latency, width).cut(width));
     }
-    if measured.iter().any(|(operation, _)| *operation == ASKED) {
+    if measured
+        .iter()
+        .any(|(operation, _)| *operation == REQUESTED)
+    {
         let words =
             "acquire is measured from the buyer's arrival, request from the worker's request";
         let line = Line::new().pad_to(NAME_COLUMN).styled(FAINT, words);
@@ -115,7 +118,7 @@ fn latency_head(width: usize) -> Line {
 
 fn latency_row(operation: &str, latency: &Latency, width: usize) -> Line {
     let operation = match operation {
-        ASKED => "· request",
+        REQUESTED => "· request",
         other => other,
     };
     let name = Line::new().plain("  ").plain(operation);

@@ -41,7 +41,7 @@ pub(super) fn commands(proxy: &CommandLog, pid: u32, events: &mut TraceWriter) {
                 "op": message.op,
                 "text": text,
                 "outcome": visible(&message.outcome),
-                "went_on_us": message.sent_ns.map(us),
+                "forwarded_at_us": message.sent_ns.map(us),
             }),
         });
     }

@@ -134,6 +134,7 @@ fn key_changed(node: usize, op: u64, key: u32, ms: u64, flag: bool, text: String
         command: text.as_str().into(),
         sent_ns: None,
         forwarded_at_ns: None,
+        names_unread_value: false,
     });
     EventKind::KeyChanged {
         node,

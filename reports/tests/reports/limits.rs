@@ -18,6 +18,7 @@ fn parse(lines: &str) -> Result<Vec<String>, String> {
         source: &source,
         tables: &tables,
         control: Some("set-nx-px"),
+        today: (2026, 12, 1),
         omitted: &[],
     };
     let cell = CellKey {
@@ -70,7 +71,7 @@ fn event_that_never_occurred_counts_as_zero() {
     let value = |cell: &Cell, name: &str| Metric::named(name).unwrap().value_in(cell);
     assert_eq!(value(&cell, &format!("{LOSS_REPORT}.count")), Some(0.0));
     assert_eq!(value(&cell, &format!("{LOSS_REPORT}.p50")), None);
-    assert_eq!(value(&cell, "acquire_asked.count"), None);
+    assert_eq!(value(&cell, "acquire_requested.count"), None);
     cell.backend = BackendName::Process;
     for (confirmed_runs, count) in [(0, None), (1, Some(0.0))] {
         cell.key_history = Some(KeyHistoryTally {

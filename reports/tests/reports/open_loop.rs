@@ -7,7 +7,7 @@ use picklock_reports::html::page;
 use picklock_reports::markdown::{comment, summary};
 use picklock_reports::report_input::ReportInput;
 use picklock_reports::terminal;
-use picklock_verdicts::latency::ASKED;
+use picklock_verdicts::latency::REQUESTED;
 
 use crate::samples;
 use crate::terminal::plain;
@@ -56,11 +56,11 @@ fn record_has_both_latencies_and_unserved_buyers() {
     assert_eq!(json["counts"]["arrived"], 8);
     assert_eq!(json["counts"]["unserved"], 2);
     let p50_us = |operation: &str| json["latency"][operation]["p50_us"].as_u64().unwrap();
-    assert!(p50_us("acquire") > 150_000 && p50_us(ASKED) < 3_000);
+    assert!(p50_us("acquire") > 150_000 && p50_us(REQUESTED) < 3_000);
     // A closed loop has none of these keys.
     let (closed, _) = samples::calm();
     let json = documents::json(&closed);
-    for word in [ASKED, "arrived", "unserved"] {
+    for word in [REQUESTED, "arrived", "unserved"] {
         assert!(!json.contains(word), "{word}");
     }
 }
@@ -112,12 +112,16 @@ fn gate_limits_both_latencies_and_unserved_buyers() {
     let cell = &material.matrix.cells[0];
     let value = |name: &str| Metric::named(name).unwrap().value_in(cell);
     assert!(value("acquire.p50").unwrap() > 150_000.0);
-    assert!(value("acquire_asked.p50").unwrap() < 3_000.0);
-    assert_eq!(value("acquire_asked.count"), Some(6.0));
+    assert!(value("acquire_requested.p50").unwrap() < 3_000.0);
+    assert_eq!(value("acquire_requested.count"), Some(6.0));
     assert_eq!(value("unserved"), Some(2.0));
     let (record, history) = samples::calm();
     let closed = &from_run(record, Some(history)).matrix.cells[0];
-    for word in ["acquire_asked.p50", "acquire_asked.count", "unserved"] {
+    for word in [
+        "acquire_requested.p50",
+        "acquire_requested.count",
+        "unserved",
+    ] {
         assert_eq!(
             Metric::named(word).unwrap().value_in(closed),
             None,

@@ -10,7 +10,7 @@ pub fn sweep(lock: &str) -> SearchRecord {
     let document = json!({
         "format": "picklock-search/1", "picklock": "0.1.0", "kind": "sweep",
         "impl": { "name": lock, "version": "0.1.0" }, "backend": "sim", "seed": 1,
-        "asked": { "workload": "short", "faults": ["clients"] },
+        "settings": { "workload": "short", "faults": ["clients"] },
         "depth": 1, "schedules": 41, "violations": 12, "exhaustive": true, "complete": true, "elapsed_s": 0.02,
         "coverage": {
             "injection_points": 14, "faults": ["pause-client for 1.5ttl"], "placements": 40, "pruned": 0, "missed": 0,
@@ -26,8 +26,8 @@ pub fn sweep(lock: &str) -> SearchRecord {
         "reproduce": "picklock sweep --impl LOCK",
     });
     let mut record: SearchRecord = serde_json::from_value(document).unwrap();
-    let placed = |moment: &str, fault: &str, schedules, counterexamples| Placed {
-        moment: moment.into(),
+    let placed = |injection_point: &str, fault: &str, schedules, counterexamples| Placed {
+        injection_point: injection_point.into(),
         fault: fault.into(),
         schedules,
         counterexamples,

@@ -203,7 +203,7 @@ fn a_client_left_in_the_line_is_counted_in_every_backend() {
         let left = counts["unserved"].as_u64().unwrap();
         assert!((2..15).contains(&left), "{backend}: {counts}");
         let p50_us = |operation: &str| latency[operation]["p50_us"].as_u64().unwrap();
-        assert!(p50_us("acquire") > p50_us("acquire_asked"), "{backend}");
+        assert!(p50_us("acquire") > p50_us("acquire_requested"), "{backend}");
     }
 }
 

@@ -59,9 +59,10 @@ pub(super) fn hello(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
             let user = words.next().copied().unwrap_or_default();
             words.next();
             // Since 7.2 all words are parsed before any check, and the last user counts.
-            match version.since_72() {
-                true => user_to_check = Some(user),
-                false => check_user(user)?,
+            if version.since_72() {
+                user_to_check = Some(user)
+            } else {
+                check_user(user)?
             }
         } else if is_word(word, "SETNAME") && words.len() >= 1 {
             let wanted = words.next().copied().unwrap_or_default();
@@ -102,9 +103,10 @@ pub(super) fn check_name(context: &Context<'_>, name: &[u8]) -> Result<(), Refus
     // Since Redis 7.2 the name is read as a C string.
     let ends = context.state.version.since_72();
     let mut name = name.iter().take_while(|byte| !ends || **byte != 0);
-    match name.all(u8::is_ascii_graphic) {
-        true => Ok(()),
-        false => refuse("ERR Client names cannot contain spaces, newlines or special characters."),
+    if name.all(u8::is_ascii_graphic) {
+        Ok(())
+    } else {
+        refuse("ERR Client names cannot contain spaces, newlines or special characters.")
     }
 }
 
@@ -134,8 +136,9 @@ pub(super) fn reset(context: &mut Context<'_>, _: Args<'_>) -> CommandResult {
 }
 
 pub(super) fn readonly(context: &mut Context<'_>, _: Args<'_>) -> CommandResult {
-    match context.state.version.is_valkey() {
-        true => Ok(Reply::OK),
-        false => refuse("ERR This instance has cluster support disabled"),
+    if context.state.version.is_valkey() {
+        Ok(Reply::OK)
+    } else {
+        refuse("ERR This instance has cluster support disabled")
     }
 }

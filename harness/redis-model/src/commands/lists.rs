@@ -16,9 +16,10 @@ pub(super) fn push(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let at_front = context.name == "lpush";
     let list = context.list_or_new(args[1])?;
     for element in &args[2..] {
-        match at_front {
-            true => list.push_front(element.to_vec()),
-            false => list.push_back(element.to_vec()),
+        if at_front {
+            list.push_front(element.to_vec())
+        } else {
+            list.push_back(element.to_vec())
         }
     }
     let len = list.len();
@@ -76,9 +77,10 @@ pub(super) fn lindex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
         return Ok(Reply::Nil);
     };
     let index = integer_argument(args[2])?;
-    let place = match index < 0 {
-        true => index + list.len() as i64,
-        false => index,
+    let place = if index < 0 {
+        index + list.len() as i64
+    } else {
+        index
     };
     let found = usize::try_from(place)
         .ok()

@@ -11,9 +11,10 @@ use super::super::session::Session;
 
 /// Returns the session's patterns or channels, whichever this command changes.
 fn subscribed<'a>(session: &'a mut Session, command: &str) -> &'a mut BTreeSet<Vec<u8>> {
-    match command.starts_with('p') {
-        true => &mut session.patterns,
-        false => &mut session.channels,
+    if command.starts_with('p') {
+        &mut session.patterns
+    } else {
+        &mut session.channels
     }
 }
 
@@ -54,9 +55,10 @@ pub(super) fn subscribe(context: &mut Context<'_>, args: Args<'_>) -> CommandRes
 pub(super) fn unsubscribe(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let name = context.name;
     let session = context.session();
-    let channels: Vec<Vec<u8>> = match args.len() > 1 {
-        true => args[1..].iter().map(|channel| channel.to_vec()).collect(),
-        false => subscribed(session, name).iter().cloned().collect(),
+    let channels: Vec<Vec<u8>> = if args.len() > 1 {
+        args[1..].iter().map(|channel| channel.to_vec()).collect()
+    } else {
+        subscribed(session, name).iter().cloned().collect()
     };
     if channels.is_empty() {
         return Ok(confirmed(name, Reply::Nil, session));

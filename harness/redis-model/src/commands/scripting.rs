@@ -73,9 +73,10 @@ fn run_script(
 
 fn load(server: &mut Server, body: &[u8]) -> Result<Sha, Refusal> {
     let Server { state, scripts } = server;
-    match scripts.is_full() {
-        true => Err(state.not_modelled("more than 4000 different scripts")),
-        false => scripts.load(body),
+    if scripts.is_full() {
+        Err(state.not_modelled("more than 4000 different scripts"))
+    } else {
+        scripts.load(body)
     }
 }
 

@@ -83,9 +83,10 @@ impl Query {
             found.drain(..skip.min(found.len()));
             found.truncate(usize::try_from(take).unwrap_or(usize::MAX));
         }
-        Ok(match self.with_scores {
-            true => with_scores(context, &found),
-            false => Reply::bulks(found.iter().map(|(member, _)| member)),
+        Ok(if self.with_scores {
+            with_scores(context, &found)
+        } else {
+            Reply::bulks(found.iter().map(|(member, _)| member))
         })
     }
 }
@@ -110,9 +111,10 @@ impl Range {
 
     /// Returns the members in the range, in the requested order.
     fn select(&self, set: &SortedSet, reverse: bool) -> Vec<(Vec<u8>, f64)> {
-        let members: Box<dyn Iterator<Item = (&[u8], f64)>> = match reverse {
-            true => Box::new(set.iter().rev()),
-            false => Box::new(set.iter()),
+        let members: Box<dyn Iterator<Item = (&[u8], f64)>> = if reverse {
+            Box::new(set.iter().rev())
+        } else {
+            Box::new(set.iter())
         };
         let own = |(member, score): (&[u8], f64)| (member.to_vec(), score);
         match self {
@@ -132,9 +134,10 @@ impl Range {
 fn with_scores(context: &Context<'_>, found: &[(Vec<u8>, f64)]) -> Reply {
     let pair = |(member, score): &(Vec<u8>, f64)| [Reply::bulk(member), context.double(*score)];
     let pairs = found.iter().map(pair);
-    Reply::Array(match context.resp3 {
-        true => pairs.map(|pair| Reply::Array(pair.into())).collect(),
-        false => pairs.flatten().collect(),
+    Reply::Array(if context.resp3 {
+        pairs.map(|pair| Reply::Array(pair.into())).collect()
+    } else {
+        pairs.flatten().collect()
     })
 }
 

@@ -109,9 +109,10 @@ fn add_all(
     pairs: &[(f64, &[u8])],
 ) -> CommandResult {
     if context.sorted_set(key)?.is_none() && options.present {
-        return Ok(match options.increment {
-            true => Reply::Nil,
-            false => Reply::Int(0),
+        return Ok(if options.increment {
+            Reply::Nil
+        } else {
+            Reply::Int(0)
         });
     }
     // A new set does not stay empty: without `XX` a missing member is always added.

@@ -17,9 +17,10 @@ pub(super) fn set(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         _ => None,
     };
     let compares = matches!(options.condition, Condition::Equals(_));
-    let old = match options.get || compares {
-        true => context.string(key)?.cloned(),
-        false => None,
+    let old = if options.get || compares {
+        context.string(key)?.cloned()
+    } else {
+        None
     };
     let may_write = match options.condition {
         Condition::Always => {
@@ -170,9 +171,10 @@ pub(super) fn getrange(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
     let len = bytes.len() as i64;
     // Negative ends before the start are moved to the start, unless they are reversed.
     let wrong = start < 0 && end < 0 && start > end;
-    let end = match end < 0 {
-        true => end.saturating_add(len).max(0),
-        false => end,
+    let end = if end < 0 {
+        end.saturating_add(len).max(0)
+    } else {
+        end
     };
     Ok(match index_range(start, end, bytes.len()) {
         Some((start, end)) if !wrong => Reply::bulk(&bytes[start..=end]),

@@ -44,9 +44,10 @@ impl<'a> Arguments<'a> {
 
     /// Returns the error for an argument of an unexpected type.
     pub(super) fn wrong_type(&self, place: usize, expected: &str) -> mlua::Error {
-        let got = match place > self.count() {
-            true => "no value",
-            false => type_name(&self.get(place)),
+        let got = if place > self.count() {
+            "no value"
+        } else {
+            type_name(&self.get(place))
         };
         self.bad(place, &format!("{expected} expected, got {got}"))
     }

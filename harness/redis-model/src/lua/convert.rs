@@ -46,9 +46,10 @@ pub(super) fn error_table(lua: &Lua, text: &[u8]) -> mlua::Result<Table> {
 /// Returns the text of `redis.error_reply`: a text without an error code gets `ERR`.
 pub(super) fn error_code(text: &[u8]) -> Vec<u8> {
     let text = text.strip_prefix(b"-").unwrap_or(text);
-    match text.contains(&b' ') {
-        true => text.to_vec(),
-        false => [b"ERR ", text].concat(),
+    if text.contains(&b' ') {
+        text.to_vec()
+    } else {
+        [b"ERR ", text].concat()
     }
 }
 
@@ -72,9 +73,10 @@ fn convert(value: &Value, depth: usize) -> mlua::Result<Reply> {
 /// Converts to a 64-bit integer like C on x86: a value out of range becomes the smallest integer.
 pub(super) fn truncate(number: f64) -> i64 {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
-    match (-LIMIT..LIMIT).contains(&number) {
-        true => number as i64,
-        false => i64::MIN,
+    if (-LIMIT..LIMIT).contains(&number) {
+        number as i64
+    } else {
+        i64::MIN
     }
 }
 

@@ -180,9 +180,10 @@ impl Lock for SometimesUnextendable {
         _: Duration,
     ) -> Result<Option<Grant>, LockError> {
         self.1 = !self.1;
-        match self.1 {
-            true => Ok(Some(grant.clone())),
-            false => cannot(),
+        if self.1 {
+            Ok(Some(grant.clone()))
+        } else {
+            cannot()
         }
     }
 

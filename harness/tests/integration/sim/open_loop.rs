@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use picklock_harness::check::{Property, Status, judge};
 use picklock_harness::history::{EndReason, EventKind, History};
-use picklock_harness::latency::{ASKED, from_history};
+use picklock_harness::latency::{REQUESTED, from_history};
 use picklock_harness::sim::{LockFactory, run};
 use picklock_impls::find;
 use picklock_scenarios::Scenario;
@@ -99,12 +99,18 @@ fn freeze_shows_only_in_latency_from_intended_start() {
         for seed in 0..5 {
             let history = simulate(rush, lock, seed);
             let latency = from_history(&history);
-            let (intended, asked) = (&latency["acquire"], &latency[ASKED]);
-            assert_eq!((intended.count, asked.count), (400, 400));
+            let (intended, from_request) = (&latency["acquire"], &latency[REQUESTED]);
+            assert_eq!((intended.count, from_request.count), (400, 400));
             assert!(intended.p99_us > 500_000, "{lock} {seed}: {intended:?}");
-            assert!(asked.p99_us < 250_000, "{lock} {seed}: {asked:?}");
+            assert!(
+                from_request.p99_us < 250_000,
+                "{lock} {seed}: {from_request:?}"
+            );
             // The only slow request is the one that was sent before the end of the freeze.
-            assert!(asked.max_us > 500_000, "{lock} {seed}: {asked:?}");
+            assert!(
+                from_request.max_us > 500_000,
+                "{lock} {seed}: {from_request:?}"
+            );
             for (property, verdict) in judge(&history) {
                 let fine = [Status::Held, Status::NotApplicable].contains(&verdict.status);
                 assert!(fine, "{lock} {seed}: {property} {verdict:?}");
@@ -175,7 +181,7 @@ fn refused_buyer_leaves_unless_again_is_set() {
     // A buyer's wait starts at its arrival, not at its last request.
     let latency = from_history(&history);
     assert!(latency["acquire"].p50_us > 500_000, "{latency:?}");
-    assert!(latency[ASKED].max_us < 10_000, "{latency:?}");
+    assert!(latency[REQUESTED].max_us < 10_000, "{latency:?}");
 }
 
 #[test]

@@ -40,9 +40,10 @@ fn main() {
     );
     let mut operations_per_s = 0.0;
     let measured = std::env::args().any(|word| word == "--bench");
-    let sizes: &[usize] = match measured {
-        true => &[10_000, 100_000, 1_000_000],
-        false => &[1_000],
+    let sizes: &[usize] = if measured {
+        &[10_000, 100_000, 1_000_000]
+    } else {
+        &[1_000]
     };
     for &purchases in sizes {
         let before_kib = memory::now_kib();

@@ -5,7 +5,7 @@
 //! client wait, and would hide the lock's own time.
 //!
 //! In an open loop `acquire` begins earlier, when the buyer arrived, even if no worker was free then. For comparison
-//! there is also [`ASKED`], measured from the worker's own request. It excludes the time in which a buyer waited for
+//! there is also [`REQUESTED`], measured from the worker's own request. It excludes the time in which a buyer waited for
 //! a free worker.
 //!
 //! [`HANDOVER`] and [`LOSS_REPORT`] are computed from the servers' keys, if the run has a key history.
@@ -29,13 +29,13 @@ const ACQUIRE: &str = "acquire";
 const RELEASE: &str = "release";
 
 /// Name in records of an open loop's acquisitions, measured from the worker's request.
-pub const ASKED: &str = "acquire_asked";
+pub const REQUESTED: &str = "acquire_requested";
 
 /// Name in records of the time for which a lock was free, and some client was waiting for it, before it was taken.
 pub const HANDOVER: &str = "handover";
 
 /// Name in records of the time from the loss of a lock to the report of the loss to its holder.
-pub const LOSS_REPORT: &str = "told";
+pub const LOSS_REPORT: &str = "loss_report";
 
 /// Computes percentiles and histogram of `values_us`, in microseconds.
 ///
@@ -101,7 +101,7 @@ impl Samples {
         let from_request_us = micros(operation.requested_at_ns, ended_at_ns);
         // An intended time means that the loop is open.
         if operation.intended_ns.is_some() {
-            self.values(ASKED);
+            self.values(REQUESTED);
         }
         if operation.succeeded(OperationKind::Release) {
             self.values(RELEASE).push(from_request_us);
@@ -109,13 +109,13 @@ impl Samples {
         if operation.succeeded(OperationKind::Acquire) {
             let from_arrival_us = micros(operation.wanted_ns(), ended_at_ns);
             self.values(ACQUIRE).push(from_arrival_us);
-            if let Some(all) = self.0.get_mut(ASKED) {
+            if let Some(all) = self.0.get_mut(REQUESTED) {
                 all.push(from_request_us);
             }
         }
     }
 
-    /// Summarizes by operation: `acquire`, `release`, [`ASKED`] in an open loop, and the times from the servers'
+    /// Summarizes by operation: `acquire`, `release`, [`REQUESTED`] in an open loop, and the times from the servers'
     /// keys.
     pub fn summary(&self) -> BTreeMap<String, Latency> {
         let all = self.0.iter();
@@ -391,13 +391,16 @@ mod tests {
         ]);
         let mut samples = samples(&history);
         assert_eq!(samples.0[ACQUIRE], [900, 610, 350]);
-        assert_eq!(samples.0[ASKED], [900, 10, 10]);
+        assert_eq!(samples.0[REQUESTED], [900, 10, 10]);
         samples.add(super::samples(&history));
         let summary = samples.summary();
         assert_eq!(
             (summary["acquire"].count, summary["acquire"].p50_us),
             (6, 610)
         );
-        assert_eq!((summary[ASKED].count, summary[ASKED].p50_us), (6, 10));
+        assert_eq!(
+            (summary[REQUESTED].count, summary[REQUESTED].p50_us),
+            (6, 10)
+        );
     }
 }

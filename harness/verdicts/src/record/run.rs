@@ -45,7 +45,7 @@ pub struct RunRecord {
     /// Counts of events.
     pub counts: Counts,
     /// Latencies by operation, such as `acquire` and `release`. In an open loop, `acquire` counts from the buyer's
-    /// arrival, and `acquire_asked` from the worker's request.
+    /// arrival, and `acquire_requested` from the worker's request.
     pub latency: BTreeMap<String, Latency>,
     /// The faults of the run, in the order in which they fired.
     pub faults: Vec<FiredFault>,

@@ -31,7 +31,7 @@ pub struct SearchRecord {
     /// Seed of every run of a sweep; seed from which a hunt generates its plans.
     pub seed: u64,
     /// The parameters of the search besides lock and seed. Records with equal parameters are parts of one search.
-    pub asked: Asked,
+    pub settings: SearchSettings,
     /// Maximum number of faults per plan of a sweep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<usize>,
@@ -51,6 +51,9 @@ pub struct SearchRecord {
     /// Whether the user interrupted the search.
     #[serde(default)]
     pub interrupted: bool,
+    /// Number of the plan with which an interrupted hunt continues.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub next: u64,
     /// Wall time in seconds.
     pub elapsed_s: f64,
     /// Coverage of the search.
@@ -76,7 +79,7 @@ pub enum SearchKind {
 
 /// The parameters of a search.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct SearchSettings {
     /// Name of the workload; absent for a hunt, which generates workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
@@ -140,6 +143,10 @@ pub struct Coverage {
     /// Number of plans on servers with a violation that did not recur when repeated.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub unrepeated: u64,
+    /// Violations that are not counterexamples because every lock on such servers shows them, such as
+    /// `lease: evicted`, with the number of runs.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unavoidable: BTreeMap<String, u64>,
     /// Number of distinct patterns of key history and protocol that the runs of a hunt have shown.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub patterns: u64,
@@ -151,7 +158,7 @@ pub struct Coverage {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placed {
     /// The kind of injection point, such as `reply SET during acquire`.
-    pub moment: String,
+    pub injection_point: String,
     /// The kind of fault.
     pub fault: String,
     /// Number of plans that had the fault there.
@@ -178,6 +185,9 @@ pub struct Counterexample {
     /// Whether it recurs with different latencies, or recurred on servers.
     #[serde(default)]
     pub robust: bool,
+    /// How often it recurred, if its run cannot be repeated exactly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recurred: Option<Recurred>,
     /// Seconds until it was found, if this was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_s: Option<f64>,
@@ -196,6 +206,15 @@ pub struct Counterexample {
     /// In a shard, the groups that it was shrunk from, from which a merge computes the result of an unsharded search.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unshrunk: Vec<Unshrunk>,
+}
+
+/// How often a violation occurred in repetitions of one run on servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recurred {
+    /// Number of runs with the violation.
+    pub times: u64,
+    /// Number of runs, including the first.
+    pub runs: u64,
 }
 
 /// A group of plans with one signature, before shrinking.

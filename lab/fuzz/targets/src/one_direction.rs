@@ -33,17 +33,17 @@ struct Seen {
     preview: String,
 }
 
-/// Sends the bytes through a link after the requests in `asked`, in pieces of several sizes.
+/// Sends the bytes through a link after the requests in `requests`, in pieces of several sizes.
 ///
 /// # Panics
 /// Panics if a byte was lost or changed, or if the parsed frames depend on the size of the pieces.
-pub fn same_however_it_comes(direction: Direction, asked: &[u8], bytes: &[u8]) {
+pub fn same_however_it_comes(direction: Direction, requests: &[u8], bytes: &[u8]) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .expect("a runtime");
     let [mut whole, others @ ..] =
-        PIECES.map(|size| runtime.block_on(through(direction, asked, bytes, size)));
+        PIECES.map(|size| runtime.block_on(through(direction, requests, bytes, size)));
     for mut other in others {
         if whole.why_raw.as_deref() == Some(UNPREDICTABLE) {
             let both = whole.frames.len().min(other.frames.len());
@@ -54,7 +54,7 @@ pub fn same_however_it_comes(direction: Direction, asked: &[u8], bytes: &[u8]) {
     }
 }
 
-async fn through(direction: Direction, asked: &[u8], bytes: &[u8], size: usize) -> Reading {
+async fn through(direction: Direction, requests: &[u8], bytes: &[u8], size: usize) -> Reading {
     let keys = vec!["lock".to_owned(), "lock:1".to_owned()];
     let proxy = Proxy::new(Clock::start(), keys, 1, Arc::new(NoInterceptor));
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
@@ -64,9 +64,9 @@ async fn through(direction: Direction, asked: &[u8], bytes: &[u8], size: usize) 
     let client = TcpStream::connect(link.expect("a link")).await;
     let mut client = client.expect("a connection to the link");
     let (mut server, _) = listener.accept().await.expect("the link's connection");
-    client.write_all(asked).await.expect("the link reads");
-    let read = server.read_exact(&mut vec![0; asked.len()]).await;
-    read.expect("what was asked arrives");
+    client.write_all(requests).await.expect("the link reads");
+    let read = server.read_exact(&mut vec![0; requests.len()]).await;
+    read.expect("the requests arrive");
     let (mut from, mut to) = match direction {
         Direction::Request => (client, server),
         Direction::Reply => (server, client),

@@ -165,13 +165,12 @@ impl<'a> Runner<'a> {
         let are_given = call.words.len() <= 8
             && places.all(|(place, word)| self.given(word).map(|given| *place = given).is_some());
         let (words, borrowed);
-        let args = match are_given {
-            true => &few[..call.words.len()],
-            false => {
-                words = self.words(call)?.ok_or_else(|| raised(NOT_WORDS))?;
-                borrowed = words.iter().map(AsRef::as_ref).collect::<Vec<_>>();
-                &borrowed[..]
-            }
+        let args = if are_given {
+            &few[..call.words.len()]
+        } else {
+            words = self.words(call)?.ok_or_else(|| raised(NOT_WORDS))?;
+            borrowed = words.iter().map(AsRef::as_ref).collect::<Vec<_>>();
+            &borrowed[..]
         };
         match call::dispatch(self.state, self.caller, args).map_err(raised)? {
             Reply::Error(text) => Err(raised(Refusal(text))),

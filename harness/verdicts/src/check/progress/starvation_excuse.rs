@@ -17,6 +17,8 @@ pub(in crate::check) struct StarvationExcuses {
     workers: usize,
     /// The first node that failed on its own.
     lost_node: Option<InconclusiveReason>,
+    /// The first resource that the harness ran out of.
+    exhausted: Option<InconclusiveReason>,
     /// The workers whose clients the proxy refused, each with the first refusal.
     refused: BTreeMap<usize, InconclusiveReason>,
     /// Short stalls of servers and workers.
@@ -41,6 +43,9 @@ impl StarvationExcuses {
         match &event.what {
             EventKind::NodeLost { .. } if self.lost_node.is_none() => {
                 self.lost_node = reason_for(&event.what);
+            }
+            EventKind::ResourceExhausted { .. } if self.exhausted.is_none() => {
+                self.exhausted = reason_for(&event.what);
             }
             EventKind::ClientRefused { worker, .. } if *worker < self.workers => {
                 if let Some(why) = reason_for(&event.what) {
@@ -127,6 +132,10 @@ impl StarvationExcuses {
         // It is unknown when the node failed, so no wait can be held against the lock.
         if self.lost_node.is_some() {
             return self.lost_node.clone();
+        }
+        // The proxy may have left a connection of any client without an answer, and for an unknown time.
+        if self.exhausted.is_some() {
+            return self.exhausted.clone();
         }
         // A single worker that was served would show whether it gets the lock.
         if self.refused.len() >= self.workers {

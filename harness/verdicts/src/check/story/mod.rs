@@ -172,7 +172,12 @@ fn lease_at(facts: &Facts<'_>, hold: &Hold, at_ns: u64) -> String {
             } else {
                 lease.until_ns
             };
-            format!("worker {worker}'s lease ran until {}", clock(until_ns))
+            if is_loss_reported(facts, hold, until_ns) {
+                let until = clock(until_ns);
+                format!("worker {worker}'s lease was running, and its loss was reported at {until}")
+            } else {
+                format!("worker {worker}'s lease ran until {}", clock(until_ns))
+            }
         }
         Some(lease)
             if !(hold.possible_leases.iter()).any(|l| l.from_ns <= at_ns && l.until_ns > at_ns) =>
@@ -184,6 +189,16 @@ fn lease_at(facts: &Facts<'_>, hold: &Hold, at_ns: u64) -> String {
         }
         _ => format!("the length of worker {worker}'s lease is unknown"),
     }
+}
+
+/// Returns `true` if the lock reported at this time that the lease of the hold was lost. The lease may have ended before.
+fn is_loss_reported(facts: &Facts<'_>, hold: &Hold, at_ns: u64) -> bool {
+    facts.history.events.iter().any(|event| match event.what {
+        EventKind::Lost { op, .. } | EventKind::ExtendRefused { op, .. } => {
+            op == hold.op && event.at_ns == at_ns
+        }
+        _ => false,
+    })
 }
 
 /// Adds a stock that is wrong.

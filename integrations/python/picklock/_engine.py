@@ -1,0 +1,291 @@
+"""Starts the engine, the program `picklock`, and turns its documents into results and failures."""
+
+import functools
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+__version__ = "0.1.0"
+
+# Seconds that an interrupted engine has to end its servers and workers.
+PATIENCE = 15
+
+# Maximum number of lines of each worker's standard error in a failure.
+LAST_LINES = 8
+
+
+class PicklockError(Exception):
+    """The run could not take place: no engine, no Redis, a lock that does not load."""
+
+
+class Violation(AssertionError):
+    """The lock did not keep what the reference or the test requires. `result` is the result of the run."""
+
+    def __init__(self, text, result):
+        super().__init__(text)
+        self.result = result
+
+
+class Inconclusive(PicklockError):
+    """The run could not be judged."""
+
+
+class NotApplicable(PicklockError):
+    """The lock does not offer what the scenario needs."""
+
+
+class Result:
+    """The result of a run: the status and the cause of each property."""
+
+    def __init__(self, scenario, cell):
+        self.scenario = scenario
+        self.verdicts = cell["verdicts"]
+
+    def __getitem__(self, name):
+        """Returns `held`, `violated`, `unknown` or `not-applicable`."""
+        return self.verdicts[name]["status"]
+
+    def __repr__(self):
+        return f"<{self.scenario}: {', '.join(f'{name} {self[name]}' for name in self.verdicts)}>"
+
+
+def binary():
+    """Returns the path of the engine: PICKLOCK_BINARY, else that of this package, else that on the PATH."""
+    given = os.environ.get("PICKLOCK_BINARY")
+    if given:
+        if not os.access(given, os.X_OK):
+            raise PicklockError(f"PICKLOCK_BINARY: {given} is not a program")
+        return given
+    own = Path(__file__).with_name("bin") / "picklock"
+    if own.is_file():
+        return str(own)
+    found = shutil.which("picklock")
+    # The command of this package only starts the engine again.
+    if found and Path(found).resolve().parent != Path(sys.executable).resolve().parent:
+        return found
+    raise PicklockError(
+        f"this installation of picklock has no engine for {sys.platform}; install a wheel that has one, set "
+        "PICKLOCK_BINARY to the program, or, on Windows, use WSL or the container")
+
+
+@functools.lru_cache(maxsize=None)
+def engine():
+    """Returns the path of the engine, after checking its version."""
+    path = binary()
+    try:
+        line = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=60).stdout.strip()
+    except OSError as problem:
+        raise PicklockError(f"cannot start the engine {path}: {problem}; it may be for another platform") from None
+    if line != f"picklock {__version__}":
+        raise PicklockError(f"the engine {path} is `{line}`, but this package needs version {__version__}; "
+                            "install the same version of both, or unset PICKLOCK_BINARY")
+    return path
+
+
+def main():
+    """Becomes the engine: the command `picklock` of this package."""
+    try:
+        path = binary()
+    except PicklockError as problem:
+        sys.exit(f"picklock: {problem}")
+    os.execv(path, [path, *sys.argv[1:]])
+
+
+def call(*arguments):
+    """Runs the engine. Returns its exit code, standard output and standard error. Interrupted, it ends the engine."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = subprocess.Popen([engine(), *arguments], stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+        try:
+            code = process.wait()
+        except BaseException:
+            _end(process)
+            raise
+        texts = []
+        for file in (out, err):
+            file.seek(0)
+            texts.append(file.read().decode("utf-8", "replace"))
+    return code, *texts
+
+
+def _end(process):
+    process.send_signal(signal.SIGINT)
+    try:
+        process.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def document(*arguments):
+    """Runs the engine, and returns its JSON document."""
+    code, out, err = call(*arguments)
+    if code in (2, 130) or not out.strip():
+        raise PicklockError(_message(err) or f"the engine ended with exit code {code}")
+    return json.loads(out)
+
+
+def _message(text):
+    """Returns the message of the engine without its prefix, and without the lines about progress."""
+    lines = text.strip().splitlines()
+    first = next((at for at, line in enumerate(lines) if line.startswith(("picklock: ", "error: "))), 0)
+    return "\n".join(lines[first:]).replace("picklock: ", "", 1)
+
+
+def plan(names=(), profile=None, reference="set-nx-px"):
+    """Returns the scenarios of a selection, with the verdicts of the reference lock in each."""
+    selected = ["--profile", profile] if profile else [word for name in names for word in ("--scenario", name)]
+    return document("matrix", "--backend", "sim", "--impl", reference, "--json", "--quiet", *selected)["cells"]
+
+
+def run(lock, scenario, *, reference=None, expect=None, backend="auto", seed=1, nodes=1, ttl=None, options=None,
+        out=".picklock"):
+    """Runs a lock through a scenario, and raises a `Violation` if it fails.
+
+    With `expect`, such as {"lease": "held"}, these properties must have these statuses. Without it, the lock must keep
+    each property that the built-in lock `reference` keeps; by default that is `set-nx-px`, or `redlock` for a lock on
+    several nodes.
+    """
+    reference = None if expect else reference or ("set-nx-px" if nodes == 1 else "redlock")
+    directory = Path(out).absolute() / _file_name(f"{lock.__module__}.{lock.__qualname__}") / _file_name(scenario)
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    Path(out, ".gitignore").write_text("*\n")
+    configuration = directory / "picklock.toml"
+    configuration.write_text(_table(lock, nodes, options or {}), encoding="utf-8")
+    arguments = ["matrix", "--config", str(configuration), "--impl", lock.__name__, "--scenario", scenario, "--seed",
+                 str(seed), "--backend", backend, "--json", "--quiet", "--out", str(directory / "runs")]
+    arguments += ["--reference", reference] if reference else []
+    arguments += ["--ttl", ttl] if ttl else []
+    cell = document(*arguments)["cells"][0]
+    if "run_dir" in cell:
+        (directory / "runs" / cell["run_dir"]).rename(directory / "run")
+        shutil.rmtree(directory / "runs")
+    _judge(lock, scenario, cell, reference, expect, directory)
+    shutil.rmtree(directory, ignore_errors=True)
+    return Result(scenario, cell)
+
+
+def _judge(lock, scenario, cell, reference, expect, directory):
+    title = f"{lock.__name__} in {scenario}"
+    verdicts = cell["verdicts"]
+    if "error" in cell:
+        raise PicklockError("\n".join([f"{title} did not run: {cell['error']}", *_worker_output(directory)]))
+    if all(verdict["status"] == "not-applicable" for verdict in verdicts.values()):
+        raise NotApplicable(f"{title} is not applicable: {_reason(verdicts, 'not-applicable')}")
+    if expect:
+        unknown_names = sorted(set(expect) - set(verdicts))
+        if unknown_names:
+            raise PicklockError(f"{', '.join(unknown_names)}: no such property; there are {', '.join(verdicts)}")
+        wrong = {name: wanted for name, wanted in expect.items() if verdicts[name]["status"] != wanted}
+        open_ = [name for name in wrong if verdicts[name]["status"] == "unknown"]
+    else:
+        wrong = {each["property"]: each["expected"] for each in cell["mismatches"]}
+        open_ = [name for name in verdicts if verdicts[name]["status"] == "unknown"]
+        wrong = {name: wanted for name, wanted in wrong.items() if name not in open_}
+    failed = {name: wanted for name, wanted in wrong.items() if name not in open_}
+    if failed:
+        result = Result(scenario, cell)
+        raise Violation(_failure(title, result, failed, reference, cell, directory), result)
+    if open_:
+        raise Inconclusive(f"{title} cannot be judged: {', '.join(open_)} unknown: {_reason(verdicts, 'unknown')}\n"
+                           + _places(directory))
+
+
+def _failure(title, result, failed, reference, cell, directory):
+    found = [f"{name} is {_described(result.verdicts[name])}, expected {wanted}" for name, wanted in failed.items()]
+    lines = [f"{title}: {'; '.join(found)}"]
+    if reference:
+        lines.append(f"The reference lock {reference} would keep: {', '.join(failed)}.")
+        shared = [name for name, wanted in cell["expected"].items()
+                  if wanted == "any" and result[name] == "violated"]
+        if shared:
+            lines.append(f"It violates these too, so they are not counted: {', '.join(shared)}.")
+    lines += ["", *story(str(directory / "run")), *_worker_output(directory), "", _places(directory)]
+    return "\n".join(lines)
+
+
+def _described(verdict):
+    cause = verdict.get("cause")
+    return f"{verdict['status']} ({cause})" if cause else verdict["status"]
+
+
+def _reason(verdicts, status):
+    return next((line for verdict in verdicts.values() if verdict["status"] == status
+                 for line in verdict.get("story", ())), "no reason is given")
+
+
+def story(run_dir):
+    """Returns the lines of the engine's report that explain a violation: causes, remedies, fault and deciding events."""
+    lines = call("check", run_dir)[1].split("\n  Timeline", 1)[0].splitlines()
+    kept, is_kept = [], False
+    for line in lines:
+        if re.match(r"  \w+ +[✔–?✘]", line):
+            is_kept = "✘" in line
+        elif not line.strip():
+            is_kept = bool(kept)
+        if is_kept:
+            kept.append(line)
+    return kept
+
+
+def _worker_output(directory):
+    lines, seen = [], set()
+    for log in sorted(directory.glob("**/worker-*.log")):
+        text = log.read_text(encoding="utf-8", errors="replace").strip()
+        if text and text not in seen:
+            seen.add(text)
+            lines += ["", f"Standard error of {log.stem.replace('-', ' ')}:"]
+            lines += [f"  {line}" for line in text.splitlines()[-LAST_LINES:]]
+    return lines
+
+
+def _places(directory):
+    run_dir = directory / "run"
+    call("report", str(run_dir), "--format", "html", "--out", str(directory))
+    page = directory / "report.html"
+    program = "picklock" if shutil.which("picklock") else engine()
+    return "\n".join([f"saved run  {_short(run_dir)}", f"timeline   {page.as_uri()}",
+                      f"repeat     {program} replay {shlex.quote(_short(run_dir))} --trust"])
+
+
+def _short(path):
+    try:
+        return str(Path(path).relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def _table(lock, nodes, options):
+    """Returns the table that defines the lock for the engine: how its worker is started."""
+    module = sys.modules[lock.__module__]
+    file = getattr(module, "__file__", None)
+    if "<locals>" in lock.__qualname__ or file is None:
+        raise PicklockError(f"{lock.__qualname__}: a worker process must be able to import the class; define it at the "
+                            "top level of a file")
+    # The name of the main module is different in a worker, which must not run its tests again.
+    name = Path(file).stem if lock.__module__ == "__main__" else lock.__module__
+    command = [sys.executable, "-m", "picklock.worker", name, lock.__qualname__, str(Path(file).absolute())]
+    package = str(Path(__file__).absolute().parent.parent)
+    path = os.pathsep.join(dict.fromkeys([*(str(Path(each or ".").absolute()) for each in sys.path), package]))
+    lines = [f"[impl.{json.dumps(lock.__name__)}]", f"command = {_toml(shlex.join(command))}",
+             f"directory = {_toml(os.getcwd())}", f"nodes = {nodes}",
+             f"environment = {{ PYTHONPATH = {_toml(path)} }}"]
+    if options:
+        pairs = ", ".join(f"{_toml(key)} = {_toml(str(value))}" for key, value in options.items())
+        lines.append(f"options = {{ {pairs} }}")
+    return "\n".join(lines) + "\n"
+
+
+def _toml(text):
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _file_name(text):
+    return re.sub(r"[^A-Za-z0-9._-]", "_", text)

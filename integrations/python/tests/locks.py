@@ -1,0 +1,58 @@
+"""Locks of the tests. Each has one fault."""
+
+import secrets
+
+import picklock
+import redis
+import redis.asyncio
+
+
+class Silent(picklock.Lock):
+    """Grants nothing."""
+
+    def try_acquire(self, key, ttl_ms):
+        return None
+
+    def release(self, key, token):
+        return None
+
+
+class FailingConstructor(Silent):
+    def __init__(self, nodes, timeout_ms, options):
+        raise ValueError("no such setting")
+
+
+class Chatty(Silent):
+    """Prints to standard output, which is reserved for the protocol, and takes the lock from its holder."""
+
+    def __init__(self, nodes, timeout_ms, options):
+        self.redis = redis.Redis.from_url(nodes[0], socket_timeout=timeout_ms / 1000)
+
+    def try_acquire(self, key, ttl_ms):
+        print("a line of the library", flush=True)
+        token = secrets.token_hex(8)
+        self.redis.set(key, token, px=ttl_ms)
+        return token
+
+    def release(self, key, token):
+        return self.redis.delete(key) == 1
+
+
+class Asynchronous(picklock.AsyncLock):
+    """Takes the lock from its holder, with coroutines."""
+
+    def __init__(self, nodes, timeout_ms, options):
+        self.redis = redis.asyncio.Redis.from_url(nodes[0], socket_timeout=timeout_ms / 1000)
+
+    async def try_acquire(self, key, ttl_ms):
+        token = secrets.token_hex(8)
+        await self.redis.set(key, token, px=ttl_ms)
+        return token
+
+    async def release(self, key, token):
+        return await self.redis.delete(key) == 1
+
+
+class WrongToken(Silent):
+    def try_acquire(self, key, ttl_ms):
+        return 42
