@@ -195,11 +195,7 @@ pub(super) fn join_stories(cell: &Cell, findings: Vec<Finding>) -> Vec<Finding> 
     let (mut violated, mut rest): (Vec<Finding>, Vec<Finding>) = findings
         .into_iter()
         .partition(|one| one.kind == Kind::Verdict && one.reproduce.is_some());
-    let is_found = |property| {
-        violated
-            .iter()
-            .any(|one| one.properties.contains(&property))
-    };
+    let is_found = |property| violated.iter().any(|one| one.property == Some(property));
     for problem in problems_among(&cell.verdicts, is_found) {
         let is_told = |one: &mut Finding| {
             let mut properties = problem.properties.iter();
@@ -247,7 +243,9 @@ fn is_same_bug(one: &Finding, other: &Finding) -> bool {
         return false;
     };
     let is_same_lock = match (&one.cell, &other.cell) {
-        (Some(a), Some(b)) => a.lock == b.lock && a.backend == b.backend && a != b,
+        (Some(a), Some(b)) => {
+            a.lock == b.lock && a.options == b.options && a.backend == b.backend && a != b
+        }
         _ => false,
     };
     let is_known = a
