@@ -88,7 +88,10 @@ function filterMatrix() {
   let shown = 0;
   document.querySelectorAll('table.matrix').forEach((table) => { shown += filterTable(table, wanted); });
   const any = wanted.lock || wanted.scenario || wanted.verdict || wanted.mismatch;
-  if (any) document.querySelectorAll('.family button[aria-expanded="false"]').forEach(fold);
+  // Rows that are folded at first are unfolded as long as a filter is set.
+  document.querySelectorAll('.family button[data-folded]').forEach((button) => {
+    if ((button.getAttribute('aria-expanded') === 'true') !== Boolean(any)) fold(button);
+  });
   filter('status').textContent = any ? `${shown} ${shown === 1 ? 'cell' : 'cells'}` : '';
 }
 

@@ -226,7 +226,8 @@ impl<'a> Problem<'a> {
         let deciding = self.deciding();
         let first_ns = deciding.first().and_then(|one| one.at_ns);
         let faults = self.marked(|moment| moment.is_fault);
-        let fault = faults.into_iter().rfind(|one| one.at_ns <= first_ns);
+        let mut earlier = faults.into_iter();
+        let fault = earlier.rfind(|one| one.at_ns.is_some() && one.at_ns <= first_ns);
         let lines = fault.into_iter().chain(deciding);
         lines.map(|one| one.line).collect()
     }

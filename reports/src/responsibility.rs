@@ -130,6 +130,17 @@ impl Blame {
 }
 
 impl Party {
+    /// Returns the party that a cause names, without regard to what else was violated.
+    pub(crate) fn from_cause(cause: Cause) -> Party {
+        match cause.responsible() {
+            Responsible::Lock => Party::Lock,
+            Responsible::Client(_) => Party::Client,
+            Responsible::Redis => Party::Redis,
+            Responsible::Application(_) | Responsible::Resource(_) => Party::Outside,
+            Responsible::Undetermined => Party::Undetermined,
+        }
+    }
+
     /// Returns whose fault it is, in a few words.
     pub fn fault(self) -> &'static str {
         match self {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::accepted::{accepted, apply_accepted};
 use super::baseline::{Baseline, BaselineCell};
 use super::cell_key::CellKey;
-use super::finding::{EXPECT, Finding, Kind, UPDATE, join_cells};
+use super::finding::{EXPECT, Finding, Kind, UPDATE, join_cells, join_stories};
 use super::limit_check::{LimitCheck, Measurement};
 use super::paired::GateRuns;
 use super::rules::Rules;
@@ -139,6 +139,7 @@ fn one_cell(
         violations_without_expectation(cell, &rules_of_cell.limits)
     };
     apply_accepted(cell, accepts, &mut findings);
+    let mut findings = join_stories(cell, findings);
     if let Some(error) = &cell.error {
         // A violation in another run is proven. A property that held in one proves nothing.
         findings.retain(|one| one.kind == Kind::Verdict);

@@ -160,15 +160,9 @@ impl Finding {
         self
     }
 
-    /// Adds the property, and the story and the command of the run that the cell shows. `verdict` is `None` if the
-    /// problem occurred in another run.
-    pub(super) fn shown_by(
-        mut self,
-        property: Property,
-        cell: &Cell,
-        verdict: Option<&Verdict>,
-    ) -> Finding {
-        self.properties.push(property);
+    /// Adds the story and the command of the run that the cell shows. `verdict` is `None` if the problem
+    /// occurred in another run.
+    pub(super) fn shown_by(mut self, cell: &Cell, verdict: Option<&Verdict>) -> Finding {
         if let Some(verdict) = verdict {
             self.story = verdict.story.clone();
             self.reproduce = Some(cell.reproduce.clone());
@@ -201,25 +195,21 @@ pub(super) fn join_stories(cell: &Cell, findings: Vec<Finding>) -> Vec<Finding> 
     let (mut violated, mut rest): (Vec<Finding>, Vec<Finding>) = findings
         .into_iter()
         .partition(|one| one.kind == Kind::Verdict && one.reproduce.is_some());
-    let is_found = |property| {
-        violated
-            .iter()
-            .any(|one| one.properties.contains(&property))
-    };
+    let is_found = |property| violated.iter().any(|one| one.property == Some(property));
     for problem in problems_among(&cell.verdicts, is_found) {
         let is_told = |one: &mut Finding| {
-            let mut properties = one.properties.iter();
-            properties.any(|it| problem.properties.contains(it))
+            let mut properties = problem.properties.iter();
+            properties.any(|it| Some(*it) == one.property)
         };
         let told: Vec<Finding> = violated.extract_if(.., is_told).collect();
         let joined = told.into_iter().reduce(|mut joined, one| {
             joined.rank = joined.rank.min(one.rank);
-            joined.properties.extend(one.properties);
             joined.problem = format!("{}\n{}", joined.problem, one.problem);
             joined
         });
         rest.extend(joined.map(|joined| {
             Finding {
+                properties: problem.properties.clone(),
                 proof: Some(Proof::new(&problem, &cell.verdicts)),
                 story: problem
                     .fault_and_deciding()
@@ -253,7 +243,9 @@ fn is_same_bug(one: &Finding, other: &Finding) -> bool {
         return false;
     };
     let is_same_lock = match (&one.cell, &other.cell) {
-        (Some(a), Some(b)) => a.lock == b.lock && a.backend == b.backend && a != b,
+        (Some(a), Some(b)) => {
+            a.lock == b.lock && a.options == b.options && a.backend == b.backend && a != b
+        }
         _ => false,
     };
     let is_known = a

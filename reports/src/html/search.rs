@@ -7,9 +7,11 @@ use picklock_verdicts::record::{Counterexample, Placed, SearchRecord};
 use super::cell_details::{Story, story_line};
 use super::frame::Command;
 use super::name::{Name, name, sentence};
+use super::tone::Tone;
 use crate::matrix::distinct;
 use crate::report_input::ReportInput;
-use crate::search::statement;
+use crate::responsibility::Party;
+use crate::search::{by_story, statement};
 use crate::units::count;
 
 /// Maximum number of counterexamples to list.
@@ -30,7 +32,11 @@ pub(super) struct SearchView {
 }
 
 pub(super) struct CounterexampleView {
-    pub(super) property: &'static str,
+    pub(super) tone: Tone,
+    /// Whose fault it is, in a few words.
+    pub(super) party: &'static str,
+    /// The properties that one story violates.
+    pub(super) properties: String,
     pub(super) cause: &'static str,
     pub(super) schedules: String,
     pub(super) faults: Vec<Name>,
@@ -71,16 +77,14 @@ fn view(search: &SearchRecord, input: &ReportInput) -> SearchView {
             .map(|fault| heat(placed, injection_point, fault))
             .collect(),
     };
-    let counterexamples = search.counterexamples.iter().take(MAX_COUNTEREXAMPLES);
+    let groups = by_story(&search.counterexamples);
+    let counterexamples = groups.iter().take(MAX_COUNTEREXAMPLES);
     SearchView {
         lock: name(&search.lock.name),
         counterexamples: counterexamples
-            .map(|one| counterexample_view(one, input))
+            .map(|(party, group)| counterexample_view(*party, group, input))
             .collect(),
-        more_counterexamples: search
-            .counterexamples
-            .len()
-            .saturating_sub(MAX_COUNTEREXAMPLES),
+        more_counterexamples: groups.len().saturating_sub(MAX_COUNTEREXAMPLES),
         statement: statement(search).iter().map(|it| sentence(it)).collect(),
         rows: injection_points
             .into_iter()
@@ -105,7 +109,15 @@ fn heat(placed: &[Placed], injection_point: &str, fault: &str) -> Option<Heat> {
     })
 }
 
-fn counterexample_view(counterexample: &Counterexample, input: &ReportInput) -> CounterexampleView {
+/// Returns the view of counterexamples that one story tells, of which the first is shown.
+fn counterexample_view(
+    party: Party,
+    group: &[&Counterexample],
+    input: &ReportInput,
+) -> CounterexampleView {
+    let counterexample = group[0];
+    let properties: Vec<&str> = group.iter().map(|one| one.property.as_str()).collect();
+    let properties = properties.join(", ");
     let directory = |path: &str| Path::new(path).file_name().map(ToOwned::to_owned);
     let own = (counterexample.repro.as_deref())
         .and_then(|repro| Path::new(repro).parent()?.to_str())
@@ -113,7 +125,9 @@ fn counterexample_view(counterexample: &Counterexample, input: &ReportInput) -> 
     let mut cells = input.matrix.cells.iter();
     let is_own = |run_dir: &str| own.is_some() && directory(run_dir) == own;
     CounterexampleView {
-        property: counterexample.property.as_str(),
+        tone: party.into(),
+        party: party.fault(),
+        properties: properties.clone(),
         cause: counterexample.cause.as_str(),
         schedules: count(counterexample.schedules, "schedule"),
         faults: counterexample
@@ -122,7 +136,7 @@ fn counterexample_view(counterexample: &Counterexample, input: &ReportInput) -> 
             .map(|it| sentence(it))
             .collect(),
         story: Story {
-            properties: counterexample.property.as_str().to_owned(),
+            properties,
             lines: counterexample
                 .story
                 .iter()

@@ -10,7 +10,6 @@ mod outcome;
 mod words;
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
 
 use picklock_scenarios::Family;
 use picklock_verdicts::record::{Cell, MatrixRecord};
@@ -54,20 +53,19 @@ pub struct Advice {
     pub words: String,
 }
 
-/// Returns the scenarios that say nothing about a lock: what happened was outside of every lock, or every one of several
-/// locks failed as its scenario expects.
+/// Returns the scenarios that say nothing about a lock: what happened was outside of every lock, or every lock
+/// failed, and several of them as the scenario expects.
 fn unscored<'a>(cells: &[&'a Cell]) -> Vec<&'a str> {
     let scenarios = distinct(cells.iter().map(|cell| cell.scenario.as_str()));
     let is_unscored = |scenario: &&str| {
         let here = || cells.iter().filter(|cell| cell.scenario == *scenario);
         let mut outcomes: Vec<ScenarioScore> = Vec::new();
         outcomes.extend(here().filter_map(|cell| ScenarioScore::from_cell(cell)));
-        let locks: BTreeSet<String> = here().map(|cell| lock_with_options(cell)).collect();
-        let is_expected = |cell: &&Cell| cell.is_as_expected() && cell.is_bound();
+        let is_expected = |cell: &&&Cell| cell.is_as_expected() && cell.is_bound();
         let is_outside = outcomes.iter().all(|it| *it == ScenarioScore::Outside);
         !outcomes.is_empty()
             && outcomes.iter().all(|it| !it.is_survived())
-            && (is_outside || locks.len() > 1 && here().all(is_expected))
+            && (is_outside || here().filter(is_expected).count() > 1)
     };
     scenarios.into_iter().filter(is_unscored).collect()
 }

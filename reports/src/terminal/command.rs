@@ -3,8 +3,8 @@
 use picklock_verdicts::check::Status;
 use picklock_verdicts::record::RunRecord;
 
+use super::detail::Detail;
 use super::line::{COOL, FAINT, Line, STRONG, columns};
-use super::run::Detail;
 use crate::cell_status::overall;
 use crate::escape::visible;
 

@@ -2,8 +2,8 @@
 
 use picklock_verdicts::record::RunRecord;
 
+use super::detail::Detail;
 use super::line::{FAINT, Line, STRONG, WARN, style};
-use super::run::Detail;
 use crate::cell_status::overall;
 use crate::units::{count, span_ms};
 

@@ -5,6 +5,7 @@
 //! the deciding lines, and the command that repeats the run.
 
 mod command;
+mod detail;
 mod fault_bands;
 mod faults;
 mod figures;
@@ -21,7 +22,8 @@ mod timeline;
 mod value_rows;
 mod verdicts;
 
+pub use detail::Detail;
 pub use log::log;
 pub use matrix::matrix;
-pub use run::{Detail, run};
+pub use run::run;
 pub use search::search;

@@ -4,6 +4,7 @@ use picklock_verdicts::check::Status;
 use picklock_verdicts::history::History;
 use picklock_verdicts::record::RunRecord;
 
+use super::detail::Detail;
 use super::line::Line;
 use super::{command, faults, figures, headline, story, timeline, verdicts};
 use crate::cell_status::overall;
@@ -12,26 +13,6 @@ use crate::cell_status::overall;
 pub(super) const MIN_WIDTH: usize = 36;
 /// Maximum width, because longer lines are hard to read.
 pub(super) const MAX_WIDTH: usize = 200;
-
-/// How much of a run a report shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Detail {
-    /// The answer, and the picture that explains it.
-    Answer,
-    /// Also every verdict, story, fault, latency and node.
-    Everything,
-}
-
-impl Detail {
-    /// Returns the detail that `--verbose` asks for.
-    pub fn new(verbose: bool) -> Detail {
-        if verbose {
-            Detail::Everything
-        } else {
-            Detail::Answer
-        }
-    }
-}
 
 /// Formats the report of a run for a terminal of `width` columns (clamped to 36 to 200). The answer comes last.
 ///

@@ -2,9 +2,10 @@
 
 use picklock_verdicts::record::{Counterexample, SearchKind, SearchRecord};
 
-use super::line::{BAD, FAINT, GOOD, Line, STRONG};
+use super::line::{BAD, FAINT, GOOD, Line, STRONG, style_of_party};
 use super::run::{MAX_WIDTH, MIN_WIDTH, join};
-use crate::search::statement;
+use crate::responsibility::Party;
+use crate::search::{by_story, statement};
 use crate::units::count;
 
 /// Formats the report of a search for a terminal of `width` columns (clamped to 36 to 200). The text ends
@@ -12,18 +13,8 @@ use crate::units::count;
 pub fn search(record: &SearchRecord, width: usize) -> String {
     let width = width.clamp(MIN_WIDTH, MAX_WIDTH);
     let mut parts = vec![headline(record)];
-    let mut counterexamples = record.counterexamples.as_slice();
-    while let Some(first) = counterexamples.first() {
-        let is_same =
-            |other: &&Counterexample| (other.cause, &other.faults) == (first.cause, &first.faults);
-        let (same, others) =
-            counterexamples.split_at(counterexamples.iter().take_while(is_same).count());
-        parts.push(describe_counterexamples(
-            same,
-            counterexamples.len() == record.counterexamples.len(),
-            width,
-        ));
-        counterexamples = others;
+    for (index, (party, same)) in by_story(&record.counterexamples).iter().enumerate() {
+        parts.push(describe_counterexamples(*party, same, index == 0, width));
     }
     let covered = statement(record).into_iter();
     let covered = covered.flat_map(|text| Line::new().plain("  ").plain(&text).wrap(width, 2));
@@ -54,7 +45,12 @@ fn headline(record: &SearchRecord) -> Vec<Line> {
 }
 
 /// Formats counterexamples with the same cause and faults, and the story of the first one.
-fn describe_counterexamples(same: &[Counterexample], with_story: bool, width: usize) -> Vec<Line> {
+fn describe_counterexamples(
+    party: Party,
+    same: &[&Counterexample],
+    with_story: bool,
+    width: usize,
+) -> Vec<Line> {
     let Some(first) = same.first() else {
         return Vec::new();
     };
@@ -68,7 +64,9 @@ fn describe_counterexamples(same: &[Counterexample], with_story: bool, width: us
         "  in {schedules}, first in number {}{recurred}",
         first.first
     );
-    let head = Line::new().styled(BAD, "✘ ").styled(STRONG, &title);
+    let style = style_of_party(party);
+    let head = Line::new().styled(style, "✘ ").styled(STRONG, &title);
+    let head = head.styled(style, &format!(", {}", party.fault()));
     let mut lines = head.styled(FAINT, &often).wrap(width, 4);
     if first.faults.is_empty() {
         lines.push(Line::new().plain("    without a fault"));

@@ -8,9 +8,9 @@ use picklock_verdicts::history::History;
 use picklock_verdicts::record::RunRecord;
 use picklock_verdicts::timeline::Timeline;
 
+use super::detail::Detail;
 use super::fault_bands::{Cell, bands, write_beside};
 use super::line::{BAD, COOL, FAINT, FAULT, GOOD, Line, STRONG, WARN, columns};
-use super::run::Detail;
 use super::story::violated;
 use super::time_scale::Scale;
 use super::time_window::{Window, around_violation};

@@ -7,9 +7,9 @@ use picklock_verdicts::history::KeyName;
 use picklock_verdicts::key_history::{Fate, ValueSpan};
 use picklock_verdicts::timeline::{OperationKind, Timeline};
 
+use super::detail::Detail;
 use super::fault_bands::{Cell, write};
 use super::line::{BAD, FAULT, GOOD, WARN};
-use super::run::Detail;
 use super::time_scale::Scale;
 use super::time_window::Window;
 use crate::node_lanes::{NodeLane, describe_end};

@@ -34,12 +34,15 @@ struct Bug<'a> {
 impl Bug<'_> {
     /// Returns true if no scenario expects it of the lock, or if the lock has no expectations.
     fn is_news(&self) -> bool {
-        let is_news = |cell: &Cell| match CellOutcome::from_cell(cell) {
-            CellOutcome::Unexpected => true,
+        let is_news = |(cell, problem): &(&Cell, Problem<'_>)| match CellOutcome::from_cell(cell) {
+            CellOutcome::Unexpected => {
+                let mut unexpected = cell.mismatches.iter().map(|it| it.property);
+                unexpected.any(|property| problem.properties.contains(&property))
+            }
             CellOutcome::ViolatedNoExpectation => self.party == Party::Lock,
             _ => false,
         };
-        self.cells.iter().any(|(cell, _)| is_news(cell))
+        self.cells.iter().any(is_news)
     }
 }
 

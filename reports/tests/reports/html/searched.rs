@@ -22,7 +22,7 @@ fn page_of_a_search_has_statement_and_heat_map() {
     let page = page(&searched()).unwrap();
     for part in [
         "set-nx-px, searched",
-        "ownership: stolen-release",
+        "<b>stolen-release</b>",
         "worker 0 is frozen for 1.5 leases",
         "worker 0 deleted what worker 1 had written",
         "The run without faults has 14 injection points",

@@ -75,6 +75,7 @@ fn key_lanes_match_the_key_history() {
     let sheet = Sheet::open(&file, 1280, 900);
     sheet.prefer("light");
     sheet.value("document.querySelector('.timeline').scrollIntoView({block: 'center'})");
+    sheet.click("[data-do='nodes']");
     let mut colours: Vec<(u64, String)> = Vec::new();
     let mut lines = key_history(history);
     // The pointer cannot hit narrower values.

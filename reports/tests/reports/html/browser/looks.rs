@@ -137,6 +137,7 @@ fn from_the_cell_to_its_evidence(sheet: &Sheet, index: usize) {
 /// Zooms and pans with buttons, keys and the wheel.
 fn zoom_and_pan(sheet: &Sheet) {
     click(sheet, "canvas");
+    press(sheet, "0");
     let whole = window(sheet);
     click(sheet, "[data-do='in']");
     let closer = window(sheet);
@@ -323,6 +324,7 @@ fn hold_lists_its_commands_and_arrows_are_optional() {
         sheet.press(key);
         sheet.settle();
     };
+    press("0");
     press(".");
     press(".");
     let announced = sheet.value("document.querySelector('.announcement').textContent");
@@ -345,6 +347,9 @@ fn hold_lists_its_commands_and_arrows_are_optional() {
 fn log_and_timeline_are_linked() {
     let page = page(&runs::matrix(&["set-nx-px"], &["gc-pause"], 1)).unwrap();
     let sheet = Sheet::open(&written("log.html", &page), 1280, 900);
+    sheet.value("document.querySelector('.log-part').open = true");
+    sheet.focus("canvas");
+    press(&sheet, "0");
     let rows = sheet.number("document.querySelectorAll('.log tr').length");
     assert!(rows > 40.0, "{rows}");
     let whole = length(window(&sheet));

@@ -125,7 +125,7 @@ fn assert_small(file: &std::path::Path) {
 fn assert_layout(sheet: &Sheet) {
     let tiles = sheet.number("document.querySelectorAll('a.tile').length");
     assert!(tiles >= 500.0, "{tiles} cells");
-    let order = "['#scorecard', '.key', 'table.matrix', '#evidence'].map(it =>
+    let order = "['#scorecard', '.whose', 'table.matrix', '#evidence'].map(it =>
         document.querySelector(it).getBoundingClientRect().top)";
     let sorted =
         format!("(tops => String(tops.every((top, i) => !i || tops[i - 1] < top)))({order})");
@@ -134,7 +134,7 @@ fn assert_layout(sheet: &Sheet) {
     let right = "[...document.querySelector('table.matrix').tHead.rows[0].cells].at(-1)
         .getBoundingClientRect().right";
     assert!(sheet.number(right) <= 1400.0, "{}", sheet.number(right));
-    let has_reason = "document.querySelector('#matrix').textContent.includes('needs 5 Redis nodes; this lock uses 1')";
+    let has_reason = "document.querySelector('.inapplicable').textContent.includes('needs 5 Redis nodes; this lock uses 1')";
     assert_eq!(sheet.value(has_reason), true);
 }
 
