@@ -11,6 +11,7 @@ use picklock_harness::record::{RecordedVerdict, Repro};
 use picklock_reports::escape::visible;
 use picklock_reports::repro::compared;
 use picklock_scenarios::{Expectation, OTHERS, Responsible, Scenario};
+use picklock_reports::terminal::Detail;
 
 use crate::cli::{BackendChoice, ServerArgs};
 use crate::exit::{self, Failure};
@@ -42,6 +43,9 @@ pub struct ReplayArgs {
     /// Save the run to this directory, as `picklock scenario --out` does.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Show every verdict, story, fault, latency and node, not only the answer.
+    #[arg(long, short)]
+    pub verbose: bool,
     /// Do not show live progress.
     #[arg(long, short)]
     pub quiet: bool,
@@ -133,6 +137,7 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
     let reporting = Reporting {
         json: args.json,
         out: args.out,
+        detail: Detail::new(args.verbose),
         quiet: args.quiet,
         no_rerun: false,
     };

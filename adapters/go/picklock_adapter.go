@@ -219,6 +219,7 @@ func ServeClients(makeLock MakeLock, name, version string, options ...string) {
 }
 
 func serve(makeLock MakeLock, offers object, name, version string, options []string) {
+	output = takeStdout()
 	rand.Seed(time.Now().UnixNano())
 	ready := object{"reply": "ready", "name": name, "version": version}
 	a := adapter{make: makeLock, ready: ready, options: map[string]bool{}, offers: offers}
@@ -411,8 +412,8 @@ func leftMs(ttl time.Duration, askedAt time.Time) int64 {
 	return 0
 }
 
-// Standard output is reserved for the protocol.
-var output, oneLineAtATime = takeStdout(), sync.Mutex{}
+// Standard output, which Serve reserves for the protocol.
+var output, oneLineAtATime = os.Stdout, sync.Mutex{}
 
 func takeStdout() *os.File {
 	output := os.Stdout

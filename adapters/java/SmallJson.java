@@ -119,7 +119,7 @@ final class SmallJson {
 
     private Object word() {
         int from = at;
-        while (at < text.length() && "{}[],: \t".indexOf(text.charAt(at)) < 0) {
+        while (at < text.length() && "{}[],: \t\r\n".indexOf(text.charAt(at)) < 0) {
             at++;
         }
         String word = text.substring(from, at);

@@ -153,12 +153,21 @@ fn versions_of_the_crates_agree() {
     }
 }
 
-/// Workflows that name the release that they install.
+/// Workflows that name the release that they install, and packages that must have the version of their engine.
 const WITH_VERSION: &[&str] = &[
     "docs/examples/github-actions.yml",
     "docs/examples/gitlab-ci.yml",
     "docs/examples/github-sweep.yml",
     "docs/examples/kubernetes-sweep.yaml",
+    "integrations/csharp/Picklock.csproj",
+    "integrations/csharp/src/Engine.cs",
+    "integrations/go/picklock.go",
+    "integrations/java/engine.xml",
+    "integrations/java/pom.xml",
+    "integrations/java/src/main/java/io/github/picklock/Engine.java",
+    "integrations/node/package.json",
+    "integrations/python/picklock/_engine.py",
+    "integrations/python/pyproject.toml",
 ];
 
 /// Files that contain the address of the project.
@@ -169,7 +178,20 @@ const WITH_ADDRESS: &[&str] = &[
     "docs/examples/gitlab-ci.yml",
     "docs/examples/github-sweep.yml",
     "docs/examples/kubernetes-sweep.yaml",
+    "docs/go.md",
+    "integrations/csharp/Picklock.csproj",
+    "integrations/csharp/README.md",
+    "integrations/go/README.md",
+    "integrations/go/example/my_lock_test.go",
+    "integrations/go/go.mod",
+    "integrations/java/README.md",
+    "integrations/java/engine.xml",
+    "integrations/java/pom.xml",
+    "integrations/node/README.md",
+    "integrations/node/package.json",
+    "integrations/python/README.md",
     "scripts/install",
+    "scripts/test-packages",
 ];
 
 #[test]

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::accepted::{accepted, apply_accepted};
 use super::baseline::{Baseline, BaselineCell};
 use super::cell_key::CellKey;
-use super::finding::{EXPECT, Finding, Kind, UPDATE};
+use super::finding::{EXPECT, Finding, Kind, UPDATE, join_cells};
 use super::limit_check::{LimitCheck, Measurement};
 use super::paired::GateRuns;
 use super::rules::Rules;
@@ -81,6 +81,7 @@ pub fn decide(rules: &Rules, baseline: Option<&Baseline>, runs: &GateRuns) -> De
     };
     let order = |one: &Finding| (one.kind, one.rank, place(one), one.problem.clone());
     decision.findings.sort_by_cached_key(order);
+    decision.findings = join_cells(std::mem::take(&mut decision.findings));
     decision
 }
 

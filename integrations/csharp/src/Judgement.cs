@@ -1,0 +1,180 @@
+using System;
+using System.Collections.Generic;
+using System.IO;
+using System.Linq;
+using System.Text;
+using System.Text.RegularExpressions;
+using System.Threading;
+using System.Threading.Tasks;
+
+namespace Picklock
+{
+    /// <summary>The cell of a run, compared with what the test requires.</summary>
+    internal sealed class Judgement
+    {
+        // Maximum number of lines of each worker's standard error in a failure.
+        private const int LastLines = 8;
+
+        private static readonly Regex VerdictRow = new Regex("^  \\w+ +[✔–?✘]");
+        private static readonly Regex Plain = new Regex("^[\\w@%+=:,./-]+$");
+
+        private readonly string title;
+        private readonly Dictionary<string, object?> cell;
+        private readonly string? reference;
+        private readonly RunSettings settings;
+        private readonly string directory;
+
+        public Judgement(
+            string title, Dictionary<string, object?> cell, string? reference, RunSettings settings, string directory)
+        {
+            this.title = title;
+            this.cell = cell;
+            this.reference = reference;
+            this.settings = settings;
+            this.directory = directory;
+        }
+
+        private Dictionary<string, object?> Verdicts => (Dictionary<string, object?>)cell["verdicts"]!;
+
+        public Dictionary<string, string> Statuses =>
+            Verdicts.Keys.ToDictionary(property => property, property => (string)Verdict(property)["status"]!);
+
+        private Dictionary<string, object?> Verdict(string property) => (Dictionary<string, object?>)Verdicts[property]!;
+
+        public async Task Check()
+        {
+            if (cell.TryGetValue("error", out var error))
+            {
+                throw new PicklockException($"{title} did not run: {error}{WorkerOutput()}");
+            }
+            var statuses = Statuses;
+            if (statuses.Values.All(status => status == "not-applicable"))
+            {
+                throw new NotApplicableException(Skip($"{title} is not applicable: {Reason(statuses.Keys)}"));
+            }
+            var wrong = Wrong(statuses);
+            var among = reference == null ? wrong.Select(one => one.Key) : statuses.Keys;
+            var unknown = among.Where(property => statuses[property] == "unknown").ToList();
+            wrong.RemoveAll(one => unknown.Contains(one.Key));
+            if (wrong.Count > 0)
+            {
+                throw new ViolationException(await Failure(statuses, wrong).ConfigureAwait(false));
+            }
+            if (unknown.Count > 0)
+            {
+                var text = $"{title} cannot be judged: {string.Join(", ", unknown)} unknown: {Reason(unknown)}\n"
+                    + await Places().ConfigureAwait(false);
+                throw new InconclusiveException(settings.SkipUnknown ? Skip(text) : text);
+            }
+        }
+
+        /// <summary>Returns the message with which xUnit 3 skips a test, or the text for other frameworks.</summary>
+        private static string Skip(string text)
+        {
+            var isXunit3 = AppDomain.CurrentDomain.GetAssemblies().Any(one => one.GetName().Name == "xunit.v3.core");
+            return isXunit3 ? "$XunitDynamicSkip$" + text : text;
+        }
+
+        /// <summary>Returns the properties with another status than required, with what is required.</summary>
+        private List<KeyValuePair<string, string>> Wrong(Dictionary<string, string> statuses)
+        {
+            if (reference != null)
+            {
+                return ((List<object?>)cell["mismatches"]!).Cast<Dictionary<string, object?>>().Select(one =>
+                    new KeyValuePair<string, string>((string)one["property"]!, (string)one["expected"]!)).ToList();
+            }
+            var absent = settings.Expect.Keys.FirstOrDefault(property => !statuses.ContainsKey(property));
+            if (absent != null)
+            {
+                throw new PicklockException($"{absent}: no such property; there are {string.Join(", ", statuses.Keys)}");
+            }
+            return settings.Expect.Where(one => statuses[one.Key] != one.Value).ToList();
+        }
+
+        private string Reason(IEnumerable<string> properties) =>
+            properties.Select(property => Verdict(property).TryGetValue("story", out var story) ? story : null)
+                .OfType<List<object?>>().SelectMany(lines => lines).OfType<string>().FirstOrDefault() ?? "no reason is given";
+
+        private async Task<string> Failure(Dictionary<string, string> statuses, List<KeyValuePair<string, string>> wrong)
+        {
+            var found = wrong.Select(one => $"{one.Key} is {Described(one.Key)}, expected {one.Value}");
+            var text = new StringBuilder($"{title}: {string.Join("; ", found)}\n");
+            if (reference != null)
+            {
+                text.Append($"The reference lock {reference} would keep: {string.Join(", ", wrong.Select(one => one.Key))}.\n");
+                var expected = (Dictionary<string, object?>)cell["expected"]!;
+                var shared = statuses.Keys.Where(one => (string?)expected[one] == "any" && statuses[one] == "violated").ToList();
+                if (shared.Count > 0)
+                {
+                    text.Append($"It violates these too, so they are not counted: {string.Join(", ", shared)}.\n");
+                }
+            }
+            text.Append('\n').Append(await Story().ConfigureAwait(false)).Append(WorkerOutput()).Append('\n');
+            return text.Append(await Places().ConfigureAwait(false)).ToString();
+        }
+
+        private string Described(string property)
+        {
+            var verdict = Verdict(property);
+            return verdict.TryGetValue("cause", out var cause) ? $"{verdict["status"]} ({cause})" : (string)verdict["status"]!;
+        }
+
+        /// <summary>Returns the lines of the engine's report that explain a violation: causes, remedies, fault and deciding
+        /// events.</summary>
+        private async Task<string> Story()
+        {
+            var answer = await Engine.Call(new[] { "check", Saved }, CancellationToken.None).ConfigureAwait(false);
+            var end = answer.Output.IndexOf("\n  Timeline", StringComparison.Ordinal);
+            var report = end < 0 ? answer.Output : answer.Output.Substring(0, end);
+            var kept = new StringBuilder();
+            var isKept = false;
+            foreach (var line in report.Split('\n'))
+            {
+                if (VerdictRow.IsMatch(line))
+                {
+                    isKept = line.Contains("✘");
+                }
+                else if (line.Trim() == "")
+                {
+                    isKept = kept.Length > 0;
+                }
+                kept.Append(isKept ? line + "\n" : "");
+            }
+            return kept.ToString();
+        }
+
+        private string WorkerOutput()
+        {
+            var texts = new Dictionary<string, string>();
+            foreach (var log in Directory.GetFiles(directory, "worker-*.log", SearchOption.AllDirectories).OrderBy(file => file))
+            {
+                var text = File.ReadAllText(log).Trim();
+                if (text != "" && !texts.ContainsKey(text))
+                {
+                    texts[text] = Path.GetFileNameWithoutExtension(log).Replace('-', ' ');
+                }
+            }
+            var lines = new StringBuilder();
+            foreach (var pair in texts)
+            {
+                var all = pair.Key.Split('\n');
+                lines.Append($"\n\nStandard error of {pair.Value}:\n");
+                lines.Append(string.Join("\n", all.Skip(Math.Max(0, all.Length - LastLines)).Select(line => "  " + line)));
+            }
+            return lines.Append(texts.Count > 0 ? "\n" : "").ToString();
+        }
+
+        private string Saved => Path.Combine(directory, "run");
+
+        private async Task<string> Places()
+        {
+            var words = new[] { "report", Saved, "--format", "html", "--out", directory };
+            await Engine.Call(words, CancellationToken.None).ConfigureAwait(false);
+            var program = Engine.OnPath("picklock") != null ? "picklock" : await Engine.FindPath().ConfigureAwait(false);
+            var page = new Uri(Path.Combine(directory, "report.html")).AbsoluteUri;
+            return $"saved run  {Saved}\ntimeline   {page}\nrepeat     {Quoted(program)} replay {Quoted(Saved)} --trust";
+        }
+
+        public static string Quoted(string word) => Plain.IsMatch(word) ? word : "'" + word.Replace("'", "'\\''") + "'";
+    }
+}

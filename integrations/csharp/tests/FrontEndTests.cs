@@ -1,0 +1,112 @@
+using System.Diagnostics;
+using System.Text.RegularExpressions;
+using Picklock;
+using StackExchange.Redis;
+using Xunit;
+
+/// <summary>Prints to standard output, which is reserved for the protocol, and takes the lock from its holder.</summary>
+public class Chatty(string[] nodes) : TryLock
+{
+    readonly IDatabase redis = ConnectionMultiplexer.Connect(new Uri(nodes[0]).Authority).GetDatabase();
+
+    public override async Task<string?> TryAcquire(string key, TimeSpan ttl)
+    {
+        Console.WriteLine("a line of the library");
+        var token = Guid.NewGuid().ToString();
+        await redis.StringSetAsync(key, token, ttl);
+        return token;
+    }
+
+    public override async Task<bool?> Release(string key, string token) => await redis.KeyDeleteAsync(key);
+}
+
+public class Failing : TryLock
+{
+    public Failing(string[] nodes) => throw new InvalidOperationException("no such setting");
+
+    public override Task<string?> TryAcquire(string key, TimeSpan ttl) => Task.FromResult<string?>(null);
+
+    public override Task<bool?> Release(string key, string token) => Task.FromResult<bool?>(null);
+}
+
+/// <summary>Tests of the package. They start the engine, and need a Redis server.</summary>
+public class FrontEndTests
+{
+    static RunSettings Process() => new() { Backend = "process" };
+
+    [Fact]
+    public async Task ViolationExplainsItselfAndRepeatsFromItsLine()
+    {
+        var problem = await Assert.ThrowsAsync<ViolationException>(() => LockTest.Run<Chatty>("calm", Process()));
+        foreach (var part in new[] { "Whose fault? The lock's", "What happened", "a line of the library", "saved run",
+            "The reference lock set-nx-px would keep: exclusion" })
+        {
+            Assert.Contains(part, problem.Message);
+        }
+        Assert.True(File.Exists(new Uri(Regex.Match(problem.Message, "timeline +(\\S+)").Groups[1].Value).LocalPath));
+        var start = new ProcessStartInfo("sh") { RedirectStandardOutput = true };
+        start.ArgumentList.Add("-c");
+        start.ArgumentList.Add(Regex.Match(problem.Message, "repeat +(.+)").Groups[1].Value);
+        using var repeated = System.Diagnostics.Process.Start(start)!;
+        // Other verdicts of this lock depend on a race, so the repetition may differ in them.
+        Assert.Matches("exclusion +✘ violated", await repeated.StandardOutput.ReadToEndAsync());
+    }
+
+    [Fact]
+    public async Task ExpectationAcceptsAKnownViolation()
+    {
+        var settings = new RunSettings { Backend = "process", Expect = { ["exclusion"] = "violated" } };
+        Assert.Equal("violated", (await LockTest.Run<Chatty>("calm", settings))["exclusion"]);
+    }
+
+    [Fact]
+    public async Task MissingFeatureIsNotApplicable() =>
+        await Assert.ThrowsAsync<NotApplicableException>(() => LockTest.Run<Chatty>("reentrant", Process()));
+
+    [Fact]
+    public async Task FailingConstructorIsInTheError()
+    {
+        var problem = await Assert.ThrowsAsync<PicklockException>(() => LockTest.Run<Failing>("calm", Process()));
+        Assert.Contains("no such setting", problem.Message);
+    }
+
+    [Fact]
+    public async Task UnknownScenarioIsAnError()
+    {
+        var problem = await Assert.ThrowsAsync<PicklockException>(() => LockTest.Run<Chatty>("no-such-scenario"));
+        Assert.Contains("no-such-scenario", problem.Message);
+    }
+
+    [Fact]
+    public void ProfileNamesItsScenarios() => Assert.Equal(8, LockTest.Profile("quick").Count());
+
+    [Fact]
+    public async Task CancelledRunLeavesNoProcess()
+    {
+        using var cancellation = new CancellationTokenSource();
+        var settings = Process();
+        settings.Out = "cancelled";
+        settings.Cancellation = cancellation.Token;
+        var run = LockTest.Run<Chatty>("gc-pause", settings);
+        while (Workers() == 0)
+        {
+            await Task.Delay(50, TestContext.Current.CancellationToken);
+        }
+        cancellation.Cancel();
+        Assert.Contains("the test was cancelled", (await Assert.ThrowsAsync<PicklockException>(() => run)).Message);
+        Assert.Equal(0, Workers());
+    }
+
+    static int Workers() => Directory.GetDirectories("/proc").Count(entry =>
+    {
+        try
+        {
+            var words = File.ReadAllText(Path.Combine(entry, "cmdline")).Split('\0');
+            return words.Contains("exec") && words.Contains(typeof(FrontEndTests).Assembly.Location);
+        }
+        catch (Exception problem) when (problem is IOException or UnauthorizedAccessException)
+        {
+            return false;
+        }
+    });
+}

@@ -1,0 +1,451 @@
+// Code generated from adapters/go/picklock_adapter.go by scripts/package; DO NOT EDIT.
+
+// Picklock's adapter protocol, versions 1 and 2, for a lock in Go. Only the standard library.
+//
+// Serve reads requests from standard input and answers them; docs/protocol.md of Picklock describes them. Output of
+// your lock or its library to os.Stdout is redirected to standard error, which goes to the worker's log.
+
+package picklock
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand"
+	"os"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+// Latest supported version; all earlier ones are supported, too.
+const protocol = 2
+
+// Definite is the error of a request that certainly had no effect: no key was changed. Every other error is reported as
+// one that may have had an effect.
+type Definite struct{ Message string }
+
+func (e Definite) Error() string { return e.Message }
+
+// Grant is a granted lock.
+type Grant struct {
+	// Token is passed back to Release and Extend.
+	Token string
+	// Fence is the fencing token, if the lock has them: larger with every grant.
+	Fence *uint64
+	// AskedAt is when the command that took the lock was sent. TryFor sets it if the lock does not. Without it the answer
+	// has no valid_ms, and Picklock bounds the lease by its own clock.
+	AskedAt time.Time
+}
+
+// Lock is the lock that you implement. A nil grant means that another client has the lock.
+type Lock interface {
+	Acquire(key string, ttl, wait time.Duration) (*Grant, error)
+	// Release returns nil if the library does not report whether the lock was still held.
+	Release(key, token string) (*bool, error)
+}
+
+// Extender is a lock that can be extended.
+type Extender interface {
+	Extend(key, token string, ttl time.Duration) (*Grant, error)
+}
+
+// Cancellable is a lock whose client can give up waiting. When ctx is done, it returns nil if it certainly has not
+// taken the lock, or the result of a command in flight.
+type Cancellable interface {
+	AcquireContext(ctx context.Context, key string, ttl, wait time.Duration) (*Grant, error)
+}
+
+// SectionFailer is a lock that handles a failed section. SectionFailed does what an application does when its section
+// fails, and returns the same as Release.
+type SectionFailer interface {
+	SectionFailed(key, token string) (*bool, error)
+}
+
+// UnheldReleaser is a lock that can be released although it was refused, as by a defer that unlocks in any case. It
+// returns the same as Release.
+type UnheldReleaser interface {
+	ReleaseUnheld(key string) (*bool, error)
+}
+
+// TryFor calls attempt until it returns a grant or wait is over; if wait is 0, once. For locks that do not wait
+// themselves.
+func TryFor(wait time.Duration, attempt func() (*Grant, error)) (*Grant, error) {
+	return TryForContext(context.Background(), wait, attempt)
+}
+
+// TryForContext is like TryFor, but also stops when ctx is done, between two attempts and never within one.
+func TryForContext(ctx context.Context, wait time.Duration, attempt func() (*Grant, error)) (*Grant, error) {
+	began := time.Now()
+	for {
+		askedAt := time.Now()
+		grant, err := attempt()
+		if err != nil {
+			return nil, err
+		}
+		if grant != nil {
+			if grant.AskedAt.IsZero() {
+				grant.AskedAt = askedAt
+			}
+			return grant, nil
+		}
+		pause := 10*time.Millisecond + time.Duration(rand.Int63n(int64(40*time.Millisecond)))
+		if time.Since(began)+pause >= wait {
+			return nil, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil
+		case <-time.After(pause):
+		}
+	}
+}
+
+// Objects stores the library's object for each grant, by its token. Many clients can share it.
+type Objects[T any] struct {
+	access  sync.Mutex
+	byToken map[string]T
+}
+
+// Keep stores the object of a new grant.
+func (o *Objects[T]) Keep(token string, object T) *Grant {
+	o.access.Lock()
+	defer o.access.Unlock()
+	if o.byToken == nil {
+		o.byToken = map[string]T{}
+	}
+	o.byToken[token] = object
+	return &Grant{Token: token}
+}
+
+// Of returns the object of a grant.
+func (o *Objects[T]) Of(token string) (T, error) {
+	o.access.Lock()
+	defer o.access.Unlock()
+	object, known := o.byToken[token]
+	if !known {
+		return object, Definite{"no grant has the token " + token}
+	}
+	return object, nil
+}
+
+// Release calls free with the object of a grant and removes the object, unless free failed: then the lock may still be
+// held.
+func (o *Objects[T]) Release(token string, free func(T) (*bool, error)) (*bool, error) {
+	object, err := o.Of(token)
+	if err != nil {
+		return nil, err
+	}
+	released, err := free(object)
+	if err == nil {
+		o.access.Lock()
+		defer o.access.Unlock()
+		delete(o.byToken, token)
+	}
+	return released, err
+}
+
+// Said is the answer of a library that reports whether the lock was still held.
+func Said(released bool) *bool { return &released }
+
+// VersionOf returns the version of a module that this program was built with.
+func VersionOf(module string) string {
+	build, _ := debug.ReadBuildInfo()
+	for _, one := range build.Deps {
+		if one.Path == module {
+			return one.Version
+		}
+	}
+	return ""
+}
+
+// Lost reports to Picklock that a lease is lost. For locks that renew in the background.
+func Lost(token string) {
+	writeFor(clientOf(token), object{"event": "lost", "token": token})
+}
+
+// Extended reports to Picklock that a background task has renewed a lease for ttl, counted from askedAt.
+func Extended(token string, ttl time.Duration, askedAt time.Time) {
+	writeFor(clientOf(token), object{"event": "extended", "token": token, "valid_ms": leftMs(ttl, askedAt)})
+}
+
+type object map[string]any
+
+type request struct {
+	ID        *uint64           `json:"id"`
+	Client    *uint64           `json:"client"`
+	Op        string            `json:"op"`
+	Protocol  int               `json:"protocol"`
+	Protocols []int             `json:"protocols"`
+	Nodes     []string          `json:"nodes"`
+	TimeoutMs int64             `json:"timeout_ms"`
+	Options   map[string]string `json:"options"`
+	Key       string            `json:"key"`
+	Token     string            `json:"token"`
+	TtlMs     int64             `json:"ttl_ms"`
+	WaitMs    int64             `json:"wait_ms"`
+	ForMs     int64             `json:"for_ms"`
+	Of        uint64            `json:"of"`
+
+	readAt time.Time
+	// Done when the client gives up.
+	ctx context.Context
+}
+
+// MakeLock creates the lock. The nodes are URLs such as redis://HOST:PORT.
+type MakeLock func(nodes []string, timeout time.Duration, options map[string]string) (Lock, error)
+
+type adapter struct {
+	make    MakeLock
+	ready   object
+	options map[string]bool
+	offers  object
+	lock    Lock
+	// Cancel function of each unanswered acquire request.
+	waits sync.Map
+}
+
+// Serve answers requests until standard input ends. The options are the names that --impl-option may
+// have.
+func Serve(makeLock MakeLock, name, version string, options ...string) {
+	serve(makeLock, object{}, name, version, options)
+}
+
+// ServeClients is like Serve, for a lock that many clients of one process may use at once: it is created once, and each
+// client calls it from its own goroutine.
+func ServeClients(makeLock MakeLock, name, version string, options ...string) {
+	offers := object{"clients": true, "blocks_thread": true, "ends_clients": true}
+	serve(makeLock, offers, name, version, options)
+}
+
+func serve(makeLock MakeLock, offers object, name, version string, options []string) {
+	output = takeStdout()
+	rand.Seed(time.Now().UnixNano())
+	ready := object{"reply": "ready", "name": name, "version": version}
+	a := adapter{make: makeLock, ready: ready, options: map[string]bool{}, offers: offers}
+	for _, option := range options {
+		a.options[option] = true
+	}
+	clients := map[uint64]chan *request{}
+	lines := bufio.NewScanner(os.Stdin)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		r := request{readAt: time.Now(), ctx: context.Background()}
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil || r.ID == nil {
+			fmt.Fprintf(os.Stderr, "not a request: %q\n", lines.Text())
+			continue
+		}
+		if r.Op == "cancel" {
+			a.endWait(r.Of)
+			continue
+		}
+		if len(offers) == 0 || r.Op == "init" {
+			a.reply(&r)
+			continue
+		}
+		if r.Op == "acquire" {
+			ctx, cancel := context.WithCancel(r.ctx)
+			r.ctx = ctx
+			a.waits.Store(*r.ID, cancel)
+		}
+		// The only client of a process has no number.
+		var client uint64
+		if r.Client != nil {
+			client = *r.Client
+		}
+		requests, known := clients[client]
+		if !known {
+			requests = make(chan *request, 16)
+			clients[client] = requests
+			go a.serveClient(requests)
+		}
+		requests <- &r
+	}
+}
+
+// endWait ends the context of an acquire request that has no answer yet. The context of an answered request is not
+// ended, because a lock may renew for as long as the context lasts.
+func (a *adapter) endWait(id uint64) {
+	if cancel, known := a.waits.LoadAndDelete(id); known {
+		cancel.(context.CancelFunc)()
+	}
+}
+
+func (a *adapter) serveClient(requests chan *request) {
+	for r := range requests {
+		a.reply(r)
+		if r.Op == "end-client" {
+			return
+		}
+	}
+}
+
+func (a *adapter) reply(r *request) {
+	answer, err := a.answer(r)
+	a.waits.Delete(*r.ID)
+	if err != nil {
+		var definite Definite
+		answer = object{"reply": "error", "message": err.Error(), "definite": errors.As(err, &definite)}
+	}
+	if token, is := answer["token"].(string); is && r.Client != nil {
+		grants.Store(token, r.Client)
+	}
+	answer["id"] = *r.ID
+	writeFor(r.Client, answer)
+}
+
+func (a *adapter) answer(r *request) (object, error) {
+	switch r.Op {
+	case "ping":
+		return object{"reply": "pong"}, nil
+	case "init":
+		return a.init(r)
+	case "join":
+		return object{"reply": "joined"}, nil
+	case "end-client":
+		return object{"reply": "ended"}, nil
+	case "block":
+		time.Sleep(time.Duration(r.ForMs) * time.Millisecond)
+		return object{"reply": "blocked"}, nil
+	case "acquire", "extend", "release", "release-unheld", "section-failed":
+	default:
+		return nil, Definite{fmt.Sprintf("unknown op %q", r.Op)}
+	}
+	if a.lock == nil {
+		return nil, Definite{"`init` must come first"}
+	}
+	ttl := time.Duration(r.TtlMs) * time.Millisecond
+	switch r.Op {
+	case "release", "release-unheld", "section-failed":
+		released, err := a.released(r)
+		return object{"reply": "released", "released": released}, err
+	case "acquire":
+		grant, err := a.acquire(r, ttl, time.Duration(r.WaitMs)*time.Millisecond)
+		if grant == nil && err == nil && r.ctx.Err() != nil {
+			return object{"reply": "cancelled"}, nil
+		}
+		return granted(grant, ttl, r.readAt), err
+	}
+	extender, can := a.lock.(Extender)
+	if !can {
+		return object{"reply": "unsupported"}, nil
+	}
+	grant, err := extender.Extend(r.Key, r.Token, ttl)
+	return granted(grant, ttl, r.readAt), err
+}
+
+func (a *adapter) released(r *request) (*bool, error) {
+	if lock, can := a.lock.(SectionFailer); can && r.Op == "section-failed" {
+		return lock.SectionFailed(r.Key, r.Token)
+	}
+	if lock, can := a.lock.(UnheldReleaser); can && r.Op == "release-unheld" {
+		return lock.ReleaseUnheld(r.Key)
+	}
+	if r.Op != "release" {
+		return nil, Definite{fmt.Sprintf("%s is not offered", r.Op)}
+	}
+	return a.lock.Release(r.Key, r.Token)
+}
+
+func (a *adapter) acquire(r *request, ttl, wait time.Duration) (*Grant, error) {
+	if lock, can := a.lock.(Cancellable); can {
+		return lock.AcquireContext(r.ctx, r.Key, ttl, wait)
+	}
+	return a.lock.Acquire(r.Key, ttl, wait)
+}
+
+func (a *adapter) init(r *request) (object, error) {
+	latest := 0
+	for _, version := range append(r.Protocols, r.Protocol) {
+		if version > latest && version <= protocol {
+			latest = version
+		}
+	}
+	if latest == 0 {
+		return nil, Definite{fmt.Sprintf("only versions up to %d of the protocol are supported", protocol)}
+	}
+	for option := range r.Options {
+		if !a.options[option] {
+			return nil, Definite{fmt.Sprintf("unknown option %q", option)}
+		}
+	}
+	lock, err := a.make(r.Nodes, time.Duration(r.TimeoutMs)*time.Millisecond, r.Options)
+	if err != nil {
+		return nil, err
+	}
+	a.lock = lock
+	_, a.ready["extends"] = lock.(Extender)
+	if latest == 2 {
+		a.ready["protocol"] = latest
+		for name, offer := range a.offers {
+			a.ready[name] = offer
+		}
+		_, can := lock.(Cancellable)
+		a.ready["cancels"] = can && len(a.offers) > 0
+		_, a.ready["fails_sections"] = lock.(SectionFailer)
+		_, a.ready["releases_unheld"] = lock.(UnheldReleaser)
+	}
+	return a.ready, nil
+}
+
+func granted(grant *Grant, ttl time.Duration, readAt time.Time) object {
+	if grant == nil {
+		return object{"reply": "refused"}
+	}
+	answer := object{"reply": "granted", "token": grant.Token}
+	// Computed before `valid_ms`, so that the time between the two cannot lengthen the lease.
+	answer["elapsed_ms"] = time.Since(readAt).Milliseconds()
+	if grant.Fence != nil {
+		answer["fence"] = *grant.Fence
+	}
+	if !grant.AskedAt.IsZero() {
+		answer["valid_ms"] = leftMs(ttl, grant.AskedAt)
+	}
+	return answer
+}
+
+// leftMs is rounded down, and measured on the monotonic clock that a time.Time carries.
+func leftMs(ttl time.Duration, askedAt time.Time) int64 {
+	if left := ttl - time.Since(askedAt); left > 0 {
+		return left.Milliseconds()
+	}
+	return 0
+}
+
+// Standard output, which Serve reserves for the protocol.
+var output, oneLineAtATime = os.Stdout, sync.Mutex{}
+
+func takeStdout() *os.File {
+	output := os.Stdout
+	os.Stdout = os.Stderr
+	return output
+}
+
+// Client of each grant, by its token, for events of background tasks.
+var grants sync.Map
+
+func clientOf(token string) *uint64 {
+	client, _ := grants.Load(token)
+	number, _ := client.(*uint64)
+	return number
+}
+
+// writeFor writes a message about a client, or about the only client if client is nil.
+func writeFor(client *uint64, message object) {
+	if client != nil {
+		message["client"] = *client
+	}
+	write(message)
+}
+
+func write(message object) {
+	line, err := json.Marshal(message)
+	if err != nil {
+		panic(err)
+	}
+	oneLineAtATime.Lock()
+	defer oneLineAtATime.Unlock()
+	output.Write(append(line, '\n'))
+}

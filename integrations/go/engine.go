@@ -1,0 +1,185 @@
+package picklock
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+//go:embed all:engine
+var packed embed.FS
+
+// Time that an interrupted engine has to end its servers and workers.
+const patience = 15 * time.Second
+
+// engine returns the path of the engine: PICKLOCK_BINARY, else that of this module, else that on the PATH.
+func engine() (string, error) {
+	path, err := binary()
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.Command(path, "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("cannot start the engine %s: %w; it may be for another platform", path, err)
+	}
+	if line := strings.TrimSpace(string(out)); line != "picklock "+Version {
+		return "", fmt.Errorf("the engine %s is `%s`, but this package needs version %s; install the same version of "+
+			"both, or unset PICKLOCK_BINARY", path, line, Version)
+	}
+	return path, nil
+}
+
+func binary() (string, error) {
+	if given := os.Getenv("PICKLOCK_BINARY"); given != "" {
+		if about, err := os.Stat(given); err != nil || about.Mode()&0o111 == 0 {
+			return "", fmt.Errorf("PICKLOCK_BINARY: %s is not a program", given)
+		}
+		return given, nil
+	}
+	name := fmt.Sprintf("picklock-%s-%s.gz", runtime.GOOS, runtime.GOARCH)
+	content, err := packed.ReadFile("engine/" + name)
+	if err == nil {
+		return unpacked(content)
+	}
+	if path, err := exec.LookPath("picklock"); err == nil {
+		return path, nil
+	}
+	return "", fmt.Errorf("this module has no engine for %s on %s; install picklock, set PICKLOCK_BINARY to the "+
+		"program, or, on Windows, use WSL or the container", runtime.GOOS, runtime.GOARCH)
+}
+
+// unpacked writes the engine into the user's cache, once for each content.
+func unpacked(content []byte) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	directory := filepath.Join(cache, "picklock", fmt.Sprintf("%s-%x", Version, sha256.Sum256(content))[:24])
+	path := filepath.Join(directory, "picklock")
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	if err := os.MkdirAll(directory, 0o700); err != nil {
+		return "", err
+	}
+	// Another process may do the same: the last step replaces the file as a whole.
+	file, err := os.CreateTemp(directory, "unpacking-")
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(file.Name())
+	reader, err := gzip.NewReader(bytes.NewReader(content))
+	if err == nil {
+		_, err = io.Copy(file, reader)
+	}
+	if err = errors.Join(err, file.Chmod(0o700), file.Close()); err != nil {
+		return "", err
+	}
+	return path, os.Rename(file.Name(), path)
+}
+
+type answer struct {
+	code     int
+	out, err string
+}
+
+// start runs the engine. When ctx is done, it interrupts the engine and waits until it has ended its processes.
+func start(ctx context.Context, words ...string) (answer, error) {
+	path, err := engine()
+	if err != nil {
+		return answer{}, err
+	}
+	var out, messages bytes.Buffer
+	command := exec.Command(path, words...)
+	command.Stdout, command.Stderr = &out, &messages
+	if err := command.Start(); err != nil {
+		return answer{}, err
+	}
+	ended := make(chan struct{})
+	go func() {
+		select {
+		case <-ended:
+			return
+		case <-ctx.Done():
+			command.Process.Signal(os.Interrupt)
+		}
+		select {
+		case <-ended:
+		case <-time.After(patience):
+			command.Process.Kill()
+		}
+	}()
+	command.Wait()
+	close(ended)
+	if ctx.Err() != nil {
+		return answer{}, fmt.Errorf("the run was ended by the time limit of the test, or by its context: %w", ctx.Err())
+	}
+	return answer{command.ProcessState.ExitCode(), out.String(), messages.String()}, nil
+}
+
+type verdict struct {
+	Status string
+	Cause  string
+	Story  []string
+}
+
+type cell struct {
+	Scenario   string
+	Verdicts   map[string]verdict
+	Expected   map[string]string
+	Mismatches []struct{ Property, Expected string }
+	Error      string
+	RunDir     string `json:"run_dir"`
+}
+
+// cells runs the engine, and returns the cells of its document.
+func cells(ctx context.Context, words ...string) ([]cell, error) {
+	answer, err := start(ctx, words...)
+	if err != nil {
+		return nil, err
+	}
+	if answer.code == 2 || answer.code == 130 || strings.TrimSpace(answer.out) == "" {
+		return nil, errors.New(message(answer))
+	}
+	var document struct{ Cells []cell }
+	err = json.Unmarshal([]byte(answer.out), &document)
+	return document.Cells, err
+}
+
+// message returns the engine's message without its prefix, and without the lines about progress.
+func message(of answer) string {
+	lines := strings.Split(strings.TrimSpace(of.err), "\n")
+	for at, line := range lines {
+		if strings.HasPrefix(line, "picklock: ") || strings.HasPrefix(line, "error: ") {
+			lines = lines[at:]
+			break
+		}
+	}
+	if text := strings.TrimPrefix(strings.Join(lines, "\n"), "picklock: "); text != "" {
+		return text
+	}
+	return fmt.Sprintf("the engine ended with exit code %d", of.code)
+}
+
+// plan returns the names of the scenarios of a selection.
+func plan(ctx context.Context, selection []string) ([]string, error) {
+	words := []string{"matrix", "--backend", "sim", "--impl", "set-nx-px", "--json", "--quiet"}
+	found, err := cells(ctx, append(words, selection...)...)
+	names := make([]string, 0, len(found))
+	for _, each := range found {
+		names = append(names, each.Scenario)
+	}
+	return names, err
+}

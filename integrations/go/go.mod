@@ -1,0 +1,3 @@
+module github.com/OWNER/picklock/integrations/go
+
+go 1.20

@@ -1,0 +1,295 @@
+package picklock
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// Maximum number of lines of each worker's standard error in a failure.
+const lastLines = 8
+
+var properties = []string{"exclusion", "lease", "resource", "ownership", "fencing", "progress", "claims"}
+
+type outcome int
+
+const (
+	held outcome = iota
+	violated
+	unknown
+	notApplicable
+	failed
+)
+
+// run is one run of a lock under a scenario.
+type run struct {
+	settings
+	call     string
+	test     string
+	scenario string
+}
+
+// execute runs the scenario, and returns the outcome with its explanation.
+func (r run) execute(ctx context.Context) (outcome, string) {
+	out, err := filepath.Abs(r.out)
+	if err != nil {
+		return failed, err.Error()
+	}
+	directory := filepath.Join(out, lockName(r.test), safe(r.scenario))
+	configuration, err := r.prepare(out, directory)
+	if err != nil {
+		return failed, err.Error()
+	}
+	words := []string{"matrix", "--config", configuration, "--impl", lockName(r.test), "--scenario", r.scenario, "--seed",
+		strconv.Itoa(r.seed), "--backend", r.backend, "--json", "--quiet", "--out", filepath.Join(directory, "runs")}
+	if r.reference != "" {
+		words = append(words, "--reference", r.reference)
+	}
+	if r.ttl != "" {
+		words = append(words, "--ttl", r.ttl)
+	}
+	found, err := cells(ctx, words...)
+	if err != nil {
+		return failed, err.Error()
+	}
+	one := found[0]
+	if one.RunDir != "" {
+		if err := os.Rename(filepath.Join(directory, "runs", one.RunDir), filepath.Join(directory, "run")); err != nil {
+			return failed, err.Error()
+		}
+		os.RemoveAll(filepath.Join(directory, "runs"))
+	}
+	result, text := r.judge(one, directory)
+	if result == held || result == notApplicable {
+		os.RemoveAll(directory)
+	}
+	return result, text
+}
+
+// prepare empties the directory of the run, and writes the file that defines the lock for the engine.
+func (r run) prepare(out, directory string) (string, error) {
+	if err := os.RemoveAll(directory); err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(directory, 0o755); err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(filepath.Join(out, ".gitignore"), []byte("*\n"), 0o644); err != nil {
+		return "", err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	// `go test` deletes its binary, but the run must be repeatable.
+	program, err = kept(program, out)
+	if err != nil {
+		return "", err
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(r.test), "/", "$/^") + "$"
+	command := fmt.Sprintf("%s %s -test.timeout=0 %s %s", quoted(program), quoted("-test.run="+pattern), workerArgument,
+		quoted(r.call))
+	table := fmt.Sprintf("[impl.%q]\ncommand = %s\ndirectory = %s\nnodes = %d\n", lockName(r.test), toml(command),
+		toml(here), r.nodes)
+	path := filepath.Join(directory, "picklock.toml")
+	return path, os.WriteFile(path, []byte(table), 0o644)
+}
+
+// kept returns the path of a copy of the test binary that remains after the test. A hard link costs nothing.
+func kept(program, out string) (string, error) {
+	copied := filepath.Join(out, filepath.Base(program))
+	os.Remove(copied)
+	if os.Link(program, copied) == nil {
+		return copied, nil
+	}
+	content, err := os.ReadFile(program)
+	if err != nil {
+		return "", err
+	}
+	return copied, os.WriteFile(copied, content, 0o755)
+}
+
+func (r run) judge(one cell, directory string) (outcome, string) {
+	title := lockName(r.test) + " in " + r.scenario
+	if one.Error != "" {
+		return failed, strings.Join(append([]string{title + " did not run: " + one.Error}, workerOutput(directory)...), "\n")
+	}
+	byStatus := map[string][]string{}
+	for _, property := range properties {
+		status := one.Verdicts[property].Status
+		byStatus[status] = append(byStatus[status], property)
+	}
+	if len(byStatus["not-applicable"]) == len(properties) {
+		return notApplicable, title + " is not applicable: " + reason(one, byStatus["not-applicable"])
+	}
+	wrong, open := map[string]string{}, byStatus["unknown"]
+	for _, each := range one.Mismatches {
+		wrong[each.Property] = each.Expected
+	}
+	if r.expect != nil {
+		wrong, open = r.unexpected(one)
+		if wrong == nil {
+			return failed, fmt.Sprintf("Expect: there are only the properties %s", strings.Join(properties, ", "))
+		}
+	}
+	for _, property := range open {
+		delete(wrong, property)
+	}
+	if len(wrong) > 0 {
+		return violated, r.failure(title, one, wrong, directory)
+	}
+	if len(open) > 0 {
+		because := strings.Join(open, ", ") + " unknown: " + reason(one, open)
+		return unknown, title + " cannot be judged: " + because + "\n" + places(directory)
+	}
+	return held, ""
+}
+
+// unexpected returns the properties with another status than required, and those of them that are unknown. It returns
+// nil if a property does not exist.
+func (r run) unexpected(one cell) (map[string]string, []string) {
+	wrong, open := map[string]string{}, []string{}
+	for property, wanted := range r.expect {
+		verdict, exists := one.Verdicts[property]
+		if !exists {
+			return nil, nil
+		}
+		if verdict.Status != wanted {
+			wrong[property] = wanted
+			if verdict.Status == "unknown" {
+				open = append(open, property)
+			}
+		}
+	}
+	return wrong, open
+}
+
+func reason(one cell, among []string) string {
+	for _, property := range among {
+		if story := one.Verdicts[property].Story; len(story) > 0 {
+			return story[0]
+		}
+	}
+	return "no reason is given"
+}
+
+func (r run) failure(title string, one cell, wrong map[string]string, directory string) string {
+	var found, names, shared []string
+	for _, property := range properties {
+		verdict := one.Verdicts[property]
+		if wanted, is := wrong[property]; is {
+			names = append(names, property)
+			found = append(found, fmt.Sprintf("%s is %s, expected %s", property, verdict.describe(), wanted))
+		} else if one.Expected[property] == "any" && verdict.Status == "violated" {
+			shared = append(shared, property)
+		}
+	}
+	lines := []string{title + ": " + strings.Join(found, "; ")}
+	if r.reference != "" {
+		lines = append(lines, fmt.Sprintf("The reference lock %s would keep: %s.", r.reference, strings.Join(names, ", ")))
+		if len(shared) > 0 {
+			lines = append(lines, "It violates these too, so they are not counted: "+strings.Join(shared, ", ")+".")
+		}
+	}
+	lines = append(append(lines, ""), story(filepath.Join(directory, "run"))...)
+	lines = append(append(lines, workerOutput(directory)...), "", places(directory))
+	return strings.Join(lines, "\n")
+}
+
+func (v verdict) describe() string {
+	if v.Cause == "" {
+		return v.Status
+	}
+	return v.Status + " (" + v.Cause + ")"
+}
+
+var verdictRow = regexp.MustCompile(`^  \w+ +[✔–?✘]`)
+
+// story returns the lines of the engine's report that explain a violation: causes, remedies, fault and deciding events.
+func story(saved string) []string {
+	answer, err := start(context.Background(), "check", saved)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var lines []string
+	isKept := false
+	for _, line := range strings.Split(strings.Split(answer.out, "\n  Timeline")[0], "\n") {
+		if verdictRow.MatchString(line) {
+			isKept = strings.Contains(line, "✘")
+		} else if strings.TrimSpace(line) == "" {
+			isKept = len(lines) > 0
+		}
+		if isKept {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// workerOutput returns the last lines of the standard error of each worker, without repetitions.
+func workerOutput(directory string) []string {
+	logs, _ := filepath.Glob(filepath.Join(directory, "run", "worker-*.log"))
+	more, _ := filepath.Glob(filepath.Join(directory, "runs", "*", "*", "*", "worker-*.log"))
+	logs = append(logs, more...)
+	sort.Strings(logs)
+	var lines []string
+	seen := map[string]bool{}
+	for _, log := range logs {
+		content, _ := os.ReadFile(log)
+		text := strings.TrimSpace(string(content))
+		if text == "" || seen[text] {
+			continue
+		}
+		seen[text] = true
+		worker := strings.Replace(strings.TrimSuffix(filepath.Base(log), ".log"), "-", " ", 1)
+		lines = append(lines, "", "Standard error of "+worker+":")
+		last := strings.Split(text, "\n")
+		if len(last) > lastLines {
+			last = last[len(last)-lastLines:]
+		}
+		for _, line := range last {
+			lines = append(lines, "  "+line)
+		}
+	}
+	return lines
+}
+
+func places(directory string) string {
+	saved := filepath.Join(directory, "run")
+	start(context.Background(), "report", saved, "--format", "html", "--out", directory)
+	program := "picklock"
+	if _, err := exec.LookPath(program); err != nil {
+		program, _ = engine()
+	}
+	return fmt.Sprintf("saved run  %s\ntimeline   file://%s\nrepeat     %s replay %s --trust", saved,
+		filepath.Join(directory, "report.html"), quoted(program), quoted(saved))
+}
+
+func toml(text string) string {
+	quoted, _ := json.Marshal(text)
+	return string(quoted)
+}
+
+var plain = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
+
+func quoted(word string) string {
+	if plain.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+var unsafeLetters = regexp.MustCompile(`[^A-Za-z0-9._-]`)
+
+func safe(text string) string { return unsafeLetters.ReplaceAllString(text, "_") }

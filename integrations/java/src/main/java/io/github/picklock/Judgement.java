@@ -1,0 +1,171 @@
+package io.github.picklock;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+
+/** The cell of a run, compared with what the test requires. */
+final class Judgement {
+    // Maximum number of lines of each worker's standard error in a failure.
+    private static final int LAST_LINES = 8;
+    private static final Pattern VERDICT_ROW = Pattern.compile("^  \\w+ +[✔–?✘]");
+    private static final Pattern PLAIN = Pattern.compile("[\\w@%+=:,./-]+");
+
+    private final String title;
+    private final Map<?, ?> cell;
+    private final String reference;
+    private final Map<String, String> required;
+    private final Path directory;
+
+    Judgement(String title, Map<?, ?> cell, String reference, Map<String, String> required, Path directory) {
+        this.title = title;
+        this.cell = cell;
+        this.reference = reference;
+        this.required = required;
+        this.directory = directory;
+    }
+
+    Map<String, String> statuses() {
+        Map<String, String> statuses = new LinkedHashMap<>();
+        ((Map<?, ?>) cell.get("verdicts")).forEach(
+                (property, verdict) -> statuses.put((String) property, (String) ((Map<?, ?>) verdict).get("status")));
+        return statuses;
+    }
+
+    void check() throws IOException {
+        if (cell.get("error") instanceof String error) {
+            throw new PicklockException(title + " did not run: " + error + workerOutput());
+        }
+        Map<String, String> statuses = statuses();
+        if (statuses.values().stream().allMatch("not-applicable"::equals)) {
+            throw new PicklockException.NotApplicable(title + " is not applicable: " + reason(statuses.keySet()));
+        }
+        Map<String, String> wrong = wrong(statuses);
+        Set<String> unknown = new LinkedHashSet<>(reference == null ? wrong.keySet() : statuses.keySet());
+        unknown.removeIf(property -> !"unknown".equals(statuses.get(property)));
+        wrong.keySet().removeAll(unknown);
+        if (!wrong.isEmpty()) {
+            throw new Violation(failure(statuses, wrong));
+        }
+        if (!unknown.isEmpty()) {
+            throw new PicklockException.Inconclusive(title + " cannot be judged: " + String.join(", ", unknown)
+                    + " unknown: " + reason(unknown) + "\n" + places());
+        }
+    }
+
+    /** Returns the required status of each property that has another one. */
+    private Map<String, String> wrong(Map<String, String> statuses) {
+        Map<String, String> wrong = new LinkedHashMap<>();
+        if (reference == null) {
+            required.forEach((property, wanted) -> {
+                if (!statuses.containsKey(property)) {
+                    throw new PicklockException(property + ": no such property; there are " + statuses.keySet());
+                }
+                if (!wanted.equals(statuses.get(property))) {
+                    wrong.put(property, wanted);
+                }
+            });
+            return wrong;
+        }
+        for (Object each : (List<?>) cell.get("mismatches")) {
+            Map<?, ?> mismatch = (Map<?, ?>) each;
+            wrong.put((String) mismatch.get("property"), (String) mismatch.get("expected"));
+        }
+        return wrong;
+    }
+
+    private Map<?, ?> verdict(String property) {
+        return (Map<?, ?>) ((Map<?, ?>) cell.get("verdicts")).get(property);
+    }
+
+    private String reason(Set<String> properties) {
+        return properties.stream().map(property -> verdict(property).get("story"))
+                .filter(story -> story instanceof List<?> lines && !lines.isEmpty())
+                .map(story -> (String) ((List<?>) story).get(0)).findFirst().orElse("no reason is given");
+    }
+
+    private String failure(Map<String, String> statuses, Map<String, String> wrong) throws IOException {
+        List<String> found = wrong.entrySet().stream()
+                .map(entry -> entry.getKey() + " is " + described(entry.getKey()) + ", expected " + entry.getValue()).toList();
+        var text = new StringBuilder(title + ": " + String.join("; ", found) + "\n");
+        if (reference != null) {
+            text.append("The reference lock ").append(reference).append(" would keep: ")
+                    .append(String.join(", ", wrong.keySet())).append(".\n");
+            Map<?, ?> expected = (Map<?, ?>) cell.get("expected");
+            List<String> shared = statuses.keySet().stream()
+                    .filter(one -> "any".equals(expected.get(one)) && "violated".equals(statuses.get(one))).toList();
+            if (!shared.isEmpty()) {
+                text.append("It violates these too, so they are not counted: ").append(String.join(", ", shared)).append(".\n");
+            }
+        }
+        return text.append("\n").append(story()).append(workerOutput()).append("\n").append(places()).toString();
+    }
+
+    private String described(String property) {
+        Map<?, ?> verdict = verdict(property);
+        return verdict.get("status") + (verdict.get("cause") instanceof String cause ? " (" + cause + ")" : "");
+    }
+
+    /** Returns the lines of the engine's report that explain a violation: causes, remedies, fault and deciding events. */
+    private String story() {
+        String report = Engine.call(List.of("check", saved().toString())).out().split("\n  Timeline", 2)[0];
+        var kept = new StringBuilder();
+        boolean isKept = false;
+        for (String line : report.lines().toList()) {
+            if (VERDICT_ROW.matcher(line).find()) {
+                isKept = line.contains("✘");
+            } else if (line.isBlank()) {
+                isKept = kept.length() > 0;
+            }
+            if (isKept) {
+                kept.append(line).append("\n");
+            }
+        }
+        return kept.toString();
+    }
+
+    private String workerOutput() throws IOException {
+        Map<String, String> texts = new LinkedHashMap<>();
+        try (Stream<Path> files = Files.walk(directory)) {
+            for (Path log : files.filter(file -> file.getFileName().toString().matches("worker-\\d+\\.log")).sorted().toList()) {
+                String text = Files.readString(log, StandardCharsets.UTF_8).strip();
+                if (!text.isEmpty()) {
+                    texts.putIfAbsent(text, log.getFileName().toString().replace(".log", "").replace('-', ' '));
+                }
+            }
+        }
+        var lines = new ArrayList<String>();
+        texts.forEach((text, worker) -> {
+            lines.add("\n\nStandard error of " + worker + ":");
+            List<String> all = text.lines().toList();
+            all.subList(Math.max(0, all.size() - LAST_LINES), all.size()).forEach(line -> lines.add("\n  " + line));
+        });
+        return String.join("", lines) + (lines.isEmpty() ? "" : "\n");
+    }
+
+    private Path saved() {
+        return directory.resolve("run");
+    }
+
+    private String places() {
+        Engine.call(List.of("report", saved().toString(), "--format", "html", "--out", directory.toString()));
+        String program = Engine.onPath().isPresent() ? "picklock" : Engine.path();
+        Path here = Path.of("").toAbsolutePath();
+        String path = saved().startsWith(here) ? here.relativize(saved()).toString() : saved().toString();
+        return "saved run  " + path + "\ntimeline   " + directory.resolve("report.html").toUri() + "\nrepeat     "
+                + program + " replay " + quoted(path) + " --trust";
+    }
+
+    static String quoted(String word) {
+        return PLAIN.matcher(word).matches() ? word : "'" + word.replace("'", "'\\''") + "'";
+    }
+}

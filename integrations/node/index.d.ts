@@ -1,0 +1,58 @@
+export type Status = "held" | "violated" | "unknown" | "not-applicable";
+export type Property = "exclusion" | "lease" | "resource" | "ownership" | "fencing" | "progress" | "claims";
+export type Verdicts = Record<Property, Status>;
+
+/** A granted lock. `askedAt` is when the command that took it was sent, by `performance.now()`. */
+export interface Grant {
+  token: string;
+  fence?: number;
+  askedAt?: number;
+}
+
+type Answer<T> = T | Promise<T>;
+
+/** The class that a lock's module exports by default. It has `tryAcquire`, or `acquire` if it waits itself. */
+export interface Lock {
+  tryAcquire?(key: string, ttlMs: number): Answer<string | Grant | null | false>;
+  acquire?(key: string, ttlMs: number, waitMs: number, signal?: AbortSignal): Answer<string | Grant | null | false>;
+  release(key: string, token: string): Answer<boolean | null | void>;
+  extend?(key: string, token: string, ttlMs: number): Answer<boolean | Grant | null>;
+  sectionFailed?(key: string, token: string): Answer<boolean | null | void>;
+  releaseUnheld?(key: string): Answer<boolean | null | void>;
+}
+
+export interface RunSettings {
+  /** The built-in lock whose properties yours must keep. Default: set-nx-px, or redlock with several nodes. */
+  reference?: string;
+  /** Required statuses, in place of a reference. */
+  expect?: Partial<Verdicts>;
+  backend?: "auto" | "process" | "docker" | "external";
+  seed?: number;
+  nodes?: number;
+  ttl?: string;
+  options?: Record<string, string | number | boolean>;
+  /** Directory of the failed runs. Default: .picklock */
+  out?: string;
+  signal?: AbortSignal;
+}
+
+export interface SuiteSettings extends RunSettings {
+  /** Names of scenarios, patterns such as `late-*`, or paths of scenario files. */
+  scenarios?: string[];
+  profile?: "quick";
+  /** Treatment of a run that cannot be judged. Default: fail */
+  unknown?: "fail" | "skip";
+}
+
+/** Defines one test per scenario with the `test` of node:test, Vitest or Jest. `lock` is the file of the lock. */
+export function scenarios(test: (...words: any[]) => unknown, lock: string | URL, settings?: SuiteSettings): void;
+
+/** Runs a lock through a scenario, and returns the status of each property. Throws if it fails. */
+export function run(lock: string | URL, scenario: string, settings?: RunSettings): Promise<Verdicts>;
+
+export class PicklockError extends Error {}
+export class Inconclusive extends PicklockError {}
+export class NotApplicable extends PicklockError {}
+export class Violation extends Error {
+  verdicts: Record<Property, { status: Status; cause?: string; story?: string[] }>;
+}

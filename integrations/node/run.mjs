@@ -1,0 +1,160 @@
+// Runs a lock through a scenario, and explains a failure.
+
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { basename, join, relative, resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { call, document, engine, onPath, PicklockError } from "./engine.mjs";
+
+// Maximum number of lines of each worker's standard error in a failure.
+const LAST_LINES = 8;
+
+/** The lock did not keep what the reference or the test requires. */
+export class Violation extends Error {
+  name = "Violation";
+
+  constructor(text, verdicts) {
+    super(text);
+    this.verdicts = verdicts;
+    // The lines of this package would hide the explanation.
+    this.stack = text;
+  }
+}
+
+/** The run could not be judged. */
+export class Inconclusive extends PicklockError {
+  name = "Inconclusive";
+}
+
+/** The lock does not offer what the scenario needs. */
+export class NotApplicable extends PicklockError {
+  name = "NotApplicable";
+}
+
+export async function run(lock, scenario, settings = {}) {
+  const { nodes = 1, expect, backend = "auto", seed = 1, ttl, options = {}, out = ".picklock", signal } = settings;
+  const reference = expect ? null : (settings.reference ?? (nodes === 1 ? "set-nx-px" : "redlock"));
+  const file = String(lock).startsWith("file:") ? fileURLToPath(lock) : resolve(String(lock));
+  if (!existsSync(file)) throw new PicklockError(`${file}: no such file; a lock is the default export of a module`);
+  const name = fileName(basename(file).replace(/\.\w+$/, ""));
+  const directory = resolve(out, name, fileName(scenario));
+  rmSync(directory, { recursive: true, force: true });
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(out, ".gitignore"), "*\n");
+  const configuration = join(directory, "picklock.toml");
+  writeFileSync(configuration, table(name, file, nodes, options));
+  const words = ["matrix", "--config", configuration, "--impl", name, "--scenario", scenario, "--seed", String(seed)];
+  words.push("--backend", backend, "--json", "--quiet", "--out", join(directory, "runs"));
+  if (reference) words.push("--reference", reference);
+  if (ttl) words.push("--ttl", ttl);
+  const [cell] = (await document(words, signal)).cells;
+  if (cell.run_dir) {
+    renameSync(join(directory, "runs", cell.run_dir), join(directory, "run"));
+    rmSync(join(directory, "runs"), { recursive: true });
+  }
+  await judge({ title: `${name} in ${scenario}`, cell, reference, expect, directory });
+  rmSync(directory, { recursive: true, force: true });
+  return Object.fromEntries(Object.entries(cell.verdicts).map(([property, verdict]) => [property, verdict.status]));
+}
+
+async function judge({ title, cell, reference, expect, directory }) {
+  const { verdicts } = cell;
+  if (cell.error) throw new PicklockError([`${title} did not run: ${cell.error}`, ...workerOutput(directory)].join("\n"));
+  const properties = Object.keys(verdicts);
+  if (properties.every((property) => verdicts[property].status === "not-applicable")) {
+    throw new NotApplicable(`${title} is not applicable: ${reason(verdicts, "not-applicable")}`);
+  }
+  const absent = Object.keys(expect ?? {}).filter((property) => !properties.includes(property));
+  if (absent.length > 0) throw new PicklockError(`${absent.join(", ")}: no such property; there are ${properties.join(", ")}`);
+  const wrong = expect
+    ? Object.entries(expect).filter(([property, wanted]) => verdicts[property].status !== wanted)
+    : cell.mismatches.map(({ property, expected }) => [property, expected]);
+  const isUnknown = (property) => verdicts[property].status === "unknown";
+  const failed = wrong.filter(([property]) => !isUnknown(property));
+  const unknown = (expect ? wrong.map(([property]) => property) : properties).filter(isUnknown);
+  if (failed.length > 0) throw new Violation(await failure({ title, cell, failed, reference, directory }), verdicts);
+  if (unknown.length > 0) {
+    const because = `${title} cannot be judged: ${unknown.join(", ")} unknown: ${reason(verdicts, "unknown")}`;
+    throw new Inconclusive([because, await places(directory)].join("\n"));
+  }
+}
+
+async function failure({ title, cell, failed, reference, directory }) {
+  const { verdicts, expected } = cell;
+  const found = failed.map(([property, wanted]) => `${property} is ${described(verdicts[property])}, expected ${wanted}`);
+  const lines = [`${title}: ${found.join("; ")}`];
+  if (reference) {
+    lines.push(`The reference lock ${reference} would keep: ${failed.map(([property]) => property).join(", ")}.`);
+    const shared = Object.keys(expected).filter(
+      (property) => expected[property] === "any" && verdicts[property].status === "violated",
+    );
+    if (shared.length > 0) lines.push(`It violates these too, so they are not counted: ${shared.join(", ")}.`);
+  }
+  lines.push("", ...(await story(join(directory, "run"))), ...workerOutput(directory), "", await places(directory));
+  return lines.join("\n");
+}
+
+function described({ status, cause }) {
+  return cause ? `${status} (${cause})` : status;
+}
+
+function reason(verdicts, status) {
+  const lines = Object.values(verdicts).filter((verdict) => verdict.status === status).flatMap(({ story = [] }) => story);
+  return lines[0] ?? "no reason is given";
+}
+
+// Returns the lines of the engine's report that explain a violation: causes, remedies, fault and deciding events.
+async function story(runDirectory) {
+  const report = (await call(["check", runDirectory])).out.split("\n  Timeline")[0];
+  const kept = [];
+  let isKept = false;
+  for (const line of report.split("\n")) {
+    if (/^ {2}\w+ +[✔–?✘]/.test(line)) isKept = line.includes("✘");
+    else if (!line.trim()) isKept = kept.length > 0;
+    if (isKept) kept.push(line);
+  }
+  return kept;
+}
+
+function workerOutput(directory) {
+  const logs = readdirSync(directory, { recursive: true }).filter((file) => /worker-\d+\.log$/.test(file)).sort();
+  const texts = new Map();
+  for (const log of logs) {
+    const text = readFileSync(join(directory, log), "utf8").trim();
+    if (text && !texts.has(text)) texts.set(text, basename(log, ".log").replace("-", " "));
+  }
+  return [...texts].flatMap(([text, worker]) => [
+    "",
+    `Standard error of ${worker}:`,
+    ...text.split("\n").slice(-LAST_LINES).map((line) => `  ${line}`),
+  ]);
+}
+
+async function places(directory) {
+  const saved = join(directory, "run");
+  await call(["report", saved, "--format", "html", "--out", directory]);
+  const path = relative(process.cwd(), saved);
+  const program = onPath() ? "picklock" : existsSync("node_modules/.bin/picklock") ? "npx picklock" : engine();
+  const page = pathToFileURL(join(directory, "report.html"));
+  return [`saved run  ${path}`, `timeline   ${page}`, `repeat     ${program} replay ${quoted(path)} --trust`].join("\n");
+}
+
+// Returns the table that defines the lock for the engine: how its worker is started.
+function table(name, file, nodes, options) {
+  const worker = fileURLToPath(new URL("worker.mjs", import.meta.url));
+  const command = [process.execPath, worker, file].map(quoted).join(" ");
+  const lines = [`[impl.${JSON.stringify(name)}]`, `command = ${JSON.stringify(command)}`, `nodes = ${nodes}`];
+  lines.push(`directory = ${JSON.stringify(process.cwd())}`);
+  // A worker is not a test, although a test starts it.
+  lines.push('environment = { NODE_TEST_CONTEXT = "" }');
+  const pairs = Object.entries(options).map(([key, value]) => `${JSON.stringify(key)} = ${JSON.stringify(String(value))}`);
+  if (pairs.length > 0) lines.push(`options = { ${pairs.join(", ")} }`);
+  return `${lines.join("\n")}\n`;
+}
+
+function quoted(word) {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+function fileName(text) {
+  return text.replace(/[^A-Za-z0-9._-]/g, "_");
+}

@@ -1,0 +1,104 @@
+// Tests of the installed package. They start the engine, and need a Redis server.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { Inconclusive, NotApplicable, run, scenarios, Violation } from "picklock";
+
+const folder = () => realpathSync(mkdtempSync(join(tmpdir(), "picklock-node-")));
+const lock = (name) => new URL(`locks/${name}.mjs`, import.meta.url);
+const settings = () => ({ backend: "process", out: folder() });
+
+function scenariosIn(environment) {
+  const line = 'import("picklock").then(({ scenarios }) => scenarios(() => {}, "x.mjs", { scenarios: ["calm"] }))';
+  const options = { env: { ...process.env, ...environment }, cwd: fileURLToPath(new URL(".", import.meta.url)) };
+  return spawnSync(process.execPath, ["--eval", line], { ...options, encoding: "utf8" }).stderr;
+}
+
+test("missing binary is an error", () => {
+  assert.match(scenariosIn({ PICKLOCK_BINARY: "/nowhere/picklock" }), /\/nowhere\/picklock is not a program/);
+});
+
+test("binary of another version is an error", () => {
+  const other = join(folder(), "picklock");
+  writeFileSync(other, "#!/bin/sh\necho picklock 9.9.9\n");
+  chmodSync(other, 0o755);
+  assert.match(scenariosIn({ PICKLOCK_BINARY: other }), /is `picklock 9\.9\.9`, but this package needs version/);
+});
+
+test("profile names its scenarios", () => {
+  const titles = [];
+  scenarios((title) => titles.push(title), lock("chatty"));
+  assert.equal(titles.length, 8);
+  assert.ok(titles.includes("chatty: gc-pause"));
+});
+
+test("unknown scenario is an error", () => {
+  assert.throws(() => scenarios(() => {}, lock("chatty"), { scenarios: ["no-such-scenario"] }), /no-such-scenario/);
+});
+
+test("missing file of the lock is an error", async () => {
+  await assert.rejects(run("nowhere.mjs", "calm", settings()), /nowhere\.mjs: no such file/);
+});
+
+test("module without a default export is in the error", async () => {
+  await assert.rejects(run(lock("empty"), "calm", settings()), /has no default export that is a class/);
+});
+
+test("failing constructor is in the error", async () => {
+  await assert.rejects(run(lock("failing_constructor"), "calm", settings()), /no such setting/);
+});
+
+test("violation explains itself, and repeats from its line", async () => {
+  const problem = await run(lock("chatty"), "calm", settings()).catch((error) => error);
+  assert.ok(problem instanceof Violation, String(problem));
+  for (const part of ["Whose fault? The lock's", "What happened", "The reference lock set-nx-px would keep: exclusion", "a line of the library", "saved run"]) {
+    assert.ok(problem.message.includes(part), `no \`${part}\` in ${problem.message}`);
+  }
+  assert.ok(existsSync(fileURLToPath(problem.message.match(/timeline +(\S+)/)[1])));
+  // Other verdicts of this lock depend on a race, so the repetition may differ in them.
+  const repeated = spawnSync("sh", ["-c", problem.message.match(/repeat +(.+)/)[1]], { encoding: "utf8" });
+  assert.match(repeated.stdout, /exclusion +✘ violated/, repeated.stderr);
+});
+
+test("expectation accepts a known violation", async () => {
+  const verdicts = await run(lock("chatty"), "calm", { ...settings(), expect: { exclusion: "violated" } });
+  assert.equal(verdicts.exclusion, "violated");
+});
+
+test("feature that is not offered is not applicable", async () => {
+  await assert.rejects(run(lock("chatty"), "reentrant", settings()), NotApplicable);
+});
+
+test("lock that does not use the servers is inconclusive", async () => {
+  await assert.rejects(run(lock("idle"), "calm", settings()), (problem) => {
+    return problem instanceof Inconclusive && /does not use the servers/.test(problem.message);
+  });
+});
+
+test("aborted run leaves no process", async () => {
+  const abort = new AbortController();
+  const { out } = settings();
+  const ended = run(lock("chatty"), "gc-pause", { backend: "process", out, signal: abort.signal }).catch((error) => error);
+  while (workers().length === 0) await sleep(50);
+  abort.abort();
+  assert.match(String(await ended), /the test was ended/);
+  assert.deepEqual(workers(), []);
+});
+
+// Returns the workers of this directory.
+function workers() {
+  return readdirSync("/proc").filter((entry) => {
+    try {
+      const words = readFileSync(`/proc/${entry}/cmdline`, "utf8").split("\0");
+      return words.some((word) => word.endsWith("picklock/worker.mjs")) && readlinkSync(`/proc/${entry}/cwd`) === process.cwd();
+    } catch {
+      return false;
+    }
+  });
+}

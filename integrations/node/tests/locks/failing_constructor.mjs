@@ -1,0 +1,5 @@
+export default class FailingConstructor {
+  constructor() {
+    throw new RangeError("no such setting");
+  }
+}

@@ -1,0 +1,9 @@
+// Grants without a command.
+export default class Idle {
+  tryAcquire() {
+    return "always";
+  }
+  release() {
+    return true;
+  }
+}
