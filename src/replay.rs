@@ -10,8 +10,8 @@ use clap::Args;
 use picklock_harness::record::{RecordedVerdict, Repro};
 use picklock_reports::escape::visible;
 use picklock_reports::repro::compared;
-use picklock_scenarios::{Expectation, OTHERS, Responsible, Scenario};
 use picklock_reports::terminal::Detail;
+use picklock_scenarios::{Expectation, OTHERS, Responsible, Scenario};
 
 use crate::cli::{BackendChoice, ServerArgs};
 use crate::exit::{self, Failure};
