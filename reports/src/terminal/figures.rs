@@ -49,7 +49,7 @@ const MIN_OPERATIONS: u64 = 10;
 pub(super) fn brief(record: &RunRecord, width: usize) -> Vec<Line> {
     let mut lines = counts(&record.counts, width);
     let often = record.latency.iter();
-    let often = often.filter(|(name, it)| it.count >= MIN_OPERATIONS && *name != ASKED);
+    let often = often.filter(|(name, it)| it.count >= MIN_OPERATIONS && *name != REQUESTED);
     let texts: Vec<String> = often
         .map(|(name, it)| format!("{name} {} / {}", span_us(it.p50_us), span_us(it.p99_us)))
         .collect();
