@@ -197,11 +197,6 @@ fn unknown(name: &str, impls: &ConfiguredLocks) -> Failure {
     if let Some(meant) = meant.filter(|_| exactly.is_none()) {
         return refused(format!("no such lock; did you mean `{meant}`?"));
     }
-    if let Some((language, library)) = is_library {
-        return refused(format!(
-            "no such lock; {library} is a library, and `picklock init --lang {language} --lib {library} {library}-lock` writes an adapter for it"
-        ));
-    }
     if catalog::names().any(|scenario| scenario == name) {
         return refused(
             "no such lock; that is a scenario: the lock stands after --impl".to_owned(),
@@ -219,6 +214,9 @@ fn unknown(name: &str, impls: &ConfiguredLocks) -> Failure {
             "no such lock; did you mean the program `--impl \"{EXEC}{command}\"`?"
         ));
     }
+    if let Some(library) = is_library {
+        return refused(adapter_for(library));
+    }
     let configured = impls.names().collect::<Vec<_>>().join(", ");
     let configured = match &impls.file {
         Some(file) if !configured.is_empty() => {
@@ -233,6 +231,13 @@ fn unknown(name: &str, impls: &ConfiguredLocks) -> Failure {
         "no such lock; {configured}\n  = help: `picklock init --lang python my-lock` begins a lock of your own; `exec:COMMAND` and `docker:IMAGE` start any program that speaks the protocol\n  = help: the built-in locks are {} (`picklock list impls` describes them)",
         known().collect::<Vec<_>>().join(", ")
     ))
+}
+
+/// Returns the answer to the name of a library, which comes with its language.
+fn adapter_for((language, library): (&str, &str)) -> String {
+    format!(
+        "no such lock; {library} is a library, and `picklock init --lang {language} --lib {library} {library}-lock` writes an adapter for it"
+    )
 }
 
 /// Returns the mutant whose name is nearest. Mutants test Picklock itself, so a faint likeness is no reason to propose

@@ -102,7 +102,8 @@ pub fn compared(then: &Repro, now: &BTreeMap<Property, RecordedVerdict>, pickloc
     } else {
         format!(" (then picklock {before}, now {picklock})")
     };
-    // A run on servers differs from another in many ways; the violation is what it was kept for.
+    // A run on servers differs from another in many ways; the violation is what it was kept for. A simulation repeats.
+    let is_exact = then.backend == BackendName::Sim;
     let same = Property::ALL.into_iter().filter(|property| {
         let was = then.verdicts.get(property);
         was.is_some_and(|was| was.status == Status::Violated) && was == now.get(property)
@@ -112,7 +113,7 @@ pub fn compared(then: &Repro, now: &BTreeMap<Property, RecordedVerdict>, pickloc
         .collect();
     if differ.is_empty() {
         format!("replay: same verdicts{versions}")
-    } else if !same.is_empty() {
+    } else if !same.is_empty() && !is_exact {
         format!(
             "replay: same violation: {}; otherwise {differ}{versions}",
             same.join("; ")

@@ -250,6 +250,26 @@ fn github_gets_annotations_and_a_summary() {
 }
 
 #[test]
+fn known_violation_passes_until_its_date() {
+    let gate = |until: &str| {
+        let config = format!(
+            "[[cells]]\nbackends = [\"sim\"]\nlocks = [\"release-without-token\"]\n\
+             scenarios = [\"gc-pause\"]\n[[expect]]\nownership = \"held\"\n\
+             [[accept]]\nownership = \"violated: stolen-release\"\nreason = \"issue 12\"\n\
+             until = {until}\n"
+        );
+        let call = picklock("gate --quiet").env("GITHUB_ACTIONS", "");
+        call.file("picklock.toml", &config).run()
+    };
+    let known = gate("2999-12-31").exits(0);
+    let said = "accepted until 2999-12-31: issue 12";
+    assert!(known.stdout.contains(said), "{}", known.all());
+    let over = gate("2020-01-31").exits(1);
+    let said = "which has passed: issue 12";
+    assert!(over.stdout.contains(said), "{}", over.all());
+}
+
+#[test]
 fn the_configurations_of_the_docs_are_understood() {
     let page = include_str!("../../docs/gate.md");
     let blocks = page.split("```toml\n").skip(1);

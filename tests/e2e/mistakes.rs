@@ -68,7 +68,7 @@ const NAMES: &[Mistake] = &[
     (
         "scenario gc-pause --impl redis-lock",
         2,
-        &["no such lock", "the built-in locks are"],
+        &["redislock is a library", "`picklock init --lang go"],
     ),
     (
         "scenario gc-pause --impl redlock,fenced",

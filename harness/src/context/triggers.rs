@@ -153,15 +153,10 @@ impl Triggers {
 
     /// Returns the same triggers for a lock that renews its lease in the background, if `renews` is true.
     #[must_use]
-    pub fn for_renewals(self, renews: bool) -> Self {
-        let pending = lock(&self.pending);
-        let watched = watched(&pending, renews);
-        drop(pending);
-        Triggers {
-            renews,
-            watched: AtomicU64::new(watched),
-            ..self
-        }
+    pub fn for_renewals(mut self, renews: bool) -> Self {
+        self.watched = AtomicU64::new(watched(&lock(&self.pending), renews));
+        self.renews = renews;
+        self
     }
 
     /// Returns the same triggers, which then list every event.
@@ -464,10 +459,12 @@ mod tests {
                 phase,
                 acquired: Acquired::Unknown,
             };
-            let mut frames = (0..2).map(|_| triggers.intercept(&frame).is_some());
-            let by_frame = frames.any(|fired| fired);
-            let mut asked = (0..2).map(|_| triggers.happened(TriggerEvent::Extend, 0, None));
-            (by_frame, asked.any(|barrier| barrier.is_some()))
+            let by_frame = (0..2).any(|_| triggers.intercept(&frame).is_some());
+            let on = TriggerEvent::Extend;
+            (
+                by_frame,
+                (0..2).any(|_| triggers.happened(on, 0, None).is_some()),
+            )
         };
         assert_eq!(fires(true, Phase::Idle), (true, false));
         assert_eq!(fires(true, Phase::Acquire), (false, false));

@@ -6,7 +6,7 @@ use picklock_verdicts::check::Property;
 use picklock_verdicts::record::Cell;
 
 use super::cell_key::CellKey;
-use super::finding::Finding;
+use super::finding::{Finding, Kind};
 use super::rules::Accepted;
 
 /// Removes the findings about known violations, and adds to those whose date has passed that it has.
@@ -16,18 +16,22 @@ pub(super) fn apply_accepted(
     findings: &mut Vec<Finding>,
 ) {
     findings.retain_mut(|finding| {
-        let known = finding
-            .property
-            .and_then(|it| Some((it, accepts.get(&it)?)));
-        let Some((_, known)) = known.filter(|(it, known)| is_known(cell, *it, known)) else {
+        let known_of = |property: &Property| {
+            let known = accepts.get(property);
+            known.filter(|known| is_known(cell, *property, known))
+        };
+        // One story may violate several properties. All of them must be known.
+        let known: Option<Vec<&Accepted>> = finding.properties.iter().map(known_of).collect();
+        let Some(known) = known.filter(|known| finding.kind == Kind::Verdict && !known.is_empty())
+        else {
             return true;
         };
-        if known.is_over {
-            let Accepted { until, reason, .. } = known;
+        let over: Vec<&&Accepted> = known.iter().filter(|known| known.is_over).collect();
+        for Accepted { until, reason, .. } in &over {
             let over = format!("; it was accepted until {until}, which has passed: {reason}");
             finding.problem.push_str(&over);
         }
-        known.is_over
+        !over.is_empty()
     });
 }
 

@@ -100,9 +100,6 @@ pub struct Finding {
     /// Rank within the kind; 0 is the worst.
     #[serde(skip)]
     pub rank: u8,
-    /// The property, if the finding is about a verdict.
-    #[serde(skip)]
-    pub property: Option<Property>,
     /// The cell, if the finding is about one.
     #[serde(flatten)]
     pub cell: Option<CellKey>,
@@ -142,7 +139,6 @@ impl Finding {
         Finding {
             kind,
             rank: 0,
-            property: None,
             cell: None,
             also_in: Vec::new(),
             properties: Vec::new(),
