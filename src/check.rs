@@ -29,7 +29,12 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
     if args.json {
         print::out(&format!("{}\n", documents::json(&record)));
     } else {
-        print::out(&terminal::run(&record, &history, print::width()));
+        print::out(&terminal::run(
+            &record,
+            &history,
+            print::width(),
+            terminal::Detail::new(args.verbose),
+        ));
     }
     Ok(code)
 }

@@ -141,6 +141,9 @@ pub struct ScenarioArgs {
     /// logs, and a repro.toml for `picklock replay`.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Show every verdict, story, fault, latency and node, not only the answer.
+    #[arg(long, short)]
+    pub verbose: bool,
     /// Do not show live progress.
     #[arg(long, short)]
     pub quiet: bool,
@@ -295,6 +298,9 @@ pub struct CheckArgs {
     /// Print the verdicts as JSON.
     #[arg(long)]
     pub json: bool,
+    /// Show every verdict, story, fault, latency and node, not only the answer.
+    #[arg(long, short)]
+    pub verbose: bool,
 }
 
 /// `picklock report`.

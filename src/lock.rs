@@ -1,7 +1,8 @@
 //! The lock under test: from the command line to a specification, and from there to its code.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 use picklock_harness::adapter::worker_command::WorkerCommand;
 use picklock_harness::lock_factory::LockFactory;
@@ -9,8 +10,10 @@ use picklock_harness::spec::LockSpec;
 use picklock_impls::{BuiltInLock, LOCKS, MUTANTS, OptionError, find};
 use picklock_scenarios::{catalog, nearest};
 
+use crate::configuration::DEFAULT_FILE;
 use crate::configuration::configured_locks::ConfiguredLocks;
 use crate::exit::Failure;
+use crate::init;
 use crate::named_lock::{EXEC, NamedLock, program};
 
 /// Returns the lock that `--impl` or `--name`, with `--impl-option`, select. `impls` are the configured locks.
@@ -57,10 +60,12 @@ fn spec(
 ) -> Result<LockSpec, Failure> {
     let name = named.given();
     if named.is_program() {
-        let command = program(name).map_err(|problem| {
+        let wrong = |problem| {
             let (flag, value) = named.flag();
             Failure::Usage(format!("--{flag} {value}: {problem}"))
-        })?;
+        };
+        let command = program(name).map_err(wrong)?;
+        refuse_bare_file(&command).map_err(wrong)?;
         return Ok(LockSpec {
             name: named.shown().to_owned(),
             typed: named.label().map(|_| name.to_owned()),
@@ -179,33 +184,125 @@ fn check_options(lock: &LockSpec) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Creates the error for a name that no lock has. A likely guess is one line; otherwise the error lists what exists.
 fn unknown(name: &str, impls: &ConfiguredLocks) -> Failure {
+    let refused = |text: String| Failure::Usage(format!("--impl {name}: {text}"));
     let known = || LOCKS.iter().map(|lock| lock.name);
-    let all = known().chain(MUTANTS.iter().map(|mutant| mutant.name));
-    let meant = match nearest(name, all.chain(impls.names())) {
-        Some(meant) => format!("; did you mean `{meant}`?"),
-        None if catalog::names().any(|scenario| scenario == name) => {
-            "; that is a scenario: the lock stands after --impl".to_owned()
-        }
-        None if name.contains([',', '*']) => {
-            "; one run tests one lock, and `picklock matrix` tests several".to_owned()
-        }
-        // The name is a path, or a command with arguments.
-        None if name.contains(['/', ' ', '.']) => {
-            format!("; did you mean the program `{EXEC}{name}`?")
-        }
-        None => String::new(),
-    };
+    let is_library = init::library_like(name);
+    let exactly = is_library.filter(|(_, library)| library.eq_ignore_ascii_case(name));
+    let meant = nearest(name, known().chain(impls.names())).or_else(|| mutant_like(name));
+    if let Some(meant) = meant.filter(|_| exactly.is_none()) {
+        return refused(format!("no such lock; did you mean `{meant}`?"));
+    }
+    if let Some((language, library)) = is_library {
+        return refused(format!(
+            "no such lock; {library} is a library, and `picklock init --lang {language} --lib {library} {library}-lock` writes an adapter for it"
+        ));
+    }
+    if catalog::names().any(|scenario| scenario == name) {
+        return refused(
+            "no such lock; that is a scenario: the lock stands after --impl".to_owned(),
+        );
+    }
+    if name.contains([',', '*']) {
+        return refused(format!(
+            "no such lock; one run tests one lock, and `picklock matrix --impl '{name}'` tests several"
+        ));
+    }
+    // The name is a path, or a command with arguments.
+    if name.contains(['/', ' ', '.']) {
+        let command = command_of_file(name);
+        return refused(format!(
+            "no such lock; did you mean the program `--impl \"{EXEC}{command}\"`?"
+        ));
+    }
     let configured = impls.names().collect::<Vec<_>>().join(", ");
     let configured = match &impls.file {
         Some(file) if !configured.is_empty() => {
-            format!("; those of {} are {configured}", file.display())
+            format!("those of {} are {configured}", file.display())
         }
-        Some(file) => format!("; {} has no table [impl.{name}]", file.display()),
-        None => String::new(),
+        Some(file) => format!("{} has no table [impl.{name}]", file.display()),
+        None => format!(
+            "there is no {DEFAULT_FILE} in this directory, whose tables [impl.NAME] name locks of your own: go to its directory, or name it by --config FILE"
+        ),
     };
-    Failure::Usage(format!(
-        "--impl {name}: no such lock{meant}\n  = help: for a program of your own use `exec:COMMAND`, `docker:IMAGE`, or a table [impl.NAME] of a picklock.toml{configured}\n  = help: the built-in locks are {} (`picklock list impls` describes them)",
+    refused(format!(
+        "no such lock; {configured}\n  = help: `picklock init --lang python my-lock` begins a lock of your own; `exec:COMMAND` and `docker:IMAGE` start any program that speaks the protocol\n  = help: the built-in locks are {} (`picklock list impls` describes them)",
         known().collect::<Vec<_>>().join(", ")
     ))
+}
+
+/// Returns the mutant whose name is nearest. Mutants test Picklock itself, so a faint likeness is no reason to propose
+/// one.
+fn mutant_like(name: &str) -> Option<&'static str> {
+    let alike = MUTANTS.iter().map(|mutant| mutant.name);
+    nearest(
+        name,
+        alike.filter(|mutant| mutant.get(..2) == name.get(..2)),
+    )
+}
+
+/// Returns the command that starts a file, by its interpreter if its ending tells which.
+fn command_of_file(file: &str) -> String {
+    let ending = Path::new(file).extension().and_then(OsStr::to_str);
+    let interpreter = match ending {
+        _ if file.contains(' ') => return file.to_owned(),
+        Some("py") => "python3",
+        Some("js" | "mjs" | "cjs") => "node",
+        Some("sh") => "bash",
+        Some("jar") => "java -jar",
+        Some("rb") => "ruby",
+        Some("php") => "php",
+        _ if file.contains('/') => return file.to_owned(),
+        _ => return format!("./{file}"),
+    };
+    format!("{interpreter} {file}")
+}
+
+/// Refuses a command whose program is a file of this directory and not on PATH, where programs are looked up.
+fn refuse_bare_file(command: &WorkerCommand) -> Result<(), String> {
+    let Some(program) = command.argv.first().filter(|it| !it.contains('/')) else {
+        return Ok(());
+    };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_program = std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    if command.image.is_some() || is_program || !Path::new(program).is_file() {
+        return Ok(());
+    }
+    let arguments = command.argv[1..].iter().map(|word| format!(" {word}"));
+    Err(format!(
+        "{program} is a file of this directory, and not a program on PATH\n  = help: write \"{}{}\"",
+        command_of_file(program),
+        arguments.collect::<String>()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_is_started_by_its_interpreter() {
+        for (file, command) in [
+            ("my_lock.py", "python3 my_lock.py"),
+            ("./my_lock.mjs", "node ./my_lock.mjs"),
+            ("python3 my_lock.py", "python3 my_lock.py"),
+            ("bin/lock", "bin/lock"),
+            ("lock.exe", "./lock.exe"),
+        ] {
+            assert_eq!(command_of_file(file), command);
+        }
+    }
+
+    #[test]
+    fn unlikely_mutant_is_not_proposed() {
+        let none = ConfiguredLocks::default();
+        let told = |name| unknown(name, &none).to_string();
+        assert!(told("my-lock").contains("there is no picklock.toml"));
+        assert!(!told("my-lock").contains("did you mean"));
+        assert!(told("no-lok").contains("did you mean `no-lock`?"));
+        // A guess is one line.
+        assert_eq!(told("redlok").lines().count(), 1);
+        assert!(told("Redisson").contains("init --lang java --lib redisson"));
+    }
 }

@@ -23,7 +23,7 @@ pub struct LogArgs {
     /// A directory written by `--out`, or a history.jsonl.
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
-    /// Show only the lines around this time of the run, such as 2.406s. Default: all lines.
+    /// Show only the lines around this time of the run, such as 2.406s. Default: the whole run.
     #[arg(long, value_name = "T", value_parser = moment)]
     pub around: Option<u64>,
     /// Number of lines to show before and after the time given with --around.
@@ -35,7 +35,10 @@ pub struct LogArgs {
     /// Show only lines about this worker.
     #[arg(long, value_name = "W", value_parser = worker)]
     pub worker: Option<usize>,
-    /// Print one JSON object per line instead of a table.
+    /// Show every line. Default: of a client that waits, only the first and the last request.
+    #[arg(long)]
+    pub all: bool,
+    /// Print one JSON object per line instead of a table. Always prints every line.
     #[arg(long)]
     pub json: bool,
 }
@@ -59,6 +62,7 @@ pub fn run(args: &LogArgs) -> Result<u8, Failure> {
         around: args.around.map(|at_ns| (at_ns, args.lines)),
         key: args.key.clone(),
         worker: args.worker,
+        is_essential: !args.all && !args.json,
     };
     let entries = entries(&history, proxy.as_ref(), &wanted);
     // Faults are shown whatever is asked for.

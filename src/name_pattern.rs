@@ -5,6 +5,7 @@ use picklock_scenarios::catalog;
 
 use crate::exit::Failure;
 use crate::named_lock::is_program;
+use crate::usage_hint::or_meant;
 
 /// The names of locks that these texts mean. A pattern means built-in locks, and mutants if no built-in lock
 /// matches it. A program is taken as it is.
@@ -52,8 +53,10 @@ fn expanded(
             };
             let found = known.iter().map(matching).find(|found| !found.is_empty());
             names.extend(found.ok_or_else(|| {
+                let bare = part.replace('*', "").replace('_', "-");
+                let meant = or_meant(&bare, known.iter().flatten().copied());
                 Failure::Usage(format!(
-                    "{flag} {part}: no name matches it (`picklock list` has them all)"
+                    "{flag} {part}: no name matches it{meant} (`picklock list` has them all)"
                 ))
             })?);
         }

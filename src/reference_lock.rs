@@ -1,16 +1,20 @@
 //! The built-in lock whose results a user's lock must reach.
 
 use picklock_harness::expectation::{Expected, Tables};
+use picklock_harness::spec::LockSpec;
+use picklock_impls::reference::{Claims, renews, standard};
 use picklock_impls::{BuiltInLock, LOCKS};
 use picklock_scenarios::Scenario;
 
-/// Features that a lock declares, besides its number of nodes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Claims {
-    /// Whether it renews its lease while a client works.
-    pub renews: bool,
-    /// Whether it provides fencing tokens.
-    pub fences: bool,
+/// The word for the built-in lock that suits what the lock declares.
+pub const AUTO: &str = "auto";
+
+/// Refuses a name that is neither [`AUTO`] nor that of a built-in lock.
+pub fn check(name: &str) -> Result<(), String> {
+    match name {
+        AUTO => Ok(()),
+        name => named(name).map(drop),
+    }
 }
 
 /// Returns the built-in lock with this name. A mutant cannot be a reference.
@@ -20,28 +24,43 @@ pub fn named(name: &str) -> Result<&'static BuiltInLock, String> {
         .ok_or_else(|| format!("no such built-in lock: `{name}`; `picklock list impls` lists them"))
 }
 
-/// The best built-in locks with their claims; those with more claims come first.
-const BEST: [(&str, Claims); 6] = [
-    ("fenced", claims(false, true)),
-    ("watchdog", claims(true, false)),
-    ("redlock-renewing", claims(true, false)),
-    ("set-nx-px", claims(false, false)),
-    ("replicated", claims(false, false)),
-    ("redlock", claims(false, false)),
-];
-
-const fn claims(renews: bool, fences: bool) -> Claims {
-    Claims { renews, fences }
-}
-
-/// Returns the best built-in lock that uses the same number of servers and claims no more than `claims`. Returns `None`
-/// if no built-in lock uses that number of servers, because then no results are comparable.
-pub fn best(nodes: usize, replicas: usize, claims: Claims) -> Option<&'static BuiltInLock> {
-    let fitting = BEST
-        .iter()
-        .filter(|(_, its)| (claims.fences || !its.fences) && (claims.renews || !its.renews));
-    let mut fitting = fitting.filter_map(|(name, _)| named(name).ok());
-    fitting.find(|one| (one.nodes, one.replicas) == (nodes, replicas))
+/// Returns the reference with this name for a lock on this number of nodes.
+///
+/// # Errors
+/// Returns a message if the results of the two are not comparable, or if the reference promises less than the lock.
+pub fn fitting(
+    name: &str,
+    spec: &LockSpec,
+    nodes: usize,
+    claims: Claims,
+) -> Result<&'static BuiltInLock, String> {
+    if name == AUTO {
+        return standard(nodes, spec.replicas, claims).ok_or_else(|| {
+            format!("no built-in lock is comparable with a lock on {nodes} nodes\n  = help: expect something of it yourself, by [[expect]] tables")
+        });
+    }
+    let reference = named(name)?;
+    if (reference.nodes, reference.replicas) != (nodes, spec.replicas) {
+        let describe = |nodes: usize, replicas: usize| {
+            let plural = if nodes == 1 { "" } else { "s" };
+            format!("{nodes} node{plural} with {replicas} replicas each")
+        };
+        return Err(format!(
+            "it takes its lock on {}, and {} on {}, so their results cannot be compared\n  = help: \
+             `nodes` and `replicas` of a table [impl.NAME] say what a program uses, and --nodes what \
+             all locks do",
+            describe(reference.nodes, reference.replicas),
+            spec.name,
+            describe(nodes, spec.replicas)
+        ));
+    }
+    if claims.renews && !renews(name) && !claims.fences {
+        return Err(format!(
+            "{} promises to renew its lease (renews = true), and {name} does not renew: it would be held to less than it promises\n  = help: write {AUTO}, or name a lock that renews",
+            spec.name
+        ));
+    }
+    Ok(reference)
 }
 
 /// Returns the scenario's expectations for a lock whose reference is `standard`: it keeps every property that
@@ -52,37 +71,29 @@ pub fn expected_of(scenario: &Scenario, standard: &str) -> Expected {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use picklock_harness::lock_factory::LockFactory;
+
     use super::*;
 
     #[test]
-    fn the_best_lock_is_built_in_and_uses_as_many_servers() {
-        for fences in [false, true] {
-            for renews in [false, true] {
-                let claims = Claims { renews, fences };
-                for (nodes, replicas) in [(1, 0), (1, 1), (5, 0)] {
-                    let found = best(nodes, replicas, claims).unwrap();
-                    let servers = (found.nodes, found.replicas);
-                    assert_eq!(servers, (nodes, replicas), "{}", found.name);
-                }
-                // A built-in lock on a different number of servers has different results.
-                for (nodes, replicas) in [(1, 2), (3, 0), (5, 1)] {
-                    assert!(best(nodes, replicas, claims).is_none(), "{nodes}");
-                }
-                // Every comparable combination of claims has a reference.
-                for one in LOCKS {
-                    assert!(
-                        best(one.nodes, one.replicas, claims).is_some(),
-                        "{}",
-                        one.name
-                    );
-                }
-            }
-        }
-        let name = |renews, fences| best(1, 0, claims(renews, fences)).unwrap().name;
-        assert_eq!(
-            [name(true, true), name(true, false), name(false, false)],
-            ["fenced", "watchdog", "set-nx-px"]
-        );
-        assert!(named("no-lock").is_err());
+    fn reference_must_promise_what_the_lock_promises() {
+        let lock = LockFactory::built_in(named("watchdog").unwrap());
+        let spec = lock.spec(&BTreeMap::new());
+        let found = |name, renews| {
+            let claims = Claims {
+                renews,
+                fences: false,
+            };
+            fitting(name, &spec, 1, claims).map(|lock| lock.name)
+        };
+        assert_eq!(found(AUTO, true), Ok("watchdog"));
+        assert_eq!(found(AUTO, false), Ok("set-nx-px"));
+        assert_eq!(found("set-nx-px", false), Ok("set-nx-px"));
+        let refused = found("set-nx-px", true).unwrap_err();
+        assert!(refused.contains("promises to renew"), "{refused}");
+        assert!(found("redlock", false).is_err());
+        assert!(named("no-lock").is_err() && check("no-lock").is_err());
     }
 }

@@ -1,13 +1,20 @@
 //! `picklock replay`: repeats a kept run, and compares the verdicts.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use picklock_harness::record::RecordedVerdict;
+use picklock_harness::record::{RecordedVerdict, Repro};
+use picklock_reports::escape::visible;
 use picklock_reports::repro::compared;
+use picklock_scenarios::{Expectation, OTHERS, Responsible, Scenario};
+use picklock_reports::terminal::Detail;
 
 use crate::cli::{BackendChoice, ServerArgs};
-use crate::exit::Failure;
+use crate::exit::{self, Failure};
 use crate::run::{self, Reporting};
 use crate::{backend_choice, print, repro, trust};
 
@@ -26,12 +33,19 @@ pub struct ReplayArgs {
     pub trust: bool,
     #[command(flatten)]
     pub servers: ServerArgs,
+    /// Write the scenario of the saved run to this file instead of repeating the run, with the expectation that the
+    /// lock keeps every property that it can keep: a regression scenario for `picklock gate`.
+    #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["backend", "json", "out"])]
+    pub as_scenario: Option<PathBuf>,
     /// Print one JSON document (format picklock-run/1) instead of text.
     #[arg(long)]
     pub json: bool,
     /// Save the run to this directory, as `picklock scenario --out` does.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Show every verdict, story, fault, latency and node, not only the answer.
+    #[arg(long, short)]
+    pub verbose: bool,
     /// Do not show live progress.
     #[arg(long, short)]
     pub quiet: bool,
@@ -53,7 +67,55 @@ Exit codes:
 Examples:
   picklock replay run-1
   picklock replay matrix-1/redlock/gc-pause/sim
-  picklock replay repro.toml --backend process";
+  picklock replay repro.toml --backend process
+  picklock replay picklock-counterexamples/lease-stolen-release-1 --as-scenario regressions/stolen.toml";
+
+/// Writes the scenario of a run, named after its new file, and says what to add to the configuration.
+fn write_scenario(then: &Repro, to: &Path) -> Result<u8, Failure> {
+    let name = to.file_stem().and_then(OsStr::to_str).unwrap_or_default();
+    if to.extension() != Some(OsStr::new("toml")) || !name.chars().all(is_plain) {
+        return Err(Failure::Usage(format!(
+            "--as-scenario {}: expected a file that ends in .toml, its name of letters, digits and dashes",
+            to.display()
+        )));
+    }
+    let lock = then.lock.label.as_ref().unwrap_or(&then.lock.name);
+    let mut everything = BTreeMap::from([(OTHERS.to_owned(), Expectation::Held)]);
+    for (property, verdict) in &then.verdicts {
+        // Nothing that the lock does can mend what its client or Redis did.
+        let responsible = verdict.cause.map(|cause| cause.responsible());
+        if !matches!(
+            responsible,
+            None | Some(Responsible::Lock | Responsible::Undetermined)
+        ) {
+            everything.insert(property.to_string(), Expectation::Any { reason: None });
+        }
+    }
+    let scenario = Scenario {
+        name: name.to_owned(),
+        expect: BTreeMap::from([(lock.clone(), everything)]),
+        ..then.scenario.clone()
+    };
+    let text = toml::to_string(&scenario)
+        .map_err(|error| Failure::Environment(format!("cannot write a scenario: {error}")))?;
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder).map_err(Failure::at("make", folder))?;
+    }
+    let mut file = fs::File::create_new(to).map_err(Failure::at("write", to))?;
+    file.write_all(text.as_bytes())
+        .map_err(Failure::at("write", to))?;
+    print::out(&format!(
+        "wrote {0}; add it to the gate:\n\n[[cells]]\nbackends = [\"{1}\"]\nlocks = [\"{2}\"]\nscenarios = [\"{0}\"]\n",
+        to.display(),
+        then.backend,
+        visible(lock)
+    ));
+    Ok(exit::HELD)
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "-_".contains(c)
+}
 
 /// Repeats the run, and says whether the verdicts are the same.
 /// `Err`: the repro cannot be read, it names something that no longer exists, or the machine cannot run
@@ -61,6 +123,9 @@ Examples:
 pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
     let file = repro::find(&args.path)?;
     let then = repro::read(&file)?;
+    if let Some(to) = &args.as_scenario {
+        return write_scenario(&then, to);
+    }
     let backend = match args.backend {
         Some(backend) => backend.backend(),
         None => Some(then.backend),
@@ -72,6 +137,7 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
     let reporting = Reporting {
         json: args.json,
         out: args.out,
+        detail: Detail::new(args.verbose),
         quiet: args.quiet,
         no_rerun: false,
     };

@@ -58,6 +58,7 @@ impl ReproduceCommand {
         line.configuration(request.impls.file.as_deref());
         line.flag_if("reference", request.reference.as_ref());
         line.options(&request.options);
+        line.flag_if("profile", request.profile.map(|profile| profile.name));
         for scenario in &request.scenarios {
             line.flag("scenario", scenario);
         }

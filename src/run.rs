@@ -13,6 +13,7 @@ use picklock_harness::run::{self, RunResult};
 use picklock_harness::servers::ServerKind;
 use picklock_harness::spec::RunSpec;
 use picklock_reports::escape::visible_lines;
+use picklock_reports::terminal::Detail;
 use picklock_reports::units::time_ns;
 use picklock_reports::{documents, terminal};
 use picklock_scenarios::BackendName;
@@ -37,6 +38,8 @@ pub struct Reporting {
     pub json: bool,
     /// Directory to save the run to.
     pub out: Option<PathBuf>,
+    /// How much of the run the report shows.
+    pub detail: Detail,
     /// Do not show live progress.
     pub quiet: bool,
     /// Do not rerun an inconclusive run.
@@ -95,7 +98,8 @@ pub async fn execute(
     if reporting.json {
         print::out(&format!("{}\n", documents::json(&record)));
     } else {
-        print::out(&terminal::run(&record, &result.history, print::width()));
+        let text = terminal::run(&record, &result.history, print::width(), reporting.detail);
+        print::out(&text);
         if let Some(out) = &reporting.out {
             print::out(&look_closer(out, &record).unwrap_or_default());
         }
@@ -110,7 +114,7 @@ fn look_closer(out: &Path, record: &RunRecord) -> Option<String> {
     let at_ns = record.verdicts.values().filter_map(|it| it.at_ns).min()?;
     let around = time_ns(at_ns).replace(' ', "");
     Some(format!(
-        "\n  Next steps\n    picklock log {dir} --around {around}\n    picklock report {dir}\n"
+        "  log: picklock log {dir} --around {around}\n  page: picklock report {dir}\n"
     ))
 }
 

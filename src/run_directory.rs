@@ -100,6 +100,14 @@ impl RunDirectory {
         if history.header.key_history {
             self.write("key-history.jsonl", |file| write_key_history(history, file))?;
         }
+        self.describe(spec, record)
+    }
+
+    /// Writes the files that name the run and its command: the repro file and the record.
+    ///
+    /// # Errors
+    /// Returns an error if a file cannot be written.
+    pub fn describe(&self, spec: &RunSpec, record: &RunRecord) -> Result<(), Failure> {
         let name = repro_text::FILE;
         let text = repro_text::text(&repro::of(spec, record))
             .map_err(|error| Failure::Environment(format!("cannot write {name}: {error}")))?;

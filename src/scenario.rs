@@ -1,5 +1,7 @@
 //! `picklock scenario`: one run, from the command line to the report.
 
+use picklock_reports::terminal::Detail;
+
 use crate::cli::ScenarioArgs;
 use crate::exit::Failure;
 use crate::run::{self, Reporting};
@@ -14,6 +16,7 @@ pub async fn run(args: ScenarioArgs) -> Result<u8, Failure> {
     let reporting = Reporting {
         json: args.json,
         out: args.out,
+        detail: Detail::new(args.verbose),
         quiet: args.quiet,
         no_rerun: args.no_rerun,
     };

@@ -116,6 +116,19 @@ pub fn no_mistyped_lock(
     Ok(())
 }
 
+/// Returns advice about a text that is the names of several scenarios, or a part of a command line.
+fn several_or_stray(name: &str) -> Option<String> {
+    if name.contains(['*', ',']) {
+        return Some(format!(
+            "one run has one scenario; `picklock matrix --scenario '{name}'` runs several"
+        ));
+    }
+    let is_file = Path::new(name).extension().is_some() && Path::new(name).is_file();
+    is_file.then(|| {
+        "your own scenario ends in .toml; a command of several words is one word in quotes, as in --impl \"exec:python3 my_lock.py\"".to_owned()
+    })
+}
+
 /// A scenario from the catalog, or from a file.
 ///
 /// # Errors
@@ -125,7 +138,13 @@ pub fn load(name: &str) -> Result<Scenario, Failure> {
         .extension()
         .is_some_and(|ending| ending == "toml");
     if !is_path {
-        return Ok(catalog::named(name)?);
+        return catalog::named(name).map_err(|error| match several_or_stray(name) {
+            Some(hint) => Failure::from(ScenarioError {
+                hint: Some(hint),
+                ..error
+            }),
+            None => error.into(),
+        });
     }
     let text = untrusted_file::read(Path::new(name), MAX_TEXT_LENGTH, Links::Followed)
         .map_err(|error| Failure::Usage(format!("{name}: cannot read the scenario: {error}")))?;

@@ -55,7 +55,13 @@ pub fn hint(error: &clap::Error, args: &[String]) -> Option<String> {
         ErrorKind::InvalidSubcommand if error.get(ContextKind::SuggestedSubcommand).is_none() => {
             of_subcommand(text(ContextKind::InvalidSubcommand)?, args)
         }
-        ErrorKind::UnknownArgument => of_argument(text(ContextKind::InvalidArg)?, command),
+        ErrorKind::UnknownArgument => {
+            let word = text(ContextKind::InvalidArg)?;
+            unquoted(word, args).or_else(|| of_argument(word, command))
+        }
+        ErrorKind::InvalidValue if command == "init" && error.get(ContextKind::SuggestedValue).is_none() => {
+            Some("an adapter in another language is a program that answers a few requests: `picklock docs protocol` describes them, and `picklock init --lang bash` writes the shortest example".into())
+        }
         ErrorKind::ArgumentConflict if matches!(command, "scenario" | "run") => {
             Some("one run tests one lock: `picklock matrix --impl NAME,NAME` tests several".into())
         }
@@ -83,6 +89,36 @@ fn of_subcommand(word: &str, args: &[String]) -> Option<String> {
         Some(scenario) => Some(format!("did you mean `picklock scenario {scenario}`?")),
         None => Some("`picklock scenario NAME --impl LOCK` runs a scenario".to_owned()),
     }
+}
+
+/// Returns advice for a word that belongs to a command without quotes, as in `--impl exec:python3 my_lock.py`.
+fn unquoted(word: &str, args: &[String]) -> Option<String> {
+    let is_check = args.get(1..3)? == ["adapter", "check"];
+    let starts_program = |arg: &String| arg.split('=').any(|part| part.starts_with("exec:"));
+    let begin = if is_check {
+        3
+    } else {
+        args.iter().position(starts_program)?
+    };
+    let is_scenario = |arg: &&String| catalog::names().any(|name| name == *arg);
+    let rest = args.get(begin + 1..)?.iter();
+    let rest: Vec<&str> = rest
+        .take_while(|arg| !arg.starts_with("--"))
+        .filter(|arg| !is_scenario(arg))
+        .map(String::as_str)
+        .collect();
+    if rest.is_empty() || !args[begin + 1..].iter().any(|arg| arg == word) {
+        return None;
+    }
+    let (flag, first) = match args[begin].split_once('=') {
+        Some((flag, first)) if flag.starts_with("--") => (flag, first),
+        _ if is_check => ("picklock adapter check", args[begin].as_str()),
+        _ => (args[begin - 1].as_str(), args[begin].as_str()),
+    };
+    Some(format!(
+        "a command of several words is one word in quotes: {flag} \"{first} {}\"",
+        rest.join(" ")
+    ))
 }
 
 /// Returns advice for an argument that the command does not have.

@@ -97,11 +97,11 @@ export function installed(name) {
   return JSON.parse(readFileSync(new URL(`node_modules/${name}/package.json`, import.meta.url)));
 }
 
-/** Returns ioredis options for a lock: no command is sent twice, and a node need not be up yet. With the option
- * `command_timeout=none` a command waits without a limit, which is ioredis' default. */
+/** Returns ioredis options for a lock: no command is sent twice, and a node need not be up yet. The option
+ * `command_timeout` is another limit in milliseconds, or `none`: a command waits without a limit, ioredis' default. */
 export function ioredisOptions(timeoutMs, { command_timeout } = {}) {
   const once = { maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false, lazyConnect: true };
-  const limit = command_timeout === "none" ? {} : { commandTimeout: timeoutMs };
+  const limit = command_timeout === "none" ? {} : { commandTimeout: Number(command_timeout ?? timeoutMs) };
   return { ...once, ...limit, connectTimeout: timeoutMs };
 }
 

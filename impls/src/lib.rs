@@ -8,6 +8,7 @@
 //! - the environment of a lock: [`Node`] and [`Context`]
 //! - the choices of its user: [`OptionSpec`], and [`Options`] once they are checked
 //! - the building blocks of locks: lease, attempts with patience, renewal, stopwatch, token, one node or a quorum
+//! - [`reference`]: which built-in lock is the standard for another lock
 //! - [`LOCKS`], one file each, and [`MUTANTS`], which are broken on purpose
 //!
 //! Codes such as S4, L11 or K3 in comments name known classes of lock bugs. S is a safety bug, such as two holders or a
@@ -25,6 +26,7 @@ mod node;
 mod options;
 mod patience;
 mod quorum;
+pub mod reference;
 mod renewal;
 mod renewing;
 mod single_node;

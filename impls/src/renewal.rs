@@ -151,9 +151,13 @@ async fn keep_alive(
     mut renew: impl AsyncFnMut() -> Result<Option<Deadline>, LockError>,
     say: impl Fn(Word) -> bool,
 ) {
-    let mut pause = rhythm.every;
+    let (mut pause, mut failed) = (rhythm.every, false);
     loop {
-        tokio::time::sleep(pause.min(until.left())).await;
+        // Without a lease there is no deadline. A failed request must not be repeated without a pause then, and the pauses
+        // grow, because the server may be gone for good.
+        let left = until.left();
+        let is_unhurried = failed && left.is_zero();
+        tokio::time::sleep(if is_unhurried { pause } else { pause.min(left) }).await;
         // Check the lease before each request to Redis, also after a freeze.
         let left = until.left();
         if left.is_zero() && rhythm.habits.minds_the_lease {
@@ -166,14 +170,46 @@ async fn keep_alive(
                 if !say(Word::Extended(until)) {
                     return;
                 }
-                pause = rhythm.every;
+                (pause, failed) = (rhythm.every, false);
             }
-            Ok(Err(_)) => pause = rhythm.retry,
+            Ok(Err(_)) if is_unhurried => pause = (2 * pause).min(rhythm.every),
+            Ok(Err(_)) => (pause, failed) = (rhythm.retry, true),
             Ok(Ok(None)) | Err(_) => break,
         }
     }
     if rhythm.habits.tells_of_loss {
         // If the receiver is gone, the report is not needed.
         say(Word::Lost);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// A renewal that ignores the end of its lease must not spin while no server can be reached.
+    #[tokio::test(start_paused = true)]
+    async fn failing_renewal_without_a_lease_pauses() {
+        let rhythm = Rhythm {
+            habits: Habits {
+                minds_the_lease: false,
+                ..Habits::SOUND
+            },
+            every: Duration::from_millis(500),
+            retry: Duration::from_millis(50),
+        };
+        let requests = Cell::new(0);
+        let renew = async || {
+            requests.set(requests.get() + 1);
+            Err(LockError::Ambiguous("no connection".to_owned()))
+        };
+        let over = Deadline::after(Duration::ZERO);
+        let renewing = keep_alive(rhythm, over, renew, |_| true);
+        let ended = tokio::time::timeout(Duration::from_secs(1), renewing).await;
+        assert!(ended.is_err(), "it goes on");
+        // After 0, 50, 150, 350 and 750 ms: the pauses grow.
+        assert_eq!(requests.get(), 5);
     }
 }

@@ -8,6 +8,7 @@ function control(timeline) {
     in: () => timeline.zoom(0.5),
     out: () => timeline.zoom(2),
     messages: () => timeline.toggleMessages(),
+    nodes: () => timeline.toggleNodes(),
     all: () => { timeline.target = -1; timeline.announce(''); timeline.whole(); },
   };
   element.querySelector('.tools').addEventListener('click', (event) => {

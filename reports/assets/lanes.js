@@ -1,7 +1,7 @@
 // The lanes of workers and nodes.
 
 const KIND_WORDS = ['waits', 'holds', 'holds, lease perhaps over', 'holds, lease over', 'releases', 'many short holds', 'many short holds, some past their lease'];
-const MARK_WORDS = ['dies', 'was fenced off', 'sells'];
+const MARK_WORDS = ['dies', 'was fenced off', 'sells', 'was asked to cancel its request'];
 
 function workerRow(track, lane, laneIndex, height) {
   const marks = track.marks[laneIndex];
@@ -125,7 +125,7 @@ function drawMarks(pen, marks, box, view, colours) {
       pen.stroke();
     } else {
       pen.font = 'bold 13px system-ui, sans-serif';
-      pen.fillText(marks[at].what === 0 ? '✝' : '×', x, middle + 4.5);
+      pen.fillText(['✝', '×', '', '⊘'][marks[at].what], x, middle + 4.5);
     }
   }
   pen.textAlign = 'left';

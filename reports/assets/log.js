@@ -2,7 +2,7 @@
 // shows its time in the timeline, and a click on the timeline shows the row.
 
 function fillLog(timeline) {
-  const { log } = timeline.track, table = timeline.element.querySelector('.log');
+  const { log } = timeline.track, table = timeline.element.closest('.cell-details').querySelector('.log');
   if (!table) return;
   const rows = log.map(([at, kind, route, text]) => {
     const row = document.createElement('tr');

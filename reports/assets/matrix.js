@@ -88,6 +88,7 @@ function filterMatrix() {
   let shown = 0;
   document.querySelectorAll('table.matrix').forEach((table) => { shown += filterTable(table, wanted); });
   const any = wanted.lock || wanted.scenario || wanted.verdict || wanted.mismatch;
+  if (any) document.querySelectorAll('.family button[aria-expanded="false"]').forEach(fold);
   filter('status').textContent = any ? `${shown} ${shown === 1 ? 'cell' : 'cells'}` : '';
 }
 

@@ -13,6 +13,7 @@ const LEGEND = [
   ['fault', (pen, c) => { pen.fillStyle = c.hatch.fault; pen.fillRect(0, 1, 22, 12); pen.strokeStyle = c.fault; pen.strokeRect(0.5, 1.5, 21, 11); }],
   ['sells', (pen, c) => { pen.fillStyle = c.ink; pen.beginPath(); pen.arc(11, 7, 3, 0, 7); pen.fill(); }],
   ['× fenced off', null],
+  ['⊘ cancels its request', null],
   ['✝ dies', null],
 ];
 
@@ -37,6 +38,36 @@ function drawLegend(list, { track, colours }) {
   }));
 }
 
+const DO = [
+  ['previous', '‹ <span>Previous</span>', 'Previous violation (p)'],
+  ['next', '<span>Next violation</span> ›', 'Next violation (n)'],
+  ['in', '+', 'Zoom in (+)'],
+  ['out', '−', 'Zoom out (-)'],
+  ['all', 'Whole run', 'The whole run (0)'],
+  ['messages', 'Messages', 'Commands and replies as arrows (m)'],
+  ['nodes', 'Every node', 'A lane for every node'],
+];
+
+const HELP = `<details class="fold"><summary>Legend and keys of the timeline</summary><ul class="legend"></ul>
+<p class="note hint">Drag to pan, pinch or Ctrl + wheel to zoom; once clicked, the wheel alone zooms.<span class="keys"> Keys:
+<kbd>←</kbd> <kbd>→</kbd> pan, <kbd>+</kbd> <kbd>−</kbd> zoom, <kbd>0</kbd> whole run, <kbd>n</kbd> <kbd>p</kbd> violations,
+<kbd>↑</kbd> <kbd>↓</kbd> lane, <kbd>,</kbd> <kbd>.</kbd> along it, <kbd>m</kbd> messages.</span></p></details>`;
+
+const KEYS = 'A lane for each worker, node, and key of a node. Arrow keys pan, plus and minus zoom, n and p go to the next and the previous violation, up and down choose a lane, comma and full stop move along it.';
+
+// Adds what is the same in every timeline: buttons, legend and keys.
+function furnish(details, element) {
+  const tools = element.querySelector('.tools');
+  const has = 'messages' in tools.dataset;
+  const button = ([name, words, title]) => `<button type="button" class="button" data-do="${name}" title="${title}" aria-label="${title}"${
+    name === 'messages' || name === 'nodes' ? ' aria-pressed="false"' : ''}>${words}</button>`;
+  tools.innerHTML = `<h3>Timeline</h3><span class="jump-status" role="status"></span><span class="many" role="status"></span>${
+    DO.filter(([name]) => has || name !== 'messages').map(button).join('')}`;
+  details.querySelector('.help').innerHTML = HELP;
+  const canvas = element.querySelector('canvas');
+  canvas.setAttribute('aria-label', `${canvas.getAttribute('aria-label')}: ${KEYS}`);
+}
+
 function startTimeline(details) {
   const element = details.querySelector('.timeline');
   if (!element) return;
@@ -45,13 +76,17 @@ function startTimeline(details) {
     known.requestDraw();
     return;
   }
+  furnish(details, element);
   const track = readTrack(document.getElementById(`track-${element.dataset.cell}`));
   const timeline = new Timeline(element, track);
   timelines.set(element, timeline);
   control(timeline);
   fillLog(timeline);
   linkStories(details, timeline);
-  drawLegend(element.querySelector('.legend'), timeline);
+  drawLegend(details.querySelector('.legend'), timeline);
+  const moments = Array.from(details.querySelectorAll('.story li[data-at]'));
+  timeline.number(moments.map((line) => ({ at: Number(line.dataset.at), number: line.dataset.number })));
+  element.querySelector('[data-do="nodes"]').hidden = alike(track).length === track.values.length;
   element.dataset.ready = '';
   new ResizeObserver(() => timeline.requestDraw()).observe(timeline.canvas.parentElement);
   if (!track.jump_targets.length) {
@@ -63,7 +98,7 @@ function repaint() {
   for (const [element, timeline] of timelines) {
     timeline.colours = palette();
     timeline.draw();
-    drawLegend(element.querySelector('.legend'), timeline);
+    drawLegend(element.closest('.cell-details').querySelector('.legend'), timeline);
   }
 }
 

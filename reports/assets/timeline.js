@@ -8,6 +8,8 @@ class Timeline {
     this.end = Math.max(1, track.end_ns);
     this.from = 0;
     this.to = this.end;
+    this.moments = [];
+    this.everyNode = false;
     this.rows = this.makeRows();
     this.chosen = -1;
     this.cursor = null;
@@ -22,15 +24,16 @@ class Timeline {
     const { track } = this;
     const rows = [];
     if (track.faults.length) rows.push(faultRow(track.faults));
-    for (const node of track.nodes) rows.push(nodeRow(node, track.nodes.length > 12 ? 14 : 20));
+    const eventful = track.nodes.filter((node) => this.everyNode || node.spans.length || node.clock.length);
+    for (const node of eventful) rows.push(nodeRow(node, eventful.length > 12 ? 14 : 20));
     const height = Math.max(5, Math.min(30, Math.floor(640 / Math.max(1, track.lanes.length))));
     track.lanes.forEach((lane, index) => rows.push(workerRow(track, lane, index, height)));
     if (track.overlaps.length) rows.push(overlapRow(track));
-    rows.push(...valueRows(track));
+    rows.push(...valueRows(track, this.everyNode));
     if (track.stock.length) rows.push(stockRow(track));
     if (track.fences) rows.push(fenceRow(track));
     rows.push(axisRow());
-    let top = 4;
+    let top = this.moments.length ? 24 : 4;
     for (const row of rows) {
       row.top = top;
       top += row.height + (row.lane && row.height < 12 ? 0 : 2);
@@ -76,6 +79,27 @@ class Timeline {
     const half = Math.min((this.to - this.from) / 2, Math.max(this.track.ttl_ns * 0.1, 1000));
     this.cursor = time;
     this.show(time - half, time + half);
+  }
+
+  // Numbers the moments of the story, and shows their part of a long run.
+  number(moments) {
+    if (!moments.length) return;
+    this.moments = moments;
+    this.rows = this.makeRows();
+    const times = moments.map(({ at }) => at);
+    const first = Math.min(...times), last = Math.max(...times);
+    const margin = Math.max((last - first) * 0.5, this.track.ttl_ns * 0.5);
+    if (last - first + 2 * margin < this.end * 0.7) this.show(first - margin, last + margin);
+  }
+
+  toggleNodes() {
+    const button = this.element.querySelector('[data-do="nodes"]');
+    this.everyNode = !this.everyNode;
+    button.setAttribute('aria-pressed', String(this.everyNode));
+    this.rows = this.makeRows();
+    this.chosen = -1;
+    this.width = 0;
+    this.requestDraw();
   }
 
   pan(share) {
@@ -128,6 +152,7 @@ class Timeline {
       pen.restore();
     }
     this.arrows(pen, view, bottom);
+    this.numbers(pen, view, bottom);
     this.marker(pen, view, bottom);
     // The window in nanoseconds, for scripts outside the page.
     this.element.dataset.from = this.from;
@@ -177,6 +202,34 @@ class Timeline {
     button.setAttribute('aria-pressed', String(this.messages));
     this.element.querySelector('.many').textContent = '';
     this.requestDraw();
+  }
+
+  // Draws the numbers of the story's moments above the rows, each with a line through them.
+  numbers(pen, view, bottom) {
+    let free = -Infinity;
+    pen.textAlign = 'center';
+    pen.font = 'bold 11px system-ui, sans-serif';
+    for (const { at, number } of this.moments) {
+      const x = view.x(at);
+      if (x < view.left || x > view.right) continue;
+      const centre = Math.min(Math.max(x, free + 19), view.right - 8);
+      free = centre;
+      pen.strokeStyle = this.colours.muted;
+      pen.lineWidth = 1;
+      pen.setLineDash([2, 3]);
+      pen.beginPath();
+      pen.moveTo(x, 20);
+      pen.lineTo(x, bottom);
+      pen.stroke();
+      pen.setLineDash([]);
+      pen.fillStyle = this.colours.ink;
+      pen.beginPath();
+      pen.arc(centre, 11, 9, 0, 7);
+      pen.fill();
+      pen.fillStyle = this.colours.surface;
+      pen.fillText(String(number), centre, 15);
+    }
+    pen.textAlign = 'start';
   }
 
   // Marks the target of the last jump, and the cursor.

@@ -8,15 +8,35 @@ const VALUE_LEGEND = [
   ['lost: evicted, flushed, restarted …', (pen, c) => drawValue(pen, { left: 0, top: 1, width: 22, height: 12 }, c.who[0], LOST, c)],
 ];
 
-// Returns a row with the name of each key, followed by a lane per node.
-function valueRows(track) {
-  const height = track.values.length > 12 ? 15 : 19;
+// A value shorter than this part of the run does not distinguish nodes.
+const SHORT = 1 / 40;
+
+// Returns the authors and the fates of the longer values of a key on a node.
+function outline(track, row) {
+  const long = row.pieces.filter((piece) => piece.to_ns - piece.from_ns >= track.end_ns * SHORT);
+  return JSON.stringify([row.key, long.map((piece) => [piece.who, piece.fate])]);
+}
+
+// Returns the lanes of keys as groups of nodes with the same outline.
+function alike(track) {
+  const groups = new Map();
+  for (const row of track.values) {
+    const same = outline(track, row);
+    groups.set(same, [...(groups.get(same) ?? []), row]);
+  }
+  return Array.from(groups.values());
+}
+
+// Returns a row with the name of each key, followed by a lane per node, or per group of nodes that are alike.
+function valueRows(track, everyNode) {
+  const groups = everyNode ? track.values.map((row) => [row]) : alike(track);
+  const height = groups.length > 12 ? 15 : 19;
   const rows = [];
   let key = null;
-  for (const row of track.values) {
+  for (const [row, ...others] of groups) {
     if (row.key !== key) rows.push(keyNameRow(row.key));
     key = row.key;
-    rows.push(valueRow(row, height));
+    rows.push(valueRow(row, height, others.length + 1));
   }
   return rows;
 }
@@ -33,10 +53,10 @@ function keyNameRow(key) {
   };
 }
 
-function valueRow(row, height) {
+function valueRow(row, height, nodes) {
   const { pieces } = row;
   return {
-    label: `node ${row.node}`, title: `key ${row.key} on node ${row.node}`, height,
+    label: nodes > 1 ? `${nodes} nodes` : `node ${row.node}`, title: `key ${row.key} on node ${row.node}`, height,
     walk: { first: 0, end: pieces.length, from: (i) => pieces[i].from_ns, to: (i) => pieces[i].to_ns },
     draw(pen, top, view, colours) {
       pen.fillStyle = colours.line;

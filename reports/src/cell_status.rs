@@ -85,7 +85,7 @@ pub fn verdict_line(property: Property, verdict: &Verdict) -> String {
         Status::Violated => {
             let why = verdict.cause.unwrap_or(Cause::Undetermined).meaning();
             return match verdict.violations {
-                0 | 1 => why.to_owned(),
+                0 | 1 => why,
                 times => format!("{why} ({times} times)"),
             };
         }

@@ -11,10 +11,11 @@ use picklock_scenarios::BackendName;
 use picklock_verdicts::record::{Cell, Mismatch};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use crate::cell_status::{failures, is_undecided, story};
+use crate::cell_status::{failures, is_undecided};
 use crate::escape::visible_lines;
 use crate::formats::{File, Format, FormatError};
 use crate::matrix::{CellOutcome, NOT_APPLICABLE, lock_with_options};
+use crate::problem::problems;
 use crate::report_input::ReportInput;
 
 /// `--format junit`.
@@ -117,19 +118,25 @@ fn describe(failure: &Mismatch) -> String {
 
 fn evidence(cell: &Cell, failures: &[Mismatch], replayable: Option<&str>) -> String {
     let mut text = String::from("\n");
-    let mut printed: Vec<&[String]> = Vec::new();
     for failure in failures {
         writeln!(text, "{}", describe(failure)).ok();
-        let story = story(cell, failure.property);
-        // Several properties may share a story, which is printed once.
-        if !story.is_empty() && printed.contains(&story) {
-            writeln!(text, "  (the same story)").ok();
-            continue;
+    }
+    for problem in problems(&cell.verdicts) {
+        writeln!(text, "{}.", problem.headline()).ok();
+        writeln!(text, "{}", problem.fault(&cell.verdicts)).ok();
+        if let Some(remedy) = problem.remedy() {
+            writeln!(text, "Remedy: {remedy}.").ok();
         }
-        for line in story {
+        for line in problem.story() {
             writeln!(text, "  {line}").ok();
         }
-        printed.push(story);
+    }
+    let undecided = failures.iter().filter(|failure| is_undecided(failure));
+    let reasons = undecided.filter_map(|failure| cell.verdicts.get(&failure.property));
+    let mut reasons: Vec<&String> = reasons.flat_map(|verdict| &verdict.story).collect();
+    reasons.dedup();
+    for line in reasons {
+        writeln!(text, "  {line}").ok();
     }
     writeln!(text, "Reproduce:\n  {}", cell.reproduce).ok();
     if let Some(run_dir) = replayable {

@@ -23,6 +23,7 @@ pub mod matrix;
 pub mod matrix_parts;
 pub mod measures;
 mod node_lanes;
+pub mod problem;
 pub mod progress;
 pub mod report_input;
 pub mod repro;

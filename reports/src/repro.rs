@@ -102,8 +102,21 @@ pub fn compared(then: &Repro, now: &BTreeMap<Property, RecordedVerdict>, pickloc
     } else {
         format!(" (then picklock {before}, now {picklock})")
     };
+    // A run on servers differs from another in many ways; the violation is what it was kept for.
+    let same = Property::ALL.into_iter().filter(|property| {
+        let was = then.verdicts.get(property);
+        was.is_some_and(|was| was.status == Status::Violated) && was == now.get(property)
+    });
+    let same: Vec<String> = same
+        .map(|it| format!("{it} {}", describe(now.get(&it))))
+        .collect();
     if differ.is_empty() {
         format!("replay: same verdicts{versions}")
+    } else if !same.is_empty() {
+        format!(
+            "replay: same violation: {}; otherwise {differ}{versions}",
+            same.join("; ")
+        )
     } else {
         format!("replay: different verdicts: {differ}{versions}")
     }

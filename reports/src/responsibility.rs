@@ -95,7 +95,8 @@ impl Blame {
             && self.is(Property::Resource, Status::Held)
     }
 
-    fn is(&self, property: Property, status: Status) -> bool {
+    /// Returns true if `property` has this status.
+    pub(crate) fn is(&self, property: Property, status: Status) -> bool {
         self.statuses.get(&property) == Some(&status)
     }
 
@@ -126,126 +127,19 @@ impl Blame {
             Responsible::Redis | Responsible::Undetermined => Party::Undetermined,
         }
     }
-
-    fn responsible(&self, property: Property) -> Responsible {
-        let cause = self.causes.get(&property).and_then(|causes| causes.first());
-        cause.map_or(Responsible::Undetermined, |cause| cause.responsible())
-    }
 }
 
-/// Returns who is at fault in a few sentences, or `None` if exclusion, lease and resource do not decide it.
-pub fn responsibility(verdicts: &Verdicts) -> Option<String> {
-    let blame = Blame::from_verdicts(verdicts);
-    let (party, fault) = if let Some(party) = blame.party(Property::Lease) {
-        (party, lease_fault(party).to_owned())
-    } else if let Some(party) = blame.party(Property::Exclusion) {
-        (party, exclusion_fault(&blame, party))
-    } else if blame.is(Property::Exclusion, Status::Held) {
-        (blame.party(Property::Resource)?, outside_fault(&blame))
-    } else {
-        return None;
-    };
-    let mut sentences = vec![fault];
-    if !blame.is(Property::Exclusion, Status::Held) || blame.is(Property::Lease, Status::Violated) {
-        sentences.extend(damage(&blame));
-    }
-    let worse = Property::ALL
-        .into_iter()
-        .filter(|it| blame.party(*it) > Some(party));
-    let worse: Vec<&str> = worse.map(Property::as_str).collect();
-    if let (false, Some(worst)) = (worse.is_empty(), blame.worst()) {
-        let (worse, by) = (worse.join(", "), describe(worst));
-        sentences.push(format!("In addition, violated {by}: {worse}."));
-    }
-    Some(sentences.join(" "))
-}
-
-fn describe(party: Party) -> &'static str {
-    match party {
-        Party::Outside => "outside of the lock",
-        Party::Client => "by a client",
-        Party::Redis => "by Redis",
-        Party::Undetermined => "by an unknown party",
-        Party::Lock => "by the lock itself",
-    }
-}
-
-fn lease_fault(party: Party) -> &'static str {
-    match party {
-        Party::Lock => {
-            "The lock's: two clients had a running lease at once, and its own commands made that \
-             possible."
+impl Party {
+    /// Returns whose fault it is, in a few words.
+    pub fn fault(self) -> &'static str {
+        match self {
+            Party::Outside => "not the lock's fault",
+            Party::Client => "the client's fault",
+            Party::Redis => "Redis lost the lock",
+            Party::Undetermined => "fault unknown",
+            Party::Lock => "the lock's fault",
         }
-        Party::Redis => {
-            "The lock's and its Redis's: Redis lost the lock while a lease was running, and the \
-             lock relied on it."
-        }
-        _ => "The lock or its Redis broke its promise: two clients had a running lease at once.",
     }
-}
-
-fn exclusion_fault(blame: &Blame, party: Party) -> String {
-    match party {
-        Party::Client => {
-            let action = match blame.responsible(Property::Exclusion) {
-                Responsible::Client(action) => action,
-                _ => "it kept working after its lease had expired",
-            };
-            let promise = if blame.is(Property::Lease, Status::Held) {
-                " The lock kept its promise."
-            } else {
-                ""
-            };
-            format!("The client's: {action}.{promise}")
-        }
-        Party::Lock => "The lock's: its own commands let two clients hold it at once.".to_owned(),
-        _ => "Two clients held the lock at once, but whether the lock or the client is at fault \
-              is unknown."
-            .to_owned(),
-    }
-}
-
-fn outside_fault(blame: &Blame) -> String {
-    let origin = outside(blame).map_or_else(
-        || "Check what happened outside of any hold.".to_owned(),
-        |(party, action)| format!("It is {party}: {action}."),
-    );
-    format!("Not the lock's: no two holds overlapped, but the stock does not add up. {origin}")
-}
-
-/// Returns who damaged the stock regardless of the lock, and how, or `None` if no one did.
-fn outside(blame: &Blame) -> Option<(&'static str, &'static str)> {
-    match blame.responsible(Property::Resource) {
-        Responsible::Application(action) => Some(("the application's", action)),
-        Responsible::Resource(action) => Some(("the resource's", action)),
-        _ => None,
-    }
-}
-
-/// Returns a sentence about the damage and about what prevented it, or `None` if the resource was not judged.
-fn damage(blame: &Blame) -> Option<String> {
-    if let Some((party, action)) = outside(blame) {
-        return Some(format!("The damage to the stock is {party}: {action}."));
-    }
-    let has_tokens = [Status::Held, Status::Violated]
-        .iter()
-        .any(|it| blame.is(Property::Fencing, *it));
-    let is_damaged = blame.is(Property::Resource, Status::Violated);
-    let sentence = if is_damaged && has_tokens {
-        "The stock was damaged although there are fencing tokens."
-    } else if is_damaged && blame.worst() == Some(Party::Client) {
-        "The stock was damaged: only fencing would have prevented it."
-    } else if is_damaged {
-        // A lock that keeps its promise would have prevented it, too.
-        "The stock was damaged."
-    } else if !blame.is(Property::Resource, Status::Held) {
-        return None;
-    } else if has_tokens {
-        "Fencing did its work: the stock was not damaged."
-    } else {
-        "The stock was not damaged this time, but nothing would have prevented it."
-    };
-    Some(sentence.to_owned())
 }
 
 #[cfg(test)]

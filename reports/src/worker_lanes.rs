@@ -62,8 +62,10 @@ pub(crate) struct Mark {
 pub(crate) enum MarkKind {
     Sold,
     FencedOff,
-    /// A release that claimed success.
+    /// A release that claimed success after its lease had ended.
     Released,
+    /// The client was asked to cancel its request.
+    Cancelled,
     Died,
 }
 
@@ -94,10 +96,19 @@ pub(crate) fn lanes(timeline: &Timeline<'_>) -> BTreeMap<usize, Lane> {
     for (worker, segment) in requests(timeline).chain(holding(timeline)) {
         lanes.entry(worker).or_default().segments.push(segment);
     }
-    for lane in lanes.values_mut() {
+    for (worker, lane) in &mut lanes {
+        lane.marks
+            .retain(|mark| mark.kind != MarkKind::Released || is_late(timeline, *worker, mark));
         lane.segments.sort_by_key(|s| (s.from_ns, s.to_ns));
     }
     lanes
+}
+
+/// Returns true if the lease of the hold that `mark` released had ended before the answer.
+fn is_late(timeline: &Timeline<'_>, worker: usize, mark: &Mark) -> bool {
+    let mut holds = timeline.holds().iter().rev();
+    let hold = holds.find(|hold| hold.worker == worker && hold.end_ns <= mark.since_ns);
+    hold.is_some_and(|hold| hold.deadline_ns < mark.at_ns)
 }
 
 fn mark(what: &EventKind) -> Option<MarkKind> {
@@ -105,6 +116,7 @@ fn mark(what: &EventKind) -> Option<MarkKind> {
         EventKind::StockChanged { .. } => Some(MarkKind::Sold),
         EventKind::FencedOff { .. } => Some(MarkKind::FencedOff),
         EventKind::WorkerDown { .. } => Some(MarkKind::Died),
+        EventKind::Cancel { .. } => Some(MarkKind::Cancelled),
         EventKind::Released {
             released: Some(true),
             ..

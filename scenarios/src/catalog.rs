@@ -27,6 +27,10 @@ catalog! {
     "blocked-loop",
     "same-seed",
     "slow-section",
+    "slow-waiter",
+    "cut-off-holder",
+    "key-gone",
+    "renewal-under-way",
     "stuck-holder",
     "lost-update",
     "late-write",
@@ -36,6 +40,7 @@ catalog! {
     "extend",
     "late-extend",
     "extend-after-gap",
+    "minority-extend",
     "late-grant",
     "late-winner",
     "cancel-waiting",
@@ -43,6 +48,7 @@ catalog! {
     "cancel-reply",
     "finally-unlock",
     "failing-section",
+    "failing-cleanup",
     "reentrant",
     "stale-delete",
     "lost-release",
@@ -97,11 +103,11 @@ pub fn named(name: &str) -> Result<Scenario, ScenarioError> {
     if let Some((known, text)) = CATALOG.iter().find(|(known, _)| *known == name) {
         return Scenario::parse(text, &format!("catalog/{known}.toml"));
     }
-    let problem = match did_you_mean(name, names()) {
-        Some(question) => format!("no such scenario; {question}"),
-        None => "no such scenario".to_owned(),
-    };
+    let wrong = |problem: String, hint| ScenarioError::at(name, "", None, problem, hint);
+    if let Some(question) = did_you_mean(name, names()) {
+        return Err(wrong(format!("no such scenario; {question}"), None));
+    }
     let known = names().collect::<Vec<_>>().join(", ");
     let hint = format!("your own scenario is a path that ends in .toml; the catalog has {known}");
-    Err(ScenarioError::at(name, "", None, problem, Some(hint)))
+    Err(wrong("no such scenario".to_owned(), Some(hint)))
 }

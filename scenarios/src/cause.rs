@@ -27,18 +27,28 @@ pub enum Responsible {
 /// A row of the table.
 struct Row {
     word: &'static str,
-    meaning: &'static str,
+    summary: &'static str,
+    remedy: Option<&'static str>,
     responsible: Responsible,
     page: &'static str,
 }
 
+macro_rules! remedy {
+    () => {
+        None
+    };
+    ($remedy:literal) => {
+        Some($remedy)
+    };
+}
+
 macro_rules! causes {
-    ($($variant:ident $word:literal, $party:ident $(($act:literal))?, $meaning:literal;)*) => {
+    ($($variant:ident $word:literal, $party:ident $(($act:literal))?, $summary:literal $(, $remedy:literal)?;)*) => {
         /// Why a property was violated.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Cause {
-            $(#[doc = $meaning] $variant,)*
+            $(#[doc = $summary] $variant,)*
         }
 
         /// The names of all causes, in the order of the table.
@@ -47,7 +57,8 @@ macro_rules! causes {
         /// One row for each variant, in the same order.
         const ROWS: [Row; CAUSES.len()] = [$(Row {
             word: $word,
-            meaning: $meaning,
+            summary: $summary,
+            remedy: remedy!($($remedy)?),
             responsible: Responsible::$party $(($act))?,
             page: include_str!(concat!("../explain/", $word, ".md")),
         }),*];
@@ -59,85 +70,89 @@ macro_rules! causes {
     };
 }
 
-// One entry per cause: its name, the responsible party, and a line for reports with what happened and the remedy, if
-// there is one. Its page of `picklock explain` is `scenarios/explain/NAME.md`.
+// One entry per cause: its name, the responsible party, what happened, and the remedy, if there is one. Its page of
+// `picklock explain` is `scenarios/explain/NAME.md`.
 causes! {
     OutlivedLease "outlived-lease", Client("it kept working after its lease had expired"),
-        "the client outlived its lease: use fencing";
+        "the client outlived its lease", "use fencing";
     ExpiredGrant "expired-grant", Client("it used a grant that had already expired"),
-        "a grant was used that had expired on arrival: check the remaining lease";
+        "a grant was used that had expired on arrival", "check the remaining lease";
     LostOnFailover "lost-on-failover", Redis,
-        "the promoted replica had never received the lock";
+        "the promoted replica had never received the lock",
+        "use several independent nodes, or wait for every replica";
     LostOnRestart "lost-on-restart", Redis,
-        "the node restarted without the lock: sync every write, or restart after a ttl";
+        "the node restarted without the lock", "sync every write, or restart after a ttl";
     QuorumErosion "quorum-erosion", Redis,
-        "nodes lost their votes: sync every write, or restart them after a ttl";
+        "nodes lost their votes", "sync every write, or restart them after a ttl";
     ClockJump "clock-jump", Redis,
-        "a node's clock jumped, and the key expired early";
+        "a node's clock jumped, and the key expired early", "slew clocks, never set them";
     ClockSkew "clock-skew", Lock,
-        "a client trusted its wall clock: let Redis measure the lease";
+        "a client trusted its wall clock", "let Redis measure the lease";
     StolenRelease "stolen-release", Lock,
-        "a release deleted another client's lock: compare and delete in one script";
+        "a release deleted another client's lock", "compare and delete in one script";
     PhantomExtend "phantom-extend", Lock,
-        "an extension re-created a lost lock: extend only an existing key";
+        "an extension re-created a lost lock", "extend only an existing key";
     AmbiguousAcquire "ambiguous-acquire", Lock,
-        "the lock was taken without the client knowing: undo attempts without an answer";
+        "the lock was taken without the client knowing", "undo attempts without an answer";
     Evicted "evicted", Redis,
-        "Redis dropped the key: keep locks where nothing is evicted or flushed";
+        "Redis dropped the key", "keep locks where nothing is evicted or flushed";
     NoTtl "no-ttl", Lock,
-        "a key without expiry was left behind: SET it with PX in one command";
+        "a key without expiry was left behind", "SET it with PX in one command";
     Race "race", Lock,
-        "check and act were not one command: make them one script";
+        "check and act were not one command", "make them one script";
     UnbackedGrant "unbacked-grant", Lock,
-        "a grant rests on too few nodes: count only written values, and require a majority";
+        "a grant rests on too few nodes", "count only written values, and require a majority";
     WrongExpiry "wrong-expiry", Lock,
-        "the written expiry is not the requested or reported lease: use milliseconds, round up";
+        "the written expiry is not the requested or reported lease", "use milliseconds, round up";
     FalseRelease "false-release", Lock,
-        "a release left the key: delete the written value, and trust only the server's answer";
+        "a release left the key", "delete the written value, and trust only the server's answer";
+    SilentRelease "silent-release", Lock,
+        "a release failed without saying so", "report what the server answered to it";
     SharedKey "shared-key", Lock,
-        "two locks use one key: put the whole name of the lock into the key";
+        "two locks use one key", "put the whole name of the lock into the key";
     SplitKey "split-key", Lock,
-        "one lock was held under several keys: derive the key from its name alone";
+        "one lock was held under several keys", "derive the key from its name alone";
     ForeignRenewal "foreign-renewal", Lock,
-        "another client's value was kept alive: compare and prolong in one script";
+        "another client's value was kept alive", "compare and prolong in one script";
     SharedToken "shared-token", Lock,
-        "two clients wrote the same value: use a random one for each acquisition";
+        "two clients wrote the same value", "use a random one for each acquisition";
     StaleReply "stale-reply", Lock,
-        "a grant rests on the reply to an earlier command: close a connection that timed out";
+        "a grant rests on the reply to an earlier command", "close a connection that timed out";
     OwnRemoval "own-removal", Lock,
-        "the holder's own command removed its key: remove it only in the release";
+        "the holder's own command removed its key", "remove it only in the release";
     NotExclusive "not-exclusive", Lock,
-        "the lock's own script let a second client in: its rule admits more than one";
+        "the lock's own script let a second client in", "let it refuse while another value is there";
     LateLossReport "late-loss-report", Lock,
-        "the lock reported the loss after it had let another client in: report it in time";
+        "the lock reported the loss after it had let another client in", "report it in time";
     SilentLoss "silent-loss", Lock,
         "the lock promises renewal, but its key expired without a report";
     LateExtension "late-extension", Lock,
-        "an extension requested in time reached no server: keep a connection free for holders";
+        "an extension requested in time reached no server", "keep a connection free for holders";
     RefusedExtension "refused-extension", Lock,
-        "the lock refused to extend a lease that its client still owned";
+        "the lock refused to extend a lease that its client still owned",
+        "extend as long as the value is there";
     WrongElapsed "wrong-elapsed", Lock,
-        "the reported `elapsed_ms` exceeds the actual wait: measure from when the request was read";
+        "the reported `elapsed_ms` exceeds the actual wait", "measure from when the request was read";
     RenewedAfterRelease "renewed-after-release", Lock,
-        "a renewal went on after the release: end it first, and release again if in doubt";
+        "a renewal went on after the release", "end it first, and release again if in doubt";
     RenewedAfterEnd "renewed-after-end", Lock,
-        "a renewal went on after its client had ended: end it with the client";
+        "a renewal went on after its client had ended", "end it with the client";
     LostWakeUp "lost-wake-up", Lock,
-        "a client slept while the lock was free: check again at times, even without a signal";
+        "a client slept while the lock was free", "check again at times, even without a signal";
     SplitVote "split-vote", Lock,
-        "no client got a majority: release a minority at once, and retry at random times";
+        "no client got a majority", "release a minority at once, and retry at random times";
     WaitsForEveryNode "waits-for-every-node", Lock,
-        "the lock had a majority but waited for the other nodes: a majority is enough";
+        "the lock had a majority but waited for the other nodes", "a majority is enough";
     LateWrite "late-write",
         Resource("it accepted a late write that another client had overtaken"),
-        "a write arrived late: let the resource check tokens, or the version that was read";
+        "a write arrived late", "let the resource check tokens, or the version that was read";
     ReleasedBeforeCommit "released-before-commit",
         Application("it released the lock before its change was visible"),
-        "the lock was released before the commit: commit first, then release";
+        "the lock was released before the commit", "commit first, then release";
     UncheckedWrite "unchecked-write", Application("its failure path wrote without the lock"),
-        "a failure path wrote without the lock: write nothing there, or take the lock again";
+        "a failure path wrote without the lock", "write nothing there, or take the lock again";
     StaleRead "stale-read", Resource("its replica returned outdated data"),
-        "a lagging replica was read: read protected data from the master";
+        "a lagging replica was read", "read protected data from the master";
     Undetermined "undetermined", Undetermined,
         "the history proves it, but does not show why";
 }
@@ -148,9 +163,22 @@ impl Cause {
         self.row().word
     }
 
+    /// Returns what happened, in half a sentence.
+    pub fn summary(self) -> &'static str {
+        self.row().summary
+    }
+
+    /// Returns what helps against it, or `None` if the cause is unknown.
+    pub fn remedy(self) -> Option<&'static str> {
+        self.row().remedy
+    }
+
     /// Returns one line that describes what happened and what helps against it.
-    pub fn meaning(self) -> &'static str {
-        self.row().meaning
+    pub fn meaning(self) -> String {
+        match self.remedy() {
+            Some(remedy) => format!("{}: {remedy}", self.summary()),
+            None => self.summary().to_owned(),
+        }
     }
 
     /// Returns the responsible party.

@@ -41,6 +41,29 @@ impl ScenarioError {
         }
     }
 
+    /// Returns advice about the brackets of a table if `message` is the TOML parser's error about a single table in
+    /// place of a list, or the reverse. `offset` is the place of the error.
+    pub fn brackets_hint(text: &str, offset: usize, message: &str) -> Option<String> {
+        let is_single = message.starts_with("invalid type: map, expected a sequence");
+        // In a table of tables, a list of one is a map where its first field should be.
+        let is_list = message.starts_with("invalid type: sequence, expected struct")
+            || message.starts_with("invalid type: map, expected a string");
+        if !is_single && !is_list {
+            return None;
+        }
+        let begin = text.get(..offset)?.rfind('\n').map_or(0, |at| at + 1);
+        let header = text.get(begin..)?.lines().next()?.trim();
+        if !header.starts_with('[') || header.starts_with("[[") == is_single {
+            return None;
+        }
+        let name = header.trim_start_matches('[').split(']').next()?;
+        Some(if is_single {
+            format!("write `[[{name}]]`: there may be several of these tables")
+        } else {
+            format!("write `[{name}]`: there is only one of this table")
+        })
+    }
+
     /// Returns the nearest known word if `message` is the TOML parser's error about an unknown word. Such a message
     /// quotes the unknown word, and then all known words.
     pub fn hint_at(message: &str) -> Option<String> {
@@ -49,7 +72,12 @@ impl ScenarioError {
             return None;
         }
         let mut quoted = message.split('`').skip(1).step_by(2);
-        did_you_mean(quoted.next()?, quoted)
+        let word = quoted.next()?;
+        if word == "auto" {
+            let why = "name a backend: the same cells must run every time";
+            return Some(why.to_owned());
+        }
+        did_you_mean(word, quoted)
     }
 }
 
@@ -85,7 +113,9 @@ impl Scenario {
         let scenario: Scenario = toml::from_str(text).map_err(|error| {
             let message = error.message().trim();
             let offset = error.span().map(|span| span.start);
-            let hint = ScenarioError::hint_at(message);
+            let hint = ScenarioError::hint_at(message).or_else(|| {
+                ScenarioError::brackets_hint(text, offset.unwrap_or_default(), message)
+            });
             ScenarioError::at(file, text, offset, simplify_type_names(message), hint)
         })?;
         validate::scenario(&scenario).map_err(|problem| {

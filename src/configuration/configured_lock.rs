@@ -31,7 +31,7 @@ pub struct ConfiguredLock {
     pub lock: LockSpec,
     /// Whether the lock provides fencing tokens.
     pub fences: bool,
-    /// Name of the built-in lock whose results it must reach.
+    /// Name of the built-in lock whose results it must reach, or `auto`.
     pub reference: Option<String>,
 }
 
@@ -129,8 +129,9 @@ fn reference(
         return Ok(None);
     };
     let known = LOCKS.iter().map(|lock| lock.name);
-    match reference_lock::named(given.get_ref()) {
-        Ok(lock) => Ok(Some(lock.name.to_owned())),
+    let known = known.chain([reference_lock::AUTO]);
+    match reference_lock::check(given.get_ref()) {
+        Ok(()) => Ok(Some(given.get_ref().clone())),
         Err(problem) => Err(source.unknown(given.span().start, problem, given.get_ref(), known)),
     }
 }

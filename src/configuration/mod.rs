@@ -33,7 +33,7 @@ pub fn read(path: &Path) -> io::Result<Source> {
 /// Creates the error for a configuration that cannot be read.
 pub fn unreadable(path: &Path, error: &io::Error) -> Failure {
     Failure::Usage(format!(
-        "{}: cannot read the configuration: {error}\n  = help: `picklock docs gate` has an example; --config names another file",
+        "{}: cannot read the configuration: {error}\n  = help: `picklock init --lang python my-lock` writes one with an adapter; `picklock docs gate` explains it; --config names another file",
         path.display()
     ))
 }

@@ -2,20 +2,21 @@
 
 use std::path::Path;
 
+use picklock_harness::clock;
 use picklock_harness::external_servers::ExternalServers;
 use picklock_harness::named_server::{NamedServer, UnknownServer};
 use picklock_harness::record::{ServersTable, SkippedCell};
 use picklock_harness::spec::{Overrides, ServerChoice};
 use picklock_reports::configuration::{CellsTable, ConfiguredRules, Source, Tables};
 use picklock_reports::gate::{CellKey, MIN_PAIRS, Rules};
-use picklock_scenarios::{BackendName, ScenarioError};
+use picklock_scenarios::{BackendName, ScenarioError, profile};
 use toml::Spanned;
 
 use super::names;
 use crate::configuration;
 use crate::configuration::configured_locks::ConfiguredLocks;
 use crate::exit::Failure;
-use crate::matrix::request::{MatrixRequest, with_profile};
+use crate::matrix::request::MatrixRequest;
 use crate::named_lock::NamedLock;
 
 /// Number of pairs of runs if the configuration does not set one.
@@ -68,6 +69,7 @@ impl Config {
         let request = MatrixRequest {
             locks: Vec::new(),
             scenarios: Vec::new(),
+            profile: None,
             backends: Vec::new(),
             options: Vec::new(),
             overrides: Overrides::default(),
@@ -110,6 +112,7 @@ impl Config {
         MatrixRequest {
             locks: vec![NamedLock::plain(control)],
             scenarios: vec![scenario.to_owned()],
+            profile: None,
             backends: vec![Some(backend)],
             ..self.request.clone()
         }
@@ -129,6 +132,7 @@ impl Config {
             source: &self.source,
             tables: &self.tables,
             control: self.control.as_deref(),
+            today: today(),
             omitted,
         };
         configured.check(cells)
@@ -160,14 +164,16 @@ fn requests(
     if let Some(profile) = &table.profile {
         names::check_profile(source, profile)?;
     }
-    let profile = table.profile.as_ref().map(|it| it.get_ref().as_str());
+    let profile = table.profile.as_ref();
+    let profile = profile.and_then(|it| profile::named(it.get_ref()));
     let seeds = table.seeds.as_ref();
     if let Some(none) = seeds.filter(|seeds| *seeds.get_ref() == 0) {
         let problem = "seeds = 0: each cell must run at least once";
         return Err(source.wrong(none.span().start, problem));
     }
     let plain = MatrixRequest {
-        scenarios: with_profile(&scenarios, profile),
+        scenarios,
+        profile,
         backends: table.backends.iter().copied().map(Some).collect(),
         seeds: seeds.map_or(1, |seeds| *seeds.get_ref()),
         ..base.clone()
@@ -190,6 +196,26 @@ fn requests(
         requests.insert(0, MatrixRequest { locks, ..plain });
     }
     Ok(requests)
+}
+
+/// Returns today's date (UTC) as year, month and day.
+fn today() -> (u16, u8, u8) {
+    let days = clock::wall_clock().as_secs() / 86_400;
+    // Counts from 1 March of the year 0, so that the leap day is the last day of a year.
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 {
+        from_march + 3
+    } else {
+        from_march - 9
+    };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    (year as u16, month as u8, day as u8)
 }
 
 fn pairs(source: &Source, given: Option<&Spanned<usize>>) -> Result<usize, ScenarioError> {

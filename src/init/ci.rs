@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use super::project::Project;
 
 const GITHUB: &str = include_str!("../../adapters/project/workflow.yml");
+const GITHUB_SETUP: &str = include_str!("../../adapters/project/workflow-setup.yml");
 const GITLAB: &str = include_str!("../../adapters/project/gitlab-ci.yml");
 
 /// A CI service.
@@ -22,11 +23,16 @@ pub enum Service {
 
 /// The source from which CI installs Picklock.
 #[derive(Debug, Clone)]
-pub struct Origin {
-    /// URL of its git repository.
-    pub source: String,
-    /// A commit or tag of the repository.
-    pub rev: String,
+pub enum Origin {
+    /// A git repository.
+    Git {
+        /// Its URL.
+        source: String,
+        /// A commit or tag.
+        rev: String,
+    },
+    /// A clone on this machine, most usefully a submodule of the user's repository.
+    Clone(PathBuf),
 }
 
 /// The repository that contains a folder, or will contain it.
@@ -36,6 +42,8 @@ pub struct Repository {
     pub root: PathBuf,
     /// The folder, relative to the root; `.` is the root itself.
     folder: String,
+    /// The folders above it, up to the root if there is a repository.
+    above: Vec<PathBuf>,
 }
 
 impl Repository {
@@ -45,16 +53,26 @@ impl Repository {
         let mut above = normal.ancestors();
         let found = above.find(|dir| dir.join(".git").exists());
         let inside = found.and_then(|root| normal.strip_prefix(root).ok());
+        let above = normal.ancestors().skip(1);
+        let above = above.take_while(|dir| found.is_none_or(|root| dir.starts_with(root)));
+        let above = above.map(Path::to_owned).collect();
         match (found, inside) {
             (Some(root), Some(inside)) if inside != Path::new("") => Repository {
                 root: root.to_owned(),
                 folder: inside.to_string_lossy().into_owned(),
+                above,
             },
             _ => Repository {
                 root: folder.to_owned(),
                 folder: ".".to_owned(),
+                above,
             },
         }
+    }
+
+    /// Returns whether a folder above this one has this file: one of the repository, or any if there is no repository.
+    pub fn has_above(&self, file: &str) -> bool {
+        self.above.iter().any(|folder| folder.join(file).exists())
     }
 
     /// Returns the CI service that the repository's files indicate; GitHub by default.
@@ -89,29 +107,113 @@ impl Repository {
             }
             Service::Gitlab => ".gitlab-ci.yml".to_owned(),
         };
-        let results = match self.folder.as_str() {
-            "." => "picklock-results".to_owned(),
-            folder => format!("{folder}/picklock-results"),
+        let below = |name: &str| match self.folder.as_str() {
+            "." => name.to_owned(),
+            folder => format!("{folder}/{name}"),
         };
+        let results = below("picklock-results");
+        let own = project
+            .install
+            .iter()
+            .map(|line| line.replace("{root}", &self.way_to_root()));
+        let prepare: Vec<String> = own
+            .chain(project.prepare.iter().map(|it| (*it).to_owned()))
+            .collect();
         let (template, prepare) = match service {
-            Service::Github => (GITHUB, github_step(project.prepare)),
-            Service::Gitlab => (GITLAB, gitlab_lines(project.prepare)),
+            Service::Github => {
+                let setup = GITHUB_SETUP
+                    .trim_end()
+                    .replace("{{prepare}}", &github_step(&prepare));
+                (GITHUB.replace("{{setup}}", &setup), String::new())
+            }
+            Service::Gitlab => (GITLAB.to_owned(), gitlab_lines(&prepare)),
         };
         let mut packages = vec!["redis-server"];
         packages.extend(&project.packages);
         let cd = format!("cd {}", shell_words::quote(&self.folder));
+        let Source {
+            source,
+            rev,
+            cache,
+            install,
+        } = self.source(service, origin);
         let text = template
             .replace("{{name}}", &name)
+            .replace("{{label}}", project.label)
             .replace("{{folder}}", &quoted(&self.folder))
             .replace("{{cd}}", &quoted(&cd))
-            .replace("{{source}}", &quoted(&origin.source))
-            .replace("{{rev}}", &quoted(&origin.rev))
+            .replace("{{source}}", &quoted(&source))
+            .replace("{{rev}}", &quoted(&rev))
+            .replace("{{cache}}", &cache)
+            .replace("{{install}}", &install)
             .replace("{{packages}}", &packages.join(" "))
             .replace("{{results}}", &quoted(&results))
+            .replace(
+                "{{counterexamples}}",
+                &quoted(&below("picklock-counterexamples")),
+            )
             .replace("{{junit}}", &quoted(&format!("{results}/junit.xml")))
             .replace("{{prepare}}", &prepare);
         (path, text)
     }
+
+    /// Returns the path of the root as seen from the folder.
+    fn way_to_root(&self) -> String {
+        match self.folder.as_str() {
+            "." => ".".to_owned(),
+            folder => vec![".."; Path::new(folder).components().count()].join("/"),
+        }
+    }
+
+    /// Returns what a workflow says about the source of Picklock.
+    fn source(&self, service: Service, origin: &Origin) -> Source {
+        let installed = "command -v picklock || ";
+        match origin {
+            Origin::Git { source, rev } => Source {
+                source: source.clone(),
+                rev: rev.clone(),
+                cache: match service {
+                    Service::Github => "${{ env.PICKLOCK_REV }}".to_owned(),
+                    Service::Gitlab => "$PICKLOCK_REV".to_owned(),
+                },
+                install: format!(
+                    "{installed}(cd / && cargo install --locked --git \"$PICKLOCK_SOURCE\" --rev \"$PICKLOCK_REV\" picklock)"
+                ),
+            },
+            Origin::Clone(path) => {
+                let full = resolved(path);
+                let inside = full.strip_prefix(resolved(&self.root)).ok();
+                let (source, files) = match inside {
+                    Some(inside) => (Path::new(&self.way_to_root()).join(inside), inside),
+                    None => (full.clone(), full.as_path()),
+                };
+                Source {
+                    source: source.to_string_lossy().into_owned(),
+                    rev: "clone".to_owned(),
+                    // A stale program must not judge a new revision.
+                    cache: match service {
+                        Service::Github => {
+                            format!("${{{{ hashFiles('{}/**/*.rs') }}}}", files.display())
+                        }
+                        Service::Gitlab => "$CI_COMMIT_SHA".to_owned(),
+                    },
+                    install: format!(
+                        "{installed}cargo install --locked --path \"$PICKLOCK_SOURCE\""
+                    ),
+                }
+            }
+        }
+    }
+}
+
+/// What a workflow says about the source of Picklock.
+struct Source {
+    source: String,
+    rev: String,
+    /// The part of the cache's key that changes with the source.
+    cache: String,
+    /// The command that installs Picklock.
+    install: String,
 }
 
 /// Resolves `..` and symbolic links, because a parent in the path's text need not be the parent directory.
@@ -139,16 +241,18 @@ fn quoted(text: &str) -> String {
 }
 
 /// Formats the commands as one step of the workflow. Returns an empty string if there are none.
-fn github_step(commands: &[&str]) -> String {
+fn github_step(commands: &[String]) -> String {
     let lines = commands.iter().map(|it| format!("          {it}\n"));
     let lines: String = lines.collect();
     match commands {
-        [] => lines,
-        _ => format!("      - name: Build the adapter\n        run: |\n{lines}"),
+        [] => "\n".to_owned(),
+        _ => {
+            format!("      - name: Install packages and build the adapter\n        run: |\n{lines}")
+        }
     }
 }
 
-fn gitlab_lines(commands: &[&str]) -> String {
+fn gitlab_lines(commands: &[String]) -> String {
     let lines = commands.iter().map(|it| format!("    - {}\n", quoted(it)));
     lines.collect()
 }

@@ -3,31 +3,34 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use super::ci::Service;
 use super::languages::LANGUAGES;
-use crate::cli::named_values;
 
 /// `picklock init`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = INIT_HELP)]
 pub struct InitArgs {
     /// The language of the adapter.
-    #[arg(long, value_name = "LANGUAGE", value_parser = named_values(LANGUAGES.iter().map(|it| (it.name, it.about))))]
+    #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
     pub lang: String,
     /// Library whose lock to test instead of the example (`picklock docs adapters` lists them).
     #[arg(long, value_name = "NAME")]
     pub lib: Option<String>,
-    /// Git repository from which CI installs Picklock. If omitted, `init` asks for it; without a terminal it writes no
-    /// workflow.
-    #[arg(long, value_name = "URL", value_parser = word, requires = "rev")]
+    /// Where CI installs Picklock from: the URL of its git repository, or the path of a clone, such as a submodule. If
+    /// omitted, `init` asks for it; without a terminal it writes no workflow.
+    #[arg(long, value_name = "URL|PATH", value_parser = word)]
     pub source: Option<String>,
-    /// The commit or the tag of Picklock that CI uses.
+    /// The commit or the tag of Picklock that CI uses. Required with a URL.
     #[arg(long, value_name = "REV", value_parser = word)]
     pub rev: Option<String>,
     /// CI service to write a workflow for. Default: the one of the enclosing git repository.
     #[arg(long, value_enum)]
     pub ci: Option<Service>,
+    /// Write only the workflow, for an adapter that `init` has written before.
+    #[arg(long, requires = "source")]
+    pub only_workflow: bool,
     /// Folder to write to. Created if it does not exist. No file is overwritten.
     #[arg(value_name = "DIR", default_value = ".")]
     pub directory: PathBuf,
@@ -37,7 +40,17 @@ const INIT_HELP: &str = "\
 Examples:
   picklock init --lang python my-lock
   picklock init --lang python --lib pottery pottery-lock
-  picklock init --lang go --source https://example.org/picklock.git --rev v0.1.0 my-lock";
+  picklock init --lang go --source https://example.org/picklock.git --rev v0.1.0 my-lock
+  picklock init --lang node --source vendor/picklock --only-workflow my-lock";
+
+/// The names of the languages, with their hidden aliases.
+fn languages() -> PossibleValuesParser {
+    let values = LANGUAGES.iter().map(|language| {
+        let value = PossibleValue::new(language.name).help(language.about);
+        value.aliases(language.aliases.iter().copied())
+    });
+    values.collect::<Vec<_>>().into()
+}
 
 fn word(text: &str) -> Result<String, &'static str> {
     if text.is_empty() || text.contains(|c: char| c.is_whitespace() || c.is_control()) {

@@ -2,7 +2,11 @@
 //!
 //! Cargo manifests have a different name there, because cargo does not package a folder that contains a Cargo.toml.
 
-use super::template::{FENCES, Language, Library, NODES, RENEWS, Template, templates};
+use picklock_scenarios::nearest;
+
+use super::template::{
+    FENCES, Language, Library, NODES, RENEWS, Template, Variant, When, templates,
+};
 
 /// All languages, sorted by name.
 ///
@@ -12,6 +16,7 @@ use super::template::{FENCES, Language, Library, NODES, RENEWS, Template, templa
 pub const LANGUAGES: &[Language] = &[
     Language {
         name: "bash",
+        aliases: &["sh", "shell"],
         about: "bash 5.1 or later, without any other program",
         packages: &[],
         ignored: &[],
@@ -19,23 +24,31 @@ pub const LANGUAGES: &[Language] = &[
         example: templates!("bash": "my_lock.sh", "resp_client.sh"),
         prepare: &[],
         run: "bash my_lock.sh",
+        variants: &[],
+        module_file: None,
+        install: &[],
         library_packages: &[],
         libraries: &[],
     },
     Language {
         name: "csharp",
-        about: "Mono 6, or .NET 8 or later with `dotnet build`; its libraries need .NET",
+        aliases: &["c#", "cs", "dotnet", ".net"],
+        about: "Mono 6, or .NET 8 or later if only that is installed; its libraries need .NET",
         packages: &["mono-mcs"],
         ignored: &["bin/", "build/", "obj/", "my-lock.exe"],
         module: templates!("csharp": "PicklockAdapter.cs", "SmallJson.cs"),
         example: templates!("csharp": "MyLock.cs", "RespClient.cs", "MyLock.csproj"),
         prepare: &["mcs -out:my-lock.exe MyLock.cs RespClient.cs PicklockAdapter.cs SmallJson.cs"],
         run: "mono my-lock.exe",
+        variants: CSHARP_VARIANTS,
+        module_file: None,
+        install: &[],
         library_packages: &[],
         libraries: CSHARP_LIBRARIES,
     },
     Language {
         name: "go",
+        aliases: &["golang"],
         about: "Go 1.19 or later",
         packages: &["golang-go"],
         ignored: &["my-lock"],
@@ -43,37 +56,49 @@ pub const LANGUAGES: &[Language] = &[
         example: templates!("go": "my_lock.go", "resp_client.go", "go.mod"),
         prepare: &["go build -o my-lock ."],
         run: "./my-lock",
+        variants: &[],
+        module_file: Some("go.mod"),
+        install: &["if [ -f {root}/go.mod ]; then (cd {root} && go mod download); fi"],
         library_packages: &[],
         libraries: GO_LIBRARIES,
     },
     Language {
         name: "java",
+        aliases: &["jvm"],
         about: "JDK 17 or later",
         packages: &["default-jdk-headless"],
-        ignored: &["build/", "lib/"],
+        ignored: &["build/", "lib/", "target/"],
         module: templates!("java": "PicklockAdapter.java", "SmallJson.java"),
         example: templates!("java": "MyLock.java", "RespClient.java"),
         prepare: &[
             "javac -d build MyLock.java RespClient.java PicklockAdapter.java SmallJson.java",
         ],
         run: "java -XX:+UseSerialGC -cp build MyLock",
+        variants: JAVA_VARIANTS,
+        module_file: None,
+        install: JAVA_INSTALL,
         library_packages: &["maven"],
         libraries: JAVA_LIBRARIES,
     },
     Language {
         name: "node",
+        aliases: &["javascript", "js", "nodejs", "node.js", "typescript", "ts"],
         about: "Node 18 or later",
-        packages: &["nodejs"],
+        packages: &["nodejs", "npm"],
         ignored: &["node_modules/"],
         module: templates!("node": "picklock_adapter.mjs"),
         example: templates!("node": "my_lock.mjs", "resp_client.mjs"),
         prepare: &[],
         run: "node my_lock.mjs",
-        library_packages: &["npm"],
+        variants: &[],
+        module_file: None,
+        install: NODE_INSTALL,
+        library_packages: &[],
         libraries: NODE_LIBRARIES,
     },
     Language {
         name: "python",
+        aliases: &["python3", "py"],
         about: "Python 3.9 or later",
         packages: &["python3", "python3-venv"],
         ignored: &["__pycache__/", ".venv/"],
@@ -81,11 +106,15 @@ pub const LANGUAGES: &[Language] = &[
         example: templates!("python": "my_lock.py", "resp_client.py"),
         prepare: &[],
         run: "python3 my_lock.py",
+        variants: &[],
+        module_file: None,
+        install: PYTHON_INSTALL,
         library_packages: &[],
         libraries: PYTHON_LIBRARIES,
     },
     Language {
         name: "rust",
+        aliases: &["rs"],
         about: "Rust 1.80 or later",
         packages: &[],
         ignored: &["target/"],
@@ -93,10 +122,48 @@ pub const LANGUAGES: &[Language] = &[
         example: templates!("rust": "src/main.rs", "src/resp_client.rs", "Cargo.toml" from "Cargo.toml.template"),
         prepare: &["cargo build"],
         run: "target/debug/my-lock",
+        variants: &[],
+        module_file: None,
+        install: &[],
         library_packages: &[],
         libraries: RUST_LIBRARIES,
     },
 ];
+
+/// The packages are on the PATH of later steps, which `activate` and GITHUB_PATH arrange.
+const PYTHON_INSTALL: &[&str] = &[
+    "python3 -m venv .venv",
+    "for file in requirements.txt {root}/requirements.txt; do if [ -f $file ]; then .venv/bin/pip install -r $file; fi; done",
+    "if [ -n \"${GITHUB_PATH:-}\" ]; then echo \"$PWD/.venv/bin\" >> \"$GITHUB_PATH\"; fi",
+    ". .venv/bin/activate",
+];
+
+const NODE_INSTALL: &[&str] = &[
+    "for folder in {root} .; do if [ -f $folder/package-lock.json ]; then (cd $folder && npm ci); elif [ -f $folder/package.json ]; then (cd $folder && npm install); fi; done",
+];
+
+/// The root's artifact goes to the local repository, so that the adapter can depend on it.
+const JAVA_INSTALL: &[&str] =
+    &["if [ -f {root}/pom.xml ]; then mvn -q -B -f {root}/pom.xml -DskipTests install; fi"];
+
+const CSHARP_VARIANTS: &[Variant] = &[Variant {
+    when: When::Instead("mcs", "dotnet"),
+    files: &[],
+    // GitHub has the SDK; Debian has no package of it.
+    packages: &[],
+    prepare: &["dotnet build --output build"],
+    run: "dotnet build/my-lock.dll",
+}];
+
+const JAVA_VARIANTS: &[Variant] = &[Variant {
+    when: When::Below("pom.xml"),
+    files: templates!("java": "pom.xml"),
+    packages: &["default-jdk-headless", "maven"],
+    prepare: &[
+        "mvn -q compile org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies -DoutputDirectory=lib",
+    ],
+    run: "java -XX:+UseSerialGC -cp 'target/classes:lib/*' MyLock",
+}];
 
 const VENV: &str = "python3 -m venv .venv";
 const PIP: &str = ".venv/bin/pip install -r requirements.txt";
@@ -329,6 +396,18 @@ const RUST_LIBRARIES: &[Library] = &[Library {
     claims: &[NODES],
 }];
 
+/// Returns the language with this name or alias.
 pub fn named(name: &str) -> Option<&'static Language> {
-    LANGUAGES.iter().find(|language| language.name == name)
+    let is_named = |language: &&Language| language.name == name || language.aliases.contains(&name);
+    LANGUAGES.iter().find(is_named)
+}
+
+/// Returns the library whose name is nearest, with its language before it.
+pub fn library_like(name: &str) -> Option<(&'static str, &'static str)> {
+    let all = || {
+        let languages = LANGUAGES.iter();
+        languages.flat_map(|language| language.libraries.iter().map(|it| (language.name, it.name)))
+    };
+    let meant = nearest(name, all().map(|(_, library)| library))?;
+    all().find(|(_, library)| *library == meant)
 }

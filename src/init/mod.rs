@@ -22,7 +22,8 @@ use crate::exit::Failure;
 use crate::print;
 use ci::{Origin, Repository};
 use cli::InitArgs;
-use project::{GITIGNORE, Project};
+pub use languages::library_like;
+use project::{GITIGNORE, Project, Surroundings};
 use template::{Language, Library};
 
 /// Writes the adapter, and says what comes next.
@@ -35,12 +36,16 @@ pub fn run(args: &InitArgs) -> Result<(), Failure> {
         .ok_or_else(|| Failure::Usage(format!("--lang {}: no such language", args.lang)))?;
     let library = args.lib.as_deref().map(|name| library(language, name));
     let library = library.transpose()?;
-    let project = Project::new(language, library);
-    let files = project.files.iter();
+    let repository = Repository::around(&args.directory);
+    let surroundings = Surroundings {
+        has_program: &has_program,
+        has_above: &|file| repository.has_above(file),
+    };
+    let project = Project::new(language, library, surroundings);
+    let files = project.files.iter().filter(|_| !args.only_workflow);
     let files = files.map(|(path, text)| (args.directory.join(path), text.as_str()));
     let stays = |path: &Path| path.ends_with(GITIGNORE) && path.exists();
     let mut files: Vec<(PathBuf, &str)> = files.filter(|(path, _)| !stays(path)).collect();
-    let repository = Repository::around(&args.directory);
     let workflow = origin(args)?.map(|origin| {
         let service = args.ci.unwrap_or_else(|| repository.service());
         repository.workflow(service, &origin, &project)
@@ -56,7 +61,7 @@ pub fn run(args: &InitArgs) -> Result<(), Failure> {
     print::out(&next_steps(&args.directory, &written, &project));
     match workflow {
         None => print::err(
-            "no workflow for CI was written: say where it gets Picklock from, with --source URL --rev REV\n",
+            "no workflow for CI was written, because it needs a source of Picklock; this writes it:\n  picklock init … --only-workflow --source URL --rev REV, or --source PATH of a clone\n",
         ),
         Some((path, _)) if path.starts_with(".gitlab/") => print::err(&format!(
             "there is a .gitlab-ci.yml: add this line to it\n  include: {path}\n"
@@ -64,6 +69,12 @@ pub fn run(args: &InitArgs) -> Result<(), Failure> {
         Some(_) => {}
     }
     Ok(())
+}
+
+/// Returns whether this program is on PATH.
+fn has_program(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
 }
 
 /// Returns the source of Picklock for CI, from the command line or from the user at the terminal.
@@ -84,13 +95,26 @@ fn origin(args: &InitArgs) -> Result<Option<Origin>, Failure> {
     };
     let source = given(
         &args.source,
-        "CI gets Picklock from a git repository. Its URL (empty: write no workflow): ",
+        "CI gets Picklock from a git repository, or from a clone. Its URL or path (empty: write no workflow): ",
     )?;
     let Some(source) = source else {
         return Ok(None);
     };
-    let rev = given(&args.rev, "The commit or the tag to use: ")?;
-    Ok(rev.map(|rev| Origin { source, rev }))
+    if !source.contains(':') {
+        let path = PathBuf::from(&source);
+        if !path.join("Cargo.toml").is_file() {
+            return Err(Failure::Usage(format!(
+                "--source {source}: neither the URL of a git repository nor a clone of Picklock"
+            )));
+        }
+        return Ok(Some(Origin::Clone(path)));
+    }
+    match given(&args.rev, "The commit or the tag to use: ")? {
+        Some(rev) => Ok(Some(Origin::Git { source, rev })),
+        None => Err(Failure::Usage(format!(
+            "--source {source}: a URL requires --rev with a commit or a tag, so that a gate is repeatable"
+        ))),
+    }
 }
 
 fn library(language: &'static Language, name: &str) -> Result<&'static Library, Failure> {

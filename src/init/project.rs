@@ -1,6 +1,6 @@
 //! The files of a new adapter and the commands to run next. Pure: this module writes nothing.
 
-use super::template::{FENCES, Language, Library, RENEWS, Template};
+use super::template::{FENCES, Language, Library, RENEWS, Template, When};
 
 const CONFIGURATION: &str = include_str!("../../adapters/project/picklock.toml");
 
@@ -21,18 +21,51 @@ pub struct Project {
     pub label: &'static str,
     /// Debian packages that it needs.
     pub packages: Vec<&'static str>,
+    /// Commands of CI that install the user's own packages. `{root}` is the root of the repository.
+    pub install: &'static [&'static str],
+}
+
+/// The machine and the repository of a new adapter.
+#[derive(Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// Returns whether this program is installed.
+    pub has_program: &'a dyn Fn(&str) -> bool,
+    /// Returns whether the repository has this file in a folder above the new one.
+    pub has_above: &'a dyn Fn(&str) -> bool,
+}
+
+impl Surroundings<'_> {
+    fn fit(&self, when: When) -> bool {
+        match when {
+            When::Instead(usual, other) => !(self.has_program)(usual) && (self.has_program)(other),
+            When::Below(file) => (self.has_above)(file),
+        }
+    }
 }
 
 impl Project {
     /// Creates the files for the language's example, or for a library's lock instead of it.
-    pub fn new(language: &Language, library: Option<&Library>) -> Project {
-        let (lock, prepare, run, label) = match library {
-            Some(library) => (library.files, library.prepare, library.run, library.name),
-            None => (language.example, language.prepare, language.run, "my-lock"),
+    pub fn new(
+        language: &Language,
+        library: Option<&Library>,
+        surroundings: Surroundings<'_>,
+    ) -> Project {
+        let mut variants = language.variants.iter();
+        let variant = variants.find(|it| library.is_none() && surroundings.fit(it.when));
+        let (lock, prepare, run, label) = match (library, variant) {
+            (Some(library), _) => (library.files, library.prepare, library.run, library.name),
+            (None, Some(other)) => (language.example, other.prepare, other.run, "my-lock"),
+            (None, None) => (language.example, language.prepare, language.run, "my-lock"),
         };
+        let more = variant.map_or(&[][..], |variant| variant.files);
+        let packages = variant.map_or(language.packages, |variant| variant.packages);
         let of_library = library.map_or(&[][..], |_| language.library_packages);
-        let texts = lock.iter().chain(language.module);
+        let texts = lock.iter().chain(more).chain(language.module);
+        let is_in_module = language
+            .module_file
+            .filter(|it| (surroundings.has_above)(it));
         let mut files: Vec<(&str, String)> = texts
+            .filter(|template| Some(template.path) != is_in_module)
             .map(|Template { path, text }| (*path, (*text).to_owned()))
             .collect();
         let claims = library.map_or(&[][..], |library| library.claims);
@@ -50,7 +83,9 @@ impl Project {
             files,
             prepare,
             label,
-            packages: [language.packages, of_library].concat(),
+            packages: [packages, of_library].concat(),
+            // A library comes with its own packages.
+            install: library.map_or(language.install, |_| &[]),
         }
     }
 }
@@ -73,13 +108,19 @@ mod tests {
     use super::*;
     use crate::init::languages::LANGUAGES;
 
+    /// A machine without programs, and a folder without a repository.
+    const NOTHING: Surroundings<'_> = Surroundings {
+        has_program: &|_| false,
+        has_above: &|_| false,
+    };
+
     /// Returns every adapter that `init` can create, with the command that starts it.
     fn projects() -> Vec<(Project, &'static str)> {
         let of = |language: &'static Language| {
-            let example = std::iter::once((Project::new(language, None), language.run));
+            let example = std::iter::once((Project::new(language, None, NOTHING), language.run));
             let libraries = language.libraries.iter();
-            let libraries =
-                libraries.map(|library| (Project::new(language, Some(library)), library.run));
+            let libraries = libraries
+                .map(|library| (Project::new(language, Some(library), NOTHING), library.run));
             example.chain(libraries)
         };
         LANGUAGES.iter().flat_map(of).collect()
@@ -117,6 +158,27 @@ mod tests {
             let is_script = run.split(' ').any(has);
             assert!(is_script || !project.prepare.is_empty(), "{run}");
         }
+    }
+
+    #[test]
+    fn project_suits_its_surroundings() {
+        let with = |lang: &str, program: &'static str, file: &'static str| {
+            let language = crate::init::languages::named(lang).unwrap();
+            let surroundings = Surroundings {
+                has_program: &|it| it == program,
+                has_above: &|it| it == file,
+            };
+            let project = Project::new(language, None, surroundings);
+            let paths: Vec<&str> = project.files.iter().map(|(path, _)| *path).collect();
+            (paths, project.prepare[0])
+        };
+        let (paths, build) = with("golang", "go", "go.mod");
+        assert!(!paths.contains(&"go.mod") && build.starts_with("go build"));
+        assert!(with("go", "go", "").0.contains(&"go.mod"));
+        assert!(with("java", "mvn", "pom.xml").0.contains(&"pom.xml"));
+        assert!(!with("java", "mvn", "").0.contains(&"pom.xml"));
+        assert!(with("c#", "dotnet", "").1.starts_with("dotnet build"));
+        assert!(with("c#", "mcs", "").1.starts_with("mcs "));
     }
 
     #[test]

@@ -14,6 +14,8 @@ pub struct Template {
 pub struct Language {
     /// The value of `--lang`.
     pub name: &'static str,
+    /// Other words for it, which `--lang` accepts too.
+    pub aliases: &'static [&'static str],
     /// Programs that it needs.
     pub about: &'static str,
     /// Debian packages that it needs on a standard system.
@@ -28,10 +30,40 @@ pub struct Language {
     pub prepare: &'static [&'static str],
     /// The command that starts the adapter, in its folder.
     pub run: &'static str,
+    /// What replaces the fields above elsewhere; the first variant that fits.
+    pub variants: &'static [Variant],
+    /// File that makes a folder a module, and that must not be written inside another module.
+    pub module_file: Option<&'static str>,
+    /// Commands of CI that install the user's own packages. `{root}` is the root of the repository.
+    pub install: &'static [&'static str],
     /// Additional Debian packages that its libraries need.
     pub library_packages: &'static [&'static str],
     /// Libraries whose lock can replace the example.
     pub libraries: &'static [Library],
+}
+
+/// The example of a language for other surroundings.
+#[derive(Debug)]
+pub struct Variant {
+    /// Where it applies.
+    pub when: When,
+    /// Additional files.
+    pub files: &'static [Template],
+    /// As in [`Language`].
+    pub packages: &'static [&'static str],
+    /// As in [`Language`].
+    pub prepare: &'static [&'static str],
+    /// As in [`Language`].
+    pub run: &'static str,
+}
+
+/// The surroundings to which a variant applies.
+#[derive(Debug, Clone, Copy)]
+pub enum When {
+    /// The second program is installed, and the first one is not.
+    Instead(&'static str, &'static str),
+    /// The repository has this file in a folder above the new one.
+    Below(&'static str),
 }
 
 /// A library with a lock.

@@ -2,13 +2,13 @@
 
 use picklock_harness::expectation::{Expected, Tables};
 use picklock_harness::spec::{LockSpec, Overrides};
+use picklock_impls::reference::{Claims, best};
 use picklock_impls::{BuiltInLock, LOCKS};
 use picklock_scenarios::Scenario;
 
 use super::request::MatrixRequest;
 use crate::exit::Failure;
 use crate::named_lock::NamedLock;
-use crate::reference_lock::Claims;
 use crate::{lock, reference_lock};
 
 /// A lock, and the standard for its results.
@@ -36,16 +36,19 @@ impl Candidate {
         let configured = configured.filter(|_| spec.configuration.is_some());
         let own = configured.and_then(|one| one.reference.as_ref());
         let nodes = request.overrides.nodes.unwrap_or(spec.nodes);
-        let find = |name: &String| reference_for(&spec, nodes, name);
-        let reference = request.reference.as_ref().or(own).filter(|_| !is_known);
-        let reference = reference.map(find).transpose()?;
         let claims = Claims {
             renews: spec.renews,
             fences: configured.is_some_and(|one| one.fences),
         };
+        let find = |name: &String| {
+            let wrong = |problem| Failure::Usage(format!("reference {name}: {problem}"));
+            reference_lock::fitting(name, &spec, nodes, claims).map_err(wrong)
+        };
+        let reference = request.reference.as_ref().or(own).filter(|_| !is_known);
+        let reference = reference.map(find).transpose()?;
         Ok(Candidate {
             is_stranger: !is_known,
-            best: reference.or_else(|| reference_lock::best(nodes, spec.replicas, claims)),
+            best: reference.or_else(|| best(nodes, spec.replicas, claims)),
             reference,
             spec,
         })
@@ -70,29 +73,4 @@ impl Candidate {
             _ => Expected::for_lock(scenario, &lock.name, Tables::NamedOnly),
         }
     }
-}
-
-/// Returns the built-in lock with this name, if its results are comparable with those of the lock.
-fn reference_for(
-    spec: &LockSpec,
-    nodes: usize,
-    name: &str,
-) -> Result<&'static BuiltInLock, Failure> {
-    let wrong = |problem: String| Failure::Usage(format!("reference {name}: {problem}"));
-    let reference = reference_lock::named(name).map_err(wrong)?;
-    if (reference.nodes, reference.replicas) != (nodes, spec.replicas) {
-        let describe = |nodes: usize, replicas: usize| {
-            let plural = if nodes == 1 { "" } else { "s" };
-            format!("{nodes} node{plural} with {replicas} replicas each")
-        };
-        return Err(wrong(format!(
-            "it takes its lock on {}, and {} on {}, so their results cannot be compared\n  = help: \
-             `nodes` and `replicas` of a table [impl.NAME] say what a program uses, and --nodes what \
-             all locks do",
-            describe(reference.nodes, reference.replicas),
-            spec.name,
-            describe(nodes, spec.replicas)
-        )));
-    }
-    Ok(reference)
 }

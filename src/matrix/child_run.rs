@@ -42,31 +42,43 @@ impl ChildRuns {
             directory.discard(task, seed);
             command.arg("--out").arg(directory.run(task, seed));
         }
-        let mut child = command
-            .spawn()
-            .map_err(|error| format!("cannot start a run: {error}"))?;
-        let output = tokio::select! {
-            output = outputs(&mut child) => output,
-            () = self.interrupt.clone().wanted() => {
-                terminate(&child);
-                outputs(&mut child).await.ok();
-                return Ok(None);
-            }
-        };
-        let (stdout, stderr, status) = output.map_err(|error| format!("lost a run: {error}"))?;
-        let code = status.code();
-        if code == Some(i32::from(exit::INTERRUPTED)) {
-            return Err("something else interrupted it".into());
+        let record = finish(command, &self.interrupt).await?;
+        Ok(record.map(|record| result_of(record, millis(clock.elapsed()))))
+    }
+}
+
+/// Runs the command to its end, and returns the record that it prints, or `None` if the user interrupted it.
+///
+/// # Errors
+/// Returns the reason why the run left no record.
+pub async fn finish(
+    mut command: Command,
+    interrupt: &Interrupt,
+) -> Result<Option<RunRecord>, String> {
+    let mut child = command
+        .spawn()
+        .map_err(|error| format!("cannot start a run: {error}"))?;
+    let output = tokio::select! {
+        output = outputs(&mut child) => output,
+        () = interrupt.clone().wanted() => {
+            terminate(&child);
+            outputs(&mut child).await.ok();
+            return Ok(None);
         }
-        match documents::read(&stdout) {
-            Ok(Document::Run(record)) => Ok(Some(result_of(*record, millis(clock.elapsed())))),
-            Ok(Document::Matrix(_) | Document::Search(_)) | Err(_) => Err(why(code, &stderr)),
-        }
+    };
+    let (stdout, stderr, status) = output.map_err(|error| format!("lost a run: {error}"))?;
+    let code = status.code();
+    if code == Some(i32::from(exit::INTERRUPTED)) {
+        return Err("something else interrupted it".into());
+    }
+    match documents::read(&stdout) {
+        Ok(Document::Run(record)) => Ok(Some(*record)),
+        Ok(Document::Matrix(_) | Document::Search(_)) | Err(_) => Err(why(code, &stderr)),
     }
 }
 
 /// Returns the command that the user would type for this run, with its output captured.
-fn command(spec: &RunSpec) -> Result<Command, String> {
+pub fn command(spec: &RunSpec) -> Result<Command, String> {
     let program = lock::this_program().map_err(|failure| failure.to_string())?;
     let mut command = Command::new(program);
     command

@@ -15,7 +15,7 @@
 mod candidate;
 mod cell_builder;
 mod cell_latency;
-mod child_run;
+pub mod child_run;
 pub mod cli;
 pub mod directory;
 mod matrix_run;

@@ -1,9 +1,12 @@
 //! Progress of a matrix: the reports of its runs, and their display on standard error.
 
+use std::time::Duration;
+
 use indicatif::ProgressBar;
 use picklock_harness::record::Cell;
 use picklock_reports::escape::visible;
 use picklock_reports::matrix::describe_outcome;
+use picklock_reports::units::span_ms;
 
 use super::cell_builder::JudgedRun;
 use crate::status_line::StatusLine;
@@ -26,10 +29,9 @@ pub struct MatrixProgress {
 }
 
 impl MatrixProgress {
-    /// Chooses the display by the kind of standard error. `runs` is the total of all cells and serves to estimate the
-    /// remaining time.
+    /// Chooses the display by the kind of standard error. `runs` is the total of all cells.
     pub fn new(quiet: bool, cells: usize, runs: u64) -> Self {
-        let template = "{spinner} {elapsed} {bar:20} {percent} %, {eta} left  {wide_msg}";
+        let template = "{spinner} {elapsed} {bar:20} {percent} %  {wide_msg}";
         MatrixProgress {
             shown: StatusLine::new(quiet, || ProgressBar::new(runs), template),
             cells,
@@ -83,9 +85,39 @@ impl MatrixProgress {
             return;
         };
         bar.inc(runs);
+        let left = time_left(bar.elapsed(), bar.position(), bar.length().unwrap_or(0));
+        let left = left.map_or_else(String::new, |left| {
+            let seconds = left.as_secs().max(1) * 1_000;
+            format!("about {} left · ", span_ms(seconds))
+        });
         bar.set_message(format!(
-            "{}/{} cells · {} unexpected · {}",
+            "{left}{}/{} cells · {} unexpected · {}",
             self.done, self.cells, self.mismatches, self.running
         ));
+    }
+}
+
+/// Minimum part of the runs, as its denominator, that must be over before a remaining time is shown.
+const MEASURED_PART: u64 = 20;
+
+/// Returns the remaining time, or `None` as long as too little was measured. The remaining runs are assumed to take as
+/// long as the finished ones did on average.
+fn time_left(elapsed: Duration, done: u64, total: u64) -> Option<Duration> {
+    let left = total.checked_sub(done).filter(|left| *left > 0)?;
+    let is_measured = done > 0 && done.saturating_mul(MEASURED_PART) >= total;
+    is_measured.then(|| elapsed.mul_f64(left as f64 / done as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_left_follows_from_the_finished_runs() {
+        let elapsed = Duration::from_secs(30);
+        assert_eq!(time_left(elapsed, 0, 10), None);
+        assert_eq!(time_left(elapsed, 1, 100), None);
+        assert_eq!(time_left(elapsed, 5, 15), Some(Duration::from_secs(60)));
+        assert_eq!(time_left(elapsed, 15, 15), None);
     }
 }

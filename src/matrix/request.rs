@@ -1,8 +1,9 @@
 //! The request for a matrix, from the command line.
 
-use picklock_harness::spec::{Overrides, ServerChoice};
+use picklock_harness::spec::{LockSpec, Overrides, ServerChoice};
 use picklock_impls::find;
-use picklock_scenarios::{BackendName, profile};
+use picklock_scenarios::profile::{self, Declaration, Profile};
+use picklock_scenarios::{BackendName, catalog};
 
 use super::cli::MatrixArgs;
 use crate::backend_choice;
@@ -17,8 +18,10 @@ use crate::reference_lock;
 pub struct MatrixRequest {
     /// The locks, or empty for all built-in ones.
     pub locks: Vec<NamedLock>,
-    /// The scenarios, by name or path, or empty for the whole catalog.
+    /// The scenarios that the user named, by name or path. Empty, without a profile: the whole catalog.
     pub scenarios: Vec<String>,
+    /// The profile that chooses further scenarios for each lock.
+    pub profile: Option<&'static Profile>,
     /// The backends, with `None` for the best available one.
     pub backends: Vec<Option<BackendName>>,
     /// Options of the lock, if there is only one lock.
@@ -46,7 +49,7 @@ impl MatrixRequest {
     pub fn of_args(args: &MatrixArgs) -> Result<MatrixRequest, Failure> {
         if let Some(reference) = &args.reference {
             let wrong = |problem| Failure::Usage(format!("--reference {reference}: {problem}"));
-            reference_lock::named(reference).map_err(wrong)?;
+            reference_lock::check(reference).map_err(wrong)?;
         }
         let mut backends: Vec<_> = args.backends.iter().map(|it| it.backend()).collect();
         if backends.is_empty() {
@@ -60,7 +63,8 @@ impl MatrixRequest {
         Ok(MatrixRequest {
             impls: ConfiguredLocks::for_names(args.config.config.as_deref(), &locks)?,
             locks,
-            scenarios: with_profile(&scenarios, args.profile.as_deref()),
+            scenarios,
+            profile: args.profile.as_deref().and_then(profile::named),
             reference: args.reference.clone(),
             backends,
             options: args.options.clone(),
@@ -74,6 +78,38 @@ impl MatrixRequest {
             jobs: args.jobs,
             servers,
         })
+    }
+
+    /// Returns the names and paths of the scenarios to run: those of the profile, followed by the others that the user
+    /// named, or the whole catalog if there are none.
+    pub fn all_scenarios(&self) -> Vec<String> {
+        let of_profile = self.profile.into_iter().flat_map(Profile::names);
+        let mut names: Vec<String> = of_profile.map(str::to_owned).collect();
+        for name in &self.scenarios {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+        if names.is_empty() {
+            return catalog::names().map(str::to_owned).collect();
+        }
+        names
+    }
+
+    /// Returns whether the profile leaves out this scenario for the lock, and the user did not name the scenario.
+    pub fn leaves_out(&self, scenario: &String, lock: &LockSpec) -> bool {
+        // A built-in lock declares nothing.
+        let renews = (!lock.is_in_process()).then_some(lock.renews);
+        let nodes = self.overrides.nodes.unwrap_or(lock.nodes);
+        let declared = Declaration { renews, nodes };
+        self.profile
+            .is_some_and(|profile| !profile.includes(scenario, declared))
+            && !self.scenarios.contains(scenario)
+    }
+
+    /// Returns whether the user chose the scenarios.
+    pub fn names_scenarios(&self) -> bool {
+        self.profile.is_some() || !self.scenarios.is_empty()
     }
 
     /// Returns the number of parallel runs: the user's choice, otherwise the default of the backend. A simulation needs
@@ -93,17 +129,4 @@ impl MatrixRequest {
 /// Returns the number of CPUs of this machine.
 pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// Returns the scenarios of the profile, followed by the other named scenarios.
-pub fn with_profile(named: &[String], profile: Option<&str>) -> Vec<String> {
-    let profile = profile.and_then(profile::named);
-    let first = profile.map_or(&[][..], |profile| profile.scenarios);
-    let mut scenarios: Vec<String> = first.iter().map(|name| (*name).to_owned()).collect();
-    for name in named {
-        if !scenarios.contains(name) {
-            scenarios.push(name.clone());
-        }
-    }
-    scenarios
 }

@@ -6,7 +6,7 @@ use picklock_harness::expectation::Expected;
 use picklock_harness::record::{CellSetting, SkippedCell, scenario_hash};
 use picklock_harness::spec::{LockSpec, RunSpec, ScenarioSource, resolve_scenario};
 use picklock_impls::LOCKS;
-use picklock_scenarios::{Scenario, Seeds, catalog};
+use picklock_scenarios::{Scenario, Seeds};
 
 use super::candidate::Candidate;
 use super::request::MatrixRequest;
@@ -86,7 +86,7 @@ pub fn select(request: &MatrixRequest) -> Result<Selection, Failure> {
     let locks: Vec<Candidate> = locks.collect::<Result<_, _>>()?;
     applies_to_one(request, &locks)?;
     let mut scenarios: Vec<(String, Scenario)> = Vec::new();
-    for typed in or_all(&request.scenarios, catalog::names().map(str::to_owned)) {
+    for typed in request.all_scenarios() {
         let scenario = load(&typed)?;
         if let Some((other, _)) = scenarios.iter().find(|(_, s)| s.name == scenario.name) {
             return Err(Failure::Usage(format!(
@@ -163,6 +163,9 @@ impl Selection {
             for (typed, scenario) in &self.scenarios {
                 for candidate in &self.locks {
                     let lock = &candidate.spec;
+                    if request.leaves_out(typed, lock) {
+                        continue;
+                    }
                     if let Some(reason) = omitted(scenario, lock, request, backend) {
                         skipped.push(SkippedCell {
                             lock: lock.name.clone(),
@@ -232,7 +235,7 @@ fn too_many_programs(
 ) -> Option<String> {
     let workload = &scenario.workload;
     let processes = workload.processes.unwrap_or(workload.workers);
-    let is_wanted = lock.is_in_process() || !request.scenarios.is_empty();
+    let is_wanted = lock.is_in_process() || request.names_scenarios();
     (processes > MANY_WORKERS && !is_wanted).then(|| {
         format!("it would start {processes} processes of your program; run it with `--scenario`")
     })
@@ -241,7 +244,7 @@ fn too_many_programs(
 /// Returns why a scenario in which all workers have the same seed does not apply to the user's programs, unless the
 /// user named it.
 fn draws_its_own(scenario: &Scenario, lock: &LockSpec, request: &MatrixRequest) -> Option<String> {
-    let is_wanted = lock.is_in_process() || !request.scenarios.is_empty();
+    let is_wanted = lock.is_in_process() || request.names_scenarios();
     (scenario.workload.seeds == Seeds::Same && !is_wanted).then(|| {
         "your program draws its tokens itself; if it takes them from the seed that it is given, run it with `--scenario`"
             .to_owned()
@@ -287,7 +290,7 @@ fn task(
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use picklock_scenarios::OTHERS;
+    use picklock_scenarios::{OTHERS, catalog};
 
     use super::*;
     use crate::cli::{Cli, Command};

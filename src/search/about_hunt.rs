@@ -27,6 +27,7 @@ pub fn about(args: &HuntArgs, nodes: usize, backend: BackendName, latencies: &st
             ..Coverage::default()
         },
         command: command(args),
+        next: 0,
     }
 }
 
@@ -39,6 +40,9 @@ fn command(args: &HuntArgs) -> Vec<String> {
         ("backend", backend.map(|it| it.to_string())),
     ];
     let mut words = args.search.command("hunt", own);
+    if args.unavoidable {
+        words.push("--unavoidable".to_owned());
+    }
     if args.uniform {
         words.push("--uniform".to_owned());
     }

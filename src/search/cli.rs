@@ -42,7 +42,7 @@ pub struct SearchArgs {
     /// Kubernetes indexed Job), SLURM_ARRAY_TASK_ID (counted from 0, like that), or PICKLOCK_SHARD (from 1).
     #[arg(long, value_name = "I/N")]
     pub shard: Option<String>,
-    /// Number of threads. Default: the number of processors.
+    /// Number of threads, or of runs at a time on servers. Default: the number of processors.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
     pub jobs: Option<usize>,
     /// Print one JSON document (format picklock-search/1) instead of text.
@@ -92,10 +92,14 @@ pub struct HuntArgs {
     /// Time budget for trying plans, such as "30s" or "10m".
     #[arg(long = "for", id = "time", value_name = "DURATION")]
     pub time: Option<LeaseDuration>,
-    /// Where to run the plans: `sim`, or servers that Picklock starts, which your own program needs. On servers a
-    /// violation counts if it occurs in three of three repetitions.
+    /// Where to run the plans: `sim`, or servers that Picklock starts, which your own program needs. On servers a hunt
+    /// begins with the catalog, and a violation counts if it occurs in more than half of five runs.
     #[arg(long, value_enum, default_value_t = HuntedBackend::Sim)]
     pub backend: HuntedBackend,
+    /// On servers, also count violations that every lock on such servers shows, such as those after a flush, an
+    /// eviction or a failover, and those of a client that outlives its lease.
+    #[arg(long)]
+    pub unavoidable: bool,
     /// Draw plans uniformly, without learning from earlier runs (for comparison).
     #[arg(long = "uniform", id = "unbiased")]
     pub uniform: bool,
@@ -154,7 +158,8 @@ Examples:
 
 const HUNT_HELP: &str = "\
 Draws workloads and faults at random, mostly where locks tend to break, and varies plans that showed something
-new. The same seed and number of runs give the same counterexamples.
+new. The same seed and number of runs give the same counterexamples. After an interruption, the same command with
+--out continues.
 
 Exit codes: as for `picklock sweep`
 

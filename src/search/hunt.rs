@@ -9,7 +9,7 @@ use super::about_hunt::about;
 use super::cli::{HuntArgs, HuntedBackend};
 use super::lock_under_test::LockUnderTest;
 use super::on_servers;
-use super::report;
+use super::report::{self, Earlier};
 use super::searching::{SearchProgress, Stop, search};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
@@ -37,24 +37,34 @@ pub async fn run(args: HuntArgs) -> Result<u8, Failure> {
     let nodes = target.nodes(&hunt.base);
     let (threads, stop) = (lock_under_test.threads, Stop::default());
     let progress = SearchProgress::new(args.search.quiet, time);
-    let ((tried, patterns), seen, elapsed_s) =
+    let latencies = "latencies of 50 to 250 µs, drawn from each plan's own";
+    let mut about = about(&args, nodes, BackendName::Sim, latencies);
+    let earlier = Earlier::find(&args.search, &about)?;
+    let first = earlier.as_ref().map_or(0, Earlier::next);
+    let ((tried, patterns, next), seen, elapsed_s) =
         search(&interrupt, &stop, progress, move |stop, progress| {
-            hunt.run(threads, stop, |far| progress.tell(far))
+            hunt.run_from(first, threads, stop, |far| progress.tell(far))
         })
         .await?;
+    about.next = next;
     let counterexamples = report::shrunk(
         &args.search,
         &lock_under_test,
         &tried,
         &seen,
         (&interrupt, &stop),
+        earlier.as_ref().map_or(&[], Earlier::counterexamples),
     )
     .await?;
-    let latencies = "latencies of 50 to 250 µs, drawn from each plan's own";
-    let mut about = about(&args, nodes, BackendName::Sim, latencies);
     about.coverage.patterns = patterns;
     let came_out = (tried, counterexamples, elapsed_s);
-    report::finish(&args.search, &lock_under_test, about, came_out, &interrupt)
+    report::finish(
+        &args.search,
+        &lock_under_test,
+        about,
+        came_out,
+        (&interrupt, earlier),
+    )
 }
 
 /// Returns the base scenario: the servers, and the part of the workload that is not random.

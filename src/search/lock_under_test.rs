@@ -44,6 +44,7 @@ impl LockUnderTest {
             wanted: ViolationFilter {
                 properties: args.properties.clone(),
                 outlived_lease: args.outlived_lease,
+                ..ViolationFilter::default()
             },
             groups,
             shard: shard::parse(args.shard.as_deref(), environment)?,

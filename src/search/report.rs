@@ -10,7 +10,10 @@ use picklock_harness::record::{
     SearchSettings, Shards,
 };
 use picklock_harness::search::{Effort, Tried, shrink_all};
-use picklock_reports::{documents, terminal};
+use picklock_reports::documents::{self, Document};
+use picklock_reports::search::continued;
+use picklock_reports::terminal;
+use picklock_reports::units::count;
 use picklock_scenarios::BackendName;
 
 use super::cli::SearchArgs;
@@ -20,6 +23,7 @@ use super::searching::{SeenAfter, Stop, beside};
 use crate::exit::{self, Failure};
 use crate::interrupt::Interrupt;
 use crate::run_directory::{RunDirectory, make_private};
+use crate::untrusted_file::{self, Links, MAX_DOCUMENT_LENGTH};
 use crate::{lock, print};
 
 /// The directory for counterexamples without `--out`.
@@ -44,6 +48,54 @@ pub struct About {
     pub coverage: Coverage,
     /// The command that repeats it, without the program's name.
     pub command: Vec<String>,
+    /// Number of the plan with which it continues if it is interrupted.
+    pub next: u64,
+}
+
+impl About {
+    fn reproduce(&self) -> String {
+        format!("picklock {}", shell_words::join(&self.command))
+    }
+}
+
+/// The record of the same search, which was interrupted and saved to the same directory.
+pub struct Earlier(SearchRecord);
+
+impl Earlier {
+    /// Returns the record to continue, or `None` if there is none.
+    ///
+    /// # Errors
+    /// Returns an error if the directory holds another search, which would be mixed with this one.
+    pub fn find(args: &SearchArgs, about: &About) -> Result<Option<Earlier>, Failure> {
+        let Some(out) = &args.out else {
+            return Ok(None);
+        };
+        let text = untrusted_file::read(&out.join(FILE), MAX_DOCUMENT_LENGTH, Links::Followed);
+        let Ok(Ok(Document::Search(record))) = text.map(|text| documents::read(&text)) else {
+            return Ok(None);
+        };
+        if !record.interrupted || record.reproduce != about.reproduce() {
+            return Ok(None);
+        }
+        if !args.quiet {
+            let done = count(record.schedules, "schedule");
+            print::err(&format!(
+                "continues the search in {} after {done}\n",
+                out.display()
+            ));
+        }
+        Ok(Some(Earlier(*record)))
+    }
+
+    /// Returns its counterexamples, whose directories stay.
+    pub fn counterexamples(&self) -> &[Counterexample] {
+        &self.0.counterexamples
+    }
+
+    /// Returns the number of the next plan.
+    pub fn next(&self) -> u64 {
+        self.0.next
+    }
 }
 
 /// Saves the record, prints the report, and returns the exit code.
@@ -52,9 +104,9 @@ pub fn finish(
     lock_under_test: &LockUnderTest,
     about: About,
     (tried, counterexamples, elapsed_s): (Tried, Vec<Counterexample>, f64),
-    interrupt: &Interrupt,
+    (interrupt, earlier): (&Interrupt, Option<Earlier>),
 ) -> Result<u8, Failure> {
-    let record = record(
+    let mut record = record(
         args,
         lock_under_test,
         about,
@@ -63,6 +115,9 @@ pub fn finish(
         elapsed_s,
         interrupt,
     );
+    if let Some(Earlier(earlier)) = earlier {
+        record = continued(earlier, record);
+    }
     if let Some(out) = &args.out {
         make_private(out)
             .map_err(|error| Failure::Usage(format!("--out {}: {error}", out.display())))?;
@@ -81,6 +136,7 @@ pub async fn shrunk(
     tried: &Tried,
     seen: &SeenAfter,
     (interrupt, stop): (&Interrupt, &Stop),
+    earlier: &[Counterexample],
 ) -> Result<Vec<Counterexample>, Failure> {
     let found = tried.counterexamples.clone();
     if !args.quiet && found.simplest_violation().is_some() && !stop.all.load(Ordering::Relaxed) {
@@ -90,7 +146,8 @@ pub async fn shrunk(
     let (own, all) = (target.clone(), stop.all.clone());
     let shrinking = move || shrink_all(&own, found, EFFORT, threads, &all);
     let groups = beside(interrupt, stop, shrinking).await?;
-    saved_counterexamples::keep(&target, groups, seen, &out_of(args, lock_under_test.shard)).await
+    let out = out_of(args, lock_under_test.shard);
+    saved_counterexamples::keep(&target, groups, seen, &out, earlier).await
 }
 
 /// Returns the directory for counterexamples. Shards that run in one directory must not overwrite each other's.
@@ -122,6 +179,10 @@ fn record(
     let spec = &lock_under_test.spec;
     let server = (args.server).map(|server| format!("the server {}", server.name()));
     let placed = tried.placed.iter();
+    let unavoidable = tried.unavoidable.iter();
+    let unavoidable =
+        unavoidable.map(|(it, runs)| (format!("{}: {}", it.property, it.cause), *runs));
+    let reproduce = about.reproduce();
     SearchRecord {
         format: SEARCH_FORMAT.to_owned(),
         picklock: env!("CARGO_PKG_VERSION").to_owned(),
@@ -156,6 +217,7 @@ fn record(
             && tried.stuck == 0,
         complete: tried.complete,
         interrupted: interrupt.is_wanted(),
+        next: if interrupt.is_wanted() { about.next } else { 0 },
         elapsed_s: saved_counterexamples::in_millis(elapsed_s),
         coverage: Coverage {
             injection_points: tried.injection_points,
@@ -171,13 +233,14 @@ fn record(
                 })
                 .collect(),
             inconclusive: tried.inconclusive.clone(),
+            unavoidable: unavoidable.collect(),
             stuck: tried.stuck,
             fixed: about.coverage.fixed.into_iter().chain(server).collect(),
             ..about.coverage
         },
         repro: counterexamples.first().and_then(|find| find.repro.clone()),
         counterexamples,
-        reproduce: format!("picklock {}", shell_words::join(about.command)),
+        reproduce,
     }
 }
 

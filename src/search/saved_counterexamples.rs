@@ -18,18 +18,21 @@ use crate::run::record;
 use crate::run_directory::{RunDirectory, make_private};
 
 /// Returns the records of the counterexamples, each saved in a separate directory below `out`. If a rerun does not
-/// reproduce the violation, the simulation has a bug: a warning is printed, and the counterexample is dropped.
+/// reproduce the violation, the simulation has a bug: a warning is printed, and the counterexample is dropped. The
+/// directories of `earlier` counterexamples stay.
 pub async fn keep(
     target: &Target,
     groups: Vec<CounterexampleGroup>,
     seen: &SeenAfter,
     out: &Path,
+    earlier: &[Counterexample],
 ) -> Result<Vec<Counterexample>, Failure> {
     let mut counterexamples: Vec<Counterexample> = Vec::new();
     for group in groups {
         let Violation { property, cause } = group.violation;
-        let like = counterexamples
+        let like = earlier
             .iter()
+            .chain(&counterexamples)
             .filter(|it| (it.property, it.cause) == (property, cause));
         let name = name(group.violation, like.count() + 1);
         match keep_one(target, &group, &out.join(&name)).await? {
@@ -125,6 +128,7 @@ pub fn find(
         schedules: 1,
         first: 1,
         robust: true,
+        recurred: None,
         after_s: None,
         story: record.verdicts[&property].story.clone(),
         seed: spec.seed,

@@ -49,6 +49,7 @@ pub async fn run(args: SweepArgs) -> Result<u8, Failure> {
             ..Coverage::default()
         },
         command: command(&args),
+        next: 0,
     };
     let (threads, stop) = (lock_under_test.threads, Stop::default());
     let progress = SearchProgress::new(args.search.quiet, None);
@@ -63,10 +64,18 @@ pub async fn run(args: SweepArgs) -> Result<u8, Failure> {
         &tried,
         &seen,
         (&interrupt, &stop),
+        &[],
     )
     .await?;
     let came_out = (tried, counterexamples, elapsed_s);
-    report::finish(&args.search, &lock_under_test, about, came_out, &interrupt)
+    let nothing_before = (&interrupt, None);
+    report::finish(
+        &args.search,
+        &lock_under_test,
+        about,
+        came_out,
+        nothing_before,
+    )
 }
 
 /// Returns the workload as it is run.

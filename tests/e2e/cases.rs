@@ -1,6 +1,7 @@
 //! Scenarios that once gave wrong verdicts, with the right ones, in the simulation and on processes.
 //!
-//! Each is one line of the table: the file, the lock with its options, and the verdicts.
+//! Each is one line of the table: the file, the lock with its options, and the verdicts. The folders in `tests/cases`
+//! have their own tables, in their `run.py`.
 
 use std::path::Path;
 
@@ -169,4 +170,36 @@ fn a_history_whose_probe_lost_its_lease_can_be_read_again() {
         "{}",
         checked.stderr
     );
+}
+
+/// Runs these cases of a folder in `tests/cases` with its `run.py`, which knows the verdicts.
+pub fn run_folder(folder: &str, cases: &[&str]) {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/cases/{folder}/run.py"));
+    let mut command = std::process::Command::new("python3");
+    command.arg(script).arg(env!("CARGO_BIN_EXE_picklock"));
+    let output = command.args(cases).output().unwrap();
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stdout}{stderr}");
+    let right = stdout.lines().filter(|line| line.starts_with("right"));
+    assert_eq!(right.count(), cases.len(), "{stdout}");
+}
+
+/// Evidence behind verdicts: which try counts, when a lease begins, what a stall excuses, and what proves a cause.
+#[test]
+fn verdict_cases_are_right_in_the_simulation() {
+    let cases = [
+        "frozen-twice",
+        "frozen-then-late",
+        "frozen-first",
+        "same-tokens",
+        "skewed-and-frozen",
+        "late-extension-reply",
+        "frozen-node",
+        "never-written",
+        "abandoned-attempt",
+        "late-second-release",
+        "one-stall",
+    ];
+    run_folder("verdicts", &cases);
 }

@@ -184,6 +184,40 @@ fn workflow_of_gitlab_is_written_where_gitlab_is_used() {
 }
 
 #[test]
+fn a_clone_is_a_source_without_a_revision() {
+    let call = picklock("init --lang java --ci github --source picklock locks/stock");
+    let home = call.temp().parent().unwrap().to_owned();
+    fs::create_dir_all(home.join(".git")).unwrap();
+    fs::write(home.join("pom.xml"), "<project/>").unwrap();
+    fs::create_dir(home.join("picklock")).unwrap();
+    fs::write(home.join("picklock/Cargo.toml"), "").unwrap();
+    let outcome = call.run().exits(0);
+    let workflow = outcome.text_file(".github/workflows/picklock-locks-stock.yml");
+    for part in [
+        "PICKLOCK_SOURCE: \"../../picklock\"",
+        "cargo install --locked --path \"$PICKLOCK_SOURCE\"",
+        "mvn -q -B -f ../../pom.xml -DskipTests install",
+        "mvn -q compile",
+    ] {
+        assert!(workflow.contains(part), "{part}\n{workflow}");
+    }
+    // The repository uses Maven.
+    outcome.text_file("locks/stock/pom.xml");
+    // The adapter exists: only its workflow is written.
+    let again = "init --lang java --ci gitlab --source picklock --only-workflow locks/stock";
+    let again = picklock(again).within(&home).run().exits(0);
+    assert!(again.stdout.contains(".gitlab-ci.yml"), "{}", again.all());
+}
+
+#[test]
+fn go_adapter_is_part_of_the_module_around_it() {
+    let call = picklock("init --lang go locks").file("go.mod", "module example.org/shop\n");
+    let outcome = call.run().exits(0);
+    assert!(!outcome.home().join("locks/go.mod").exists());
+    outcome.text_file("locks/my_lock.go");
+}
+
+#[test]
 fn without_a_source_no_workflow_is_written() {
     let outcome = picklock("init --lang python one").run().exits(0);
     assert!(
@@ -214,6 +248,7 @@ fn unrelated_files_do_not_stop_init() {
 fn unknown_languages_and_libraries_are_refused() {
     let refused = [
         "init --lang cobol",
+        "init --lang python --source nowhere",
         "init",
         "init --lang python --lib potery",
         "init --lang bash --lib redsync",

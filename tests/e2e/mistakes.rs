@@ -128,17 +128,42 @@ const PROGRAMS: &[Mistake] = &[
     (
         "scenario gc-pause --impl ./my_lock.py",
         2,
-        &["did you mean the program `exec:./my_lock.py`?"],
+        &["did you mean the program `--impl \"exec:python3 ./my_lock.py\"`?"],
     ),
     (
         "scenario gc-pause --impl my_lock.py",
         2,
-        &["did you mean the program `exec:my_lock.py`?"],
+        &["did you mean the program `--impl \"exec:python3 my_lock.py\"`?"],
     ),
     (
         "scenario gc-pause --impl 'python3 my_lock.py'",
         2,
-        &["did you mean the program `exec:python3 my_lock.py`?"],
+        &["did you mean the program `--impl \"exec:python3 my_lock.py\"`?"],
+    ),
+    (
+        "scenario gc-pause --impl exec:python3 my_lock.py",
+        2,
+        &["one word in quotes: --impl \"exec:python3 my_lock.py\""],
+    ),
+    (
+        "scenario --impl=exec:python3 -u my_lock.py gc-pause",
+        2,
+        &["one word in quotes: --impl \"exec:python3 -u my_lock.py\""],
+    ),
+    (
+        "adapter check python3 my_lock.py",
+        2,
+        &["one word in quotes: picklock adapter check \"python3 my_lock.py\""],
+    ),
+    (
+        "scenario gc-pause --impl redisson",
+        2,
+        &["`picklock init --lang java --lib redisson redisson-lock`"],
+    ),
+    (
+        "scenario gc-pause --impl my-lock",
+        2,
+        &["there is no picklock.toml", "picklock init"],
     ),
     (
         "scenario gc-pause --impl exec:",
@@ -182,7 +207,11 @@ const PROGRAMS: &[Mistake] = &[
         2,
         &["as in `picklock init --lang python my-lock`"],
     ),
-    ("init --lang ruby", 2, &["possible values", "python"]),
+    (
+        "init --lang ruby",
+        2,
+        &["possible values", "`picklock docs protocol`"],
+    ),
     ("init --lang", 2, &["possible values", "python"]),
     (
         "init --lang python --lib redis",
@@ -192,7 +221,7 @@ const PROGRAMS: &[Mistake] = &[
     (
         "init --lang python --source https://example.org/p.git",
         2,
-        &["--rev <REV>"],
+        &["a URL requires --rev"],
     ),
     ("init --lang python --rev 'a b'", 2, &["expected one word"]),
 ];
@@ -315,6 +344,16 @@ const VALUES: &[Mistake] = &[
         &["nothing: no such scenario"],
     ),
     ("matrix --scenario 'zz*'", 2, &["no name matches it"]),
+    (
+        "matrix --scenario 'gc_*'",
+        2,
+        &["no name matches it; did you mean `gc-pause`?"],
+    ),
+    (
+        "scenario 'gc-*' --impl redlock",
+        2,
+        &["`picklock matrix --scenario 'gc-*'` runs several"],
+    ),
     ("matrix --profile fast", 2, &["possible values: quick"]),
     ("matrix --seeds 0", 2, &["each cell must run at least once"]),
     (

@@ -36,6 +36,35 @@ fn kept() -> Outcome {
 }
 
 #[test]
+fn saved_run_becomes_a_regression_scenario() {
+    let line = "scenario gc-pause --impl release-without-token --backend sim --seed 1 --out run";
+    let kept = picklock(line).run().exits(1);
+    let replay = "replay run --as-scenario regressions/late-delete.toml";
+    let written = picklock(replay).within(kept.home()).run().exits(0);
+    let table = "scenarios = [\"regressions/late-delete.toml\"]";
+    assert!(written.stdout.contains(table), "{}", written.all());
+    let line = "scenario regressions/late-delete.toml --impl release-without-token --backend sim";
+    let again = picklock(line).within(kept.home()).run().exits(1);
+    assert!(again.stdout.contains("stolen-release"), "{}", again.all());
+    // Nothing is overwritten.
+    picklock(replay).within(kept.home()).run().exits(4);
+    let matrix =
+        "matrix --backend sim --scenario regressions/late-delete.toml --impl release-without-token";
+    let matrix = picklock(matrix).within(kept.home()).run().exits(1);
+    // The lock must keep what it can; a client that outlives its lease is not its doing.
+    assert!(
+        matrix.stdout.contains("ownership violated"),
+        "{}",
+        matrix.all()
+    );
+    assert!(
+        !matrix.stdout.contains("exclusion violated"),
+        "{}",
+        matrix.all()
+    );
+}
+
+#[test]
 fn the_simulation_repeats_to_the_byte_even_when_the_scenario_is_gone() {
     let first = kept();
     let run = first.home().join("run");

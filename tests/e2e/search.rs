@@ -250,3 +250,29 @@ fn hunt_gives_the_same_finds_for_the_same_seed() {
     assert_eq!(one["exhaustive"], false);
     assert_eq!(names(&one), names(&two));
 }
+
+/// Turns the saved search into one that was stopped before plan 40, as Ctrl-C leaves it.
+#[test]
+fn interrupted_hunt_continues_with_the_next_plan() {
+    let line = "hunt --impl no-lock --runs 60 --property lease --json --out out --seed 3";
+    let first = picklock(line).run().exits(1);
+    let (file, whole) = (first.home().join("out/search.json"), first.document());
+    let mut stopped = whole.clone();
+    stopped["interrupted"] = true.into();
+    stopped["next"] = 40.into();
+    std::fs::write(&file, stopped.to_string()).unwrap();
+    let again = picklock(line).within(first.home()).run().exits(1);
+    assert!(
+        again
+            .stderr
+            .contains("continues the search in out after 60 schedules"),
+        "{}",
+        again.all()
+    );
+    let joined = again.document();
+    assert_eq!(joined["schedules"], 80, "{joined}");
+    assert_eq!(joined["interrupted"], false);
+    // A finished search begins anew.
+    let third = picklock(line).within(first.home()).run().exits(1);
+    assert_eq!(third.document()["schedules"], whole["schedules"]);
+}

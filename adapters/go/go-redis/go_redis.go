@@ -59,5 +59,5 @@ func (l *goRedisLock) Release(key, token string) (*bool, error) {
 }
 
 func main() {
-	Serve(makeLock, "go-redis", VersionOf("github.com/redis/go-redis/v9"), "release", "retries")
+	ServeClients(makeLock, "go-redis", VersionOf("github.com/redis/go-redis/v9"), "release", "retries")
 }

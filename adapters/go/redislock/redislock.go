@@ -66,5 +66,5 @@ func unless(err, expected error) error {
 }
 
 func main() {
-	Serve(makeLock, "redislock", VersionOf("github.com/bsm/redislock"))
+	ServeClients(makeLock, "redislock", VersionOf("github.com/bsm/redislock"))
 }

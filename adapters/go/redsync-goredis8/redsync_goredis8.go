@@ -80,5 +80,5 @@ func unlessTaken(err error) error {
 }
 
 func main() {
-	Serve(makeLock, "redsync", VersionOf("github.com/go-redsync/redsync/v4"), "timeouts")
+	ServeClients(makeLock, "redsync", VersionOf("github.com/go-redsync/redsync/v4"), "timeouts")
 }

@@ -1,7 +1,8 @@
 // Picklock adapter for rueidislock, on the first node. The library renews leases itself.
 //
-// Option: `setpx=true` passes leases in milliseconds (the library's FallbackSETPX) instead of as a time of the client's
-// clock.
+// Options: `setpx=true` takes leases in milliseconds (the library's FallbackSETPX) instead of as a time of the client's
+// clock. `no_loop=false` is the library's default of NoLoopTracking; the first example of its README sets it for Redis
+// 7.0.5 and later, and so does the adapter.
 
 package main
 
@@ -10,6 +11,7 @@ import (
 	"errors"
 	"net/url"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,9 +20,10 @@ import (
 )
 
 type rueidisLock struct {
+	mutex    sync.Mutex
 	settings rueidislock.LockerOption
 	lockers  map[time.Duration]rueidislock.Locker
-	grants   int
+	grants   atomic.Int64
 	cancels  Objects[func()]
 }
 
@@ -33,19 +36,30 @@ func makeLock(nodes []string, timeout time.Duration, options map[string]string) 
 	client.Dialer.Timeout = timeout
 	settings := rueidislock.LockerOption{ClientOption: client, KeyMajority: 1}
 	settings.FallbackSETPX = options["setpx"] == "true"
+	settings.NoLoopTracking = options["no_loop"] != "false"
 	return &rueidisLock{settings: settings, lockers: map[time.Duration]rueidislock.Locker{}}, nil
 }
 
-func (l *rueidisLock) Acquire(key string, ttl, wait time.Duration) (*Grant, error) {
-	// The lease is a setting of the locker.
+// The lease is a setting of the locker.
+func (l *rueidisLock) locker(ttl time.Duration) (rueidislock.Locker, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
 	locker, made := l.lockers[ttl]
-	if !made {
-		l.settings.KeyValidity = ttl
-		var err error
-		if locker, err = rueidislock.NewLocker(l.settings); err != nil {
-			return nil, err
-		}
+	if made {
+		return locker, nil
+	}
+	l.settings.KeyValidity = ttl
+	locker, err := rueidislock.NewLocker(l.settings)
+	if err == nil {
 		l.lockers[ttl] = locker
+	}
+	return locker, err
+}
+
+func (l *rueidisLock) Acquire(key string, ttl, wait time.Duration) (*Grant, error) {
+	locker, err := l.locker(ttl)
+	if err != nil {
+		return nil, err
 	}
 	// One context for the wait and for the lock: only the wait may end it.
 	ctx, giveUp := context.WithCancel(context.Background())
@@ -69,8 +83,7 @@ func (l *rueidisLock) Acquire(key string, ttl, wait time.Duration) (*Grant, erro
 }
 
 func (l *rueidisLock) grant(held context.Context, cancel context.CancelFunc) *Grant {
-	l.grants++
-	token := strconv.Itoa(l.grants)
+	token := strconv.FormatInt(l.grants.Add(1), 10)
 	var released atomic.Bool
 	context.AfterFunc(held, func() {
 		if !released.Load() {
@@ -86,5 +99,5 @@ func (l *rueidisLock) Release(key, token string) (*bool, error) {
 }
 
 func main() {
-	Serve(makeLock, "rueidislock", VersionOf("github.com/redis/rueidis"), "setpx")
+	ServeClients(makeLock, "rueidislock", VersionOf("github.com/redis/rueidis"), "setpx", "no_loop")
 }

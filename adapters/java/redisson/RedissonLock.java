@@ -4,10 +4,10 @@
 // passes no lease, so that Redisson's watchdog renews; `retries` is the number of times that Redisson resends a command
 // (its default is 3 or 4; here 0).
 
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import org.redisson.Redisson;
 import org.redisson.RedissonMultiLock;
@@ -24,7 +24,7 @@ public final class RedissonLock extends PicklockAdapter.LockObjects<RLock>
     private final int timeoutMs;
     private final Map<String, String> options;
     private final String kind;
-    private final Map<Long, List<RedissonClient>> clients = new HashMap<>();
+    private final Map<Long, List<RedissonClient>> clients = new ConcurrentHashMap<>();
 
     RedissonLock(List<String> nodes, int timeoutMs, Map<String, String> options) {
         this.nodes = nodes;
@@ -82,7 +82,7 @@ public final class RedissonLock extends PicklockAdapter.LockObjects<RLock>
     }
 
     public static void main(String[] arguments) throws Exception {
-        PicklockAdapter.serve(RedissonLock::new, "redisson", PicklockAdapter.versionOf(Redisson.class),
+        PicklockAdapter.serve(RedissonLock::new, PicklockAdapter.Clients.THREADS, "redisson", PicklockAdapter.versionOf(Redisson.class),
                 "kind", "watchdog", "retries");
     }
 }

@@ -47,7 +47,7 @@ public final class ShedLock extends PicklockAdapter.LockObjects<SimpleLock>
     }
 
     public static void main(String[] arguments) throws Exception {
-        PicklockAdapter.serve(ShedLock::new, "shedlock",
+        PicklockAdapter.serve(ShedLock::new, PicklockAdapter.Clients.THREADS, "shedlock",
                 PicklockAdapter.versionOf(RedisLockProvider.class), "safe", "client");
     }
 }

@@ -47,7 +47,7 @@ public final class SpringDataLock implements PicklockAdapter.Lock {
     }
 
     public static void main(String[] arguments) throws Exception {
-        PicklockAdapter.serve(SpringDataLock::new, "spring-data-redis",
+        PicklockAdapter.serve(SpringDataLock::new, PicklockAdapter.Clients.THREADS, "spring-data-redis",
                 PicklockAdapter.versionOf(StringRedisTemplate.class), "client", "scripts");
     }
 }

@@ -28,11 +28,7 @@ public final class SpringIntegrationLock extends PicklockAdapter.LockObjects<Loc
 
     @Override
     protected Lock take(String key, long ttlMs, long waitMs) throws Exception {
-        // The lease is a setting of the registry.
-        if (!registries.containsKey(ttlMs)) {
-            registries.put(ttlMs, registry(ttlMs));
-        }
-        Lock lock = registries.get(ttlMs).obtain(key);
+        Lock lock = of(ttlMs).obtain(key);
         return lock.tryLock(waitMs, TimeUnit.MILLISECONDS) ? lock : null;
     }
 
@@ -44,6 +40,14 @@ public final class SpringIntegrationLock extends PicklockAdapter.LockObjects<Loc
         } catch (IllegalStateException | ConcurrentModificationException over) {
             return false;
         }
+    }
+
+    /** The lease is a setting of the registry. */
+    private synchronized RedisLockRegistry of(long ttlMs) throws Exception {
+        if (!registries.containsKey(ttlMs)) {
+            registries.put(ttlMs, registry(ttlMs));
+        }
+        return registries.get(ttlMs);
     }
 
     private RedisLockRegistry registry(long ttlMs) throws Exception {
@@ -63,7 +67,7 @@ public final class SpringIntegrationLock extends PicklockAdapter.LockObjects<Loc
     }
 
     public static void main(String[] arguments) throws Exception {
-        PicklockAdapter.serve(SpringIntegrationLock::new, "spring-integration",
+        PicklockAdapter.serve(SpringIntegrationLock::new, PicklockAdapter.Clients.THREADS, "spring-integration",
                 PicklockAdapter.versionOf(RedisLockRegistry.class), "pubsub", "renew", "client");
     }
 }

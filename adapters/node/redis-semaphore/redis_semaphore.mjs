@@ -41,4 +41,4 @@ function makeLock(nodes, timeoutMs, options) {
   return Object.assign(off ? new Extended() : new Renewing(), { mutex });
 }
 
-await serve(makeLock, { ...installed("redis-semaphore"), options: ["refresh", "command_timeout"] });
+await serve(makeLock, { ...installed("redis-semaphore"), options: ["refresh", "command_timeout"], clients: true });

@@ -1,11 +1,15 @@
 // Picklock adapter for redlock-universal: its simple lock on the first node, its Redlock on several.
 //
-// Options: `mode=using` holds the lock in the library's `using`, which renews it; `command_timeout=none`.
+// The library's commands time out after a sixth of a lease, but not before 100 ms: its defaults are 5 s and, for a
+// lease, 30 s. ioredis has its own defaults, and may send a command again.
+//
+// Options: `mode=using` holds the lock in the library's `using`, which renews it; `timeout=node`: commands time out
+// after the time that Picklock suggests, and ioredis sends nothing twice.
 
 import { randomUUID } from "node:crypto";
 import Redis from "ioredis";
 import { createLock, createRedlock, IoredisAdapter, LockAcquisitionError } from "redlock-universal";
-import { ExtendableLockObjects, installed, ioredisOptions, LockObjects, lost, scoped, serve } from "./picklock_adapter.mjs";
+import { Definite, ExtendableLockObjects, installed, ioredisOptions, LockObjects, lost, scoped, serve } from "./picklock_adapter.mjs";
 
 const RETRY_MS = 100;
 
@@ -34,13 +38,21 @@ class Used extends LockObjects {
 }
 
 function makeLock(nodes, timeoutMs, options) {
-  const limits = { timeout: timeoutMs, maxRetries: 0 };
-  const adapters = nodes.map((node) => new IoredisAdapter(new Redis(node, ioredisOptions(timeoutMs, options)), limits));
+  const { timeout = "scaled" } = options;
+  if (!["scaled", "node"].includes(timeout)) throw new Definite(`timeout is scaled or node, and not ${timeout}`);
+  const isScaled = timeout === "scaled";
+  let adapters;
+  const connect = (ttl) => nodes.map((node) => {
+    const limit = isScaled ? Math.min(timeoutMs, Math.max(100, Math.floor(ttl / 6))) : timeoutMs;
+    const client = isScaled ? new Redis(node, { lazyConnect: true }).on("error", () => {}) : new Redis(node, ioredisOptions(timeoutMs));
+    return new IoredisAdapter(client, isScaled ? { timeout: limit } : { timeout: limit, maxRetries: 0 });
+  });
   const lock = (key, ttl, waitMs) => {
+    adapters ??= connect(ttl);
     const settings = { key, ttl, retryDelay: RETRY_MS, retryAttempts: Math.floor(waitMs / RETRY_MS) };
     return adapters.length > 1 ? createRedlock({ adapters, ...settings }) : createLock({ adapter: adapters[0], ...settings });
   };
   return Object.assign(options.mode === "using" ? new Used() : new Acquired(), { lock });
 }
 
-await serve(makeLock, { ...installed("redlock-universal"), options: ["mode", "command_timeout"] });
+await serve(makeLock, { ...installed("redlock-universal"), options: ["mode", "timeout"], clients: true });

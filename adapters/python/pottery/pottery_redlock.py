@@ -38,4 +38,4 @@ class PotteryLock(ExtendableLockObjects):
 
 
 if __name__ == "__main__":
-    serve(PotteryLock, "pottery", version("pottery"), options=["num_extensions"])
+    serve(PotteryLock, "pottery", version("pottery"), options=["num_extensions"], threads=True)

@@ -40,4 +40,4 @@ class PythonRedisLock(LockObjects):
 
 if __name__ == "__main__":
     name = "python-redis-lock"
-    serve(PythonRedisLock, name, version(name), options=["auto_renewal"])
+    serve(PythonRedisLock, name, version(name), options=["auto_renewal"], threads=True)

@@ -35,4 +35,4 @@ class RedlockPy:
 
 
 if __name__ == "__main__":
-    serve(RedlockPy, "redlock-py", version("redlock-py"))
+    serve(RedlockPy, "redlock-py", version("redlock-py"), threads=True)

@@ -95,6 +95,8 @@ pub struct Triggers {
     /// Number of nodes on which the lock must be taken.
     quorum: usize,
     due: mpsc::UnboundedSender<DueFault>,
+    /// Whether the lock renews its lease in the background. Its renewals are then the extensions that faults wait for.
+    renews: bool,
     /// All events so far, if they are listed.
     seen: Option<Mutex<Vec<SeenEvent>>>,
 }
@@ -139,13 +141,27 @@ impl Triggers {
         let (sender, due) = mpsc::unbounded_channel();
         let triggers = Triggers {
             begun: AtomicBool::new(false),
-            watched: AtomicU64::new(watched(&pending)),
+            watched: AtomicU64::new(watched(&pending, false)),
             pending: Mutex::new(pending),
             quorum,
             due: sender,
+            renews: false,
             seen: None,
         };
         (triggers, due)
+    }
+
+    /// Returns the same triggers for a lock that renews its lease in the background, if `renews` is true.
+    #[must_use]
+    pub fn for_renewals(self, renews: bool) -> Self {
+        let pending = lock(&self.pending);
+        let watched = watched(&pending, renews);
+        drop(pending);
+        Triggers {
+            renews,
+            watched: AtomicU64::new(watched),
+            ..self
+        }
     }
 
     /// Returns the same triggers, which then list every event.
@@ -191,6 +207,9 @@ impl Triggers {
         worker: usize,
         stock: Option<i64>,
     ) -> Option<FrameBarrier> {
+        if self.renews && is_extension(on) {
+            return None;
+        }
         let location = Location {
             worker: Some(worker),
             ..Location::default()
@@ -225,7 +244,8 @@ impl Triggers {
     pub fn forget(&self, plan: usize) {
         let mut pending = lock(&self.pending);
         pending.retain(|one| one.plan != plan);
-        self.watched.store(watched(&pending), Ordering::Release);
+        self.watched
+            .store(watched(&pending, self.renews), Ordering::Release);
     }
 
     fn start_where(
@@ -260,7 +280,8 @@ impl Triggers {
             false
         });
         if pending.len() < before {
-            self.watched.store(watched(&pending), Ordering::Release);
+            self.watched
+                .store(watched(&pending, self.renews), Ordering::Release);
         }
         drop(pending);
         if barriers.is_empty() {
@@ -279,15 +300,31 @@ fn lock<T>(list: &Mutex<T>) -> MutexGuard<'_, T> {
     list.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+fn is_extension(on: TriggerEvent) -> bool {
+    matches!(on, TriggerEvent::Extend | TriggerEvent::Extended)
+}
+
+/// Returns the extension that a frame of a background renewal is: the command, or its successful reply. A lock on
+/// several nodes renews on all of them, and the first one counts.
+fn renewal(frame: &InterceptedFrame<'_>) -> Option<TriggerEvent> {
+    let is_renewal = frame.phase == Phase::Idle && frame.key.is_some() && frame.link.node == 0;
+    match frame.direction {
+        _ if !is_renewal => None,
+        Direction::Request => Some(TriggerEvent::Extend),
+        Direction::Reply => (!frame.is_error).then_some(TriggerEvent::Extended),
+    }
+}
+
 fn is_message_trigger(trigger: &Trigger) -> bool {
     matches!(trigger.on, TriggerEvent::Request | TriggerEvent::Reply)
 }
 
 /// Returns the workers for whose frames the triggers wait, as one bit each. Workers whose numbers
 /// differ by a multiple of 64 share a bit.
-fn watched(pending: &[PendingFault]) -> u64 {
+fn watched(pending: &[PendingFault], renews: bool) -> u64 {
     let triggers = pending.iter().map(|one| &one.trigger);
-    let message_triggers = triggers.filter(|trigger| is_message_trigger(trigger));
+    let message_triggers =
+        triggers.filter(|it| is_message_trigger(it) || renews && is_extension(it.on));
     message_triggers.fold(0, |bits, trigger| {
         bits | trigger.worker.map_or(u64::MAX, bit_of)
     })
@@ -335,9 +372,10 @@ impl Interceptor for Triggers {
         let pending = lock(&self.pending);
         let mut triggers = pending.iter().map(|one| &one.trigger);
         triggers.any(|trigger| {
-            trigger.names_key
-                && may_happen_on(trigger, link)
-                && trigger.during.is_none_or(|during| during == phase)
+            let is_renewal = self.renews && is_extension(trigger.on) && phase == Phase::Idle;
+            may_happen_on(trigger, link)
+                && (is_renewal
+                    || trigger.names_key && trigger.during.is_none_or(|during| during == phase))
         })
     }
 
@@ -352,8 +390,14 @@ impl Interceptor for Triggers {
             frame: Some((frame.conn, frame.direction)),
             supposed: frame.acquired == Acquired::Unknown,
         };
+        let renewal = renewal(frame).filter(|_| self.renews);
         let barrier = self.start_where(location, |one| {
             let trigger = &one.trigger;
+            if renewal == Some(trigger.on) {
+                return trigger
+                    .worker
+                    .is_none_or(|worker| worker == frame.link.worker);
+            }
             let passes = trigger.on == kind
                 && may_happen_on(trigger, frame.link)
                 && trigger.during.is_none_or(|phase| phase == frame.phase);
@@ -398,6 +442,36 @@ mod tests {
         let triggers = Triggers::for_plans(&faults, 1).0;
         triggers.begin();
         triggers
+    }
+
+    /// The extensions of a lock that renews in the background are its renewals, not the driver's requests.
+    #[test]
+    fn renewal_is_an_extension_of_a_lock_that_renews() {
+        let faults = catalog::named("late-extend").unwrap().faults;
+        let fires = |renews, phase| {
+            let (triggers, _due) = Triggers::for_plans(&faults, 1);
+            let triggers = triggers.for_renewals(renews);
+            triggers.begin();
+            let frame = InterceptedFrame {
+                at_ns: 0,
+                link: LinkId { worker: 0, node: 0 },
+                conn: 1,
+                direction: Direction::Request,
+                command: "EVALSHA",
+                is_error: false,
+                key: Some(0),
+                op: 1,
+                phase,
+                acquired: Acquired::Unknown,
+            };
+            let mut frames = (0..2).map(|_| triggers.intercept(&frame).is_some());
+            let by_frame = frames.any(|fired| fired);
+            let mut asked = (0..2).map(|_| triggers.happened(TriggerEvent::Extend, 0, None));
+            (by_frame, asked.any(|barrier| barrier.is_some()))
+        };
+        assert_eq!(fires(true, Phase::Idle), (true, false));
+        assert_eq!(fires(true, Phase::Acquire), (false, false));
+        assert_eq!(fires(false, Phase::Idle), (false, true));
     }
 
     /// An adapter may send commands before it is ready.

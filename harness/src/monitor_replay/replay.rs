@@ -113,7 +113,15 @@ impl MonitorReplay {
             self.unknown = unknown.or(lacking).cloned();
         }
         match position {
-            UnitPosition::Outside => self.record_command(server, at_ns, by.as_ref(), &name),
+            UnitPosition::Outside => {
+                let (before, words) = (self.watch.changes(), line.words.iter().map(Vec::as_slice));
+                if let Some(by) = &by {
+                    let reader = (by.command.worker, &*name);
+                    self.watch.record_read(reader, words.clone());
+                }
+                self.record_command(server, at_ns, by.as_ref(), &name);
+                self.watch.mark_unread(before, words);
+            }
             UnitPosition::Begins | UnitPosition::Inside => {}
             UnitPosition::Ends => {
                 if let Some(unit) = &mut replayed.active_unit {
@@ -180,6 +188,8 @@ impl MonitorReplay {
         let notices = std::mem::take(&mut replayed.notices);
         let before = self.watch.changes();
         self.record_command(server, unit.at_ns, unit.by.as_ref(), "");
+        let words = unit.words.iter().map(Vec::as_slice);
+        self.watch.mark_unread(before, words);
         if let Some(declared) = &unit.declared {
             let declared = declared.iter().map(Vec::as_slice);
             self.watch.record_undeclared(before, declared);

@@ -33,6 +33,8 @@ pub(super) struct Unit {
     transaction: Option<String>,
     /// For a script, the keys that its command declared.
     pub(super) declared: Option<Vec<Vec<u8>>>,
+    /// The words of the command that began it.
+    pub(super) words: Vec<Vec<u8>>,
 }
 
 /// The position of a command relative to an atomic unit.
@@ -180,6 +182,7 @@ impl ReplayedServer {
                 None => keys_declared_by(line),
             },
             transaction,
+            words: line.words.clone(),
         });
     }
 

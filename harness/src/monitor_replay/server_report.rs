@@ -183,5 +183,6 @@ fn command(sent: &ExecutedRequest, line: &MonitorLine, observed_ns: u64) -> KeyC
         command: line.name().into(),
         sent_ns: sent.held_since_ns,
         forwarded_at_ns: sent.forwarded_at_ns.filter(was_late),
+        names_unread_value: false,
     }
 }

@@ -60,6 +60,7 @@ pub(super) async fn run(
     let mut interrupt = std::pin::pin!(interrupt.fuse());
     let clock = Clock::start();
     let (triggers, due) = Triggers::for_plans(&spec.scenario.faults, spec.needed_nodes());
+    let triggers = triggers.for_renewals(spec.lock.renews);
     let triggers = Arc::new(triggers);
     let proxy = Proxy::new(clock.clone(), spec.keys(), spec.seed, triggers.clone());
     observer.phase(RunPhase::Setup);

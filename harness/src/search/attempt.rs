@@ -18,6 +18,8 @@ use crate::sim::run_many;
 pub struct Shown {
     /// The violations that count as counterexamples.
     pub violations: Vec<Violation>,
+    /// The violations that every lock on such servers shows, if those do not count.
+    pub unavoidable: Vec<Violation>,
     /// The applicable properties that were neither held nor violated.
     pub inconclusive: Vec<Property>,
     /// Whether a fault of the plan did not fire.
@@ -80,6 +82,7 @@ impl Shown {
         });
         Shown {
             violations: wanted.among(verdicts),
+            unavoidable: wanted.unavoidable(verdicts),
             inconclusive: inconclusive.map(|(property, _)| *property).collect(),
             missed: missed(history),
             ..Shown::default()

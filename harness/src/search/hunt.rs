@@ -49,9 +49,22 @@ impl Hunt {
         &self,
         threads: usize,
         stop: &AtomicBool,
-        mut on_progress: impl FnMut(&Progress<'_>),
+        on_progress: impl FnMut(&Progress<'_>),
     ) -> (Tried, u64) {
-        let (mut memory, mut next) = (Memory::default(), 0);
+        let (tried, patterns, _) = self.run_from(0, threads, stop, on_progress);
+        (tried, patterns)
+    }
+
+    /// Continues a hunt that was stopped before this plan, as [`Hunt::run`]. Also returns the number of the plan with
+    /// which it continues if it is stopped again. The memory of a hunt begins anew.
+    pub fn run_from(
+        &self,
+        first: u64,
+        threads: usize,
+        stop: &AtomicBool,
+        mut on_progress: impl FnMut(&Progress<'_>),
+    ) -> (Tried, u64, u64) {
+        let (mut memory, mut next) = (Memory::default(), first);
         let mut tried = Tried {
             complete: true,
             ..Tried::default()
@@ -87,7 +100,7 @@ impl Hunt {
             });
         }
         tried.complete = max.is_some_and(|max| next >= max);
-        (tried, memory.patterns())
+        (tried, memory.patterns(), next)
     }
 
     /// Returns how many of `runs` plans belong to this shard.

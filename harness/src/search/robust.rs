@@ -33,6 +33,7 @@ pub(super) fn is_robust(target: &Target, plan: &Plan, violation: Violation) -> b
     let wanted = ViolationFilter {
         properties: vec![violation.property],
         outlived_lease: true,
+        ..ViolationFilter::default()
     };
     let workers = plan.scenario.workload.workers;
     (1..).zip(VARIATIONS).all(|(seed, (hundredths, fastest))| {

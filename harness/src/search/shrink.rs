@@ -34,6 +34,7 @@ pub fn shrink(target: &Target, plan: Plan, demand: Demand, budget: u64, stop: &A
             wanted: ViolationFilter {
                 properties: vec![demand.violation.property],
                 outlived_lease: true,
+                ..ViolationFilter::default()
             },
         },
         demand,

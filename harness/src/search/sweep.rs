@@ -14,7 +14,7 @@ use super::injection_points::{InjectionPoint, since_last_fired};
 use super::plan::{Plan, Target};
 use super::share::share;
 use super::{CounterexampleGroup, Counterexamples};
-use crate::counterexamples::{Place, ViolationFilter};
+use crate::counterexamples::{Place, Violation, ViolationFilter};
 
 /// Number of plans that a thread runs in one batch. Starting a thread costs more than a small run.
 const CHUNK: usize = 64;
@@ -68,6 +68,8 @@ pub struct Tried {
     pub placed: BTreeMap<(String, &'static str), (u64, u64)>,
     /// Number of runs in which each property was inconclusive.
     pub inconclusive: BTreeMap<Property, u64>,
+    /// Number of runs with each violation that every lock on such servers shows, if those do not count.
+    pub unavoidable: BTreeMap<Violation, u64>,
     /// Number of plans whose simulation did not end.
     pub stuck: u64,
     /// Whether the whole search was completed.
@@ -88,6 +90,9 @@ impl Tried {
         self.missed += u64::from(shown.missed);
         for property in &shown.inconclusive {
             *self.inconclusive.entry(*property).or_default() += 1;
+        }
+        for violation in &shown.unavoidable {
+            *self.unavoidable.entry(*violation).or_default() += 1;
         }
         let is_counterexample = !shown.violations.is_empty();
         for (fault, trigger) in plan.affects() {
@@ -119,6 +124,9 @@ impl Tried {
         self.missed += other.missed;
         self.stuck += other.stuck;
         self.complete &= other.complete;
+        for (violation, count) in other.unavoidable {
+            *self.unavoidable.entry(violation).or_default() += count;
+        }
         for (property, count) in other.inconclusive {
             *self.inconclusive.entry(property).or_default() += count;
         }

@@ -283,6 +283,7 @@ impl NetworkState {
         let command = &self.names[tag.name];
         let node = &mut self.nodes[link.node];
         let before = node.watch.changes();
+        node.watch.record_read((link.worker, command), args.iter());
         node.record_changes(at_ns, || {
             KeyChange::Command(KeyCommand {
                 worker: link.worker,
@@ -291,12 +292,14 @@ impl NetworkState {
                 command: Arc::clone(command),
                 sent_ns: tag.sent_ns,
                 forwarded_at_ns: None,
+                names_unread_value: false,
             })
         });
-        if node.watch.changes() > before
-            && let Some(declared) = declared_keys(command, args.iter())
-        {
-            node.watch.record_undeclared(before, declared);
+        if node.watch.changes() > before {
+            node.watch.mark_unread(before, args.iter());
+            if let Some(declared) = declared_keys(command, args.iter()) {
+                node.watch.record_undeclared(before, declared);
+            }
         }
         if let Some(derived) = node.watch.new_derived_keys() {
             self.derived.replace(link.node, &derived);

@@ -100,6 +100,7 @@ async fn play(
     let spec = Rc::new(simulation.spec);
     let clock = Clock::start();
     let (triggers, due) = Triggers::for_plans(&spec.scenario.faults, spec.needed_nodes());
+    let triggers = triggers.for_renewals(spec.lock.renews);
     let triggers = Arc::new(if simulation.logs_commands {
         triggers.listing_events()
     } else {

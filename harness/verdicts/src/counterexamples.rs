@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use picklock_scenarios::{Cause, Property};
+use picklock_scenarios::{Cause, Property, Responsible};
 
 use crate::check::{Status, Verdicts};
 use crate::record::Unshrunk;
@@ -23,6 +23,9 @@ pub struct Violation {
 pub struct ViolationFilter {
     /// The properties that count; all if empty.
     pub properties: Vec<Property>,
+    /// Whether only violations count that are the lock's own doing. Violations that every lock on such servers shows
+    /// are counted separately then: those whose cause names a client that outlives its lease, or Redis.
+    pub own_only: bool,
     /// Whether `exclusion` violations by a client that outlives its lease count. No lock with a lease can prevent
     /// them.
     pub outlived_lease: bool,
@@ -36,6 +39,19 @@ impl ViolationFilter {
 
     /// Returns the violations among the verdicts that are counterexamples.
     pub fn among(&self, verdicts: &Verdicts) -> Vec<Violation> {
+        let mut violations = self.all(verdicts);
+        violations.retain(|it| !self.own_only || is_own(it.cause));
+        violations
+    }
+
+    /// Returns the violations among the verdicts that do not count because every lock on such servers shows them.
+    pub fn unavoidable(&self, verdicts: &Verdicts) -> Vec<Violation> {
+        let mut violations = self.all(verdicts);
+        violations.retain(|it| self.own_only && !is_own(it.cause));
+        violations
+    }
+
+    fn all(&self, verdicts: &Verdicts) -> Vec<Violation> {
         let violated = verdicts.iter().filter_map(|(&property, verdict)| {
             let cause = verdict.cause.unwrap_or(Cause::Undetermined);
             let outlived = (property, cause) == (Property::Exclusion, Cause::OutlivedLease);
@@ -46,6 +62,14 @@ impl ViolationFilter {
         });
         violated.collect()
     }
+}
+
+/// Returns whether a violation with this cause is the lock's own doing, as far as the history shows.
+fn is_own(cause: Cause) -> bool {
+    matches!(
+        cause.responsible(),
+        Responsible::Lock | Responsible::Undetermined
+    )
 }
 
 /// Position of a plan in the order of a search: its number of faults, and its position among plans with that number.
@@ -219,6 +243,36 @@ fn is_subset(some: &[String], all: &[String]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn violations_of_every_lock_are_counted_separately() {
+        use crate::check::Verdict;
+
+        let violated = |cause| Verdict {
+            status: Status::Violated,
+            cause: Some(cause),
+            ..Verdict::held()
+        };
+        let verdicts = Verdicts::from([
+            (Property::Lease, violated(Cause::Evicted)),
+            (Property::Resource, violated(Cause::OutlivedLease)),
+            (Property::Ownership, violated(Cause::StolenRelease)),
+        ]);
+        let everything = ViolationFilter::default();
+        assert_eq!(everything.among(&verdicts).len(), 3);
+        assert!(everything.unavoidable(&verdicts).is_empty());
+        let own = ViolationFilter {
+            own_only: true,
+            ..everything
+        };
+        let causes =
+            |found: Vec<Violation>| found.into_iter().map(|it| it.cause).collect::<Vec<_>>();
+        assert_eq!(causes(own.among(&verdicts)), [Cause::StolenRelease]);
+        assert_eq!(
+            causes(own.unavoidable(&verdicts)),
+            [Cause::Evicted, Cause::OutlivedLease]
+        );
+    }
 
     #[test]
     fn signature_is_a_subset_with_multiplicity() {

@@ -108,7 +108,7 @@ fn target(known_bug: &KnownBug) -> Target {
 fn wanted(known_bug: &KnownBug) -> (ViolationFilter, Violation) {
     let wanted = ViolationFilter {
         properties: vec![known_bug.property],
-        outlived_lease: false,
+        ..ViolationFilter::default()
     };
     let violation = Violation {
         property: known_bug.property,

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use picklock_scenarios::{CAUSES, Expectation, ExpectationError, Property, ScenarioError};
 use picklock_verdicts::record::SkippedCell;
-use toml::Spanned;
+use toml::{Spanned, Value};
 
 use super::configured_limits::LimitScope;
 use super::source::Source;
-use super::tables::{ExpectTable, Tables};
-use crate::gate::{CellKey, CellRules, Rules};
+use super::tables::{AcceptTable, ExpectTable, Tables};
+use crate::gate::{Accepted, CellKey, CellRules, Rules};
 
 /// The expectations and limits of a configuration.
 #[derive(Debug, Clone, Copy)]
@@ -20,9 +20,17 @@ pub struct ConfiguredRules<'a> {
     pub tables: &'a Tables,
     /// The lock that latencies in server backends are compared with.
     pub control: Option<&'a str>,
+    /// Today's date as year, month and day. Known violations are accepted until a date.
+    pub today: (u16, u8, u8),
     /// Configured cells that are not applicable. A table may apply only to them.
     pub omitted: &'a [SkippedCell],
 }
+
+/// The names of a table that select cells, and its expectations.
+type Selected<'a> = (
+    [Option<&'a Spanned<String>>; 3],
+    BTreeMap<Property, Expectation>,
+);
 
 /// The keys that select cells.
 const SELECTORS: [&str; 3] = ["lock", "scenario", "backend"];
@@ -50,6 +58,9 @@ impl ConfiguredRules<'_> {
         for table in &self.tables.expect {
             self.expect(table, &mut rules.cells)?;
         }
+        for table in &self.tables.accept {
+            self.accept(table, &mut rules.cells)?;
+        }
         for table in &self.tables.limit {
             let (at, table) = (table.span().start, table.get_ref());
             let names = [&table.lock, &table.scenario, &table.backend].map(Option::as_ref);
@@ -68,6 +79,59 @@ impl ConfiguredRules<'_> {
             }
         }
         Ok(rules)
+    }
+
+    /// Adds a known violation to its cells.
+    fn accept(
+        &self,
+        table: &Spanned<AcceptTable>,
+        cells: &mut [(CellKey, CellRules)],
+    ) -> Result<(), ScenarioError> {
+        let (start, table) = (table.span().start, table.get_ref());
+        let (mut texts, mut until) = (BTreeMap::new(), None);
+        for (key, value) in table {
+            let at = value.span().start;
+            match value.get_ref() {
+                Value::Datetime(date) if key.get_ref() == "until" => until = date.date,
+                Value::String(text) if key.get_ref() != "until" => {
+                    texts.insert(key.clone(), Spanned::new(value.span(), text.clone()));
+                }
+                _ => {
+                    let hint =
+                        "until = 2030-01-31 is a date without quotes; all other values are texts";
+                    return Err(self.source.hinted(at, "unexpected kind of value", hint));
+                }
+            }
+        }
+        let reason = texts.keys().find(|key| key.get_ref() == "reason").cloned();
+        let reason = reason.and_then(|key| texts.remove(&key));
+        let (Some(reason), Some(until)) = (reason, until) else {
+            let problem = "a known violation is accepted with a reason and until a date";
+            let hint = "reason = \"issue 12\" and until = 2030-01-31";
+            return Err(self.source.hinted(start, problem, hint));
+        };
+        let known = Accepted {
+            reason: reason.into_inner(),
+            until: until.to_string(),
+            is_over: (until.year, until.month, until.day) < self.today,
+            violation: None,
+        };
+        let (names, properties) = self.selectors_and_properties(start, &texts)?;
+        for (_, rules) in self.selected(start, names, cells)? {
+            for (property, expectation) in &properties {
+                let Expectation::Violated { cause } = expectation else {
+                    let problem = format!("{property}: only a violation is accepted");
+                    let hint = "as in lease = \"violated: stolen-release\"";
+                    return Err(self.source.hinted(start, problem, hint));
+                };
+                let known = Accepted {
+                    violation: *cause,
+                    ..known.clone()
+                };
+                rules.accepts.insert(*property, known);
+            }
+        }
+        Ok(())
     }
 
     /// Returns the cells that a table applies to. A table that applies to none is an error: it is a typing
@@ -113,6 +177,19 @@ impl ConfiguredRules<'_> {
         cells: &mut [(CellKey, CellRules)],
     ) -> Result<(), ScenarioError> {
         let (at, table) = (table.span().start, table.get_ref());
+        let (names, properties) = self.selectors_and_properties(at, table)?;
+        for (_, rules) in self.selected(at, names, cells)? {
+            rules.expects.extend(properties.clone());
+        }
+        Ok(())
+    }
+
+    /// Returns the names that select cells, and the expectations by property.
+    fn selectors_and_properties<'t>(
+        &self,
+        at: usize,
+        table: &'t ExpectTable,
+    ) -> Result<Selected<'t>, ScenarioError> {
         let mut names = [None; 3];
         let mut properties = BTreeMap::new();
         for (key, value) in table {
@@ -134,10 +211,7 @@ impl ConfiguredRules<'_> {
             let hint = "name a property, as in `lease = \"held\"`";
             return Err(self.source.hinted(at, "this table expects nothing", hint));
         }
-        for (_, rules) in self.selected(at, names, cells)? {
-            rules.expects.extend(properties.clone());
-        }
-        Ok(())
+        Ok((names, properties))
     }
 
     fn expectation(&self, words: &Spanned<String>) -> Result<Expectation, ScenarioError> {
@@ -173,6 +247,7 @@ mod tests {
             source: &source,
             tables: &tables,
             control: None,
+            today: (2026, 12, 1),
             omitted: &[],
         };
         let cell = |backend| CellKey {
@@ -207,6 +282,43 @@ mod tests {
             .iter()
             .map(|(_, rules)| rules.expects[&Property::Lease].to_string());
         assert_eq!(lease.collect::<Vec<_>>(), ["any", "violated"]);
+    }
+
+    #[test]
+    fn known_violation_is_accepted_with_a_reason_until_a_date() {
+        let accept = |lines: &str| check(&format!("[[accept]]\nbackend = \"sim\"\n{lines}\n"));
+        let lines = "lease = \"violated: stolen-release\"\nreason = \"issue 12\"\nuntil = ";
+        for (until, is_over) in [("2026-12-01", false), ("2026-11-30", true)] {
+            let cells = accept(&format!("{lines}{until}")).unwrap().cells;
+            let accepted = &cells[0].1.accepts[&Property::Lease];
+            assert_eq!(
+                (accepted.is_over, accepted.until.as_str()),
+                (is_over, until)
+            );
+            assert!(cells[1].1.accepts.is_empty());
+        }
+        for (lines, problem) in [
+            (
+                "lease = \"violated\"\nuntil = 2026-12-01",
+                "with a reason and until a date",
+            ),
+            (
+                "lease = \"violated\"\nreason = \"a\"",
+                "with a reason and until a date",
+            ),
+            (
+                "lease = \"violated\"\nreason = \"a\"\nuntil = \"2026-12-01\"",
+                "unexpected kind of value",
+            ),
+            (
+                "lease = \"held\"\nreason = \"a\"\nuntil = 2026-12-01",
+                "only a violation is accepted",
+            ),
+            ("reason = \"a\"\nuntil = 2026-12-01", "expects nothing"),
+        ] {
+            let error = accept(lines).unwrap_err().to_string();
+            assert!(error.contains(problem), "{error}");
+        }
     }
 
     #[test]

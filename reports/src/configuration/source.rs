@@ -51,8 +51,9 @@ impl Source {
         let message = message.replace("expected u64", "expected a whole number");
         let message = message.replace("expected usize", "expected a whole number");
         let at = error.span().map_or(default_offset, |span| span.start);
+        let hint = ScenarioError::hint_at(&message);
         ScenarioError {
-            hint: ScenarioError::hint_at(&message),
+            hint: hint.or_else(|| ScenarioError::brackets_hint(&self.text, at, &message)),
             ..self.wrong(at, message)
         }
     }

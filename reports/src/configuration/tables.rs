@@ -35,6 +35,8 @@ pub struct Tables {
     #[serde(default)]
     pub expect: Vec<Spanned<ExpectTable>>,
     #[serde(default)]
+    pub accept: Vec<Spanned<AcceptTable>>,
+    #[serde(default)]
     pub limit: Vec<Spanned<LimitTable>>,
 }
 
@@ -98,6 +100,9 @@ pub struct LockTable {
 
 /// `[[expect]]`: `lock`, `scenario`, `backend`, and a key for each property.
 pub type ExpectTable = BTreeMap<Spanned<String>, Spanned<String>>;
+
+/// `[[accept]]`: the keys of `[[expect]]`, and `reason` and `until`, a date.
+pub type AcceptTable = BTreeMap<Spanned<String>, Spanned<Value>>;
 
 /// `[[limit]]`.
 #[derive(Debug, Default, Deserialize)]

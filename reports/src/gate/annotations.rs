@@ -2,6 +2,7 @@
 
 use super::decide::Decision;
 use super::finding::Finding;
+use super::terminal::lines;
 use crate::escape::visible_lines;
 
 /// Maximum number of errors per step: GitHub silently drops further ones.
@@ -26,10 +27,7 @@ pub fn annotations(decision: &Decision) -> String {
 
 fn line(finding: &Finding) -> String {
     let title = format!("picklock gate: {}", finding.title());
-    let mut message = vec![finding.problem.as_str()];
-    let more = finding.story.iter().chain(&finding.help);
-    message.extend(more.chain(&finding.reproduce).map(String::as_str));
-    let message = data(&visible_lines(&message.join("\n")));
+    let message = data(&visible_lines(&lines(finding).join("\n")));
     format!("::error title={}::{message}\n", property(&title))
 }
 

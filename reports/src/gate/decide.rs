@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use picklock_verdicts::record::Cell;
 use serde::Serialize;
 
+use super::accepted::{accepted, apply_accepted};
 use super::baseline::{Baseline, BaselineCell};
 use super::cell_key::CellKey;
-use super::finding::{EXPECT, Finding, Kind, UPDATE};
+use super::finding::{EXPECT, Finding, Kind, UPDATE, join_cells};
 use super::limit_check::{LimitCheck, Measurement};
 use super::paired::GateRuns;
 use super::rules::Rules;
@@ -29,6 +30,9 @@ pub struct Decision {
     pub expectations: usize,
     /// The findings, worst first.
     pub findings: Vec<Finding>,
+    /// Known violations that were accepted, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub accepted: Vec<String>,
     /// The limits that were compared with measurements.
     pub limits: Vec<Measurement>,
 }
@@ -77,6 +81,7 @@ pub fn decide(rules: &Rules, baseline: Option<&Baseline>, runs: &GateRuns) -> De
     };
     let order = |one: &Finding| (one.kind, one.rank, place(one), one.problem.clone());
     decision.findings.sort_by_cached_key(order);
+    decision.findings = join_cells(std::mem::take(&mut decision.findings));
     decision
 }
 
@@ -123,6 +128,8 @@ fn one_cell(
     let rules_of_cell = rules.for_cell(&key);
     let mut expected = cell.expected.clone();
     expected.extend(rules_of_cell.expects.clone());
+    let accepts = &rules_of_cell.accepts;
+    decision.accepted.extend(accepted(cell, accepts));
     let mut findings = if !expected.is_empty() {
         against_expectations(cell, &expected)
     } else if cell.error.is_some() {
@@ -131,6 +138,7 @@ fn one_cell(
     } else {
         violations_without_expectation(cell, &rules_of_cell.limits)
     };
+    apply_accepted(cell, accepts, &mut findings);
     if let Some(error) = &cell.error {
         // A violation in another run is proven. A property that held in one proves nothing.
         findings.retain(|one| one.kind == Kind::Verdict);

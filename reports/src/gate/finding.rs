@@ -1,11 +1,13 @@
 //! The reasons for the gate to fail.
 
-use picklock_verdicts::check::Verdict;
+use picklock_verdicts::check::{Cause, Property, Verdict, Verdicts};
 use picklock_verdicts::record::Cell;
 use serde::Serialize;
 
 use super::cell_key::CellKey;
 use crate::matrix::Severity;
+use crate::problem::{Problem, problems_among};
+use crate::units::count;
 
 pub(super) const UPDATE: &str = "run `picklock gate --update-baseline`, and review the changes";
 
@@ -62,6 +64,34 @@ impl Kind {
     }
 }
 
+/// The explanation of a violation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Proof {
+    /// The causes, the one that decides the fault first.
+    pub causes: Vec<Cause>,
+    /// The party at fault, in a few words.
+    pub party: &'static str,
+    /// What happened, in one sentence without a full stop.
+    pub headline: String,
+    /// Whose fault it is and why.
+    pub fault: String,
+    /// What helps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<&'static str>,
+}
+
+impl Proof {
+    fn new(problem: &Problem<'_>, verdicts: &Verdicts) -> Proof {
+        Proof {
+            causes: problem.causes.clone(),
+            party: problem.party.fault(),
+            headline: problem.headline(),
+            fault: problem.fault(verdicts),
+            remedy: problem.remedy(),
+        }
+    }
+}
+
 /// One reason for the gate to fail.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
@@ -70,11 +100,23 @@ pub struct Finding {
     /// Rank within the kind; 0 is the worst.
     #[serde(skip)]
     pub rank: u8,
+    /// The property, if the finding is about a verdict.
+    #[serde(skip)]
+    pub property: Option<Property>,
     /// The cell, if the finding is about one.
     #[serde(flatten)]
     pub cell: Option<CellKey>,
-    /// The problem, in one sentence.
+    /// Other cells of the same lock with the same problem.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub also_in: Vec<CellKey>,
+    /// The properties, if the finding is about verdicts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub properties: Vec<Property>,
+    /// The problem: one line for each property that one story violates.
     pub problem: String,
+    /// What the shown run proves: cause, party at fault and remedy.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
     /// Help for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
@@ -100,8 +142,12 @@ impl Finding {
         Finding {
             kind,
             rank: 0,
+            property: None,
             cell: None,
+            also_in: Vec::new(),
+            properties: Vec::new(),
             problem: problem.into(),
+            proof: None,
             help: None,
             story: Vec::new(),
             reproduce: None,
@@ -114,9 +160,15 @@ impl Finding {
         self
     }
 
-    /// Adds the story and the command of the run that the cell shows. `verdict` is `None` if the problem
-    /// occurred in another run.
-    pub(super) fn shown_by(mut self, cell: &Cell, verdict: Option<&Verdict>) -> Finding {
+    /// Adds the property, and the story and the command of the run that the cell shows. `verdict` is `None` if the
+    /// problem occurred in another run.
+    pub(super) fn shown_by(
+        mut self,
+        property: Property,
+        cell: &Cell,
+        verdict: Option<&Verdict>,
+    ) -> Finding {
+        self.properties.push(property);
         if let Some(verdict) = verdict {
             self.story = verdict.story.clone();
             self.reproduce = Some(cell.reproduce.clone());
@@ -126,9 +178,91 @@ impl Finding {
 
     /// Returns the title, such as `redlock × calm × sim: unexpected verdict`, or only the kind.
     pub fn title(&self) -> String {
-        match &self.cell {
-            Some(cell) => format!("{cell}: {}", self.kind.title()),
-            None => self.kind.title().to_owned(),
+        let also = match self.also_in.len() {
+            0 => String::new(),
+            more => format!(" and {}", count(more, "more cell")),
+        };
+        match (&self.cell, &self.proof) {
+            (Some(cell), Some(proof)) => {
+                let cause = proof
+                    .causes
+                    .first()
+                    .map_or(self.kind.title(), |it| it.as_str());
+                format!("{cell}{also}: {cause}, {}", proof.party)
+            }
+            (Some(cell), None) => format!("{cell}: {}", self.kind.title()),
+            (None, _) => self.kind.title().to_owned(),
         }
     }
+}
+
+/// Joins the findings about verdicts of one cell that one story explains.
+pub(super) fn join_stories(cell: &Cell, findings: Vec<Finding>) -> Vec<Finding> {
+    let (mut violated, mut rest): (Vec<Finding>, Vec<Finding>) = findings
+        .into_iter()
+        .partition(|one| one.kind == Kind::Verdict && one.reproduce.is_some());
+    let is_found = |property| {
+        violated
+            .iter()
+            .any(|one| one.properties.contains(&property))
+    };
+    for problem in problems_among(&cell.verdicts, is_found) {
+        let is_told = |one: &mut Finding| {
+            let mut properties = one.properties.iter();
+            properties.any(|it| problem.properties.contains(it))
+        };
+        let told: Vec<Finding> = violated.extract_if(.., is_told).collect();
+        let joined = told.into_iter().reduce(|mut joined, one| {
+            joined.rank = joined.rank.min(one.rank);
+            joined.properties.extend(one.properties);
+            joined.problem = format!("{}\n{}", joined.problem, one.problem);
+            joined
+        });
+        rest.extend(joined.map(|joined| {
+            Finding {
+                proof: Some(Proof::new(&problem, &cell.verdicts)),
+                story: problem
+                    .fault_and_deciding()
+                    .into_iter()
+                    .map(str::to_owned)
+                    .collect(),
+                ..joined
+            }
+        }));
+    }
+    violated.append(&mut rest);
+    violated
+}
+
+/// Joins the findings of one lock in several cells that have the same cause by the fault of the lock itself, because
+/// one bug shows in many scenarios. The findings are in order, so that the worst cell is the one shown.
+pub(super) fn join_cells(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut joined: Vec<Finding> = Vec::new();
+    for finding in findings {
+        let same = joined.iter_mut().find(|one| is_same_bug(one, &finding));
+        match (same, &finding.cell) {
+            (Some(same), Some(cell)) => same.also_in.push(cell.clone()),
+            _ => joined.push(finding),
+        }
+    }
+    joined
+}
+
+fn is_same_bug(one: &Finding, other: &Finding) -> bool {
+    let (Some(a), Some(b)) = (&one.proof, &other.proof) else {
+        return false;
+    };
+    let is_same_lock = match (&one.cell, &other.cell) {
+        (Some(a), Some(b)) => a.lock == b.lock && a.backend == b.backend && a != b,
+        _ => false,
+    };
+    let is_known = a
+        .causes
+        .first()
+        .is_some_and(|it| *it != Cause::Undetermined);
+    one.kind == other.kind
+        && is_same_lock
+        && is_known
+        && a.causes.first() == b.causes.first()
+        && a.party == b.party
 }

@@ -2,9 +2,10 @@
 
 use super::decide::Decision;
 use super::finding::Finding;
-use super::terminal::headline;
+use super::terminal::{headline, lines};
 use crate::escape::visible;
 use crate::markdown::quoted::{code, prose};
+use crate::units::count;
 
 /// Maximum number of findings to list, because the size of a job summary is limited. The rest is counted.
 const MAX_FINDINGS: usize = 50;
@@ -18,8 +19,22 @@ pub fn markdown(decision: &Decision) -> String {
     }
     for finding in shown {
         let cell = finding.cell.as_ref().map(|cell| code(&cell.to_string()));
-        let problem: Vec<String> = finding.problem.lines().map(prose).collect();
-        let (kind, cell) = (finding.kind.title(), cell.unwrap_or_default());
+        let mut problem: Vec<String> = finding.problem.lines().map(prose).collect();
+        let mut kind = finding.kind.title();
+        if let Some(proof) = &finding.proof {
+            kind = proof.party;
+            problem.insert(0, format!("{}.", prose(&proof.headline)));
+            problem.extend(
+                proof
+                    .remedy
+                    .map(|remedy| format!("Remedy: {}.", prose(remedy))),
+            );
+        }
+        let more = match finding.also_in.len() {
+            0 => String::new(),
+            more => format!(" and {}", count(more, "more cell")),
+        };
+        let cell = cell.unwrap_or_default() + &more;
         let problem = problem.join("<br>");
         text.push_str(&format!("| **{kind}** | {cell} | {problem} |\n"));
     }
@@ -30,6 +45,9 @@ pub fn markdown(decision: &Decision) -> String {
     let has_details = |one: &&Finding| !one.story.is_empty() || one.reproduce.is_some();
     for finding in shown.iter().filter(has_details) {
         details(finding, &mut text);
+    }
+    for known in &decision.accepted {
+        text.push_str(&format!("\n- {}\n", prose(known)));
     }
     text.push_str(&limits(decision));
     text
@@ -60,9 +78,11 @@ fn limits(decision: &Decision) -> String {
 }
 
 fn details(finding: &Finding, text: &mut String) {
-    let lines = finding.story.iter().chain(&finding.reproduce);
     // Four blanks make a code block that untrusted text cannot close.
-    let block: Vec<String> = lines.map(|line| format!("    {}", visible(line))).collect();
+    let lines = lines(finding).into_iter();
+    let block: Vec<String> = lines
+        .map(|line| format!("    {}", visible(&line)))
+        .collect();
     let (title, block) = (code(&finding.title()), block.join("\n"));
     text.push_str(&format!(
         "\n<details><summary>{title}</summary>\n\n{block}\n\n</details>\n"

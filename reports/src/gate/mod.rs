@@ -2,6 +2,7 @@
 //!
 //! [`decide`] makes the decision; [`terminal`], [`markdown`], [`annotations`] and [`gate_json`] format it.
 
+mod accepted;
 mod annotations;
 mod baseline;
 mod cell_key;
@@ -26,5 +27,5 @@ pub use limit_check::Measurement;
 pub use markdown::markdown;
 pub use metric::Metric;
 pub use paired::{CONFIDENCE, GateRuns, MIN_PAIRS, Pair, Paired, absorb};
-pub use rules::{CellRules, Rules};
+pub use rules::{Accepted, CellRules, Rules};
 pub use terminal::terminal;

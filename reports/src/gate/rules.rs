@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use picklock_verdicts::check::Property;
+use picklock_verdicts::check::{Cause, Property};
 use picklock_verdicts::expectation::Expectation;
 
 use super::cell_key::CellKey;
@@ -22,12 +22,35 @@ pub struct Rules {
 pub struct CellRules {
     /// Expectations in the words of scenario files. They override those of the scenario.
     pub expects: BTreeMap<Property, Expectation>,
+    /// Known violations, which are reported and do not fail the gate before their date.
+    pub accepts: BTreeMap<Property, Accepted>,
     /// Limits, in the order of the file.
     pub limits: Vec<Limit>,
 }
 
+/// A known violation of a property.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Accepted {
+    /// The cause of the violation, or `None` for any cause.
+    pub violation: Option<Cause>,
+    /// Why it is accepted.
+    pub reason: String,
+    /// The last day on which it is accepted.
+    pub until: String,
+    /// Whether that day has passed.
+    pub is_over: bool,
+}
+
+impl Accepted {
+    /// Returns whether all of these violations are known.
+    pub(super) fn covers<'a>(&self, mut causes: impl Iterator<Item = &'a Cause>) -> bool {
+        causes.all(|cause| self.violation.is_none_or(|known| known == *cause))
+    }
+}
+
 static NO_RULES: CellRules = CellRules {
     expects: BTreeMap::new(),
+    accepts: BTreeMap::new(),
     limits: Vec::new(),
 };
 

@@ -20,6 +20,9 @@ pub fn terminal(decision: &Decision) -> String {
     if more > 0 {
         text.push_str(&format!("… and {more} more; --json has them all\n\n"));
     }
+    for known in &decision.accepted {
+        text.push_str(&format!("~ {}\n", visible(known)));
+    }
     // If there are findings, show only the limits that took many runs to check.
     let passes = decision.severity() == Severity::AsExpected;
     let is_shown = |one: &&Measurement| one.kept && (passes || one.interval.is_some());
@@ -64,17 +67,42 @@ pub(super) fn headline(decision: &Decision) -> String {
 
 fn add_finding(finding: &Finding, text: &mut String) {
     text.push_str(&format!("✘ {}\n", finding.title()));
-    for line in finding.problem.lines() {
-        text.push_str(&format!("  {}\n", visible(line)));
-    }
-    for line in &finding.story {
-        text.push_str(&format!("    {}\n", visible(line)));
-    }
-    if let Some(help) = &finding.help {
-        text.push_str(&format!("  = help: {}\n", visible(help)));
-    }
-    if let Some(reproduce) = &finding.reproduce {
-        text.push_str(&format!("  reproduce: {}\n", visible(reproduce)));
+    for line in lines(finding) {
+        text.push_str(&format!("  {}\n", visible(&line)));
     }
     text.push('\n');
+}
+
+/// Returns the lines of a finding, which all formats share: what happened, whose fault it is, where, the properties, the
+/// story, the remedy, and the command that repeats it.
+pub(super) fn lines(finding: &Finding) -> Vec<String> {
+    let mut lines = Vec::new();
+    let problems: Vec<&str> = finding.problem.lines().collect();
+    if let Some(proof) = &finding.proof {
+        lines.push(format!("{}.", proof.headline));
+        lines.push(proof.fault.clone());
+        lines.push(problems.join("; "));
+    } else {
+        lines.extend(problems.into_iter().map(str::to_owned));
+    }
+    let also: Vec<&str> = finding
+        .also_in
+        .iter()
+        .map(|cell| cell.scenario.as_str())
+        .collect();
+    if !also.is_empty() {
+        lines.push(format!("also in: {}", also.join(", ")));
+    }
+    lines.extend(finding.story.iter().map(|line| format!("  {line}")));
+    if let Some(remedy) = finding.proof.as_ref().and_then(|proof| proof.remedy) {
+        lines.push(format!("remedy: {remedy}"));
+    }
+    lines.extend(finding.help.iter().map(|help| format!("= help: {help}")));
+    lines.extend(
+        finding
+            .reproduce
+            .iter()
+            .map(|command| format!("reproduce: {command}")),
+    );
+    lines
 }

@@ -7,7 +7,7 @@ use picklock_verdicts::expectation::Expectation;
 use picklock_verdicts::record::{Cell, Tally};
 
 use super::cell_key::CellKey;
-use super::finding::{EXPECT, Finding, Kind};
+use super::finding::{EXPECT, Finding, Kind, join_stories};
 use super::limit::Limit;
 
 /// Returns a finding for every expectation of the cell that was not met.
@@ -20,7 +20,7 @@ pub(super) fn against_expectations(
         property: *property,
         expected,
     });
-    judged.flat_map(|one| one.findings()).collect()
+    join_stories(cell, judged.flat_map(|one| one.findings()).collect())
 }
 
 /// Returns a finding for every violation without an expectation. A violation that a limit counts is left to
@@ -39,10 +39,12 @@ pub(super) fn violations_without_expectation(cell: &Cell, limits: &[Limit]) -> V
         );
         let mut finding = Finding::new(Kind::Verdict, &CellKey::new(cell), problem).help(EXPECT);
         finding.rank = describe(property).severity;
+        finding.property = Some(property);
         let shown = cell.verdicts.get(&property);
-        finding.shown_by(cell, shown.filter(|one| one.status == Status::Violated))
+        let shown = shown.filter(|one| one.status == Status::Violated);
+        finding.shown_by(property, cell, shown)
     };
-    uncounted.map(finding).collect()
+    join_stories(cell, uncounted.map(finding).collect())
 }
 
 /// One property of one cell.
@@ -88,6 +90,7 @@ impl Judged<'_> {
         }
         let got = format!("violated: {}", names(&causes).join(" or "));
         let mut finding = self.finding(Kind::Verdict, &got, runs.iter().sum());
+        finding.property = Some(self.property);
         finding.rank = match wanted {
             None => describe(self.property).severity,
             // A violation was expected, but with another cause.
@@ -96,7 +99,7 @@ impl Judged<'_> {
         let shown = self.shown();
         let shown =
             shown.filter(|verdict| verdict.cause.is_some_and(|cause| causes.contains(&cause)));
-        Some(finding.shown_by(self.cell, shown))
+        Some(finding.shown_by(self.property, self.cell, shown))
     }
 
     /// An expected violation that did not occur.
@@ -119,7 +122,7 @@ impl Judged<'_> {
     fn inconclusive(&self, runs: u64) -> Finding {
         let shown = self.shown().filter(|one| one.status == Status::Unknown);
         let finding = self.finding(Kind::Inconclusive, "unknown", runs);
-        finding.shown_by(self.cell, shown)
+        finding.shown_by(self.property, self.cell, shown)
     }
 
     fn finding(&self, kind: Kind, got: &str, runs: u64) -> Finding {

@@ -11,11 +11,12 @@ use super::frame::Command;
 use super::name::{Fact, Name, fact, name, sentence};
 use super::tile::{self, Tile, tile};
 use super::timeline_data::{Room, TimelineData, timeline_data};
+use super::tone::Tone;
 use crate::cell_status::verdict_line;
 use crate::costs::describe_commands;
 use crate::matrix::CellOutcome;
+use crate::problem::{Problem, problems};
 use crate::report_input::{Evidence, ReportInput};
-use crate::responsibility::responsibility;
 use crate::units::{count, span_ms, span_us, time_ns};
 
 /// Maximum number of troubles to list.
@@ -30,9 +31,8 @@ pub(super) struct CellDetails {
     pub(super) summary: Name,
     pub(super) tile: Tile,
     pub(super) error: Option<Name>,
-    pub(super) responsibility: Option<String>,
+    pub(super) problems: Vec<ProblemView>,
     pub(super) verdicts: Vec<VerdictRow>,
-    pub(super) stories: Vec<Story>,
     pub(super) command: Command,
     pub(super) run_dir: Option<Name>,
     /// Whether the saved run's directory could not be read.
@@ -65,14 +65,31 @@ pub(super) struct VerdictRow {
     pub(super) unexpected: bool,
 }
 
+/// Violations that one story tells.
+pub(super) struct ProblemView {
+    pub(super) tone: Tone,
+    pub(super) headline: Name,
+    /// Whose fault it is, in a few words, and the rest of the sentence.
+    pub(super) party: String,
+    pub(super) fault: Name,
+    pub(super) remedy: &'static str,
+    /// The causes, with the command that explains the first.
+    pub(super) causes: String,
+    pub(super) explain: &'static str,
+    pub(super) story: Story,
+}
+
 /// A story, once for all properties that share it.
 pub(super) struct Story {
     pub(super) properties: String,
     pub(super) lines: Vec<StoryLine>,
 }
 
-/// A line of a story: its time, if it begins with one, and the rest.
+/// A line of a story: its number if it is a deciding one, its time, if it begins with one, and the rest.
 pub(super) struct StoryLine {
+    pub(super) number: Option<usize>,
+    /// When it happened, in nanoseconds since the run began. Only deciding lines have it.
+    pub(super) at_ns: Option<u64>,
     pub(super) at: String,
     pub(super) text: Name,
 }
@@ -112,10 +129,11 @@ fn cell_details(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room)
         summary: sentence(&cell.summary),
         tile: tile(cell),
         error: cell.error.as_ref().map(|error| sentence(error)),
-        responsibility: responsibility(&cell.verdicts)
-            .filter(|_| CellOutcome::from_cell(cell) != CellOutcome::NotRun),
+        problems: match CellOutcome::from_cell(cell) {
+            CellOutcome::NotRun => Vec::new(),
+            _ => problem_views(&cell.verdicts),
+        },
         verdicts: verdict_rows(cell),
-        stories: stories(&cell.verdicts),
         command: Command::for_command(&cell.reproduce),
         run_dir: cell.run_dir.as_ref().map(|run_dir| name(run_dir)),
         is_gone: found.is_none(),
@@ -181,25 +199,38 @@ fn verdict_rows(cell: &Cell) -> Vec<VerdictRow> {
     Property::ALL.into_iter().filter_map(row).collect()
 }
 
-fn stories(verdicts: &Verdicts) -> Vec<Story> {
-    let mut stories: Vec<(Vec<&str>, &[String])> = Vec::new();
-    for (property, verdict) in verdicts {
-        if verdict.status != Status::Violated || verdict.story.is_empty() {
-            continue;
+fn problem_views(verdicts: &Verdicts) -> Vec<ProblemView> {
+    let mut number = 0;
+    let view = |problem: Problem<'_>| {
+        let text = problem.fault(verdicts);
+        let (party, fault) = text.split_at(text.find(':').unwrap_or(0));
+        let deciding = problem.deciding();
+        let line = |text: &&str| {
+            let mut line = story_line(text);
+            if let Some(one) = deciding.iter().find(|one| one.line == *text) {
+                number += 1;
+                line.number = Some(number);
+                line.at_ns = one.at_ns;
+            }
+            line
+        };
+        let properties: Vec<&str> = problem.properties.iter().map(|it| it.as_str()).collect();
+        let causes: Vec<&str> = problem.causes.iter().map(|it| it.as_str()).collect();
+        ProblemView {
+            tone: problem.party.into(),
+            headline: sentence(&problem.headline()),
+            party: party.to_owned(),
+            fault: sentence(fault.trim_start_matches(": ")),
+            remedy: problem.remedy().unwrap_or_default(),
+            causes: causes.join(", "),
+            explain: problem.name(),
+            story: Story {
+                properties: properties.join(", "),
+                lines: problem.story().iter().map(line).collect(),
+            },
         }
-        match stories
-            .iter_mut()
-            .find(|(_, lines)| *lines == verdict.story)
-        {
-            Some((properties, _)) => properties.push(property.as_str()),
-            None => stories.push((vec![property.as_str()], &verdict.story)),
-        }
-    }
-    let story = |(properties, lines): (Vec<&str>, &[String])| Story {
-        properties: properties.join(", "),
-        lines: lines.iter().map(|line| story_line(line)).collect(),
     };
-    stories.into_iter().map(story).collect()
+    problems(verdicts).into_iter().map(view).collect()
 }
 
 pub(super) fn story_line(line: &str) -> StoryLine {
@@ -209,6 +240,8 @@ pub(super) fn story_line(line: &str) -> StoryLine {
         _ => ("", line),
     };
     StoryLine {
+        number: None,
+        at_ns: None,
         at: name(at).shown,
         text: sentence(text),
     }

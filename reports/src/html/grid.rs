@@ -17,6 +17,8 @@ pub(super) struct BackendGrid {
     pub(super) backend: Name,
     pub(super) locks: Vec<Name>,
     pub(super) families: Vec<FamilyRows>,
+    /// Number of scenarios with a fault of its own, for each lock.
+    pub(super) own_faults: Vec<usize>,
 }
 
 /// The scenarios of a family.
@@ -24,6 +26,8 @@ pub(super) struct FamilyRows {
     /// The family's name and its results. Empty if the families of the scenarios are unknown.
     pub(super) title: String,
     pub(super) rows: Vec<Row>,
+    /// Whether the rows are hidden at first.
+    pub(super) is_folded: bool,
 }
 
 /// A scenario.
@@ -108,14 +112,55 @@ fn grid(matrix: &MatrixRecord, backend: BackendName, ranked: &[&Cell]) -> Backen
             None => families.push((family, vec![row])),
         }
     }
+    let own_faults = own_faults(&families, locks.len());
+    // Rows in which every lock held come last, as one.
+    let mut green: Vec<Row> = Vec::new();
+    if families
+        .iter()
+        .flat_map(|(_, rows)| rows)
+        .filter(|row| row.is_green())
+        .count()
+        >= MIN_FOLDED
+    {
+        for (_, rows) in &mut families {
+            green.extend(rows.extract_if(.., |row| row.is_green()));
+        }
+        families.retain(|(_, rows)| !rows.is_empty());
+    }
     // Families with violations come first.
     families.sort_by_key(|(family, rows)| (!rows.iter().any(Row::is_red), *family));
     let names = locks.iter().map(|lock| name(&lock_with_options(lock)));
+    let mut families: Vec<FamilyRows> = families.into_iter().map(family_rows).collect();
+    if !green.is_empty() {
+        families.push(FamilyRows {
+            title: format!(
+                "{} in which every lock held",
+                count(green.len(), "scenario")
+            ),
+            rows: green,
+            is_folded: true,
+        });
+    }
     BackendGrid {
         backend: name(backend.as_str()),
         locks: names.collect(),
-        families: families.into_iter().map(family_rows).collect(),
+        families,
+        own_faults,
     }
+}
+
+/// Minimum number of green rows that are folded.
+const MIN_FOLDED: usize = 2;
+
+/// Returns the number of scenarios with a fault of its own for each of `locks` columns.
+fn own_faults(families: &[(Option<Family>, Vec<Row>)], locks: usize) -> Vec<usize> {
+    let rows = || families.iter().flat_map(|(_, rows)| rows);
+    let is_own = |slot: &Slot| matches!(slot, Slot::Run { tile, .. } if tile.tone == Tone::Lock);
+    let count = |lock: usize| {
+        let slots = rows().filter_map(|row| row.slots.get(lock));
+        slots.filter(|slots| slots.iter().any(is_own)).count()
+    };
+    (0..locks).map(count).collect()
 }
 
 fn slots(matrix: &MatrixRecord, backend: BackendName, scenario: &str, lock: &Cell) -> Vec<Slot> {
@@ -144,6 +189,7 @@ fn family_rows((family, mut rows): (Option<Family>, Vec<Row>)) -> FamilyRows {
     FamilyRows {
         title: title.unwrap_or_default(),
         rows,
+        is_folded: false,
     }
 }
 
@@ -154,6 +200,15 @@ impl Row {
             Slot::Run { tile, .. } => Some(tile),
             Slot::Skipped(_) => None,
         })
+    }
+
+    /// Returns true if every cell held as expected, or is not applicable.
+    fn is_green(&self) -> bool {
+        let is_good = |tile: &Tile| matches!(tile.tone, Tone::Held | Tone::Absent);
+        self.tiles().next().is_some()
+            && self
+                .tiles()
+                .all(|tile| is_good(tile) && tile.flag.is_empty())
     }
 
     fn is_red(&self) -> bool {

@@ -1,7 +1,7 @@
 //! The whole page.
 
 use askama::Template;
-use picklock_verdicts::check::{Property, Status, describe};
+use picklock_verdicts::check::Status;
 
 use super::cell_details::{CellDetails, all_cell_details};
 use super::frame::{Count, Frame, counts};
@@ -68,21 +68,14 @@ pub(super) struct Page {
     /// The term for them.
     not_applicable: &'static str,
     backends: Vec<BackendGrid>,
-    properties: Vec<PropertyKey>,
-    signs: [&'static str; 4],
     scorecard: Option<ScorecardView>,
     searches: Vec<SearchView>,
+    /// Servers, lease, nodes and workers of the only cell.
+    setting: String,
     /// The evidence of the cell, if there is only one.
     only: Option<CellDetails>,
     /// The evidence of several cells.
     packs: Vec<Pack>,
-}
-
-/// A row of the legend: a letter and its property.
-struct PropertyKey {
-    letter: char,
-    property: Property,
-    demand: &'static str,
 }
 
 pub(super) fn view(input: &ReportInput) -> Result<Page, askama::Error> {
@@ -106,7 +99,10 @@ pub(super) fn view(input: &ReportInput) -> Result<Page, askama::Error> {
     Ok(Page {
         frame: Frame {
             notices: notices(input),
-            counts: cell_counts(input),
+            counts: match &only {
+                Some(_) => Vec::new(),
+                None => cell_counts(input),
+            },
             ..Frame::new(STYLE, SCRIPT, &matrix.picklock, title)
         },
         counted: describe_counts(matrix),
@@ -118,21 +114,30 @@ pub(super) fn view(input: &ReportInput) -> Result<Page, askama::Error> {
         inapplicable_cells: inapplicable.iter().map(|group| group.locks.len()).sum(),
         not_applicable: NOT_APPLICABLE,
         backends: grid::backends(matrix),
-        properties: Property::ALL.map(property_key).into(),
-        signs: signs(),
         scorecard: scorecard(input),
+        setting: setting(input),
         searches: searches(input),
         only,
         packs: packs(details)?,
     })
 }
 
-fn property_key(property: Property) -> PropertyKey {
-    PropertyKey {
-        letter: describe(property).letter,
-        property,
-        demand: property.demand(),
-    }
+/// Describes the servers and the clients of the only run.
+fn setting(input: &ReportInput) -> String {
+    let ([cell], [evidence]) = (&input.matrix.cells[..], &input.evidence[..]) else {
+        return String::new();
+    };
+    let record = &evidence.record;
+    let server = format!("{} {}", record.redis.server, record.redis.version);
+    let words = [
+        format!("{} backend", cell.backend),
+        format!("seed {}", cell.seed),
+        format!("{} lease", span_ms(record.ttl_ms)),
+        count(record.nodes, "node"),
+        count(record.workers, "worker"),
+        server,
+    ];
+    sentence(&words.join(" · ")).shown
 }
 
 /// Returns the signs of `held`, `violated`, `unknown` and `not-applicable`.

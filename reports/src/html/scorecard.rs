@@ -8,10 +8,21 @@ use crate::scorecard::{FamilyScore, LockScore, Percentiles, Scorecard};
 
 /// The recommendations, and a row per lock.
 pub(super) struct ScorecardView {
-    /// Sentences, split into parts. Every second part is a name.
-    pub(super) advice: Vec<Vec<String>>,
+    pub(super) advice: Vec<Card>,
+    /// The scenarios that do not count, in one line.
+    pub(super) unscored: Option<String>,
     pub(super) families: Vec<&'static str>,
     pub(super) rows: Vec<ScoreRow>,
+}
+
+/// A recommendation in three lines, with its evidence.
+pub(super) struct Card {
+    pub(super) purpose: &'static str,
+    pub(super) pick: Name,
+    /// The reason, and what it needs.
+    pub(super) reason: String,
+    /// The evidence, split into parts. Every second part is a name.
+    pub(super) evidence: Vec<String>,
 }
 
 /// A row of the scorecard.
@@ -35,7 +46,15 @@ pub(super) fn scorecard(input: &ReportInput) -> Option<ScorecardView> {
     let scorecard = Scorecard::from_matrix(&input.matrix)?;
     let parts = |words: &str| words.split('`').map(|it| sentence(it).shown).collect();
     Some(ScorecardView {
-        advice: scorecard.advice.iter().map(|it| parts(&it.words)).collect(),
+        advice: (scorecard.advice.iter())
+            .map(|it| Card {
+                purpose: it.purpose.as_str(),
+                pick: name(&it.pick),
+                reason: sentence(it.reason.trim_start_matches([':', ';', ' '])).shown,
+                evidence: parts(&it.words),
+            })
+            .collect(),
+        unscored: scorecard.describe_unscored().map(|it| sentence(&it).shown),
         families: Family::ALL.map(Family::as_str).into(),
         rows: scorecard.locks.iter().map(row).collect(),
     })

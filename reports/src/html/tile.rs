@@ -19,8 +19,6 @@ pub(super) struct Tile {
     pub(super) headline: &'static str,
     /// The causes of the violations, worst first.
     pub(super) causes: String,
-    /// The letters of violated properties, then a `?` and the letters of inconclusive ones.
-    pub(super) letters: String,
     /// The fraction of runs with a violation, such as `2/3`, unless it occurred in all of them.
     pub(super) part: Option<String>,
     /// A description for readers who hover over the tile or cannot see it.
@@ -57,7 +55,6 @@ pub(super) fn tile(cell: &Cell) -> Tile {
         } else {
             causes(&cell.verdicts)
         },
-        letters: letters(cell),
         part: part(cell),
         flag: flag(cell),
         is_unexpected: cell.is_unexpected(),
@@ -85,13 +82,18 @@ fn gist(verdicts: &Verdicts) -> (Tone, &'static str, &'static str) {
         Party::Client if first == Property::Exclusion => "client outlived its lease",
         _ => describe(first).violated,
     };
-    let tone = match party {
-        Party::Outside | Party::Client => Tone::Client,
-        Party::Redis => Tone::Redis,
-        Party::Undetermined => Tone::Undetermined,
-        Party::Lock => Tone::Lock,
-    };
-    (tone, Status::Violated.sign(), headline)
+    (party.into(), sign(party), headline)
+}
+
+/// Returns the sign of a violation for which `party` is at fault, as the terminal shows it.
+fn sign(party: Party) -> &'static str {
+    match party {
+        Party::Lock => Status::Violated.sign(),
+        Party::Redis => "R",
+        Party::Client => "C",
+        Party::Outside => "A",
+        Party::Undetermined => "U",
+    }
 }
 
 /// Lists each cause once, starting with the causes of the most severe violations.
@@ -113,22 +115,6 @@ fn flag(cell: &Cell) -> &'static str {
     } else {
         ""
     }
-}
-
-fn letters(cell: &Cell) -> String {
-    let letters_with = |status| {
-        let verdicts = cell.verdicts.iter();
-        let same = verdicts.filter(move |(_, verdict)| verdict.status == status);
-        same.map(|(property, _)| describe(*property).letter)
-    };
-    let mut letters: String = letters_with(Status::Violated).collect();
-    let unknown: String = letters_with(Status::Unknown).collect();
-    if !letters.is_empty() && !unknown.is_empty() {
-        // After the letters of violated properties, these need their own sign.
-        letters.push_str(Status::Unknown.sign());
-    }
-    letters.push_str(&unknown);
-    letters
 }
 
 /// Returns the fraction of runs with a violation of the property that was violated most often.

@@ -355,6 +355,7 @@ fn marks(lanes: &[(usize, Lane)], unit_ns: u64, omitted: &mut Vec<String>) -> St
                 MarkKind::Died => 0,
                 MarkKind::FencedOff => 1,
                 MarkKind::Sold => 2,
+                MarkKind::Cancelled => 3,
                 MarkKind::Released => continue,
             };
             marks.push((mark.at_ns, index, what));

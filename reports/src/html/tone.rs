@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::responsibility::Party;
+
 /// The tone of an element. A sign and a word always accompany the colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tone {
@@ -32,6 +34,17 @@ impl Tone {
     pub(super) fn is_red(self) -> bool {
         use Tone::{Client, Failed, Fenced, Lock, Redis, Undetermined};
         matches!(self, Client | Failed | Fenced | Lock | Redis | Undetermined)
+    }
+}
+
+impl From<Party> for Tone {
+    fn from(party: Party) -> Tone {
+        match party {
+            Party::Outside | Party::Client => Tone::Client,
+            Party::Redis => Tone::Redis,
+            Party::Undetermined => Tone::Undetermined,
+            Party::Lock => Tone::Lock,
+        }
     }
 }
 

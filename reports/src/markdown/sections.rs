@@ -15,8 +15,8 @@ use crate::matrix::{
     CellOutcome, Conclusion, NOT_APPLICABLE, Severity, describe_counts, describe_similarity,
     distinct, inapplicable, lock_with_options, name_of_lock,
 };
+use crate::problem::problems;
 use crate::report_input::ReportInput;
-use crate::responsibility::responsibility;
 use crate::search::statement;
 use crate::units::{count, span_us};
 
@@ -261,21 +261,28 @@ pub fn stories(page: &mut Page, input: &ReportInput) {
 
 fn story(cell: &Cell, replayable: Option<&str>) -> String {
     let failures = failures(cell);
-    let mut lines: Vec<String> = Vec::new();
-    let mut printed: Vec<&[String]> = Vec::new();
-    for failure in &failures {
-        let (property, expected, got) = (failure.property, &failure.expected, &failure.got);
-        lines.push(format!("{property}: expected {expected}, got {got}"));
-        let story = cell_status::story(cell, failure.property);
-        if !story.is_empty() && printed.contains(&story) {
-            lines.push("  (the same story)".to_owned());
-        } else {
-            lines.extend(story.iter().map(|line| format!("  {line}")));
-            printed.push(story);
-        }
+    let lines: Vec<String> = failures
+        .iter()
+        .map(|it| format!("{}: expected {}, got {}", it.property, it.expected, it.got))
+        .collect();
+    let mut told = String::new();
+    for problem in problems(&cell.verdicts) {
+        let story: Vec<String> = problem
+            .story()
+            .iter()
+            .map(|line| (*line).to_owned())
+            .collect();
+        let remedy = problem
+            .remedy()
+            .map(|remedy| format!(" **Remedy:** {}.", prose(remedy)));
+        told.push_str(&format!(
+            "**{}.** {}{}\n\n{}\n\n",
+            prose(&problem.headline()),
+            prose(&problem.fault(&cell.verdicts)),
+            remedy.unwrap_or_default(),
+            block(&story)
+        ));
     }
-    let responsibility = responsibility(&cell.verdicts);
-    let responsibility = responsibility.map_or(String::new(), |text| format!("{text}\n\n"));
     let summary: Vec<&str> = failures.iter().map(|it| it.property.as_str()).collect();
     let title = shortened(&cell_status::title(cell), 200);
     let replay = replayable.map_or(String::new(), |run_dir| {
@@ -283,7 +290,7 @@ fn story(cell: &Cell, replayable: Option<&str>) -> String {
         format!("\n\nFrom the saved <code>repro.toml</code>:\n\n{command}")
     });
     format!(
-        "<details><summary>{} — {}</summary>\n\n{}\n\n{}\n\n{responsibility}Reproduce:\n\n{}{replay}\n\n</details>\n\n",
+        "<details><summary>{} — {}</summary>\n\n{}\n\n{}\n\n{told}Reproduce:\n\n{}{replay}\n\n</details>\n\n",
         code(&title),
         summary.join(", "),
         prose(&cell.summary),

@@ -23,6 +23,7 @@ fn command(worker: usize, op: u64, phase: Phase, command: &str) -> KeyCommand {
         command: command.into(),
         sent_ns: None,
         forwarded_at_ns: None,
+        names_unread_value: false,
     }
 }
 

@@ -35,6 +35,7 @@ fn describe_request(what: &EventKind, history: &History) -> Option<String> {
         }
         EventKind::Extend { ttl_ms, .. } => format!("extend, ttl {}", span_ms(*ttl_ms)),
         EventKind::Release { .. } => "release".to_owned(),
+        EventKind::Cancel { .. } => "cancel the request".to_owned(),
         _ => return None,
     })
 }

@@ -2,6 +2,7 @@
 //! commands and replies at the proxy, the changes of the servers' keys, and the faults.
 
 mod entry;
+mod essential;
 mod key_history;
 mod message;
 
@@ -26,6 +27,8 @@ pub struct Selection {
     pub key: Option<String>,
     /// Only entries about this worker.
     pub worker: Option<usize>,
+    /// Without most of the requests of clients that only wait.
+    pub is_essential: bool,
 }
 
 /// Returns the selected entries of a run, ordered by time. Faults concern all workers and keys, so they are
@@ -47,6 +50,9 @@ pub fn entries(history: &History, proxy: Option<&CommandLog>, selection: &Select
             .is_none_or(|key| entry.key.as_ref() == Some(key) || entry.text.contains(key.as_str()));
         entry.kind == EntryKind::Fault || is_about_worker && is_about_key
     });
+    if selection.is_essential {
+        all = essential::shorten(all, history);
+    }
     if let Some((at_ns, count)) = selection.around {
         let here = all.partition_point(|entry| entry.at_ns < at_ns);
         all.truncate(here.saturating_add(count));
@@ -73,8 +79,12 @@ fn near<'a>(
     selection: &Selection,
 ) -> (&'a [Event], &'a [Message]) {
     let messages = proxy.map_or(&[][..], |proxy| &proxy.messages);
-    let (Some((at_ns, count)), None, None) = (selection.around, &selection.key, selection.worker)
-    else {
+    let (Some((at_ns, count)), None, None, false) = (
+        selection.around,
+        &selection.key,
+        selection.worker,
+        selection.is_essential,
+    ) else {
         return (&history.events, messages);
     };
     // Some events have no entry, so take more of them.

@@ -91,7 +91,8 @@ impl Purpose {
     fn fits(self, score: &LockScore) -> bool {
         let harmed_by =
             |whose: &[ScenarioScore]| whose.iter().any(|it| score.harmed.contains_key(it));
-        let is_its_own = harmed_by(&[ScenarioScore::Lock, ScenarioScore::Undetermined]);
+        let is_its_own = !score.scenarios(ScenarioScore::Lock).is_empty()
+            || harmed_by(&[ScenarioScore::Lock, ScenarioScore::Undetermined]);
         match self {
             Purpose::Money => !is_its_own && !harmed_by(&[ScenarioScore::Client]),
             Purpose::CronJob => !is_its_own && score.progresses,
@@ -101,8 +102,10 @@ impl Purpose {
 
     /// Returns the sort key of locks that are good enough. The smallest key is the best.
     fn order(self, score: &LockScore) -> [f64; 4] {
-        let harmed: usize = score.harmed.values().map(Vec::len).sum();
-        let [lost, own, price] = score.rank();
+        let of_lock = |(whose, _): &(&ScenarioScore, _)| **whose != ScenarioScore::Outside;
+        let harmed = score.harmed.iter().filter(of_lock);
+        let harmed: usize = harmed.map(|(_, names)| names.len()).sum();
+        let [own, lost, price] = score.rank();
         match self {
             Purpose::Money => [harmed as f64, lost, own, price],
             // The cheapest one suffices.

@@ -19,7 +19,7 @@ pub struct LockScore {
     pub runs: u64,
     /// Backends of the runs.
     pub backends: BTreeSet<BackendName>,
-    /// Number of scenarios that it survived, and in which it was judged.
+    /// Number of scenarios that it survived, and in which it was judged, without those that it cannot influence.
     pub all: FamilyScore,
     /// The same by family, without families in which nothing was judged.
     pub families: BTreeMap<&'static str, FamilyScore>,
@@ -79,7 +79,8 @@ impl LockScore {
         let mut all = FamilyScore::default();
         for (scenario, family, outcome) in &judged {
             for score in [&mut all, families.entry(family.as_str()).or_default()] {
-                score.judged += 1;
+                // What happens outside of the lock does not count.
+                score.judged += usize::from(*outcome != ScenarioScore::Outside);
                 score.survived += usize::from(outcome.is_survived());
             }
             let same = outcomes.entry(*outcome).or_default();
@@ -127,7 +128,7 @@ impl LockScore {
             _ => (judged - survived) as f64 / judged as f64,
         };
         let own = self.scenarios(ScenarioScore::Lock).len() as f64;
-        [lost, own, self.price()]
+        [own, lost, self.price()]
     }
 
     /// Returns requirements and costs as one number, for comparisons only: servers first, then commands while

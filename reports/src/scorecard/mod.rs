@@ -10,6 +10,7 @@ mod outcome;
 mod words;
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 use picklock_scenarios::Family;
 use picklock_verdicts::record::{Cell, MatrixRecord};
@@ -29,9 +30,11 @@ const MIN_SCENARIOS: usize = 2;
 pub struct Scorecard {
     /// Recommendations by purpose.
     pub advice: Vec<Advice>,
-    /// The locks, best first: by the share of scenarios that they survive, then by how often they are at
-    /// fault, then by requirements and costs.
+    /// The locks, best first: by how often they are at fault, then by the share of scenarios that they survive, then
+    /// by requirements and costs.
     pub locks: Vec<LockScore>,
+    /// Scenarios in which every lock failed, so that they distinguish nothing. They do not count.
+    pub unscored: Vec<String>,
     /// Families without any tested scenario.
     pub untested: Vec<Family>,
 }
@@ -43,11 +46,40 @@ pub struct Advice {
     pub purpose: Purpose,
     /// The recommendation.
     pub choice: Choice,
-    /// The recommendation as text.
+    /// The recommended lock, or that there is none.
+    pub pick: String,
+    /// Why, in half a sentence.
+    pub reason: String,
+    /// The recommendation with its evidence.
     pub words: String,
 }
 
+/// Returns the scenarios that say nothing about a lock: what happened was outside of every lock, or every one of several
+/// locks failed as its scenario expects.
+fn unscored<'a>(cells: &[&'a Cell]) -> Vec<&'a str> {
+    let scenarios = distinct(cells.iter().map(|cell| cell.scenario.as_str()));
+    let is_unscored = |scenario: &&str| {
+        let here = || cells.iter().filter(|cell| cell.scenario == *scenario);
+        let mut outcomes: Vec<ScenarioScore> = Vec::new();
+        outcomes.extend(here().filter_map(|cell| ScenarioScore::from_cell(cell)));
+        let locks: BTreeSet<String> = here().map(|cell| lock_with_options(cell)).collect();
+        let is_expected = |cell: &&Cell| cell.is_as_expected() && cell.is_bound();
+        let is_outside = outcomes.iter().all(|it| *it == ScenarioScore::Outside);
+        !outcomes.is_empty()
+            && outcomes.iter().all(|it| !it.is_survived())
+            && (is_outside || locks.len() > 1 && here().all(is_expected))
+    };
+    scenarios.into_iter().filter(is_unscored).collect()
+}
+
 impl Scorecard {
+    /// Returns one line about the scenarios that do not count, or `None` if there are none.
+    pub fn describe_unscored(&self) -> Option<String> {
+        let names = self.unscored.join(", ");
+        let text = format!("Not scored, because no lock here can survive it: {names}.");
+        (!names.is_empty()).then_some(text)
+    }
+
     /// Creates the scorecard of a matrix. Returns `None` if the matrix is too small for a comparison, or if
     /// its version did not record the settings of scenarios.
     pub fn from_matrix(record: &MatrixRecord) -> Option<Scorecard> {
@@ -56,6 +88,9 @@ impl Scorecard {
         if scenarios.len() < MIN_SCENARIOS {
             return None;
         }
+        let cells: Vec<&Cell> = known().collect();
+        let unscored = unscored(&cells);
+        let known = || known().filter(|cell| !unscored.contains(&cell.scenario.as_str()));
         let mut scores: Vec<LockScore> = Vec::new();
         for cell in known() {
             let name = lock_with_options(cell);
@@ -69,6 +104,8 @@ impl Scorecard {
             let (choice, chosen) = advice::choose(purpose, &scores);
             Advice {
                 purpose,
+                pick: words::pick(&choice),
+                reason: words::reason(purpose, &choice, chosen),
                 words: words::advice(purpose, &choice, chosen),
                 choice,
             }
@@ -80,6 +117,7 @@ impl Scorecard {
         });
         Some(Scorecard {
             advice: advice.into(),
+            unscored: unscored.into_iter().map(str::to_owned).collect(),
             untested: advice::untested(&Family::ALL, &scores),
             locks: scores,
         })

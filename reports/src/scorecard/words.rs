@@ -14,14 +14,13 @@ use crate::units::{count, span_us};
 const MAX_NAMES: usize = 4;
 
 /// The outcomes that are not survival, the lock's own fault first, each with its text.
-const LOST: [(ScenarioScore, &str); 5] = [
+const LOST: [(ScenarioScore, &str); 4] = [
     (ScenarioScore::Lock, "its own fault in"),
     (ScenarioScore::Redis, "Redis lost the lock in"),
     (
         ScenarioScore::Client,
         "a client kept working after its lease in",
     ),
-    (ScenarioScore::Outside, "damaged outside the lock in"),
     (ScenarioScore::Undetermined, "fault unknown in"),
 ];
 
@@ -46,7 +45,8 @@ fn named(names: &[String]) -> String {
 }
 
 impl Purpose {
-    fn as_str(self) -> &'static str {
+    /// Returns the purpose in a few words.
+    pub fn as_str(self) -> &'static str {
         match self {
             Purpose::Money => "For money",
             Purpose::CronJob => "For a cron job",
@@ -230,6 +230,43 @@ pub(super) fn advice(purpose: Purpose, choice: &Choice, chosen: Option<&LockScor
     format!("{}: {text}", purpose.as_str())
 }
 
+/// Returns the recommended lock, or that there is none.
+pub(super) fn pick(choice: &Choice) -> String {
+    match choice {
+        Choice::Lock { lock, .. } => lock.clone(),
+        Choice::NoneFits { .. } => "none of these locks".to_owned(),
+        Choice::NotTried { .. } => "no recommendation".to_owned(),
+    }
+}
+
+/// Returns the reason for a recommendation in half a sentence. `chosen` is the score of the recommended lock.
+pub(super) fn reason(purpose: Purpose, choice: &Choice, chosen: Option<&LockScore>) -> String {
+    let Some(score) = chosen else {
+        return match choice {
+            Choice::NoneFits { closest } => format!("; {closest} comes closest"),
+            _ => ": too few scenarios were tested".to_owned(),
+        };
+    };
+    let needs = score.needs();
+    match purpose {
+        Purpose::Money => {
+            format!(": no client and no fault of its own damaged the stock; needs {needs}")
+        }
+        Purpose::CronJob => {
+            let commands = score
+                .costs
+                .commands
+                .map(|it| format!("{it:.1} commands per acquisition, "));
+            let commands = commands.unwrap_or_default();
+            format!(": no fault of its own, never blocked everyone; {commands}needs {needs}")
+        }
+        Purpose::Uptime => {
+            let share = score.availability().unwrap_or_default();
+            format!(": granted {share} without a minority; needs {needs}")
+        }
+    }
+}
+
 /// Explains the choice of a lock.
 fn why(purpose: Purpose, score: &LockScore, given_no: &BTreeSet<Cause>) -> String {
     match purpose {
@@ -250,47 +287,24 @@ fn why_for_money(score: &LockScore, given_no: &BTreeSet<Cause>) -> String {
         mishaps => format!(", on a Redis that does not lose the lock in {mishaps}"),
     };
     let by = |whose: ScenarioScore| score.harmed.get(&whose).map_or(&[][..], Vec::as_slice);
-    let (redis, outside) = (by(ScenarioScore::Redis), by(ScenarioScore::Outside));
-    let ways = [
-        (redis, "because Redis lost the lock"),
-        (outside, "outside of the lock, which no lock can prevent"),
-    ];
-    let times: usize = ways.iter().map(|(names, _)| names.len()).sum();
-    let ways = ways.iter().filter(|(names, _)| !names.is_empty());
-    let ways: Vec<String> = ways
-        .map(|(names, how)| {
-            let when = match names.len() {
-                part if part < times => format!("in {part}"),
-                _ => "each time".to_owned(),
-            };
-            format!("{when} {how} ({})", named(names))
-        })
-        .collect();
-    let ways = listed(&ways, "and");
-    let harm = match times {
+    let redis = by(ScenarioScore::Redis);
+    match redis.len() {
         0 => format!("{given}: the stock was not damaged in any of {judged}."),
-        _ => format!("{given}. The stock was damaged in {times} of {judged}, {ways}."),
-    };
-    let own = score.scenarios(ScenarioScore::Lock);
-    if own.is_empty() {
-        return harm;
+        times => format!(
+            "{given}. The stock was damaged in {times} of {judged}, because Redis lost the lock ({}).",
+            named(redis)
+        ),
     }
-    let own = named(own);
-    format!("{harm} The lock failed by its own fault in {own}, without damage.")
 }
 
 fn why_for_a_cron_job(score: &LockScore) -> String {
     let free = |commands: f64| format!(" and {commands:.1} commands per acquisition");
     let commands = score.costs.commands.map_or_else(String::new, free);
     let times = |outcome| score.scenarios(outcome).len();
-    let own = named(score.scenarios(ScenarioScore::Lock));
-    let own = format!("by its own fault ({own})");
     let others = times(ScenarioScore::Client) + times(ScenarioScore::Redis);
     let unknown = times(ScenarioScore::Undetermined);
     let mut ways = vec![
         (others, "through a client or Redis"),
-        (times(ScenarioScore::Outside), "outside of the lock"),
-        (times(ScenarioScore::Lock), own.as_str()),
         (unknown, "for unknown reasons"),
     ];
     ways.retain(|(times, _)| *times > 0);

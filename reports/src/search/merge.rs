@@ -73,6 +73,33 @@ pub fn merge(records: Vec<(String, SearchRecord)>) -> Result<SearchRecord, Merge
     Ok(joined)
 }
 
+/// Joins an interrupted hunt with its continuation. Counterexamples with the same violation and signature are one.
+#[must_use]
+pub fn continued(mut earlier: SearchRecord, mut later: SearchRecord) -> SearchRecord {
+    let seconds = earlier.elapsed_s + later.elapsed_s;
+    let found = std::mem::take(&mut later.counterexamples);
+    let (complete, interrupted, next) = (later.complete, later.interrupted, later.next);
+    add(&mut earlier, later);
+    for new in found {
+        let is_same = |one: &&mut Counterexample| {
+            (one.property, one.cause, &one.signature) == (new.property, new.cause, &new.signature)
+        };
+        match earlier.counterexamples.iter_mut().find(is_same) {
+            Some(known) => known.schedules += new.schedules,
+            None => earlier.counterexamples.push(new),
+        }
+    }
+    let first = earlier.counterexamples.first();
+    SearchRecord {
+        repro: first.and_then(|one| one.repro.clone()),
+        elapsed_s: seconds,
+        complete,
+        interrupted,
+        next,
+        ..earlier
+    }
+}
+
 /// Turns the command of one shard into the command of the whole search.
 fn without_shard(command: &str) -> String {
     // Remove the last occurrence: the lock comes first, and can be a program with an option of that name.
@@ -164,6 +191,9 @@ fn add(joined: &mut SearchRecord, part: SearchRecord) {
     }
     let place = |one: &Placed| (one.injection_point.clone(), one.fault.clone());
     covered.placed.sort_by_key(place);
+    for (violation, count) in more.unavoidable {
+        *covered.unavoidable.entry(violation).or_default() += count;
+    }
     for (property, count) in more.inconclusive {
         *covered.inconclusive.entry(property).or_default() += count;
     }
@@ -249,6 +279,7 @@ mod tests {
             schedules: 1,
             first: 1,
             robust: false,
+            recurred: None,
             after_s: None,
             story: Vec::new(),
             seed: 1,

@@ -3,5 +3,5 @@
 mod merge;
 mod statement;
 
-pub use merge::{MergeError, merge};
+pub use merge::{MergeError, continued, merge};
 pub use statement::statement;

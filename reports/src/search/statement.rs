@@ -1,5 +1,6 @@
 //! Describes the coverage of a search, in sentences that claim no more than it tested.
 
+use picklock_scenarios::BackendName;
 use picklock_verdicts::record::{SearchKind, SearchRecord};
 
 use crate::units::{count, grouped};
@@ -49,8 +50,14 @@ fn describe_hunt(record: &SearchRecord) -> Vec<String> {
     let schedules = count(record.schedules, "schedule");
     let patterns = count(record.coverage.patterns, "pattern");
     let faults = record.settings.faults.join(", ");
+    // On servers a hunt begins with the catalog, unless it draws uniformly.
+    let from = match record.backend {
+        BackendName::Sim => "",
+        _ if record.settings.uniform => "",
+        _ => "from the catalog, and then ",
+    };
     vec![format!(
-        "{schedules} with random workloads and faults (of {faults}) were run and judged. They showed {patterns} of key history and protocol."
+        "{schedules} {from}with random workloads and faults (of {faults}) were run and judged. They showed {patterns} of key history and protocol."
     )]
 }
 
@@ -82,6 +89,14 @@ fn describe_gaps(record: &SearchRecord) -> Vec<String> {
         sentences.push(format!(
             "{} found a violation that did not recur when repeated; it is not counted.",
             count(covered.unrepeated, "plan")
+        ));
+    }
+    if !covered.unavoidable.is_empty() {
+        let each = covered.unavoidable.iter();
+        let each: Vec<String> = each.map(|(it, runs)| format!("{it} in {runs}")).collect();
+        sentences.push(format!(
+            "Not counted, because every lock on such servers shows it (--unavoidable counts it): {}.",
+            each.join(", ")
         ));
     }
     if let Some(shards) = &record.shards {

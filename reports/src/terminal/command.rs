@@ -1,7 +1,22 @@
 //! The command that repeats a run.
 
-use super::line::{COOL, Line, STRONG, columns};
+use picklock_verdicts::check::Status;
+use picklock_verdicts::record::RunRecord;
+
+use super::line::{COOL, FAINT, Line, STRONG, columns};
+use super::run::Detail;
+use crate::cell_status::overall;
 use crate::escape::visible;
+
+/// Returns the command that repeats the run, and how to see more of it.
+pub(super) fn again(record: &RunRecord, width: usize, detail: Detail) -> Vec<Line> {
+    let mut lines = reproduce(&record.reproduce, width);
+    if detail == Detail::Answer && overall(&record.verdicts) != Status::Held {
+        let more = "  more: -v for the whole story, every verdict and the latencies; --out DIR for page and log";
+        lines.extend(Line::new().styled(FAINT, more).wrap(width, 4));
+    }
+    lines
+}
 
 /// Formats the command so that it can be copied. A long command is broken between words with a backslash, as
 /// a shell allows.
@@ -9,13 +24,13 @@ pub(super) fn reproduce(command: &str, width: usize) -> Vec<Line> {
     if command.is_empty() {
         return Vec::new();
     }
-    let mut lines = vec![Line::new().plain("  ").styled(STRONG, "Reproduce")];
     let command = visible(command);
-    let rows = if columns(&command) + 4 <= width {
-        vec![command.into_owned()]
-    } else {
-        break_command(&command, width.saturating_sub(8))
-    };
+    let title = Line::new().plain("  ").styled(STRONG, "again: ");
+    if columns(&command) + title.width() <= width {
+        return vec![title.styled(COOL, &command)];
+    }
+    let mut lines = vec![title];
+    let rows = break_command(&command, width.saturating_sub(8));
     let last = rows.len() - 1;
     for (index, row) in rows.iter().enumerate() {
         let indent = if index == 0 { "    " } else { "      " };

@@ -26,6 +26,32 @@ pub(super) fn faults(record: &RunRecord, width: usize) -> Vec<Line> {
     titled("Faults", lines, record.faults.len())
 }
 
+/// Lists the faults without their times, for a run in which nothing was violated.
+pub(super) fn brief(record: &RunRecord, width: usize) -> Vec<Line> {
+    let mut texts: Vec<String> = Vec::new();
+    for fault in &record.faults {
+        let words = if fault.detail.is_empty() {
+            &fault.fault
+        } else {
+            &fault.detail
+        };
+        let text = match fault.began_ns {
+            Some(began_ns) => format!("{words} at {}", time_ns(began_ns)),
+            None => format!("never fired: {words}"),
+        };
+        texts.push(text);
+    }
+    let Some(first) = texts.first() else {
+        return Vec::new();
+    };
+    let more = match texts.len() {
+        1 => String::new(),
+        all => format!(" … and {} more", all - 1),
+    };
+    let line = Line::new().plain("  ").styled(FAULT, "fault ").plain(first);
+    line.styled(FAINT, &more).wrap(width, 8)
+}
+
 /// Lists incidents, such as workers that broke the protocol.
 pub(super) fn trouble(record: &RunRecord, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();

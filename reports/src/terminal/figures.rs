@@ -42,6 +42,25 @@ pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
     lines
 }
 
+/// Minimum number of operations for a percentile that a short report shows.
+const MIN_OPERATIONS: u64 = 10;
+
+/// Returns counts, and the median and the 99th percentile of operations that were measured often enough.
+pub(super) fn brief(record: &RunRecord, width: usize) -> Vec<Line> {
+    let mut lines = counts(&record.counts, width);
+    let often = record.latency.iter();
+    let often = often.filter(|(name, it)| it.count >= MIN_OPERATIONS && *name != ASKED);
+    let texts: Vec<String> = often
+        .map(|(name, it)| format!("{name} {} / {}", span_us(it.p50_us), span_us(it.p99_us)))
+        .collect();
+    if !texts.is_empty() {
+        let line = Line::new().styled(FAINT, "  latency").pad_to(NAME_COLUMN);
+        let line = line.plain(&texts.join(" · ")).styled(FAINT, " (p50 / p99)");
+        lines.extend(line.wrap(width, NAME_COLUMN));
+    }
+    lines
+}
+
 fn counts(counts: &Counts, width: usize) -> Vec<Line> {
     let mut attempts = vec![
         format!("{} granted", counts.granted),

@@ -7,6 +7,7 @@ use picklock_verdicts::check::Status;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::escape::{inert, visible};
+use crate::responsibility::Party;
 
 /// A line: pieces of text, each with a style.
 #[derive(Debug, Clone, Default)]
@@ -126,6 +127,8 @@ impl Line {
             }
         }
         out.truncate(out.trim_end_matches(' ').len());
+        // Non-breaking spaces kept words together; a reader searches for ordinary ones.
+        let out = out.replace('\u{a0}', " ");
         // Wrapping may have moved text to the start of a line, where a workflow runner would execute it.
         inert(out)
     }
@@ -192,6 +195,16 @@ pub(super) const BAD: Style = AnsiColor::Red.on_default().effects(Effects::BOLD)
 pub(super) const WARN: Style = AnsiColor::Yellow.on_default();
 pub(super) const FAULT: Style = AnsiColor::Magenta.on_default();
 pub(super) const COOL: Style = AnsiColor::Cyan.on_default();
+
+/// Returns the style of a violation for which `party` is at fault.
+pub(super) fn style_of_party(party: Party) -> Style {
+    match party {
+        Party::Lock => BAD,
+        Party::Redis => FAULT.effects(Effects::BOLD),
+        Party::Client | Party::Outside => WARN.effects(Effects::BOLD),
+        Party::Undetermined => STRONG,
+    }
+}
 
 /// Returns the style of a status.
 pub(super) fn style(status: Status) -> Style {

@@ -1,8 +1,8 @@
 //! A run, a matrix or a search as text for a terminal.
 //!
 //! The text contains ANSI styles, which the caller strips if they are not wanted. From top to bottom: lock
-//! and scenario, the verdicts, whose fault it was, the story, a timeline, faults, figures, and the command
-//! that repeats the run.
+//! and scenario, what explains the answer (a timeline), and the answer: what happened, whose fault it was, the remedy,
+//! the deciding lines, and the command that repeats the run.
 
 mod command;
 mod fault_bands;
@@ -23,5 +23,5 @@ mod verdicts;
 
 pub use log::log;
 pub use matrix::matrix;
-pub use run::run;
+pub use run::{Detail, run};
 pub use search::search;

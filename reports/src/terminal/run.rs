@@ -13,33 +13,57 @@ pub(super) const MIN_WIDTH: usize = 36;
 /// Maximum width, because longer lines are hard to read.
 pub(super) const MAX_WIDTH: usize = 200;
 
-/// Formats the report of a run for a terminal of `width` columns (clamped to 36 to 200).
+/// How much of a run a report shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// The answer, and the picture that explains it.
+    Answer,
+    /// Also every verdict, story, fault, latency and node.
+    Everything,
+}
+
+impl Detail {
+    /// Returns the detail that `--verbose` asks for.
+    pub fn new(verbose: bool) -> Detail {
+        if verbose {
+            Detail::Everything
+        } else {
+            Detail::Answer
+        }
+    }
+}
+
+/// Formats the report of a run for a terminal of `width` columns (clamped to 36 to 200). The answer comes last.
 ///
 /// No line is wider, except that a single word of the command that repeats the run is never broken. The text
 /// ends with a newline.
-pub fn run(record: &RunRecord, history: &History, width: usize) -> String {
+pub fn run(record: &RunRecord, history: &History, width: usize, detail: Detail) -> String {
     let width = width.clamp(MIN_WIDTH, MAX_WIDTH);
-    let mut parts = vec![headline::lines(record, width)];
-    if is_calm(record) {
-        parts.push(verdicts::compact(record, width));
-    } else {
-        parts.push(verdicts::table(record, width));
-        parts.push(story::lines(record, width));
-        parts.push(timeline::lines(record, history, width));
-        parts.push(faults::faults(record, width));
-        parts.push(faults::trouble(record, width));
+    let status = overall(&record.verdicts);
+    let mut head = headline::lines(record, width, detail);
+    let mut parts = Vec::new();
+    match detail {
+        Detail::Everything => {
+            parts.extend([std::mem::take(&mut head), verdicts::table(record, width)]);
+            parts.push(story::lines(record, width));
+            parts.push(timeline::lines(record, history, width, detail));
+            parts.push(faults::faults(record, width));
+            parts.push(figures::lines(record, width));
+        }
+        Detail::Answer if status == Status::Violated => {
+            parts.push(std::mem::take(&mut head));
+            parts.push(timeline::lines(record, history, width, detail));
+        }
+        Detail::Answer => head.extend(faults::brief(record, width)),
     }
-    parts.push(figures::lines(record, width));
-    parts.push(command::reproduce(&record.reproduce, width));
+    parts.push(faults::trouble(record, width));
+    head.extend(verdicts::answer(record, width));
+    if detail == Detail::Answer && status != Status::Violated {
+        head.extend(figures::brief(record, width));
+    }
+    parts.push(head);
+    parts.push(command::again(record, width, detail));
     join(parts)
-}
-
-/// Returns true if there is nothing to explain.
-fn is_calm(record: &RunRecord) -> bool {
-    overall(&record.verdicts) == Status::Held
-        && record.trouble.is_empty()
-        && record.faults.is_empty()
-        && !record.interrupted
 }
 
 /// Joins parts with empty lines between them. Parts without lines are dropped.

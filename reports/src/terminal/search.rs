@@ -61,7 +61,13 @@ fn describe_counterexamples(same: &[Counterexample], with_story: bool, width: us
     let properties: Vec<&str> = same.iter().map(|one| one.property.as_str()).collect();
     let title = format!("{}: {}", properties.join(", "), first.cause);
     let schedules = count(first.schedules, "schedule");
-    let often = format!("  in {schedules}, first in number {}", first.first);
+    let recurred = first.recurred.map_or(String::new(), |it| {
+        format!(", came again in {} of {} runs", it.times, it.runs)
+    });
+    let often = format!(
+        "  in {schedules}, first in number {}{recurred}",
+        first.first
+    );
     let head = Line::new().styled(BAD, "✘ ").styled(STRONG, &title);
     let mut lines = head.styled(FAINT, &often).wrap(width, 4);
     if first.faults.is_empty() {

@@ -10,11 +10,12 @@ use picklock_verdicts::timeline::Timeline;
 
 use super::fault_bands::{Cell, bands, write_beside};
 use super::line::{BAD, COOL, FAINT, FAULT, GOOD, Line, STRONG, WARN, columns};
+use super::run::Detail;
 use super::story::violated;
 use super::time_scale::Scale;
 use super::time_window::{Window, around_violation};
-use super::value_rows;
-use crate::node_lanes::{NO_KEY_HISTORY, NodeLane, node_lanes};
+use super::{value_rows, verdicts};
+use crate::node_lanes::{NO_KEY_HISTORY, node_lanes};
 use crate::units::{span_ns, time_ns};
 use crate::worker_lanes::{Activity, Lane, MarkKind, lanes, overlaps};
 
@@ -24,7 +25,7 @@ const MAX_ROWS: usize = 12;
 const MAX_ROWS_WITH_WAITING: usize = 6;
 
 /// The glyphs with their styles and meanings, in the order of the legend.
-const LEGEND: [(&str, Style, &str); 13] = [
+const LEGEND: [(&str, Style, &str); 14] = [
     ("█", GOOD, "holds"),
     ("▓", GOOD, "holds, lease perhaps over"),
     ("▒", WARN, "holds, lease over"),
@@ -37,11 +38,17 @@ const LEGEND: [(&str, Style, &str); 13] = [
     ("$", STRONG, "sells"),
     ("×", STRONG, "fenced off"),
     ("R", STRONG, "late release claims success"),
+    ("c", STRONG, "cancels its request"),
     ("✝", BAD, "dies"),
 ];
 
 /// Returns the timeline around the first violation. It is empty if nothing was violated.
-pub(super) fn lines(record: &RunRecord, history: &History, width: usize) -> Vec<Line> {
+pub(super) fn lines(
+    record: &RunRecord,
+    history: &History,
+    width: usize,
+    detail: Detail,
+) -> Vec<Line> {
     if violated(record).next().is_none() || history.events.is_empty() {
         return Vec::new();
     }
@@ -54,9 +61,13 @@ pub(super) fn lines(record: &RunRecord, history: &History, width: usize) -> Vec<
     }
     let names: Vec<String> = shown.iter().map(|(w, _)| format!("worker {w}")).collect();
     let node_lanes = node_lanes(history);
-    let (values, omitted_values) =
-        value_rows::choose(node_lanes.as_deref().unwrap_or(&[]), &timeline, &window);
-    let all_names = names.iter().chain(values.iter().map(|(name, _)| name));
+    let (values, omitted_values) = value_rows::choose(
+        node_lanes.as_deref().unwrap_or(&[]),
+        &timeline,
+        &window,
+        detail,
+    );
+    let all_names = names.iter().chain(values.iter().map(|row| &row.name));
     let widest = all_names.map(|name| columns(name)).max().unwrap_or(0);
     let margin = 4 + widest.max("overlap".len()) + 2;
     let scale = Scale::new(&window, width.saturating_sub(margin));
@@ -80,6 +91,7 @@ pub(super) fn lines(record: &RunRecord, history: &History, width: usize) -> Vec<
         picture.row("overlap", BAD, row);
     }
     let legend_of_values = picture.values(&values);
+    picture.moments(record);
     let (ruler, labels) = scale.axis();
     picture.indented(ruler);
     picture.indented(labels);
@@ -128,15 +140,37 @@ impl Picture {
     }
 
     /// Adds the rows of the lock's keys, and returns their legend if there are any.
-    fn values(&mut self, values: &[(String, &NodeLane)]) -> Option<Line> {
+    fn values(&mut self, values: &[value_rows::ValueRow<'_>]) -> Option<Line> {
         // The legend always has the first entry.
         let mut marks = vec!['├'];
-        for (name, lane) in values {
-            let cells = value_rows::cells(lane, &self.scale);
+        for row in values {
+            let cells = value_rows::cells(row.lane, &self.scale);
             marks.extend(cells.iter().map(|(glyph, _)| *glyph));
-            self.row(name, Style::new(), cells);
+            self.row(&row.name, Style::new(), cells);
         }
         (!values.is_empty()).then(|| legend(&value_rows::LEGEND, &marks))
+    }
+
+    /// Adds a row with the numbers of the answer's deciding lines at their times.
+    fn moments(&mut self, record: &RunRecord) {
+        let mut row = vec![(' ', Style::new()); self.scale.cells];
+        let parts = verdicts::numbered(record);
+        for one in parts.iter().flat_map(|(_, lines)| lines) {
+            let Some(mut cell) = one.at_ns.and_then(|at_ns| self.scale.cell(at_ns)) else {
+                continue;
+            };
+            // Moments in one cell are shown next to each other.
+            while row.get(cell).is_some_and(|(glyph, _)| *glyph != ' ') {
+                cell += 1;
+            }
+            let digit = char::from_digit(u32::try_from(one.number).unwrap_or(0), 10);
+            if let (Some(place), Some(digit)) = (row.get_mut(cell), digit) {
+                *place = (digit, STRONG);
+            }
+        }
+        if row.iter().any(|(glyph, _)| *glyph != ' ') {
+            self.row("moments", STRONG, row);
+        }
     }
 
     fn note(&mut self, words: &str, width: usize) {
@@ -255,6 +289,7 @@ fn put_mark(cells: &mut [Cell], cell: usize, kind: MarkKind) {
         MarkKind::FencedOff => '×',
         MarkKind::Died => '✝',
         MarkKind::Released => 'R',
+        MarkKind::Cancelled => 'c',
     };
     let style = if cells[cell].1 == BAD {
         BAD

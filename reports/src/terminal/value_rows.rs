@@ -9,12 +9,22 @@ use picklock_verdicts::timeline::{OperationKind, Timeline};
 
 use super::fault_bands::{Cell, write};
 use super::line::{BAD, FAULT, GOOD, WARN};
+use super::run::Detail;
 use super::time_scale::Scale;
 use super::time_window::Window;
 use crate::node_lanes::{NodeLane, describe_end};
 
 /// Maximum number of rows. The ones most relevant to the violation are drawn.
 const MAX_ROWS: usize = 5;
+/// Maximum number of rows in a short report.
+const MAX_ROWS_IN_ANSWER: usize = 2;
+
+/// A row: its name, and the lane that it draws. In a short report a row stands for all lanes that differ only in times
+/// too short to matter.
+pub(super) struct ValueRow<'a> {
+    pub(super) name: String,
+    pub(super) lane: &'a NodeLane,
+}
 
 /// The glyphs of values with their styles and meanings, in the order of the legend.
 pub(super) const LEGEND: [(&str, Style, &str); 3] = [
@@ -23,29 +33,72 @@ pub(super) const LEGEND: [(&str, Style, &str); 3] = [
     ("◊", FAULT, "lost by the server"),
 ];
 
-/// Returns the lanes of the keys of the window's lock, each with its row's name, and the number of omitted
-/// lanes. Values without an expiry on other keys of the lock, such as counters, have no row.
+/// Returns the rows of the keys of the window's lock, and the number of omitted lanes. In a short report, lanes with the
+/// same values share a row. Values without an expiry on other keys of the lock, such as counters, have no row.
 pub(super) fn choose<'a>(
     lanes: &'a [NodeLane],
     timeline: &Timeline<'_>,
     window: &Window,
-) -> (Vec<(String, &'a NodeLane)>, usize) {
-    let mut shown: Vec<&NodeLane> = lanes_of_lock(lanes, timeline, window);
-    let count = shown.len();
-    if count > MAX_ROWS {
-        shown.sort_by_cached_key(|lane| (interest(lane, window), lane.node));
-        shown.truncate(MAX_ROWS);
-        shown.sort_by(|a, b| (&a.key, a.node).cmp(&(&b.key, b.node)));
+    detail: Detail,
+) -> (Vec<ValueRow<'a>>, usize) {
+    let mut groups: Vec<Vec<&NodeLane>> = Vec::new();
+    for lane in lanes_of_lock(lanes, timeline, window) {
+        let mut known = groups.iter_mut();
+        let is_alike = |group: &&mut Vec<&NodeLane>| {
+            detail == Detail::Answer && story(group[0], window) == story(lane, window)
+        };
+        match known.find(is_alike) {
+            Some(group) => group.push(lane),
+            None => groups.push(vec![lane]),
+        }
     }
-    let keys: HashSet<&KeyName> = shown.iter().map(|lane| &lane.key).collect();
-    let locks = &timeline.history().header.keys;
-    let named = |lane: &NodeLane| match keys.len() {
-        1 => format!("node {}", lane.node),
-        _ => format!("node {} {}", lane.node, ending(lane.key.text(locks))),
+    let count: usize = groups.iter().map(Vec::len).sum();
+    let most = match detail {
+        Detail::Answer => MAX_ROWS_IN_ANSWER,
+        Detail::Everything => MAX_ROWS,
     };
-    let omitted = count - shown.len();
-    let shown = shown.iter().map(|lane| (named(lane), *lane));
-    (shown.collect(), omitted)
+    if groups.len() > most {
+        groups.sort_by_cached_key(|group| (interest(group[0], window), group[0].node));
+        groups.truncate(most);
+        groups.sort_by(|a, b| (&a[0].key, a[0].node).cmp(&(&b[0].key, b[0].node)));
+    }
+    let keys: HashSet<&KeyName> = groups.iter().map(|group| &group[0].key).collect();
+    let locks = &timeline.history().header.keys;
+    let named = |group: &Vec<&'a NodeLane>| {
+        let nodes: Vec<String> = group.iter().map(|lane| lane.node.to_string()).collect();
+        let name = match nodes.len() {
+            1 => format!("node {}", nodes[0]),
+            2 | 3 => format!("nodes {}", nodes.join(", ")),
+            all => format!("{all} nodes"),
+        };
+        let name = match keys.len() {
+            1 => name,
+            _ => format!("{name} {}", ending(group[0].key.text(locks))),
+        };
+        ValueRow {
+            name,
+            lane: group[0],
+        }
+    };
+    let omitted = count - groups.iter().map(Vec::len).sum::<usize>();
+    (groups.iter().map(named).collect(), omitted)
+}
+
+/// A value shorter than this part of the window does not distinguish lanes.
+const SHORT: u64 = 40;
+
+/// Returns what happened to the longer values of a lane in the window: the author of each, and how it ended.
+fn story(lane: &NodeLane, window: &Window) -> Vec<(Option<usize>, Fate)> {
+    let least_ns = (window.to_ns - window.from_ns) / SHORT;
+    let values = lane.values.iter().filter(|span| inside(span, window));
+    let long = values.filter(|span| span.until_ns.saturating_sub(span.from_ns) >= least_ns);
+    long.map(|span| {
+        (
+            span.author.as_ref().map(|author| author.worker),
+            span.fate(),
+        )
+    })
+    .collect()
 }
 
 /// Returns the lanes of keys that may hold the window's lock within the window.

@@ -1,18 +1,58 @@
-//! The verdicts as a table, and the responsible party.
+//! The verdicts: as a table, as one line, and as the answer that ends a report.
 
 use picklock_verdicts::check::{Property, Status, Verdict};
 use picklock_verdicts::record::RunRecord;
 
-use super::line::{FAINT, Line, STRONG, style};
-use crate::cell_status::verdict_line;
+use super::line::{BAD, FAINT, Line, STRONG, WARN, style, style_of_party};
+use crate::cell_status::{overall, verdict_line};
 use crate::matrix::NOT_APPLICABLE;
-use crate::responsibility::responsibility;
+use crate::problem::{Problem, problems};
 
 /// Minimum width for a separate column of causes.
 const MIN_WIDTH_FOR_CAUSES: usize = 93;
 const PROPERTY_COLUMN: usize = 2;
 const STATUS_COLUMN: usize = 12;
 const CAUSE_COLUMN: usize = 30;
+
+/// Maximum number of problems in an answer, and of deciding lines for each problem after the first.
+const MAX_PROBLEMS: usize = 3;
+const LINES_OF_FURTHER_PROBLEM: usize = 2;
+
+/// Column of a deciding line behind its number.
+const LINE_COLUMN: usize = 5;
+
+/// A deciding line with the number that the timeline shows at its time.
+pub(super) struct Numbered<'a> {
+    pub(super) number: usize,
+    pub(super) at_ns: Option<u64>,
+    line: &'a str,
+}
+
+/// Returns the problems of a run that the answer names, each with its deciding lines, numbered throughout.
+pub(super) fn numbered(record: &RunRecord) -> Vec<(Problem<'_>, Vec<Numbered<'_>>)> {
+    let mut number = 0;
+    let problems = problems(&record.verdicts).into_iter().take(MAX_PROBLEMS);
+    let mut parts = Vec::new();
+    for (index, problem) in problems.enumerate() {
+        let deciding = problem.deciding().into_iter();
+        let most = if index == 0 {
+            usize::MAX
+        } else {
+            LINES_OF_FURTHER_PROBLEM
+        };
+        let lines = deciding.take(most).map(|deciding| {
+            number += 1;
+            Numbered {
+                number,
+                at_ns: deciding.at_ns,
+                line: deciding.line,
+            }
+        });
+        let lines = lines.collect();
+        parts.push((problem, lines));
+    }
+    parts
+}
 
 /// Returns one row per property: status, cause and meaning.
 pub(super) fn table(record: &RunRecord, width: usize) -> Vec<Line> {
@@ -26,11 +66,6 @@ pub(super) fn table(record: &RunRecord, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     for (property, verdict) in &record.verdicts {
         lines.extend(row(*property, verdict, width, meaning_column));
-    }
-    if let Some(sentence) = responsibility(&record.verdicts) {
-        lines.push(Line::new());
-        let line = Line::new().plain("  ").styled(STRONG, "Whose fault? ");
-        lines.extend(line.plain(&sentence).wrap(width, 2));
     }
     lines
 }
@@ -63,21 +98,121 @@ fn row(property: Property, verdict: &Verdict, width: usize, meaning_column: usiz
     line.wrap(width, meaning_column)
 }
 
-/// Returns the properties on one line, for a run in which all of them held.
-pub(super) fn compact(record: &RunRecord, width: usize) -> Vec<Line> {
-    let mut line = Line::new().plain(" ");
+/// Returns the answer of a run: what happened, whose fault it was, the remedy, the deciding lines, and the properties
+/// in one line.
+pub(super) fn answer(record: &RunRecord, width: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for (problem, deciding) in numbered(record) {
+        lines.extend(answer_for(&problem, &deciding, record, width));
+    }
+    let hidden = problems(&record.verdicts)
+        .len()
+        .saturating_sub(MAX_PROBLEMS);
+    if hidden > 0 {
+        let more = format!("  and {hidden} more (-v shows every story)");
+        lines.push(Line::new().styled(FAINT, &more));
+    }
+    let status = overall(&record.verdicts);
+    if status == Status::Unknown {
+        lines.extend(inconclusive(record, width));
+    }
+    lines.extend(compact(record, status == Status::Held, width));
+    lines
+}
+
+fn answer_for(
+    problem: &Problem<'_>,
+    deciding: &[Numbered<'_>],
+    record: &RunRecord,
+    width: usize,
+) -> Vec<Line> {
+    let style = style_of_party(problem.party);
+    let head = Line::new().styled(style, "✘ ");
+    let mut lines = head
+        .styled(STRONG, &problem.headline())
+        .plain(".")
+        .wrap(width, 2);
+    let fault = problem.fault(&record.verdicts);
+    // The first half sentence names the party.
+    let (party, rest) = fault.split_at(fault.find(':').unwrap_or(0));
+    lines.extend(
+        Line::new()
+            .plain("  ")
+            .styled(style, party)
+            .plain(rest)
+            .wrap(width, 2),
+    );
+    let explain = format!("picklock explain {}", problem.name());
+    let line = match problem.remedy() {
+        Some(remedy) => Line::new()
+            .plain("  ")
+            .styled(STRONG, &format!("Remedy: {remedy}"))
+            .styled(FAINT, &format!(" ({explain})")),
+        None => Line::new().plain("  ").styled(FAINT, &explain),
+    };
+    lines.extend(line.wrap(width, 2));
+    for one in deciding {
+        let number = Line::new()
+            .plain("  ")
+            .styled(STRONG, &one.number.to_string());
+        lines.extend(
+            number
+                .pad_to(LINE_COLUMN)
+                .plain(one.line)
+                .wrap(width, LINE_COLUMN + 9),
+        );
+    }
+    lines
+}
+
+/// Returns the reasons of the inconclusive properties, each once.
+fn inconclusive(record: &RunRecord, width: usize) -> Vec<Line> {
+    let unknown = record.verdicts.iter();
+    let unknown = unknown.filter(|(_, verdict)| verdict.status == Status::Unknown);
+    let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
+    for (property, verdict) in unknown {
+        let reason = verdict_line(*property, verdict);
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, properties)) => properties.push(property.as_str()),
+            None => reasons.push((reason, vec![property.as_str()])),
+        }
+    }
+    let line = |(reason, properties): (String, Vec<&str>)| {
+        let head = format!("? Inconclusive ({}): ", properties.join(", "));
+        Line::new()
+            .styled(WARN, &head)
+            .plain(&reason)
+            .wrap(width, 2)
+    };
+    reasons.into_iter().flat_map(line).collect()
+}
+
+/// Returns the properties on one line, after `✔ Held:` if all of them held.
+fn compact(record: &RunRecord, is_held: bool, width: usize) -> Vec<Line> {
+    let mut line = Line::new();
+    if is_held {
+        line = line.styled(style(Status::Held), "✔ Held:");
+    } else {
+        line = line.plain(" ");
+    }
     // Non-breaking spaces keep a sign and its word on one line.
     for (property, verdict) in &record.verdicts {
-        let (sign, style) = (verdict.status.sign(), style(verdict.status));
-        line = line.plain(" ").styled(style, sign);
-        line = match verdict.status {
-            Status::NotApplicable => {
-                let words = format!(" {property} {NOT_APPLICABLE}");
-                line.styled(FAINT, &words.replace(' ', "\u{a0}"))
-            }
-            _ => line.plain(&format!("\u{a0}{property}")),
+        let (sign, style) = match verdict.status {
+            Status::Violated => (verdict.status.sign(), BAD),
+            status => (status.sign(), style(status)),
         };
-        line = line.plain(" ");
+        let words = if is_held && verdict.status == Status::Held {
+            property.to_string()
+        } else {
+            format!("{sign}\u{a0}{property}")
+        };
+        let style = if is_held && verdict.status == Status::Held {
+            anstyle::Style::new()
+        } else {
+            style
+        };
+        line = line.plain(" ").styled(style, &words);
+        line = line.plain(if is_held { "" } else { " " });
     }
     line.wrap(width, 2)
 }

@@ -134,6 +134,7 @@ fn key_changed(node: usize, op: u64, key: u32, ms: u64, flag: bool, text: String
         command: text.as_str().into(),
         sent_ns: None,
         forwarded_at_ns: None,
+        names_unread_value: false,
     });
     EventKind::KeyChanged {
         node,
@@ -174,10 +175,11 @@ fn verdict() -> impl Strategy<Value = Verdict> {
         _ => Verdict {
             status: Status::Violated,
             cause: Some(Cause::AmbiguousAcquire),
+            summary: story.first().cloned().unwrap_or_default(),
             story,
             violations: u64::MAX,
             at_ns,
-            reasons: Vec::new(),
+            ..Verdict::held()
         },
     })
 }
@@ -210,7 +212,7 @@ proptest! {
     fn any_run_fits_any_width(
         record in record(), history in history(), width in 60..=200_usize,
     ) {
-        let text = plain(&terminal::run(&record, &history, width));
+        let text = plain(&terminal::run(&record, &history, width, terminal::Detail::Everything));
         for line in text.lines() {
             prop_assert!(line.width() <= width, "{} columns: {}", line.width(), line);
             prop_assert!(!line.chars().any(char::is_control), "{:?}", line);

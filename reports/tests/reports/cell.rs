@@ -14,7 +14,7 @@ pub fn violated(cause: Cause, story: &[&str]) -> Verdict {
         story: story.iter().map(|line| (*line).to_owned()).collect(),
         violations: 1,
         at_ns: Some(1),
-        reasons: Vec::new(),
+        ..Verdict::held()
     }
 }
 

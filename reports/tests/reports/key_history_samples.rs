@@ -17,6 +17,7 @@ pub fn command(worker: usize, op: u64, phase: Phase, command: &str) -> KeyChange
         command: command.into(),
         sent_ns: None,
         forwarded_at_ns: None,
+        names_unread_value: false,
     })
 }
 

@@ -18,6 +18,7 @@ fn parse(lines: &str) -> Result<Vec<String>, String> {
         source: &source,
         tables: &tables,
         control: Some("set-nx-px"),
+        today: (2026, 12, 1),
         omitted: &[],
     };
     let cell = CellKey {

@@ -109,8 +109,13 @@ fn table_shows_every_kind_of_result() {
 }
 
 #[test]
-fn narrow_terminal_shows_a_list() {
-    // Eight locks do not fit into any table of sixty columns.
+fn grid_at_80_and_120_columns() {
+    insta::assert_snapshot!([80, 120].map(|width| at(width, &sample())).join("---\n"));
+}
+
+#[test]
+fn narrow_terminal_shows_names_one_below_the_other() {
+    // The names of nine locks do not fit next to each other.
     let mut record = sample();
     for number in 0..6 {
         for scenario in [

@@ -20,7 +20,12 @@ fn rush() -> ReportInput {
 #[test]
 fn terminal_states_the_start_of_each_latency() {
     let (record, history) = samples::rush();
-    let text = plain(&terminal::run(&record, &history, 100));
+    let text = plain(&terminal::run(
+        &record,
+        &history,
+        100,
+        terminal::Detail::Everything,
+    ));
     let from = text.find("  counts").unwrap();
     insta::assert_snapshot!(text[from..].trim_end(), @"
     counts    8 arrived · 2 unserved · 6 granted · 0 refused · 0 failed · 6 released · 2 sold of 3, 1
@@ -35,7 +40,12 @@ fn terminal_states_the_start_of_each_latency() {
     Reproduce
       picklock scenario rush --impl set-nx-px --backend sim --seed 7 --workers 2
     ");
-    let narrow = plain(&terminal::run(&record, &history, 60));
+    let narrow = plain(&terminal::run(
+        &record,
+        &history,
+        60,
+        terminal::Detail::Everything,
+    ));
     assert!(narrow.lines().all(|line| line.chars().count() <= 60));
 }
 

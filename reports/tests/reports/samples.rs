@@ -19,7 +19,7 @@ fn violated(cause: Cause, at_ms: u64, story: &[&str]) -> Verdict {
         story: story.iter().map(|line| (*line).to_owned()).collect(),
         violations: 1,
         at_ns: Some(at_ms * 1_000_000),
-        reasons: Vec::new(),
+        ..Verdict::held()
     }
 }
 

@@ -76,6 +76,11 @@ impl Machine {
     fn shell(&self, script: &str, folder: &Path) -> (bool, String) {
         let path = std::env::var("PATH").unwrap();
         let bin = self.home.path().join(".cargo/bin");
+        // Paths that earlier steps have added.
+        let added = fs::read_to_string(self.home.path().join("github-path")).unwrap_or_default();
+        let path = added
+            .lines()
+            .fold(path, |path, line| format!("{line}:{path}"));
         let output = Command::new("bash")
             .args(["--noprofile", "--norc", "-eo", "pipefail", "-c", script])
             .current_dir(folder)
@@ -104,7 +109,16 @@ impl Machine {
     fn github(&mut self) -> Job {
         let workflow = self.workflow(".github/workflows/picklock-my-lock.yml");
         let job = &workflow["jobs"]["gate"];
-        for (name, value) in job["env"].as_object().unwrap() {
+        // A runner that is started by a push skips the hunt.
+        assert_eq!(job["if"], "github.event_name != 'schedule'");
+        let hunt = workflow["jobs"]["hunt"]["steps"].as_array().unwrap();
+        let mut commands = hunt.iter().filter_map(|step| step["run"].as_str());
+        assert!(
+            commands.any(|it| it.starts_with("picklock hunt --impl my-lock --backend process"))
+        );
+        let paths = self.home.path().join("github-path").display().to_string();
+        self.environment.insert("GITHUB_PATH".to_owned(), paths);
+        for (name, value) in workflow["env"].as_object().unwrap() {
             self.environment
                 .insert(name.clone(), value.as_str().unwrap().to_owned());
         }
@@ -140,15 +154,16 @@ impl Machine {
 
     fn gitlab(&mut self) -> Job {
         let file = self.workflow(".gitlab-ci.yml");
-        let job = &file["picklock-my-lock"];
+        let (setup, job) = (&file[".picklock-my-lock-setup"], &file["picklock-my-lock"]);
+        assert_eq!(job["extends"], ".picklock-my-lock-setup");
         let project = self.repository().display().to_string();
-        for (name, value) in job["variables"].as_object().unwrap() {
+        for (name, value) in setup["variables"].as_object().unwrap() {
             let value = value.as_str().unwrap();
             let value = value.replace("$CI_PROJECT_DIR", &project);
             self.environment.insert(name.clone(), value);
         }
         // GitLab runs all lines in one shell.
-        let lines = ["before_script", "script"].map(|part| job[part].as_array().unwrap());
+        let lines = [&setup["before_script"], &job["script"]].map(|part| part.as_array().unwrap());
         let lines = lines.into_iter().flatten();
         let script: Vec<&str> = lines.map(|line| line.as_str().unwrap()).collect();
         let (passed, said) = self.shell(&script.join("\n"), &self.repository());
@@ -196,8 +211,14 @@ for word; do
   case $word in install|-*) ;; *) dpkg -s "$word" >/dev/null 2>&1 || apt-cache show "$word" >/dev/null || exit 100 ;; esac
 done"#;
 
-fn from_green_to_red(ci: &str, job: fn(&mut Machine) -> Job) {
+/// Runs the job with a sound lock, then with a broken one. `scenarios`: those of the gate, in place of its profile.
+fn from_green_to_red(ci: &str, scenarios: Option<&str>, job: fn(&mut Machine) -> Job) {
     let mut machine = Machine::with_adapter(ci);
+    if let Some(scenarios) = scenarios {
+        let path = machine.repository().join("my lock/picklock.toml");
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replace("profile = \"quick\"", scenarios)).unwrap();
+    }
     let green = machine.run(job);
     assert!(green.passed, "{}", green.said);
     assert!(green.said.contains("✔ gate passed"), "{}", green.said);
@@ -229,10 +250,11 @@ fn from_green_to_red(ci: &str, job: fn(&mut Machine) -> Job) {
 
 #[test]
 fn workflow_for_github_goes_green_and_red() {
-    from_green_to_red("github", Machine::github);
+    from_green_to_red("github", None, Machine::github);
 }
 
 #[test]
 fn workflow_for_gitlab_goes_green_and_red() {
-    from_green_to_red("gitlab", Machine::gitlab);
+    let scenarios = "scenarios = [\"calm\", \"gc-pause\"]";
+    from_green_to_red("gitlab", Some(scenarios), Machine::gitlab);
 }

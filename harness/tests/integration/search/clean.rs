@@ -26,6 +26,7 @@ fn against(
     sweep.wanted = ViolationFilter {
         properties: vec![property],
         outlived_lease: true,
+        ..ViolationFilter::default()
     };
     let tried = sweep.run(2, &AtomicBool::new(false), |_| ()).unwrap();
     assert!(tried.complete && tried.stuck == 0, "{lock}");

@@ -113,8 +113,10 @@ pub enum Claim {
     Elapsed,
     /// The client did not get the lock. But its value was there, and stayed.
     Refusal,
-    /// The release succeeded, or had nothing to release. But the value contradicts that.
+    /// The release succeeded, or had nothing to release, or ended a failed section. But the value contradicts that.
     Release,
+    /// The release returned without a result. But the value was there, and stayed.
+    SilentRelease,
     /// An extension is impossible. But the client still owned the lock.
     Extension,
     /// The lock renews its lease. But it did not.

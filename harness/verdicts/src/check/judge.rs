@@ -87,10 +87,13 @@ fn verdict(judgement: Judgement, evidence: &Evidence<'_>, invalid: &InvalidRun) 
         }
         Judgement::Violated { first, count } if !invalid.is_void => {
             let facts = evidence.facts(&first);
+            let story = story(&facts);
             Verdict {
                 status: Status::Violated,
                 cause: Some(cause(&facts)),
-                story: story(&facts),
+                story: story.lines,
+                summary: story.summary,
+                moments: story.moments,
                 violations: count,
                 at_ns: Some(first.at_ns),
                 ..Verdict::held()

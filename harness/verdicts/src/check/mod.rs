@@ -40,4 +40,6 @@ pub use properties::describe;
 pub use properties::fencing::stale_tokens;
 pub use stalls::harness_stall::min_harness_stall_ms;
 pub use stalls::thresholds::{LeaseFraction, NOTABLE_DELAY};
-pub use verdict::{Cause, Property, Responsible, Status, Verdict, Verdicts, machine_was_too_slow};
+pub use verdict::{
+    Cause, Moment, Property, Responsible, Status, Verdict, Verdicts, machine_was_too_slow,
+};

@@ -39,6 +39,12 @@ pub struct Verdict {
     /// For `held`, a remark, if there is one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub story: Vec<String>,
+    /// A violation in half a sentence, such as `two clients held the lock at once for 979 ms`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub summary: String,
+    /// The lines of the story that decide the violation, and those of the faults before it, in order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moments: Vec<Moment>,
     /// The reasons for `unknown`, or for `not-applicable` because of the scenario.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<InconclusiveReason>,
@@ -48,6 +54,26 @@ pub struct Verdict {
     /// When the first violation became apparent, in nanoseconds since the run began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_ns: Option<u64>,
+}
+
+/// A line of a story that matters more than the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moment {
+    /// Index of the line in the story.
+    pub line: usize,
+    /// When it happened, in nanoseconds since the run began.
+    pub at_ns: u64,
+    /// Whether it is the beginning of an injected fault, which explains what follows but decides nothing.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_fault: bool,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 fn is_zero(count: &u64) -> bool {
@@ -99,6 +125,8 @@ impl Verdict {
             status: Status::Held,
             cause: None,
             story: Vec::new(),
+            summary: String::new(),
+            moments: Vec::new(),
             reasons: Vec::new(),
             violations: 0,
             at_ns: None,

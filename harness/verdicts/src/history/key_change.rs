@@ -78,6 +78,10 @@ pub struct KeyCommand {
     /// server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forwarded_at_ns: Option<u64>,
+    /// Whether the command named the value that it removed or replaced, although another worker had written that value
+    /// and this worker had not read it. The two have the same token then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub names_unread_value: bool,
 }
 
 impl KeyCommand {

@@ -157,6 +157,7 @@ mod tests {
                 command: Arc::from("SET"),
                 sent_ns: None,
                 forwarded_at_ns: None,
+                names_unread_value: false,
             }),
         }
     }

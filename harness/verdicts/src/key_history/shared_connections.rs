@@ -357,6 +357,7 @@ mod tests {
                 command: "EVAL".into(),
                 sent_ns: None,
                 forwarded_at_ns: None,
+                names_unread_value: false,
             }),
         }
     }

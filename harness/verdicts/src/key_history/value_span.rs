@@ -55,6 +55,15 @@ impl ValueSpan {
         self.author.as_ref().map(|author| author.phase)
     }
 
+    /// Returns the life with which it was written, in nanoseconds, or `None` if it was written without an expiry.
+    pub fn first_life_ns(&self) -> Option<u64> {
+        let last_ns = || self.expiry.map(Expiry::ended_at_ns);
+        let ended_at_ns = self.renewals.first().map_or_else(last_ns, |renewal| {
+            (renewal.due_ns < u64::MAX).then_some(renewal.due_ns)
+        });
+        Some(ended_at_ns?.saturating_sub(self.from_ns))
+    }
+
     /// Returns whether its expiry was set again after it had been written.
     pub fn is_renewed(&self) -> bool {
         self.expiry
@@ -342,6 +351,7 @@ mod tests {
                     command: command.into(),
                     sent_ns: None,
                     forwarded_at_ns: None,
+                    names_unread_value: false,
                 }),
             },
         };

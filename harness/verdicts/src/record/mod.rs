@@ -16,8 +16,8 @@ pub use repro::{REPRO_FORMAT, RecordedVerdict, Repro, ReproLock, ReproOverrides,
 pub use run::{Counts, FORMAT, FiredFault, Latency, LockInfo, Phases, Redis, RunRecord};
 pub use scenario_hash::scenario_hash;
 pub use search::{
-    Counterexample, Coverage, Placed, SEARCH_FORMAT, SearchKind, SearchRecord, SearchSettings,
-    Shards, Unshrunk,
+    Counterexample, Coverage, Placed, Recurred, SEARCH_FORMAT, SearchKind, SearchRecord,
+    SearchSettings, Shards, Unshrunk,
 };
 
 /// Returns whether a value is the default, which documents omit.

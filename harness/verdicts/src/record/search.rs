@@ -51,6 +51,9 @@ pub struct SearchRecord {
     /// Whether the user interrupted the search.
     #[serde(default)]
     pub interrupted: bool,
+    /// Number of the plan with which an interrupted hunt continues.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub next: u64,
     /// Wall time in seconds.
     pub elapsed_s: f64,
     /// Coverage of the search.
@@ -140,6 +143,10 @@ pub struct Coverage {
     /// Number of plans on servers with a violation that did not recur when repeated.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub unrepeated: u64,
+    /// Violations that are not counterexamples because every lock on such servers shows them, such as
+    /// `lease: evicted`, with the number of runs.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unavoidable: BTreeMap<String, u64>,
     /// Number of distinct patterns of key history and protocol that the runs of a hunt have shown.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub patterns: u64,
@@ -178,6 +185,9 @@ pub struct Counterexample {
     /// Whether it recurs with different latencies, or recurred on servers.
     #[serde(default)]
     pub robust: bool,
+    /// How often it recurred, if its run cannot be repeated exactly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recurred: Option<Recurred>,
     /// Seconds until it was found, if this was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_s: Option<f64>,
@@ -196,6 +206,15 @@ pub struct Counterexample {
     /// In a shard, the groups that it was shrunk from, from which a merge computes the result of an unsharded search.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unshrunk: Vec<Unshrunk>,
+}
+
+/// How often a violation occurred in repetitions of one run on servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recurred {
+    /// Number of runs with the violation.
+    pub times: u64,
+    /// Number of runs, including the first.
+    pub runs: u64,
 }
 
 /// A group of plans with one signature, before shrinking.

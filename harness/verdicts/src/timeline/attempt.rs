@@ -1,7 +1,10 @@
 //! Attempts: the state of one attempt to buy, and how events change it.
 
+use std::sync::Arc;
+
 use picklock_scenarios::Phase;
 
+use super::acquired_places::{AcquiredPlace, AcquiredPlaces};
 use super::grant_order;
 use super::last_answer::LastAnswer;
 use super::last_write::LastWrite;
@@ -51,8 +54,8 @@ pub struct Attempt {
     pub void_elapsed: Option<(u64, u64)>,
     pub(super) read: RequestRead,
     pub(super) last_write: LastWrite,
-    /// The nodes and keys in which the attempt wrote a value of the lock in order to acquire it.
-    places: Vec<(usize, KeyName)>,
+    /// The values of the lock that the attempt wrote in order to acquire it.
+    pub written: AcquiredPlaces,
     /// When the holder's pending request to extend was sent, if there is one.
     pub extend_ns: Option<u64>,
     /// The earliest and latest time of the last key change that the pending extension made.
@@ -112,7 +115,7 @@ impl Attempt {
             void_elapsed: None,
             read: RequestRead::at_once(at_ns),
             last_write: LastWrite::Nowhere,
-            places: Vec::new(),
+            written: AcquiredPlaces::default(),
             extend_ns: None,
             extend_written_ns: (0, 0),
             follows_ns: at_ns,
@@ -133,6 +136,7 @@ impl Attempt {
         let at_ns = event.at_ns;
         match &event.what {
             EventKind::Granted {
+                token,
                 fence,
                 valid_ms,
                 elapsed_ms,
@@ -140,6 +144,9 @@ impl Attempt {
             } => {
                 if self.begin_ns.is_none() {
                     self.fence = *fence;
+                    if let Some(not_before_ns) = self.written.granted(token) {
+                        self.read.record_granted_write(not_before_ns);
+                    }
                     self.begin(at_ns, *valid_ms, *elapsed_ms, forgot);
                     see(self, Step::Begun);
                     self.void_elapsed = None;
@@ -163,7 +170,7 @@ impl Attempt {
             EventKind::KeyChanged {
                 node,
                 key,
-                value: Some(_),
+                value: Some(value),
                 ttl_ms,
                 why: KeyChange::Command(command),
                 ..
@@ -171,7 +178,7 @@ impl Attempt {
                 // A key that never expires and is not the lock's own is a counter.
                 let of_lock = ttl_ms.is_some() || matches!(key, KeyName::Lock(_));
                 let lives = of_lock.then_some(*ttl_ms);
-                self.record_write(at_ns, (*node, key), command, lives, see);
+                self.record_write(at_ns, (*node, key, value), command, lives, see);
                 return Followed::Not;
             }
             _ => return self.follow_lease(event, see),
@@ -277,26 +284,28 @@ impl Attempt {
     fn record_write(
         &mut self,
         at_ns: u64,
-        place: (usize, &KeyName),
+        (node, key, value): (usize, &KeyName, &Arc<str>),
         command: &KeyCommand,
         lives: Option<Option<i64>>,
         see: &mut impl FnMut(&Attempt, Step),
     ) {
+        let written_ns = (command.forwarded_at_ns.unwrap_or(at_ns), at_ns);
+        if command.phase == Phase::Acquire {
+            self.record_acquire_write(written_ns, (node, key, value), lives);
+        }
         if let Some(ttl_ms) = lives {
             self.record_expiry(at_ns, ttl_ms, command.phase);
         }
-        let written_ns = (command.forwarded_at_ns.unwrap_or(at_ns), at_ns);
         match command.phase {
-            Phase::Acquire => self.record_acquire_write(written_ns, place, lives.is_some()),
             Phase::Extend => self.extend_written_ns = written_ns,
             Phase::Idle => {
                 // A heartbeat or a counter next to the lock renews nothing.
-                let is_own = self.places.iter().any(|own| (own.0, &own.1) == place);
+                let is_own = self.written.contains(node, key);
                 if let Some(deadline) = self.possibly_renewed_deadline(at_ns).filter(|_| is_own) {
                     self.move_lease(at_ns, see, |_| deadline);
                 }
             }
-            Phase::Release => {}
+            Phase::Acquire | Phase::Release => {}
         }
     }
 
@@ -305,7 +314,7 @@ impl Attempt {
         self.lease_reported = valid_ms.is_some();
         self.record_elapsed(elapsed_ms, at_ns.saturating_sub(self.acquire_ns));
         if let (Some(elapsed_ms), None) = (elapsed_ms, self.void_elapsed) {
-            self.read.record_answer(elapsed_ms);
+            self.read.record_answer(elapsed_ms, self.ttl_ns);
         }
         let deadline = match (valid_ms, self.last_write) {
             (Some(valid_ms), _) => self.reported_deadline(at_ns, valid_ms, elapsed_ms),
@@ -365,61 +374,14 @@ impl Attempt {
         }
     }
 
-    /// Returns the deadline after a granted extension, or `None` if no extension was requested.
-    fn extended_deadline(
-        &mut self,
-        arrived_ns: u64,
-        valid_ms: Option<u64>,
-        elapsed_ms: Option<u64>,
-    ) -> Option<LeaseDeadline> {
-        let requested_at_ns = self.extend_ns.take()?;
-        let not_before_ns = self
-            .last_answer
-            .record_arrival(arrived_ns)
-            .max(requested_at_ns);
-        let Some(valid_ms) = valid_ms else {
-            return Some(if self.lease_observed && self.extend_written_ns.1 > 0 {
-                LeaseDeadline::from_write(self.extend_written_ns, self.ttl_ns)
-            } else {
-                LeaseDeadline::from_ttl(requested_at_ns, arrived_ns, self.ttl_ns)
-            });
-        };
-        let waited_ns = arrived_ns.saturating_sub(requested_at_ns);
-        let report_window_ns = match elapsed_ms.filter(|it| !is_void(*it, waited_ns, self.ttl_ns)) {
-            Some(elapsed_ms) => {
-                let report_window_ns = requested_at_ns
-                    .saturating_add(ms(elapsed_ms))
-                    .min(arrived_ns);
-                self.last_answer.record_earliest_writing(report_window_ns);
-                (report_window_ns, report_window_ns)
-            }
-            None => (not_before_ns, arrived_ns),
-        };
-        // The answer contains its duration, but not when the worker read the request. The writes on the servers give
-        // the earliest time, and the arrival of the answer the latest.
-        let deadline = LeaseDeadline::reported(report_window_ns, valid_ms);
-        let written_ns = self
-            .extend_written_ns
-            .0
-            .max(requested_at_ns)
-            .min(arrived_ns);
-        let shown_ns = written_ns.saturating_add(ms(valid_ms));
-        let earliest_ns = deadline.earliest_ns.max(shown_ns);
-        Some(LeaseDeadline {
-            earliest_ns,
-            latest_ns: deadline.latest_ns.max(earliest_ns),
-            report_window_ns: (deadline.report_window_ns.0.max(written_ns), arrived_ns),
-        })
-    }
-
     /// Records a key change that was made in order to acquire, with its earliest and latest time. Changes after the
-    /// grant are ignored, because they show nothing about the time before it. `of_lock` states whether the key may be
+    /// grant are ignored, because they show nothing about the time before it. `lives` is the expiry if the key may be
     /// the lock's.
     fn record_acquire_write(
         &mut self,
         written_ns: (u64, u64),
-        (node, key): (usize, &KeyName),
-        of_lock: bool,
+        (node, key, value): (usize, &KeyName, &Arc<str>),
+        lives: Option<Option<i64>>,
     ) {
         if self.begin_ns.is_some() {
             return;
@@ -427,25 +389,15 @@ impl Attempt {
         if self.read.record_write(written_ns) {
             self.last_answer.record_earliest_writing(written_ns.0);
         }
-        if of_lock {
-            if !self.places.iter().any(|own| (own.0, &own.1) == (node, key)) {
-                self.places.push((node, key.clone()));
+        if let Some(ttl_ms) = lives {
+            let life_ns = ttl_ms.map_or(u64::MAX, |ttl_ms| ms(u64::try_from(ttl_ms).unwrap_or(0)));
+            let place = AcquiredPlace::new((node, key, value), written_ns, life_ns);
+            if self.written.record(place) {
+                // The lease of a new try does not end with the value of an earlier one.
+                self.runs_out_ns = u64::MAX;
             }
             self.last_write = self.last_write.after(node, written_ns);
         }
-    }
-
-    /// Returns the deadline after a background command of a holder set a new expiry, perhaps on the lock's own key,
-    /// so that the lease may run longer. Returns `None` if the deadline does not change.
-    fn possibly_renewed_deadline(&self, at_ns: u64) -> Option<LeaseDeadline> {
-        let deadline = self.deadline();
-        let latest_ns = at_ns.saturating_add(self.ttl_ns);
-        let is_longer = self.lease_observed && latest_ns > deadline.latest_ns;
-        is_longer.then_some(LeaseDeadline {
-            latest_ns,
-            report_window_ns: (at_ns, at_ns),
-            ..deadline
-        })
     }
 
     pub(super) fn deadline(&self) -> LeaseDeadline {

@@ -9,7 +9,9 @@
 //! - [`Timeline`] covers the whole run: [`Operation`]s, [`Hold`]s, [`FaultSpan`]s and frozen workers.
 //! - `lease_deadline.rs` computes the end of a lease, and `grant_order.rs` decides which of two grants came first.
 
+mod acquired_places;
 mod attempt;
+mod extended_deadline;
 mod fault;
 mod grant_order;
 mod hold;
@@ -30,6 +32,8 @@ use std::collections::BTreeMap;
 
 use crate::history::History;
 
+pub use acquired_places::AcquiredPlaces;
+pub(crate) use acquired_places::names_token;
 pub use attempt::Attempt;
 pub use fault::{
     FaultSpan, forgets, is_instantaneous, leaves_two_masters, lies, loss_cause, spoils_clocks,

@@ -4,11 +4,13 @@
 //! driver sends it. A worker that was frozen or stalled reads it later, and its report counts from then on. Two things
 //! bound the time of reading:
 //!
-//! - The key history: the worker reports nothing before the first command that changed a key for the attempt, and it
-//!   sent that command after it had read the request.
-//! - Without a key history, the driver's own clock, if a fault froze the worker around the request: the worker read the
-//!   request after it was resumed, and before its answer arrived. The resumption is recorded only when it is complete,
-//!   so a worker that reports more time than has passed since then had been resumed earlier.
+//! - The key history: the worker sent the first command that changed a key for the attempt after it had read the
+//!   request. It reported the grant after the write that the grant rests on.
+//! - The driver's own clock, if a fault froze the worker around the request: the worker read the request after it was
+//!   resumed for the first time, and before its answer arrived. Later freezes do not change that. The resumption is
+//!   recorded only when it is complete, so a worker that reports more time than has passed since then, or that wrote a
+//!   key before, had been resumed earlier. If the harness was stalled then, the worker may have been resumed at any
+//!   time of the stall.
 //!
 //! A reported time that is longer than the driver waited is void: it proves nothing.
 
@@ -26,10 +28,12 @@ pub(super) struct RequestRead {
     earliest_ns: u64,
     /// `u64::MAX` if unknown.
     latest_ns: u64,
-    /// When the worker's resumption was recorded, if it was frozen around the request.
+    /// When the worker's first resumption was recorded, if it was frozen around the request.
     thawed_ns: Option<u64>,
     /// The earliest and latest time of the attempt's first key change.
     first_write_ns: Option<(u64, u64)>,
+    /// The earliest time of the write that the grant rests on; 0 if it is unknown.
+    granted_write_ns: u64,
 }
 
 impl RequestRead {
@@ -40,6 +44,7 @@ impl RequestRead {
             latest_ns: sent_ns,
             thawed_ns: None,
             first_write_ns: None,
+            granted_write_ns: 0,
         }
     }
 
@@ -48,11 +53,29 @@ impl RequestRead {
         self.latest_ns = u64::MAX;
     }
 
-    /// Records that the worker was resumed; it read nothing while it was frozen.
-    pub(super) fn record_thaw(&mut self, at_ns: u64) {
+    /// Records that the worker was resumed; it read nothing while it was frozen. `stall_ns` is the last stall of the
+    /// harness: if the resumption was recorded during it, the worker may have been resumed when it began.
+    pub(super) fn record_thaw(&mut self, at_ns: u64, stall_ns: (u64, u64)) {
         if self.latest_ns == u64::MAX && self.first_write_ns.is_none() {
-            self.thawed_ns = Some(at_ns);
+            self.thawed_ns.get_or_insert(at_ns);
+            self.record_stall(stall_ns);
         }
+    }
+
+    /// Records a stall of the harness.
+    pub(super) fn record_stall(&mut self, (from_ns, until_ns): (u64, u64)) {
+        self.thawed_ns = self.thawed_ns.map(|at_ns| {
+            if (from_ns..=until_ns).contains(&at_ns) {
+                from_ns
+            } else {
+                at_ns
+            }
+        });
+    }
+
+    /// Records the earliest time of the write that the grant rests on.
+    pub(super) fn record_granted_write(&mut self, not_before_ns: u64) {
+        self.granted_write_ns = not_before_ns;
     }
 
     /// Records a key change of the attempt before its answer. Returns whether it is the first one.
@@ -63,12 +86,15 @@ impl RequestRead {
     }
 
     /// Narrows the time of reading with the key history. The answer was written `elapsed_ms` after the reading.
-    pub(super) fn record_answer(&mut self, elapsed_ms: u64) {
+    pub(super) fn record_answer(&mut self, elapsed_ms: u64, ttl_ns: u64) {
         let Some((not_before_ns, written_ns)) = self.first_write_ns else {
             return;
         };
-        self.thawed_ns = None;
-        let shown_ns = not_before_ns.saturating_sub(ms(elapsed_ms).saturating_add(UNIT_NS));
+        let by_answer_ns = not_before_ns.saturating_sub(ms(elapsed_ms).saturating_add(UNIT_NS));
+        let thawed_ns = (self.thawed_ns.take()).filter(|at_ns| *at_ns <= not_before_ns);
+        let by_thaw_ns =
+            thawed_ns.map_or(0, |at_ns| at_ns.saturating_sub(clock_tolerance_ns(ttl_ns)));
+        let shown_ns = by_answer_ns.max(by_thaw_ns);
         if shown_ns > self.earliest_ns || self.latest_ns == u64::MAX {
             self.earliest_ns = self.earliest_ns.max(shown_ns);
             self.latest_ns = written_ns.max(self.earliest_ns);
@@ -84,7 +110,8 @@ impl RequestRead {
             .map(|at_ns| at_ns.saturating_add(elapsed_ns))
             .filter(|at_ns| *at_ns <= arrived_ns);
         let shown_ns = after_thaw_ns.unwrap_or(self.earliest_ns.saturating_add(elapsed_ns));
-        let wrote_ns = self.first_write_ns.unwrap_or_default().0;
+        let first_write_ns = self.first_write_ns.unwrap_or_default().0;
+        let wrote_ns = first_write_ns.max(self.granted_write_ns);
         let earliest_ns = shown_ns.max(wrote_ns).min(arrived_ns);
         let latest_ns = if self.latest_ns == self.earliest_ns {
             earliest_ns
@@ -99,18 +126,26 @@ impl RequestRead {
 /// Returns whether a reported time is impossible because the driver waited for a shorter time. `ttl_ns` is the
 /// requested lease time.
 pub(super) fn is_void(elapsed_ms: u64, waited_ns: u64, ttl_ns: u64) -> bool {
-    ms(elapsed_ms) > waited_ns.saturating_add(CLOCK_TOLERANCE_NS + ttl_ns / 100)
+    ms(elapsed_ms) > waited_ns.saturating_add(clock_tolerance_ns(ttl_ns))
+}
+
+/// Returns how much the driver's clock may differ from a worker's without a recorded stall. Stalls of less than a
+/// hundredth of the lease are not recorded.
+fn clock_tolerance_ns(ttl_ns: u64) -> u64 {
+    CLOCK_TOLERANCE_NS + ttl_ns / 100
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const TTL_NS: u64 = 1_000_000_000;
+
     #[test]
     fn request_of_a_running_worker_is_read_when_it_is_sent() {
         let mut read = RequestRead::at_once(ms(10));
         read.record_write((ms(12), ms(12)));
-        read.record_answer(3);
+        read.record_answer(3, TTL_NS);
         assert_eq!(read.report_window(3, ms(14)), (ms(13), ms(13)));
     }
 
@@ -118,7 +153,7 @@ mod tests {
     fn first_write_bounds_a_late_reading() {
         let mut read = RequestRead::at_once(0);
         read.record_write((ms(801), ms(801)));
-        read.record_answer(2);
+        read.record_answer(2, TTL_NS);
         // The report was written no earlier than its value, and read no later.
         assert_eq!(read.report_window(2, ms(900)), (ms(801), ms(804)));
         assert_eq!(read.report_window(502, ms(1500)), (ms(1300), ms(1304)));
@@ -128,8 +163,8 @@ mod tests {
     fn thaw_and_arrival_bound_a_report_without_a_write() {
         let mut read = RequestRead::at_once(0);
         read.record_freeze();
-        read.record_thaw(ms(800));
-        read.record_answer(2);
+        read.record_thaw(ms(800), (0, 0));
+        read.record_answer(2, TTL_NS);
         assert_eq!(read.report_window(2, ms(900)), (ms(802), ms(900)));
     }
 
@@ -137,13 +172,50 @@ mod tests {
     fn thaw_that_was_recorded_late_is_ignored() {
         let mut read = RequestRead::at_once(0);
         read.record_freeze();
-        read.record_thaw(ms(40));
-        read.record_answer(35);
+        read.record_thaw(ms(40), (0, 0));
+        read.record_answer(35, TTL_NS);
         assert_eq!(read.report_window(35, ms(37)), (ms(35), ms(37)));
         // Once a write shows when the request was read, the resumption is ignored.
         read.record_write((ms(34), ms(34)));
-        read.record_answer(35);
+        read.record_answer(35, TTL_NS);
         assert_eq!(read.report_window(35, ms(37)).0, ms(35));
+    }
+
+    /// The worker was frozen twice: before it read the request, and after it had sent its command.
+    #[test]
+    fn first_thaw_bounds_the_reading_despite_a_later_freeze() {
+        let mut read = RequestRead::at_once(0);
+        read.record_freeze();
+        read.record_thaw(ms(700), (0, 0));
+        read.record_write((ms(701), ms(701)));
+        read.record_thaw(ms(2300), (0, 0));
+        read.record_answer(1600, TTL_NS);
+        assert_eq!(read.report_window(1600, ms(2300)), (ms(2280), ms(2300)));
+    }
+
+    #[test]
+    fn thaw_during_a_stall_of_the_harness_may_have_been_earlier() {
+        for stall_first in [true, false] {
+            let mut read = RequestRead::at_once(0);
+            read.record_freeze();
+            let stall_ns = (ms(600), ms(705));
+            read.record_thaw(ms(700), if stall_first { stall_ns } else { (0, 0) });
+            read.record_stall(stall_ns);
+            read.record_write((ms(710), ms(710)));
+            read.record_answer(300, TTL_NS);
+            assert_eq!(read.report_window(300, ms(2300)).0, ms(880));
+        }
+    }
+
+    #[test]
+    fn report_is_not_older_than_the_write_that_it_rests_on() {
+        let mut read = RequestRead::at_once(0);
+        read.record_freeze();
+        read.record_thaw(ms(400), (0, 0));
+        read.record_write((ms(424), ms(424)));
+        read.record_granted_write(ms(837));
+        read.record_answer(438, ms(200));
+        assert_eq!(read.report_window(438, ms(838)), (ms(837), ms(838)));
     }
 
     #[test]

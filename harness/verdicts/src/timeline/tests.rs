@@ -100,6 +100,7 @@ fn written(ttl_ms: i64, phase: Phase) -> EventKind {
             command: "SET".into(),
             sent_ns: None,
             forwarded_at_ns: None,
+            names_unread_value: false,
         }),
     }
 }

@@ -11,6 +11,7 @@ use crate::history::{Event, EventKind};
 
 use super::attempt::{Attempt, Followed};
 use super::fault::{forgets, spoils_clocks, stops_clients};
+use super::nanoseconds::ms;
 use super::step::{HoldEnd, Step};
 
 /// The attempts in progress.
@@ -23,6 +24,8 @@ pub struct AttemptTracker {
     clocks_spoilt: bool,
     /// The active freezes: fault id and workers.
     freezes: Vec<(u32, Vec<usize>)>,
+    /// The last stall of the harness.
+    stall_ns: (u64, u64),
 }
 
 impl AttemptTracker {
@@ -33,6 +36,7 @@ impl AttemptTracker {
             forgot_ns: None,
             clocks_spoilt: false,
             freezes: Vec::new(),
+            stall_ns: (0, 0),
         }
     }
 
@@ -53,6 +57,11 @@ impl AttemptTracker {
                 }
             }
             EventKind::FaultEnded { id } => self.record_thaw(at_ns, *id),
+            EventKind::HarnessStalled { late_ms } => {
+                self.stall_ns = (at_ns.saturating_sub(ms(*late_ms)), at_ns);
+                let open = self.workers.iter_mut().flatten();
+                open.for_each(|attempt| attempt.read.record_stall(self.stall_ns));
+            }
             EventKind::WorkerDown { worker, .. } => {
                 let open = self.workers.get_mut(*worker).into_iter();
                 for mut attempt in open.flat_map(|open| open.drain(..)) {
@@ -127,8 +136,16 @@ impl AttemptTracker {
             return;
         };
         for worker in self.freezes.swap_remove(index).1 {
+            // Another fault may still freeze the worker.
+            if self
+                .freezes
+                .iter()
+                .any(|(_, frozen)| frozen.contains(&worker))
+            {
+                continue;
+            }
             let open = self.workers.get_mut(worker).into_iter().flatten();
-            open.for_each(|attempt| attempt.read.record_thaw(at_ns));
+            open.for_each(|attempt| attempt.read.record_thaw(at_ns, self.stall_ns));
         }
     }
 }

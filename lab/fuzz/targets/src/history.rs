@@ -45,7 +45,12 @@ pub fn use_it(history: History) {
     drop(documents::json(&record));
     write_key_history(&history, &mut std::io::sink()).expect("nothing is written anywhere");
     for width in WIDTHS {
-        drop(terminal::run(&record, &history, width));
+        drop(terminal::run(
+            &record,
+            &history,
+            width,
+            terminal::Detail::Everything,
+        ));
     }
     reports_of::write_all(&from_run(record, Some(history)));
 }

@@ -10,6 +10,7 @@ use picklock_scenarios::Phase;
 use super::claims::only_node;
 use super::contents::{Content, Place, change, command, content, ended_at_ns, is_lock, places};
 use super::pairs::{Hold, holds, overlapping, reports, request};
+use super::unwritten::{is_unwritten, ran_out_ns};
 use picklock_verdicts::check::{Cause, Property};
 use picklock_verdicts::history::{Event, EventKind, History, KeyChange, KeyCommand};
 
@@ -30,7 +31,7 @@ pub(super) fn causes(history: &History, property: Property, at_ns: u64) -> BTree
                 .iter()
                 .any(|mine| spans(other).iter().any(|theirs| met(mine, theirs)));
             if one.key == other.key && meet {
-                causes.insert(why(history, one, other));
+                causes.insert(why(history, one, other, at_ns));
                 // If a lease may have run longer, the values may show another cause.
                 let is_running =
                     |lease: &(u64, u64)| overlapping(*lease, (other.begin_ns, other.end_ns));
@@ -38,7 +39,7 @@ pub(super) fn causes(history: &History, property: Property, at_ns: u64) -> BTree
                     causes.insert(cause_of_values(history, one, other));
                 }
                 if one.begin_ns == other.begin_ns {
-                    causes.insert(why(history, other, one));
+                    causes.insert(why(history, other, one, at_ns));
                 }
             }
         }
@@ -47,9 +48,19 @@ pub(super) fn causes(history: &History, property: Property, at_ns: u64) -> BTree
 }
 
 /// Returns why these two clients were inside together. `first` began first.
-fn why(history: &History, first: &Hold, second: &Hold) -> Cause {
+fn why(history: &History, first: &Hold, second: &Hold, at_ns: u64) -> Cause {
+    if [first, second]
+        .iter()
+        .any(|hold| is_unwritten(&history.events, hold))
+    {
+        return Cause::UnbackedGrant;
+    }
     let meets = |span: (u64, u64)| first.leases.iter().any(|lease| overlapping(*lease, span));
-    let shared = second.leases.iter().any(|lease| meets(*lease));
+    // What happens after the violation does not explain it.
+    let shared = first.leases.iter().any(|mine| {
+        let mut theirs = second.leases.iter();
+        theirs.any(|lease| overlapping(*mine, *lease) && mine.0.max(lease.0) <= at_ns)
+    });
     // No lease ran when the grant arrived.
     let late = |hold: &Hold| hold.leases.iter().all(|lease| lease.0 != hold.begin_ns);
     if !shared && (late(first) || late(second)) {
@@ -149,6 +160,9 @@ fn all_votes<'a>(events: &'a [Event], hold: &Hold) -> Vec<(Place<'a>, usize)> {
         }
     }
     votes.sort_by_key(|(place, index)| (events[*index].at_ns, place.0, *index));
+    // Values that had run out when the last one was written are of an earlier try.
+    let last_ns = votes.last().map_or(0, |(_, index)| events[*index].at_ns);
+    votes.retain(|value| ran_out_ns(events, *value).is_none_or(|at_ns| at_ns > last_ns));
     votes
 }
 
@@ -291,24 +305,17 @@ fn takes_over(events: &[Event], place: Place<'_>) -> bool {
     })
 }
 
-/// Returns `true` if the node's clock had leapt by then, and the value has no expiry on the server.
-fn went_by_clock(events: &[Event], (place, begun): (Place<'_>, usize), gone: usize) -> bool {
-    let expires = last_content(events, place, begun).is_none_or(|last| last.expires);
-    let until_ns = events[gone].at_ns;
-    !expires
-        && events.iter().any(|event| {
-            matches!(&event.what, EventKind::FaultBegan { nodes, clock: Some(shift), .. }
-                if nodes.contains(&place.0) && shift.by_ns > 0 && event.at_ns <= until_ns)
-        })
-}
-
 /// Returns `true` if the first lease of one of them had ended when the other began.
 fn are_apart(events: &[Event], earlier: &Hold, later: &Hold) -> bool {
     let until_ns = |hold: &Hold| {
         let reports = reports(events, hold.op);
         reports.first().map_or(0, |report| report.until_ns.0)
     };
-    until_ns(earlier) <= later.begin_ns || until_ns(later) <= earlier.begin_ns
+    let never_ran = |hold: &Hold| until_ns(hold) <= hold.begin_ns;
+    never_ran(earlier)
+        || never_ran(later)
+        || until_ns(earlier) <= later.begin_ns
+        || until_ns(later) <= earlier.begin_ns
 }
 
 /// Returns what the expiry of a value at this time means.
@@ -356,7 +363,6 @@ fn plain_end_of(
         };
     };
     let by = gone.and_then(|gone| command(&events[gone]));
-    let by_clock = gone.is_some_and(|gone| went_by_clock(events, (place, begun), gone));
     let late = |by: &KeyCommand| released_before(events, by.op, earlier.key, seen_ns);
     match (why, by) {
         (KeyChange::Expired, _) => ran_out(),
@@ -364,7 +370,6 @@ fn plain_end_of(
             Phase::Idle | Phase::Extend => Cause::PhantomExtend,
             Phase::Release if took_again(events, by, value) => Cause::PhantomExtend,
             Phase::Release => Cause::StolenRelease,
-            _ if by_clock => Cause::ClockJump,
             _ if apart => Cause::PhantomExtend,
             _ => Cause::Race,
         },
@@ -372,9 +377,7 @@ fn plain_end_of(
         (_, Some(by)) if by.op == earlier.op && by.phase == Phase::Release => Cause::Undetermined,
         (_, Some(by)) if by.op == earlier.op && !late(by) => Cause::OwnRemoval,
         (_, Some(by)) if by.op == later.op && by.phase == Phase::Acquire => {
-            if by_clock {
-                Cause::ClockJump
-            } else if takes_over(events, place) {
+            if takes_over(events, place) {
                 Cause::Race
             } else {
                 Cause::StolenRelease

@@ -3,9 +3,11 @@
 
 use picklock_scenarios::Phase;
 
-use super::contents::{Content, Place, change, command, content, ended_at_ns, is_lock, places};
+use super::contents::{Place, change, command, content, ended_at_ns, is_lock, places};
 use super::gone::gone;
+use super::left::{kept, lasting};
 use super::pairs::{reports, request};
+use super::tries::{granted_nodes, is_of_earlier_try};
 use picklock_verdicts::history::{Event, EventKind, History, KeyName};
 
 const MS: u64 = 1_000_000;
@@ -38,8 +40,8 @@ pub(super) fn only_node(events: &[Event], lock: u32) -> Option<usize> {
 
 /// A value that an attempt has written.
 #[derive(Debug, Clone, Copy)]
-struct Own<'a> {
-    place: Place<'a>,
+pub(super) struct Own<'a> {
+    pub(super) place: Place<'a>,
     set_ns: u64,
     ended_at_ns: u64,
     ttl_ms: Option<i64>,
@@ -50,7 +52,7 @@ struct Own<'a> {
 }
 
 /// Returns the values that an attempt has written in the first `count` events, and not removed again.
-fn own<'a>(events: &'a [Event], count: usize, op: u64) -> Vec<Own<'a>> {
+pub(super) fn own<'a>(events: &'a [Event], count: usize, op: u64) -> Vec<Own<'a>> {
     let by = |index: &usize| command(&events[*index]).is_some_and(|by| by.op == op);
     let in_phase =
         |index: usize, phase| command(&events[index]).is_some_and(|by| by.phase == phase);
@@ -63,7 +65,7 @@ fn own<'a>(events: &'a [Event], count: usize, op: u64) -> Vec<Own<'a>> {
         let index = here.next()?;
         let (_, value, ttl_ms, _) = change(&events[index])?;
         value?;
-        is_lock(place.1, ttl_ms.is_some()).then(|| Own {
+        (is_lock(place.1, ttl_ms.is_some()) && !is_of_earlier_try(events, op, place)).then(|| Own {
             place,
             set_ns: events[index].at_ns,
             ended_at_ns: ttl_ms.map_or(u64::MAX, |ttl| events[index].at_ns + ttl as u64 * MS),
@@ -106,7 +108,8 @@ pub(super) fn claims(history: &History) -> (u64, Option<u64>) {
                 // A lock that keeps its value has nothing to write. Another lock's value, or an expired one, does not
                 // count.
                 let kept = current_values(events, index, worker, op);
-                let is_false = if kept.is_empty() || wrote(events, index, op) {
+                let rests_on_kept = !kept.is_empty() && may_rest_on(events, index, op, &kept);
+                let is_false = if !rests_on_kept || wrote(events, index, op) {
                     vec![
                         wrong_expiry(events, index, op, nodes),
                         too_few(events, index, op, nodes),
@@ -147,8 +150,41 @@ pub(super) fn claims(history: &History) -> (u64, Option<u64>) {
     (found.len() as u64, found.into_iter().min())
 }
 
+/// Returns `true` if a grant can rest on the values of earlier attempts: they name its token, or the attempt of the last one
+/// was answered, or its answer can have come after the new request. (The faults of these histories delay no answer.)
+fn may_rest_on(events: &[Event], index: usize, op: u64, kept: &[Own<'_>]) -> bool {
+    let EventKind::Granted { token, .. } = &events[index].what else {
+        return false;
+    };
+    let requested_at_ns = request(events, op).map_or(0, |request| request.0);
+    let contents = |own: &Own<'_>| content(events, index, own.place);
+    // The places are numbered in the order of their first change.
+    let first_change = |own: &&Own<'_>| {
+        events
+            .iter()
+            .position(|event| change(event).is_some_and(|change| change.0 == own.place))
+    };
+    let last = kept.iter().max_by_key(first_change);
+    let author = last.and_then(contents).and_then(|now| now.author);
+    let is_in_doubt = events[..index].iter().any(|event| match event.what {
+        EventKind::AcquireFailed {
+            op,
+            definite: false,
+            ..
+        } => author.is_some_and(|author| author.op == op),
+        _ => false,
+    });
+    let is_backed = |own: &Own<'_>| {
+        contents(own).is_some_and(|now| {
+            let is_late = events[now.begun].at_ns >= requested_at_ns;
+            is_lock(own.place.1, now.expires) && (now.value.contains(token) || is_late)
+        })
+    };
+    !is_in_doubt || kept.iter().any(is_backed)
+}
+
 /// Returns `true` if the attempt has left a value in a key, or removed another value.
-fn wrote(events: &[Event], index: usize, op: u64) -> bool {
+pub(super) fn wrote(events: &[Event], index: usize, op: u64) -> bool {
     let left = places(events).into_iter().any(|place| {
         let last = (0..index).rev().find(|at| {
             let by_op = command(&events[*at]).is_some_and(|by| by.op == op);
@@ -157,17 +193,23 @@ fn wrote(events: &[Event], index: usize, op: u64) -> bool {
             change(&events[*at]).is_some_and(|change| change.0 == place) && by_op && own
         });
         last.is_some_and(|at| change(&events[at]).is_some_and(|change| change.1.is_some()))
+            && !is_of_earlier_try(events, op, place)
     });
     left || took_away(events, index, op)
 }
 
 /// Returns the unexpired values of all attempts of this worker before an event.
-fn current_values(events: &[Event], index: usize, worker: usize, op: u64) -> Vec<Own<'_>> {
+pub(super) fn current_values(
+    events: &[Event],
+    index: usize,
+    worker: usize,
+    op: u64,
+) -> Vec<Own<'_>> {
     let lock = request(events, op).map_or(0, |request| request.1);
     let is_current = |place: &Place<'_>| {
         let author = content(events, index, *place).and_then(|now| now.author);
         let is_of_another = matches!(place.1, KeyName::Lock(other) if *other != lock);
-        author.is_some_and(|author| author.worker == worker)
+        author.is_some_and(|author| author.worker == worker && author.op != op)
             && ended_at_ns(events, *place, index).0 > events[index].at_ns
             && !is_of_another
     };
@@ -248,11 +290,20 @@ fn too_few(events: &[Event], index: usize, op: u64, nodes: usize) -> bool {
     let is_promised = reports(&events[..=index], op)
         .last()
         .is_some_and(|report| report.until_ns.0 > events[index].at_ns);
-    is_promised
-        && !has_no_lock_value
-        && on * 2 <= nodes
-        && !took_away(events, index, op)
-        && !is_on_one_node
+    let takes_otherwise = has_no_lock_value || took_away(events, index, op);
+    if !is_promised {
+        // The lease is over, so only a grant without any value is false, unless another client handed the lock over.
+        let is_named = |place: &Place<'_>| {
+            let EventKind::Granted { token, .. } = &events[index].what else {
+                return false;
+            };
+            let now = content(events, index, *place);
+            now.is_some_and(|now| now.author.is_some() && now.value.contains(token))
+        };
+        let is_handed_over = places(events).iter().any(is_named);
+        return granted_nodes(events, op) == 0 && !takes_otherwise && !is_handed_over;
+    }
+    !takes_otherwise && on * 2 <= nodes && !is_on_one_node
 }
 
 fn too_long(events: &[Event], index: usize, op: u64, nodes: usize) -> bool {
@@ -328,36 +379,6 @@ fn shared(events: &[Event], index: usize, op: u64) -> bool {
             .all(|own| first_user(own.place) != Some(lock_of(op)))
 }
 
-/// Returns `true` if a release that reported success left so many values that no other client can get the lock.
-fn kept(history: &History, index: usize, op: u64) -> bool {
-    let events = &history.events;
-    let removal = |at: &usize| removed_own(events, *at, op);
-    let released: Vec<usize> = (0..index)
-        .filter(removal)
-        .filter(|at| !is_restored(events, *at, index, op))
-        .filter_map(|at| Some(change(&events[at])?.0.0))
-        .collect();
-    let stays = |place: &Place<'_>| {
-        let content = content(events, index, *place);
-        let own = content.filter(|now| is_lock_value_of(now, op));
-        let later = (index..events.len())
-            .any(|at| removal(&at) && change(&events[at]).is_some_and(|change| change.0 == *place));
-        let lock = own.is_some_and(|now| is_lock(place.1, now.expires));
-        lock && !later && !released.contains(&place.0) && lives(events, index, *place)
-    };
-    let mut kept: Vec<usize> = (places(events).iter().filter(|place| stays(place)))
-        .map(|place| place.0)
-        .collect();
-    kept.dedup();
-    kept.len() > may_stay(history, op)
-}
-
-/// Returns `true` for a value of the attempt. A value that a release wrote does not count.
-fn is_lock_value_of(now: &Content<'_>, op: u64) -> bool {
-    let author = now.author.filter(|author| author.phase != Phase::Release);
-    author.is_some_and(|author| author.op == op)
-}
-
 /// Returns the number of nodes on which an attempt needs its value.
 pub(super) fn needed(history: &History, op: u64) -> usize {
     let lock = request(&history.events, op).map_or(0, |request| request.1);
@@ -368,128 +389,10 @@ pub(super) fn needed(history: &History, op: u64) -> usize {
 }
 
 /// Returns the number of nodes on which its value may stay so that other clients can get a quorum.
-fn may_stay(history: &History, op: u64) -> usize {
+pub(super) fn may_stay(history: &History, op: u64) -> usize {
     let lock = request(&history.events, op).map_or(0, |request| request.1);
     match only_node(&history.events, lock) {
         Some(_) => 0,
         None => history.header.nodes - needed(history, op),
     }
-}
-
-/// Returns the keys that all grants of a lock have written.
-fn keys_of_grants(events: &[Event], lock: u32) -> Vec<&KeyName> {
-    let mut keys: Option<Vec<&KeyName>> = None;
-    for (index, event) in events.iter().enumerate() {
-        let EventKind::Granted { worker, op, .. } = event.what else {
-            continue;
-        };
-        let is_of_lock = request(events, op).is_some_and(|request| request.1 == lock);
-        let rests_on_earlier =
-            !wrote(events, index, op) && !current_values(events, index, worker, op).is_empty();
-        if !is_of_lock || rests_on_earlier {
-            continue;
-        }
-        let written: Vec<&KeyName> = own(events, index, op)
-            .iter()
-            .map(|own| own.place.1)
-            .collect();
-        match &mut keys {
-            Some(known) => known.retain(|key| written.contains(key)),
-            None if wrote(events, index, op) => keys = Some(written),
-            None => {}
-        }
-    }
-    keys.unwrap_or_default()
-}
-
-/// Returns the number of nodes on which a value of the attempt lasts although the attempt was refused, or its lock is
-/// reported as lost. A value lasts if it exists for another tenth of a lease of 40 ms, and its own client does not
-/// remove it.
-fn lasting(history: &History, index: usize, op: u64) -> usize {
-    let events = &history.events;
-    let Some((requested_at_ns, lock, _)) = request(events, op) else {
-        return 0;
-    };
-    let until_ns = events[index].at_ns + 4 * MS;
-    let worker = events.iter().find_map(|event| match event.what {
-        EventKind::Acquire { worker, op: of, .. } if of == op => Some(worker),
-        _ => None,
-    });
-    let keys = keys_of_grants(events, lock);
-    let reports = reports(&events[..index], op);
-    let lease_ns = reports
-        .last()
-        .map_or(requested_at_ns + 40 * MS, |report| report.until_ns.0);
-    let stays = |place: &Place<'_>| {
-        let Some(now) = content(events, index, *place) else {
-            return false;
-        };
-        let own = is_lock_value_of(&now, op);
-        let other =
-            |at: &usize| content(events, at + 1, *place).is_none_or(|then| then.begun != now.begun);
-        let gone = (index..events.len()).find(other);
-        let by_own = |at: usize| command(&events[at]).is_some_and(|by| Some(by.worker) == worker);
-        let is_ending = gone.is_some_and(|at| by_own(at) || events[at].at_ns < until_ns);
-        // Its own client wrote another value there, to mark the lock as free.
-        let is_marked = (index..gone.map_or(events.len(), |gone| gone + 1)).any(|at| {
-            removed_own(events, at, op)
-                && change(&events[at]).is_some_and(|change| change.0 == *place)
-        });
-        let lives = ended_at_ns(events, *place, index).0 > until_ns + SLACK_NS;
-        let runs = now.expires || lease_ns > until_ns;
-        // Overwriting an existing value need not take the lock.
-        let is_acquired = !reports.is_empty() || now.on_free;
-        own && is_acquired
-            && is_lock(place.1, now.expires)
-            && (keys.contains(&place.1) || place.1 == &KeyName::Lock(lock))
-            && lives
-            && runs
-            && !is_ending
-            && !is_marked
-    };
-    let released = |node: usize| {
-        (0..index).any(|at| {
-            removed_own(events, at, op)
-                && change(&events[at]).is_some_and(|change| change.0.0 == node)
-                && !is_restored(events, at, index, op)
-        })
-    };
-    let mut nodes: Vec<usize> = (places(events).iter().filter(|place| stays(place)))
-        .map(|place| place.0)
-        .filter(|node| !released(*node))
-        .collect();
-    nodes.sort_unstable();
-    nodes.dedup();
-    nodes.len()
-}
-
-/// Returns `true` if this event removes the attempt's own value in order to release it.
-fn removed_own(events: &[Event], index: usize, op: u64) -> bool {
-    let Some((place, value, ..)) = change(&events[index]) else {
-        return false;
-    };
-    let before = content(events, index, place);
-    let own = before.is_some_and(|before| is_lock_value_of(&before, op));
-    let releases = command(&events[index])
-        .is_some_and(|by| by.op == op && matches!(by.phase, Phase::Release | Phase::Idle));
-    own && releases && before.is_some_and(|before| Some(before.value) != value)
-}
-
-/// Returns `true` if the attempt has written the value again, or lost it, since its removal.
-fn is_restored(events: &[Event], removal: usize, until: usize, op: u64) -> bool {
-    let place = change(&events[removal]).map(|change| change.0);
-    (removal + 1..until).any(|at| {
-        let here = change(&events[at]).is_some_and(|change| Some(change.0) == place);
-        let now = place.and_then(|place| content(events, at + 1, place));
-        let before = place.and_then(|place| content(events, at, place));
-        let is_own = |one: Option<Content<'_>>| one.is_some_and(|one| is_lock_value_of(&one, op));
-        let rewritten = is_own(now);
-        let lost = is_own(before) && !is_own(now);
-        here && (rewritten || lost) && !removed_own(events, at, op)
-    })
-}
-
-/// Returns `true` if the value has not expired by the node's clock.
-fn lives(events: &[Event], index: usize, place: Place<'_>) -> bool {
-    ended_at_ns(events, place, index).0 > events[index].at_ns + SLACK_NS
 }

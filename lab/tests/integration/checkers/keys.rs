@@ -214,6 +214,7 @@ impl Player {
                 command: "SET".into(),
                 sent_ns: None,
                 forwarded_at_ns: None,
+                names_unread_value: false,
             });
             self.change(node, key, Some(to), why);
         }
@@ -249,6 +250,7 @@ impl Player {
             command: command.into(),
             sent_ns: None,
             forwarded_at_ns: None,
+            names_unread_value: false,
         });
         self.change(node, key, to, why);
     }

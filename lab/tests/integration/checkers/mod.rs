@@ -6,8 +6,8 @@
 //! every time.
 //!
 //! [`keys`] creates histories in which commands and faults change the keys of the nodes, and [`contents`] looks up the
-//! content of a key. [`thefts`] judges ownership there, [`claims`] the reports of locks, and [`causes`] decides why two
-//! clients had one lock.
+//! content of a key. [`tries`] finds the values on which a grant rests. [`thefts`] judges ownership there, [`claims`] the
+//! reports of locks, and [`causes`] decides why two clients had one lock.
 
 mod causes;
 mod claims;
@@ -15,10 +15,13 @@ mod contents;
 mod generate;
 mod gone;
 mod keys;
+mod left;
 mod linear;
 mod pairs;
 mod stalls;
 mod thefts;
+mod tries;
+mod unwritten;
 
 use std::collections::BTreeMap;
 

@@ -3,6 +3,7 @@
 
 use picklock_scenarios::Phase;
 
+use super::tries::{granted_write_ns, last_try};
 use picklock_verdicts::history::{Event, EventKind, History, KeyChange};
 
 const MS: u64 = 1_000_000;
@@ -168,7 +169,9 @@ pub(super) fn reports(events: &[Event], attempt: u64) -> Vec<Report> {
             .fold(acquire_ns, u64::max);
         let (first_ns, grant_elapsed_ms) = first_write(events, attempt);
         let own_ns = elapsed_ms.map(|elapsed| {
-            report_window(elapsed, (acquire_ns, at_ns), (first_ns, grant_elapsed_ms))
+            let granted_ns = granted_write_ns(events, attempt);
+            let times_ns = (acquire_ns, at_ns, granted_ns.unwrap_or(0));
+            report_window(elapsed, times_ns, (first_ns, grant_elapsed_ms))
         });
         written.push((at_ns, own_ns.map_or(acquire_ns, |own_ns| own_ns.0)));
         let report_window_ns = match (valid_ms, own_ns) {
@@ -201,7 +204,7 @@ pub(super) fn reports(events: &[Event], attempt: u64) -> Vec<Report> {
 /// the first write of the attempt, and the elapsed time that its grant reported.
 fn report_window(
     elapsed: u64,
-    (acquire_ns, at_ns): (u64, u64),
+    (acquire_ns, at_ns, granted_ns): (u64, u64, u64),
     (first_ns, grant_elapsed_ms): (Option<u64>, Option<u64>),
 ) -> (u64, u64) {
     // The request was read when it was sent, unless its first write shows that it was read later.
@@ -213,7 +216,7 @@ fn report_window(
         });
     let (from_ns, until_ns) = late_ns.unwrap_or((acquire_ns, acquire_ns));
     let report_window_ns = (from_ns + elapsed * MS)
-        .max(first_ns.unwrap_or(0))
+        .max(first_ns.unwrap_or(0).max(granted_ns))
         .min(at_ns);
     let latest_ns = match late_ns {
         Some(_) => (until_ns + elapsed * MS + MS).clamp(report_window_ns, at_ns),
@@ -246,7 +249,12 @@ fn first_write(events: &[Event], attempt: u64) -> (Option<u64>, Option<u64>) {
 
 /// Returns when the first value that the attempt wrote between two times runs out.
 fn runs_out(events: &[Event], attempt: u64, after_ns: u64, until_ns: u64) -> u64 {
-    let written = events.iter().find_map(|event| match &event.what {
+    // A later try of the attempt begins again.
+    let since = match after_ns {
+        0 => &events[last_try(events, attempt)..],
+        _ => events,
+    };
+    let written = since.iter().find_map(|event| match &event.what {
         EventKind::KeyChanged {
             value: Some(_),
             ttl_ms: Some(ttl_ms),

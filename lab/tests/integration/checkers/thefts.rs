@@ -5,7 +5,7 @@ use picklock_scenarios::Phase;
 
 use super::contents::{change, command, content, is_lock};
 use super::pairs::{reports, request};
-use picklock_verdicts::history::{Event, EventKind, History};
+use picklock_verdicts::history::{Event, EventKind, History, KeyCommand};
 
 /// Returns the index of the event that granted the lock to an attempt.
 fn grant_of(events: &[Event], attempt: u64) -> Option<usize> {
@@ -34,13 +34,6 @@ fn thefts(events: &[Event]) -> Vec<u64> {
         let ended_at_ns = due_ns(change(set_before)?.2, set_before.at_ns);
         let prolongs = same && due_ns(change(event)?.2, event.at_ns) > ended_at_ns;
         let acquires = by.phase == Phase::Acquire;
-        // The removal may be the way in which the lock is taken over.
-        let next = events[*index + 1..].iter().find(|later| {
-            change(later).is_some_and(|(at, value, ..)| at == place && value.is_some())
-        });
-        let writes_there = next
-            .and_then(command)
-            .is_some_and(|other| (other.op, other.phase) == (by.op, Phase::Acquire));
         let lease_runs = runs(&events[..*index], author.op, event.at_ns);
         // An attempt that had taken the key and prolongs the value there now renews it.
         let had_taken = (0..*index).any(|earlier| {
@@ -51,7 +44,7 @@ fn thefts(events: &[Event]) -> Vec<u64> {
                 && change(&events[earlier]).is_some_and(|(at, ..)| at == place)
         });
         let renews = same && prolongs && had_taken;
-        let takes_over = acquires && !renews && (after.is_some() || writes_there || !lease_runs);
+        let takes_over = acquires && !renews && (after.is_some() || !lease_runs);
         let foreign = author.phase == Phase::Acquire && author.worker != by.worker;
         let lock = is_lock(place.1, before.expires);
         let written_again = |until: usize| {
@@ -64,10 +57,38 @@ fn thefts(events: &[Event]) -> Vec<u64> {
         let own = before.on_free
             || grant_of(events, author.op)
                 .is_some_and(|grant| grant < *index || !written_again(grant));
-        (foreign && lock && own && (!same || prolongs) && !takes_over).then_some(event.at_ns)
+        let is_taken = foreign && lock && own && (!same || prolongs) && !takes_over;
+        (is_taken || lock && is_late_release(events, *index, author)).then_some(event.at_ns)
     };
     let indices: Vec<usize> = (0..events.len()).collect();
     indices.iter().filter_map(robbed).collect()
+}
+
+/// Returns `true` if a plain removal outside every request took a running value of its own client, at most a lease after
+/// that client had released another hold of the lock.
+fn is_late_release(events: &[Event], index: usize, author: &KeyCommand) -> bool {
+    let at_ns = events[index].at_ns;
+    let Some(by) = command(&events[index]) else {
+        return false;
+    };
+    let lock_of = |op: u64| request(events, op).map(|request| request.1);
+    let released = events[..index]
+        .iter()
+        .rev()
+        .find_map(|event| match event.what {
+            EventKind::Release { worker, op } if worker == by.worker => Some((op, event.at_ns)),
+            _ => None,
+        });
+    let is_removal = change(&events[index]).is_some_and(|(_, value, ..)| value.is_none());
+    is_removal
+        && by.phase == Phase::Idle
+        && (author.worker, author.phase) == (by.worker, Phase::Acquire)
+        && released.is_some_and(|(op, released_ns)| {
+            op != author.op
+                && lock_of(op) == lock_of(author.op)
+                && at_ns <= released_ns + 40_000_000
+        })
+        && runs(&events[..index], author.op, at_ns)
 }
 
 /// Returns `true` if the lease of an attempt certainly ran at `at_ns`, according to the events before.

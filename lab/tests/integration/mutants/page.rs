@@ -1,15 +1,17 @@
 //! The page: the tables of mutants, and the table of classes.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::ops::RangeInclusive;
 
 use picklock_harness::check::{Property, judge};
 use picklock_harness::expectation::{Expected, Tables};
-use picklock_harness::record::Mismatch;
+use picklock_impls::reference::{Claims, renews, standard};
 use picklock_impls::{BuiltInLock, MUTANTS};
 use picklock_lab::generated_part::replaced_between;
 use picklock_lab::simulated::simulate;
-use picklock_scenarios::{BackendName, catalog, profile};
+use picklock_scenarios::profile::{self, Declaration};
+use picklock_scenarios::{BackendName, catalog};
 
 use super::classes::CLASSES;
 use super::found;
@@ -26,20 +28,25 @@ const NAMED: usize = 8;
 /// Returns the scenarios that catch a mutant in each of [`LIKE_SEEDS`] when it is compared with its original
 /// (`--reference`).
 fn caught_by(mutant: &'static BuiltInLock, original: &str) -> Vec<&'static str> {
-    let is_caught = |name: &&str| {
-        let scenario = catalog::named(name).unwrap_or_else(|error| panic!("{error}"));
-        let expected = Expected::for_lock(&scenario, original, Tables::NamedOrAll).as_reference();
-        scenario.runs_in(BackendName::Sim)
-            && LIKE_SEEDS.into_iter().all(|seed| {
-                let ran = simulate(mutant, scenario.clone(), seed);
-                let verdicts = ran.map(|ran| judge(&ran.history)).unwrap_or_default();
-                expected
-                    .mismatches(&verdicts)
-                    .iter()
-                    .any(Mismatch::is_judged)
-            })
+    let always = |name: &&str| {
+        let mut seeds = LIKE_SEEDS.into_iter();
+        seeds.all(|seed| is_caught(mutant, original, name, seed))
     };
-    catalog::names().filter(is_caught).collect()
+    catalog::names().filter(always).collect()
+}
+
+/// Returns whether the mutant violates what `original` keeps in the scenario with this seed.
+fn is_caught(mutant: &'static BuiltInLock, original: &str, name: &str, seed: u64) -> bool {
+    let scenario = catalog::named(name).unwrap_or_else(|error| panic!("{error}"));
+    let expected = Expected::for_lock(&scenario, original, Tables::NamedOrAll).as_reference();
+    let is_simulated = scenario.runs_in(BackendName::Sim);
+    let ran = is_simulated.then(|| simulate(mutant, scenario, seed));
+    let verdicts = ran
+        .flatten()
+        .map(|ran| judge(&ran.history))
+        .unwrap_or_default();
+    let mut mismatches = expected.mismatches(&verdicts).into_iter();
+    is_simulated && mismatches.any(|it| it.is_judged())
 }
 
 /// The test regenerates every `STEP`th row of the second table, because a row takes a second. An update regenerates
@@ -49,18 +56,12 @@ const STEP: usize = 5;
 /// Writes which scenarios catch which mutant without prior expectations. Rows outside the sample are copied from
 /// `page`. If `page` is `None`, all rows are regenerated.
 fn by_likeness(text: &mut String, page: Option<&str>) {
-    let quick = profile::named("quick").expect("there is such a profile");
     text.push_str(
-        "\n| mutant | held to | `--profile quick` | other scenarios |\n|---|---|---|---|\n",
+        "\n| mutant | held to | the gate of `init` | other scenarios |\n|---|---|---|---|\n",
     );
     for (number, mutant) in MUTANTS.iter().enumerate() {
-        let row = ROWS.iter().find(|row| row.mutant == mutant.name);
-        let alike = if mutant.nodes > 1 {
-            "redlock"
-        } else {
-            "set-nx-px"
-        };
-        let original = row.map_or(alike, |row| row.original);
+        let gate = Gate::new(mutant);
+        let original = gate.reference;
         let name = mutant.name;
         let begins = format!("| `{name}` | `{original}` | ");
         let kept = page.filter(|_| !number.is_multiple_of(STEP));
@@ -69,9 +70,8 @@ fn by_likeness(text: &mut String, page: Option<&str>) {
             continue;
         }
         let caught = caught_by(mutant, original);
-        let (quick, others): (Vec<&str>, Vec<&str>) = caught
-            .into_iter()
-            .partition(|name| quick.scenarios.contains(name));
+        let (quick, others): (Vec<&str>, Vec<&str>) =
+            caught.into_iter().partition(|name| gate.runs(name));
         let words = |names: Vec<&str>| match names.len() {
             0 => "–".to_owned(),
             1..=NAMED => format!("`{}`", names.join("`, `")),
@@ -84,6 +84,53 @@ fn by_likeness(text: &mut String, page: Option<&str>) {
         let (quick, others) = (words(quick), words(others));
         writeln!(text, "{begins}{quick} | {others} |").ok();
     }
+}
+
+/// The gate that `init` writes, for a lock that declares what the lock declares from which a mutant was made.
+struct Gate {
+    reference: &'static str,
+    declared: Declaration,
+}
+
+impl Gate {
+    fn new(mutant: &'static BuiltInLock) -> Gate {
+        let row = ROWS.iter().find(|row| row.mutant == mutant.name);
+        let original = row.map_or("", |row| row.original);
+        let claims = Claims {
+            renews: renews(original),
+            fences: original == "fenced",
+        };
+        let reference = standard(mutant.nodes, mutant.replicas, claims);
+        Gate {
+            reference: reference.expect("each mutant has a reference").name,
+            declared: Declaration {
+                renews: Some(claims.renews),
+                nodes: mutant.nodes,
+            },
+        }
+    }
+
+    fn runs(&self, scenario: &str) -> bool {
+        let quick = profile::named("quick").expect("there is such a profile");
+        quick.includes(scenario, self.declared)
+    }
+
+    /// Returns the scenarios that fail for the mutant with this seed.
+    fn failures(&self, mutant: &'static BuiltInLock, seed: u64) -> Vec<&'static str> {
+        let quick = catalog::names().filter(|name| self.runs(name));
+        quick
+            .filter(|name| is_caught(mutant, self.reference, name, seed))
+            .collect()
+    }
+}
+
+/// Whoever makes such a mistake sees it at the first gate. The locks that pass are those of [`SAFE`], with the reasons.
+#[test]
+fn gate_of_init_catches_every_mutant() {
+    let passes = |mutant: &&'static BuiltInLock| Gate::new(mutant).failures(mutant, 1).is_empty();
+    let passed = MUTANTS.iter().filter(passes).map(|mutant| mutant.name);
+    let safe = SAFE.iter().map(|(name, _)| *name);
+    assert_eq!(passed.collect::<BTreeSet<_>>(), safe.collect());
 }
 
 fn classes_of(mutant: &str) -> String {

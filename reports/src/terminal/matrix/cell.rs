@@ -1,79 +1,65 @@
-//! Formats one cell as a few short lines.
+//! One cell as one glyph, coloured by whose fault it is.
 
 use anstyle::Style;
-use picklock_verdicts::check::{Property, Status, describe};
+use picklock_verdicts::check::Status;
 use picklock_verdicts::record::Cell;
 
-use super::super::line::{BAD, FAINT, Line, STRONG, WARN, style};
+use super::super::line::{BAD, COOL, FAINT, GOOD, WARN, style_of_party};
 use crate::cell_status::overall;
-use crate::matrix::{CellOutcome, NOT_APPLICABLE, distinct};
-use crate::units::span_us;
+use crate::matrix::CellOutcome;
+use crate::responsibility::{Blame, Party};
 
-/// Returns the sign of the whole cell and its style. Expected results are not emphasised.
-pub(super) fn sign(cell: &Cell) -> (&'static str, Style) {
-    match CellOutcome::from_cell(cell) {
-        CellOutcome::NotRun => ("!", BAD),
-        CellOutcome::Unexpected => (Status::Violated.sign(), BAD),
-        CellOutcome::Inconclusive => (Status::Unknown.sign(), WARN),
-        _ => match overall(&cell.verdicts) {
-            Status::Violated => (Status::Violated.sign(), STRONG),
-            status => (status.sign(), style(status)),
-        },
-    }
-}
+/// A glyph with its style and its meaning.
+pub(super) type Mark = (char, Style, &'static str);
 
-/// Returns the properties with this status, in reading order.
-pub(super) fn with(cell: &Cell, status: Status) -> impl Iterator<Item = Property> {
-    let verdicts = cell.verdicts.iter();
-    verdicts
-        .filter(move |(_, verdict)| verdict.status == status)
-        .map(|(property, _)| *property)
-}
+const HELD: Mark = ('✔', GOOD, "held");
+const FENCED: Mark = ('◆', COOL, "saved by fencing");
+const INCONCLUSIVE: Mark = ('?', WARN, "inconclusive");
+const NOT_RUN: Mark = ('!', BAD, "failed to run");
+const NOT_APPLICABLE: Mark = ('–', FAINT, crate::matrix::NOT_APPLICABLE);
 
-/// Returns the p99 of acquire, if any attempt was granted.
-pub(super) fn p99(cell: &Cell) -> Option<String> {
-    let acquire = cell.latency.get("acquire").filter(|one| one.count > 0)?;
-    Some(format!("p99 {}", span_us(acquire.p99_us)))
-}
-
-/// Returns sign and letters, then the causes, then the latency.
-pub(super) fn block(cell: &Cell) -> Vec<Line> {
-    let (sign, style) = sign(cell);
-    if CellOutcome::from_cell(cell) == CellOutcome::NotRun {
-        return vec![Line::new().styled(style, "! not run")];
-    }
-    if cell.inapplicable().is_some() {
-        return vec![Line::new().styled(style, &format!("{sign} {NOT_APPLICABLE}"))];
-    }
-    let letters = |status| {
-        let letters = with(cell, status).map(|property| describe(property).letter);
-        letters.collect::<String>()
-    };
-    let (violated, unknown) = (letters(Status::Violated), letters(Status::Unknown));
-    let is_held = violated.is_empty() && unknown.is_empty();
-    let unknown = if unknown.is_empty() || sign == Status::Unknown.sign() {
-        // The sign already marks the letters as inconclusive.
-        unknown
-    } else {
-        // After another sign, the letters alone would look like violations.
-        format!("?{unknown}")
-    };
-    let parts = [
-        sign,
-        &violated,
-        &unknown,
-        if is_held { "held" } else { "" },
-        match (cell.is_unexpected(), cell.is_bound()) {
-            (true, _) => "unexpected",
-            (false, true) => "",
-            (false, false) => "no expectation",
-        },
+/// All marks, in the order of the legend.
+pub(super) fn marks() -> Vec<Mark> {
+    let mut marks = vec![HELD, FENCED];
+    let parties = [
+        Party::Lock,
+        Party::Redis,
+        Party::Client,
+        Party::Outside,
+        Party::Undetermined,
     ];
-    let parts: Vec<&str> = parts.into_iter().filter(|it| !it.is_empty()).collect();
-    let mut lines = vec![Line::new().styled(style, &parts.join(" "))];
-    let causes = cell.verdicts.values().filter_map(|verdict| verdict.cause);
-    let causes = distinct(causes.map(|cause| cause.as_str())).into_iter();
-    lines.extend(causes.map(|cause| Line::new().plain(cause)));
-    lines.extend(p99(cell).map(|p99| Line::new().styled(FAINT, &p99)));
-    lines
+    marks.extend(parties.map(mark_of_party));
+    marks.extend([INCONCLUSIVE, NOT_RUN, NOT_APPLICABLE]);
+    marks
+}
+
+/// Returns the mark of a violation.
+pub(super) fn mark_of_party(party: Party) -> Mark {
+    let glyph = match party {
+        Party::Lock => '✘',
+        Party::Redis => 'R',
+        Party::Client => 'C',
+        Party::Outside => 'A',
+        Party::Undetermined => 'U',
+    };
+    (glyph, style_of_party(party), party.fault())
+}
+
+/// Returns the mark of a cell.
+pub(super) fn mark(cell: &Cell) -> Mark {
+    let blame = Blame::from_cell(cell);
+    match (CellOutcome::from_cell(cell), blame.worst()) {
+        (CellOutcome::NotRun, _) => NOT_RUN,
+        (CellOutcome::NotApplicable, _) => NOT_APPLICABLE,
+        (_, Some(_)) if blame.is_fenced() => FENCED,
+        (_, Some(party)) => mark_of_party(party),
+        (CellOutcome::Inconclusive | CellOutcome::InconclusiveNoExpectation, None) => INCONCLUSIVE,
+        (_, None) if overall(&cell.verdicts) == Status::Unknown => INCONCLUSIVE,
+        (_, None) => HELD,
+    }
+}
+
+/// Returns true if nothing was violated, and nothing is unexpected or missing.
+pub(super) fn is_green(cell: &Cell) -> bool {
+    matches!(mark(cell).0, '✔' | '–') && cell.is_as_expected()
 }

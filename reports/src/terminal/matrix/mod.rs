@@ -1,11 +1,9 @@
-//! The matrix for a terminal: the scorecard, a table per backend, then the unexpected results, worst first.
+//! The matrix for a terminal: recommendations, a grid per backend, the causes of violations, and what is unexpected.
 
+mod bugs;
 mod cell;
 mod grid;
-mod list;
-mod mismatches;
 mod rates;
-mod scorecard;
 mod summary;
 
 use picklock_verdicts::record::{Cell, MatrixRecord};
@@ -17,8 +15,7 @@ use crate::scorecard::Scorecard;
 
 /// Formats the matrix for a terminal of `width` columns (clamped to 36 to 200).
 ///
-/// A table that would be too wide is transposed, or becomes a list. No line is wider than `width`, except
-/// that a single word of a command is never broken. The text ends with a newline.
+/// Locks that do not fit next to each other are in several grids. No line is wider than `width`, except that a single word of a command is never broken. The text ends with a newline.
 pub fn matrix(record: &MatrixRecord, width: usize) -> String {
     let width = width.clamp(MIN_WIDTH, MAX_WIDTH);
     if record.interrupted && record.cells.is_empty() {
@@ -26,8 +23,7 @@ pub fn matrix(record: &MatrixRecord, width: usize) -> String {
     }
     let mut parts = vec![summary::title(record, width)];
     if let Some(scorecard) = Scorecard::from_matrix(record) {
-        parts.push(scorecard::advice(&scorecard, width));
-        parts.push(scorecard::locks(&scorecard, width));
+        parts.push(summary::advice(&scorecard, width));
     }
     let backends = distinct(record.cells.iter().map(|cell| cell.backend.as_str()));
     for backend in &backends {
@@ -37,14 +33,13 @@ pub fn matrix(record: &MatrixRecord, width: usize) -> String {
         if backends.len() > 1 {
             lines.push(Line::new().styled(STRONG, backend));
         }
-        lines.extend(grid::fitting(&cells, width).unwrap_or_else(|| list::lines(&cells, width)));
+        lines.extend(grid::lines(&cells, width));
         parts.push(lines);
     }
-    if !record.cells.is_empty() {
-        parts.push(summary::legend(width));
-    }
+    parts.push(grid::legend(&record.cells, width));
     parts.push(rates::lines(record, width));
-    parts.extend(mismatches::parts(record, width));
+    parts.push(bugs::causes(record, width));
+    parts.extend(bugs::parts(record, width));
     parts.push(summary::not_applicable(record, width));
     parts.push(summary::key_history(record, width));
     parts.push(summary::reruns(record, width));

@@ -1,16 +1,16 @@
-//! The title of the table, its legend, and the summary below it.
+//! The title of the grid, the recommendations, and the summary below it.
 
-use picklock_verdicts::check::{Property, Status, describe};
 use picklock_verdicts::record::{KeyHistoryTally, MatrixRecord};
 
 use super::super::line::{BAD, FAINT, GOOD, Line, STRONG, WARN};
 use crate::matrix::{
     CellOutcome, cell_counts, describe_similarity, describe_total, distinct, inapplicable,
 };
+use crate::scorecard::Scorecard;
 use crate::units::count;
 
-/// Maximum number of reasons for cells that are not applicable to list. The rest is counted.
-const MAX_REASONS: usize = 8;
+/// Maximum number of reasons for cells that are not applicable to list. More are counted.
+const MAX_REASONS: usize = 3;
 
 pub(super) fn title(record: &MatrixRecord, width: usize) -> Vec<Line> {
     let cells = &record.cells;
@@ -36,18 +36,14 @@ pub(super) fn title(record: &MatrixRecord, width: usize) -> Vec<Line> {
     line.styled(FAINT, &format!("   {runs}")).wrap(width, 2)
 }
 
-pub(super) fn legend(width: usize) -> Vec<Line> {
-    let letters = Property::ALL.map(|one| format!("{}\u{a0}{one}", describe(one).letter));
-    let signs = format!(
-        "{} held · {} violated · {} inconclusive · unexpected: differs from the scenario's expectation · no expectation: the scenario has none for this lock · p99: time to acquire",
-        Status::Held.sign(),
-        Status::Violated.sign(),
-        Status::Unknown.sign()
-    );
-    [letters.join(" · "), signs]
-        .iter()
-        .flat_map(|text| Line::new().styled(FAINT, text).wrap(width, 2))
-        .collect()
+/// Returns the recommendations, one line each.
+pub(super) fn advice(scorecard: &Scorecard, width: usize) -> Vec<Line> {
+    let lines = scorecard.advice.iter().flat_map(|advice| {
+        let purpose = format!("{}: ", advice.purpose.as_str());
+        let line = Line::new().plain(&purpose).styled(STRONG, &advice.pick);
+        line.plain(&advice.reason).wrap(width, 2)
+    });
+    lines.collect()
 }
 
 /// Returns one line per scenario and reason, for all locks that the scenario is not applicable to.
@@ -57,16 +53,16 @@ pub(super) fn not_applicable(record: &MatrixRecord, width: usize) -> Vec<Line> {
     if groups.is_empty() {
         return Vec::new();
     }
+    if groups.len() > MAX_REASONS {
+        let (cells, groups) = (count(cells, "cell"), count(groups.len(), "reason"));
+        let text = format!("Not applicable: {cells}, for {groups} (--json has them all)");
+        return Line::new().styled(FAINT, &text).wrap(width, 2);
+    }
     let text = format!("Not applicable ({})", count(cells, "cell"));
     let mut lines = vec![Line::new().styled(FAINT, &text)];
-    for group in groups.iter().take(MAX_REASONS) {
+    for group in &groups {
         let text = format!("  {}", group.describe());
         lines.extend(Line::new().styled(FAINT, &text).wrap(width, 4));
-    }
-    if groups.len() > MAX_REASONS {
-        let more = groups.len() - MAX_REASONS;
-        let text = format!("  and {more} more (--json has them all)");
-        lines.push(Line::new().styled(FAINT, &text));
     }
     lines
 }

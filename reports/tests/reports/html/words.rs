@@ -36,7 +36,7 @@ fn matrix_shows_fault_and_confidence() {
     ] {
         assert!(page.contains(words), "{words}");
     }
-    assert_eq!(page.matches("<details").count(), 4);
+    assert_eq!(page.matches("<details class=\"cell-details").count(), 4);
     assert_eq!(page.matches("class=\"tile").count(), 4);
 }
 
@@ -82,7 +82,7 @@ fn lock_with_options_has_its_own_column() {
     material.matrix.cells.push(other);
     let page = page(&material).unwrap();
     for lock in ["set-nx-px", "set-nx-px,retry_delay=50ms"] {
-        let column = format!("<th scope=\"col\">{lock}</th>");
+        let column = format!("<th scope=\"col\"><div>{lock}</div></th>");
         assert!(page.contains(&column), "{lock}");
     }
 }

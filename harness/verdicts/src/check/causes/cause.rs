@@ -14,7 +14,8 @@ use picklock_scenarios::Phase;
 
 use crate::check::causes::cause_from_answers;
 use crate::check::causes::facts::{Facts, Found, Overlap, Taken};
-use crate::check::causes::lost_ownership::{LostOwnership, is_off_by_its_clock};
+use crate::check::causes::lost_ownership::LostOwnership;
+use crate::check::causes::wrong_clock::is_off_by_its_clock;
 use crate::check::finding::{Claim, Taking};
 use crate::check::progress::blocked_lock::BlockedLock;
 use crate::check::verdict::Cause;
@@ -45,7 +46,7 @@ pub(in crate::check) fn cause(facts: &Facts<'_>) -> Cause {
 
 fn cause_of_finding(facts: &Facts<'_>) -> Cause {
     match (&facts.found, facts.key_history) {
-        (Found::ForeignRelease(taken), _) => cause_of_foreign_release(taken),
+        (Found::ForeignRelease(taken), _) => cause_of_foreign_release(facts, taken),
         (Found::Starvation { starvation, .. }, _) if starvation.has_unexpiring_key => Cause::NoTtl,
         (
             Found::WrongStock {
@@ -59,7 +60,7 @@ fn cause_of_finding(facts: &Facts<'_>) -> Cause {
             let spans = key_history.map_or(&[][..], |key_history| &key_history.spans);
             let is_off = |hold: &&Hold| {
                 let mut own = spans.iter().filter(|span| span.is_of(hold.worker, hold.op));
-                own.any(|span| is_off_by_its_clock(facts.faults, span, hold))
+                own.any(|span| is_off_by_its_clock(facts.faults, span, hold, facts.at_ns))
             };
             match claim.map_or(Cause::Undetermined, cause_of_false_claim) {
                 Cause::WrongExpiry if holds.iter().any(is_off) => Cause::ClockSkew,
@@ -96,8 +97,12 @@ fn cause_of_finding(facts: &Facts<'_>) -> Cause {
     }
 }
 
-/// Returns why two holds of one key overlap.
+/// Returns why two holds of one key overlap. One grant has one cause, so a grant without any value on the servers comes
+/// before everything that the client did with it.
 fn cause_of_overlap(facts: &Facts<'_>, key_history: &KeyHistory, holds: &Overlap<'_>) -> Cause {
+    if let Some(cause) = holds.unbacked {
+        return cause;
+    }
     if holds.has_expired_grant {
         return Cause::ExpiredGrant;
     }
@@ -113,15 +118,9 @@ fn cause_of_overlap(facts: &Facts<'_>, key_history: &KeyHistory, holds: &Overlap
             (false, None) => Cause::OutlivedLease,
         };
     }
-    let lost = LostOwnership {
-        spans: &key_history.spans,
-        quorum: key_history.nodes.quorum(holds.first.key),
-        faults: facts.faults,
-        holds: facts.holds,
-    };
+    let lost = lost_ownership(facts, key_history, holds.first.key);
     match lost.cause(holds.first, holds.second) {
         Cause::WrongExpiry if holds.is_perhaps_outlived => Cause::OutlivedLease,
-        Cause::UnbackedGrant if holds.rests_on_earlier => Cause::StaleReply,
         cause => cause,
     }
 }
@@ -135,22 +134,56 @@ fn was_resumed(holds: &Overlap<'_>, by_ns: u64) -> bool {
 
 /// Returns why a command took another client's lock. If the release was sent before the other client owned the lock,
 /// the lock checked ownership and acted later; otherwise it did not check at all.
-fn cause_of_foreign_release(taken: &Taken<'_>) -> Cause {
+fn cause_of_foreign_release(facts: &Facts<'_>, taken: &Taken<'_>) -> Cause {
     let release = taken.release;
     // Either a script checked and acted at once but did not compare the owner, or the command does not belong to an
     // active release.
     let is_no_race = |by: &KeyCommand| by.is_script() || by.phase != Phase::Release;
     if taken.is_same_token {
-        Cause::SharedToken
-    } else if release.how == Taking::Prolonged {
-        Cause::ForeignRenewal
-    } else if taken.is_extension {
-        Cause::PhantomExtend
-    } else if !taken.by.is_some_and(|(by, _)| is_no_race(by)) && release.sent_ns < release.owned_ns
+        return Cause::SharedToken;
+    }
+    if release.how == Taking::Prolonged {
+        return Cause::ForeignRenewal;
+    }
+    if taken.is_extension {
+        return Cause::PhantomExtend;
+    }
+    // A client that removes the value and takes the lock itself has taken it over.
+    if let (Some((by, span)), Some(owner)) = (taken.by, taken.owner_hold)
+        && by.phase == Phase::Acquire
+        && let Some(key_history) = facts.key_history
+        && took_after_removal(&key_history.spans, by, span)
     {
+        return lost_ownership(facts, key_history, release.key).cause_of_takeover(by, span, owner);
+    }
+    if !taken.by.is_some_and(|(by, _)| is_no_race(by)) && release.sent_ns < release.owned_ns {
         Cause::Race
     } else {
         Cause::StolenRelease
+    }
+}
+
+/// Returns `true` if the attempt that removed a value was the next to write its key.
+fn took_after_removal(spans: &[ValueSpan], by: &KeyCommand, removed: &ValueSpan) -> bool {
+    let mut later = spans.iter().filter(|span| {
+        (span.node, &span.key) == (removed.node, &removed.key) && span.from_ns >= removed.until_ns
+    });
+    later
+        .next()
+        .is_some_and(|next| next.is_of(by.worker, by.op))
+}
+
+/// Returns the evidence about the attempts on one key.
+fn lost_ownership<'a>(
+    facts: &'a Facts<'_>,
+    key_history: &'a KeyHistory,
+    lock: u32,
+) -> LostOwnership<'a> {
+    LostOwnership {
+        spans: &key_history.spans,
+        quorum: key_history.nodes.quorum(lock),
+        faults: facts.faults,
+        holds: facts.holds,
     }
 }
 
@@ -163,6 +196,7 @@ fn cause_of_false_claim(claim: Claim) -> Cause {
         Claim::Elapsed => Cause::WrongElapsed,
         Claim::Refusal => Cause::AmbiguousAcquire,
         Claim::Release => Cause::FalseRelease,
+        Claim::SilentRelease => Cause::SilentRelease,
         Claim::Extension => Cause::RefusedExtension,
         Claim::Renewal => Cause::SilentLoss,
         Claim::Key => Cause::SharedKey,

@@ -9,6 +9,7 @@ use picklock_scenarios::{Phase, Property};
 
 use crate::check::causes::facts::{Facts, Found, OutsideFault, Overlap, Taken};
 use crate::check::causes::lost_ownership::{is_same_token, took_again};
+use crate::check::causes::unbacked_grant::is_unwritten;
 use crate::check::claims::promised_renewal::{late_extension_ns, ran_out_ns};
 use crate::check::finding::{
     Finding, ForeignRelease, Judgement, Seen, StaleToken, Taking, WrongStock,
@@ -17,7 +18,9 @@ use crate::check::properties::exclusion::judge_holds;
 use crate::check::properties::lease::judge_leases;
 use crate::check::properties::ownership::foreign_releases;
 use crate::check::sales::{OutdatedSale, outdated_sales};
+use crate::check::stalls::reply_delays::ReplyDelays;
 use crate::check::stalls::stall_correction::StallCorrection;
+use crate::check::verdict::Cause;
 use crate::history::{Event, EventKind, History, KeyCommand};
 use crate::key_history::{KeyHistory, ValueSpan};
 use crate::timeline::{Hold, Lease, Timeline, overlap};
@@ -120,7 +123,9 @@ impl<'a> Evidence<'a> {
         let found = match &finding.seen {
             Seen::Overlap { earlier, later } => {
                 let pair = self.pair(*earlier, *later);
-                pair.map_or(Found::Nothing, |pair| Found::Overlap(self.overlap(pair)))
+                pair.map_or(Found::Nothing, |pair| {
+                    Found::Overlap(self.overlap(pair, at_ns))
+                })
             }
             Seen::WrongStock(stock) => {
                 let sellers = self
@@ -129,7 +134,7 @@ impl<'a> Evidence<'a> {
                 let mut outdated = outdated_sales(self.history, stock.key, u64::MAX);
                 Found::WrongStock {
                     stock,
-                    sellers: sellers.map(|sellers| self.overlap(sellers.pair)),
+                    sellers: sellers.map(|sellers| self.overlap(sellers.pair, at_ns)),
                     outside: self.outside_fault(stock, at_ns),
                     is_interleaved: outdated.next().is_some(),
                 }
@@ -179,9 +184,11 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    fn overlap<'e>(&'e self, (first, second): (&'e Hold, &'e Hold)) -> Overlap<'e> {
+    /// Returns the facts about two holds that overlap at `at_ns`. A later event explains nothing.
+    fn overlap<'e>(&'e self, (first, second): (&'e Hold, &'e Hold), at_ns: u64) -> Overlap<'e> {
         let faults = self.timeline.faults();
-        let shared = first.shares_lease_with(second);
+        let (_, shared_since_ns) = Lease::shared(&first.leases, &second.leases);
+        let shared = shared_since_ns.is_some_and(|since_ns| since_ns <= at_ns);
         let are_over = |leases: &[Lease]| {
             let meets = |lease: &Lease| overlap(lease.span(), second.span());
             !shared && !leases.iter().any(meets)
@@ -212,7 +219,7 @@ impl<'a> Evidence<'a> {
             late_loss_report: self.late_loss_report(first, second),
             late_extension_ns: late_extension_ns(&self.timeline, self.spans(), first),
             ran_out_unrenewed: ran_out_ns.is_some_and(|at_ns| at_ns <= second.begin_ns),
-            rests_on_earlier: self.rests_on_earlier(first, second),
+            unbacked: self.unbacked([first, second]),
             taken: taken.map(|release| self.taken(release)).collect(),
         }
     }
@@ -352,13 +359,25 @@ impl<'a> Evidence<'a> {
         })
     }
 
-    /// Returns `true` if one of two holds wrote nothing, while the previous attempt of its client ended in doubt and
-    /// had written a value. The grant was then the late reply to that attempt.
-    fn rests_on_earlier(&self, one: &Hold, other: &Hold) -> bool {
-        let spans = self.spans();
-        [one, other].into_iter().any(|hold| {
-            let wrote = |op: u64| spans.iter().any(|span| span.is_of(hold.worker, op));
-            !wrote(hold.op) && self.doubt_before(hold).is_some_and(wrote)
+    /// Returns the cause if one of two holds was granted without any value on the servers.
+    fn unbacked(&self, holds: [&Hold; 2]) -> Option<Cause> {
+        let spans = &self.key_history()?.spans;
+        holds.into_iter().find_map(|hold| {
+            let doubt = self.doubt_before(hold);
+            if !is_unwritten(spans, hold, doubt) {
+                return None;
+            }
+            let of_doubt = |span: &&ValueSpan| doubt.is_some_and(|op| span.is_of(hold.worker, op));
+            let delays = ReplyDelays::from_history(self.history);
+            let is_late_reply = spans
+                .iter()
+                .filter(of_doubt)
+                .any(|span| delays.can_bridge(hold.worker, span.from_ns, hold.acquire_ns));
+            Some(if is_late_reply {
+                Cause::StaleReply
+            } else {
+                Cause::UnbackedGrant
+            })
         })
     }
 

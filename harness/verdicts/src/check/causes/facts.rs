@@ -7,6 +7,7 @@ use crate::key_history::{KeyHistory, ValueSpan};
 use crate::timeline::{FaultSpan, Hold};
 
 use crate::check::finding::{Claim, ForeignRelease, StaleToken, Starvation, WrongStock};
+use crate::check::verdict::Cause;
 
 /// A finding with everything that it names.
 pub(in crate::check) struct Facts<'a> {
@@ -86,9 +87,9 @@ pub(in crate::check) struct Overlap<'a> {
     pub late_extension_ns: Option<u64>,
     /// Whether the first value ran out before the second grant, although the lock promises to renew it.
     pub ran_out_unrenewed: bool,
-    /// Whether one of the two holds wrote nothing, because its grant was the late reply to an earlier attempt in doubt,
-    /// whose value still existed.
-    pub rests_on_earlier: bool,
+    /// The cause if one of the two holds was granted without any value on the servers: `UnbackedGrant`, or `StaleReply` if
+    /// its grant can have been the late reply to an earlier attempt in doubt that had written a value.
+    pub unbacked: Option<Cause>,
     /// The values that were taken from their owner between the two grants.
     pub taken: Vec<Taken<'a>>,
 }

@@ -12,8 +12,9 @@ use picklock_scenarios::Phase;
 
 use crate::history::KeyCommand;
 use crate::key_history::{SpanEnd, ValueSpan};
-use crate::timeline::{FaultSpan, Hold, HoldEnd, Lease, is_instantaneous, overlap, spoils_clocks};
+use crate::timeline::{FaultSpan, Hold, HoldEnd, Lease, names_token, overlap};
 
+use crate::check::causes::wrong_clock::is_off_by_its_clock;
 use crate::check::claims::taken_value::{adds_element, is_of_several, shares_element};
 use crate::check::verdict::Cause;
 
@@ -78,6 +79,7 @@ impl LostOwnership<'_> {
         }
         // Other keys, such as a counter, do not count.
         acquired.retain(|span| span.may_be_lock_value());
+        retain_granted(&mut acquired, hold);
         acquired
     }
 
@@ -133,7 +135,9 @@ impl LostOwnership<'_> {
         let due_ns = self.due_ns(span).filter(|due_ns| *due_ns <= taken.from_ns);
         let cause = match (&span.end, due_ns) {
             (SpanEnd::RanOut, _) => match cause_of_expiry(span.until_ns, earlier, later) {
-                Cause::WrongExpiry if is_off_by_its_clock(self.faults, span, earlier) => {
+                Cause::WrongExpiry
+                    if is_off_by_its_clock(self.faults, span, earlier, span.until_ns) =>
+                {
                     Cause::ClockSkew
                 }
                 cause => cause,
@@ -220,37 +224,6 @@ impl LostOwnership<'_> {
         }
     }
 
-    /// Returns the wrong clock because of which a client took a running value for expired, or `None` if no clock
-    /// explains it. Either the clock of one of the two clients was wrong, or the server's clock leapt and the value has
-    /// no expiry on the server.
-    fn cause_of_clocks(&self, by: &KeyCommand, span: &ValueSpan, earlier: &Hold) -> Option<Cause> {
-        let mut clocks = self.faults.iter().filter(|fault| {
-            spoils_clocks(fault.fault) && fault.took_effect() && fault.began_ns <= span.until_ns
-        });
-        clocks.find_map(|fault| {
-            let is_lasting =
-                (fault.clock).map_or(is_instantaneous(fault.fault), |shift| shift.for_good);
-            let is_over = !is_lasting && fault.ended_ns.is_some_and(|ns| ns < span.from_ns);
-            // If the later client's clock is ahead, it sees the expiry too soon. If the earlier client's clock is
-            // behind, it writes an expiry that is too soon.
-            let is_shifted =
-                |ahead: bool| fault.clock.is_none_or(|shift| (shift.by_ns > 0) == ahead);
-            let affects = |worker: usize| fault.workers.contains(&worker);
-            let is_skewed = affects(by.worker) && is_shifted(true)
-                || affects(earlier.worker) && is_shifted(false);
-            let has_leapt = fault.nodes.contains(&span.node)
-                && fault.clock.is_some_and(|shift| shift.by_ns > 0)
-                && span.expiry.is_none();
-            if is_over {
-                None
-            } else if is_skewed {
-                Some(Cause::ClockSkew)
-            } else {
-                has_leapt.then_some(Cause::ClockJump)
-            }
-        })
-    }
-
     /// Returns why a command removed the earlier value, by the sender of the command.
     fn cause_of_removal(
         &self,
@@ -279,7 +252,7 @@ impl LostOwnership<'_> {
     ///
     /// A lock that takes over by removal checked the value first, and then removed one that was written in between.
     /// With any other lock, the removal does not belong to this acquisition.
-    fn cause_of_takeover(&self, by: &KeyCommand, span: &ValueSpan, earlier: &Hold) -> Cause {
+    pub fn cause_of_takeover(&self, by: &KeyCommand, span: &ValueSpan, earlier: &Hold) -> Cause {
         let takes_over = self.spans.iter().any(|other| {
             let in_acquisition =
                 matches!(&other.end, SpanEnd::Removed(by) if by.phase == Phase::Acquire);
@@ -293,6 +266,17 @@ impl LostOwnership<'_> {
             (false, false) => Cause::StolenRelease,
         })
     }
+}
+
+/// Keeps the values of the try that was granted, because an attempt may have tried more than once: those that name the
+/// token of the grant, if any does, and those that had not run out when the last one was written.
+fn retain_granted(acquired: &mut Vec<&ValueSpan>, hold: &Hold) {
+    let is_named = |span: &&ValueSpan| names_token(&span.value, &hold.token);
+    if acquired.iter().any(is_named) {
+        acquired.retain(is_named);
+    }
+    let last_ns = acquired.iter().map(|span| span.from_ns).max().unwrap_or(0);
+    acquired.retain(|span| span.end != SpanEnd::RanOut || span.until_ns > last_ns);
 }
 
 /// Returns the first of these values on each node.
@@ -331,7 +315,8 @@ fn is_own_token(spans: &[ValueSpan], by: &KeyCommand, span: &ValueSpan) -> bool 
 /// Returns `true` if a script of a client mistook another client's value for its own, because the run has a shared
 /// token: the two, or one of them and a third client, wrote the same value to take the lock.
 ///
-/// A script that compares values cannot distinguish them. The removed value need not be the shared one: a client that
+/// A script that compares values cannot distinguish them. The command may have named the other client's value although
+/// its client had not read it. The removed value need not be the shared one: a client that
 /// draws the same tokens as another one also tries, and releases, tokens that it never wrote. A client that was granted
 /// the lock with the other's value as its token may have written nothing at all.
 pub(in crate::check) fn is_same_token(
@@ -341,6 +326,9 @@ pub(in crate::check) fn is_same_token(
     span: &ValueSpan,
 ) -> bool {
     let author = span.author.as_ref();
+    if by.names_unread_value && author.is_some_and(|author| author.worker != by.worker) {
+        return true;
+    }
     if !by.is_script() || author.is_none_or(|author| author.worker == by.worker) {
         return false;
     }
@@ -402,31 +390,6 @@ fn cause_of_expiry(ended_at_ns: u64, earlier: &Hold, later: &Hold) -> Cause {
     }
 }
 
-/// Returns `true` if the expiry of a value differs from the lease by about as much as a fault shifted its client's
-/// clock.
-pub(in crate::check) fn is_off_by_its_clock(
-    faults: &[FaultSpan<'_>],
-    span: &ValueSpan,
-    hold: &Hold,
-) -> bool {
-    let Some(expiry) = span.expiry else {
-        return false;
-    };
-    let past_ns = expiry.set_ns.saturating_sub(hold.acquire_ns);
-    let lease_ns = i128::from(hold.ttl_ns.saturating_sub(past_ns));
-    let off_ns = i128::from(expiry.ttl_ms) * 1_000_000 - lease_ns;
-    let explains = |fault: &FaultSpan<'_>| {
-        let by_ns = fault.clock.map_or(0, |shift| i128::from(shift.by_ns));
-        // The shift need only match within a tenth of itself, or within 20 ms.
-        let tolerance_ns = (by_ns.abs() / 10).max(20_000_000);
-        spoils_clocks(fault.fault)
-            && fault.affects(hold.worker)
-            && fault.workers.contains(&hold.worker)
-            && (off_ns - by_ns).abs() <= tolerance_ns
-    };
-    faults.iter().any(explains)
-}
-
 /// Returns the end without which the later attempt would not have reached a quorum, or else the most frequent end.
 fn decisive(ends: &[Cause], nodes: usize, quorum: usize) -> Cause {
     // The later attempt needed none of the earlier one's nodes: the grants rest on different nodes.
@@ -444,5 +407,10 @@ fn decisive(ends: &[Cause], nodes: usize, quorum: usize) -> Cause {
 
 /// Returns `true` if the leases with which the two holds were granted overlap, before any extension.
 fn share_granted_leases(one: &Hold, other: &Hold) -> bool {
-    one.begin_ns < other.first_deadline_ns && other.begin_ns < one.first_deadline_ns
+    // A lease that was over when its grant arrived never ran.
+    let ran = |hold: &Hold| hold.begin_ns < hold.first_deadline_ns;
+    ran(one)
+        && ran(other)
+        && one.begin_ns < other.first_deadline_ns
+        && other.begin_ns < one.first_deadline_ns
 }

@@ -5,3 +5,5 @@ pub(super) mod cause_from_answers;
 pub(super) mod evidence;
 pub(super) mod facts;
 pub(super) mod lost_ownership;
+mod unbacked_grant;
+mod wrong_clock;

@@ -11,13 +11,14 @@ use std::sync::Arc;
 
 use picklock_scenarios::Phase;
 
-use crate::history::{Event, KeyCommand, KeyName};
+use crate::history::{Event, EventKind, KeyCommand, KeyName};
 use crate::key_history::{Expiry, KeyUpdate, NodeClocks, may_be_lock_value};
-use crate::timeline::{Attempt, Step, UnderWay};
+use crate::timeline::{Attempt, Step, UnderWay, names_token};
 
 use crate::check::claims::false_answers::FalseAnswers;
 use crate::check::claims::left_value::{LeftValue, ReportedState, ending_anyway_until_ns};
 use crate::check::claims::taken_value::shares_element;
+use crate::check::stalls::reply_delays::ReplyDelays;
 
 /// Tolerance for expiries, in nanoseconds. Servers count them in whole milliseconds, by a clock that they read once per
 /// event loop turn.
@@ -28,6 +29,11 @@ pub(in crate::check) const SLACK_NS: u64 = 2_000_000;
 pub(in crate::check) struct KeptValues {
     clocks: NodeClocks,
     false_answers: FalseAnswers,
+    delays: ReplyDelays,
+    /// The attempts whose section failed, and whose release is not answered.
+    failed_sections: Vec<u64>,
+    /// The current value of each place.
+    current: Vec<Option<CurrentValue>>,
     /// The values of each active attempt.
     attempts: UnderWay<Vec<Value>>,
     acquired: AcquiredValues,
@@ -90,6 +96,18 @@ impl AcquiredValues {
     }
 }
 
+/// The value that a key has now.
+#[derive(Debug, Clone)]
+struct CurrentValue {
+    node: usize,
+    key: KeyName,
+    /// The worker that wrote it.
+    worker: usize,
+    text: Arc<str>,
+    written_ns: u64,
+    expiry: Option<Expiry>,
+}
+
 /// A value of an attempt.
 #[derive(Debug, Clone)]
 struct Value {
@@ -108,6 +126,10 @@ impl KeptValues {
     pub(in crate::check) fn event(&mut self, event: &Event) {
         self.clocks.event(event);
         self.false_answers.event(event);
+        self.delays.event(event);
+        if let EventKind::SectionFailed { op, .. } = event.what {
+            self.failed_sections.push(op);
+        }
     }
 
     /// Returns the changes of the nodes' wall clocks so far.
@@ -115,7 +137,35 @@ impl KeptValues {
         &self.clocks
     }
 
+    /// Returns what can have delayed replies so far.
+    pub(in crate::check) fn delays(&self) -> &ReplyDelays {
+        &self.delays
+    }
+
+    /// Returns `true` if some key has a value that names this token, whoever wrote it.
+    pub(in crate::check) fn is_named(&self, token: &str) -> bool {
+        let mut current = self.current.iter().flatten();
+        current.any(|value| names_token(&value.text, token))
+    }
+
+    fn record_current(&mut self, update: &KeyUpdate<'_>) {
+        if self.current.len() <= update.place {
+            self.current.resize(update.place + 1, None);
+        }
+        self.current[update.place] = update.now.and_then(|now| {
+            Some(CurrentValue {
+                node: update.node,
+                key: update.key.clone(),
+                worker: now.author?.worker,
+                text: Arc::clone(now.value),
+                written_ns: now.written_ns,
+                expiry: now.expiry,
+            })
+        });
+    }
+
     pub(in crate::check) fn changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
+        self.record_current(update);
         self.acquired.changed(update);
         let removed_own = self.removed_own(update);
         if update.ends_value() || removed_own.is_some() {
@@ -181,18 +231,10 @@ impl KeptValues {
             let unsettled = &mut self.acquired.unsettled;
             unsettled.insert(unsettled.partition_point(|op| *op < attempt.op), attempt.op);
         }
-        if let Some(reported) = ReportedState::from_step(step)
+        if let Some(reported) = self.reported(at_ns, attempt, step)
             && !self.false_answers.may_mislead(attempt)
         {
-            let kept = match reported {
-                ReportedState::Free => self.living_values(at_ns, attempt.op),
-                _ => self.lasting_values(at_ns, attempt),
-            };
-            if !kept.is_empty() {
-                let written_ns = self.written_ns(attempt.op);
-                let left = LeftValue::new(at_ns, attempt, reported, kept, written_ns);
-                self.left.push(left);
-            }
+            self.judge(at_ns, attempt, reported);
         }
         let is_definite = match step {
             Step::Denied(denial) => denial.is_definite(),
@@ -205,6 +247,54 @@ impl KeptValues {
         if matches!(step, Step::Answered { .. } | Step::Denied(_) | Step::Gone) {
             self.attempts.end(attempt.op);
         }
+    }
+
+    /// Returns the report that a step makes about the values of its attempt, or `None` if it makes none. If the clean-up
+    /// of a failed section ends in an error, a fault or a stall may be the reason.
+    fn reported(&mut self, at_ns: u64, attempt: &Attempt, step: Step) -> Option<ReportedState> {
+        let failed = self.failed_sections.iter().position(|op| *op == attempt.op);
+        let reported = ReportedState::from_step(step, failed.is_some());
+        if let Some(index) = failed.filter(|_| matches!(step, Step::Answered { .. } | Step::Gone)) {
+            self.failed_sections.swap_remove(index);
+        }
+        let released_ns = attempt.ended.map_or(at_ns, |(released_ns, _)| released_ns);
+        let is_disturbed = matches!(step, Step::Answered { failed: true, .. })
+            && self.delays.touch(attempt.worker, released_ns, at_ns);
+        reported.filter(|_| !is_disturbed)
+    }
+
+    /// Records the values that a report contradicts.
+    fn judge(&mut self, at_ns: u64, attempt: &Attempt, reported: ReportedState) {
+        let mut kept = match reported {
+            ReportedState::Free => self.living_values(at_ns, attempt.op),
+            _ => self.lasting_values(at_ns, attempt),
+        };
+        let of_other_attempts = reported == ReportedState::Free && kept.is_empty();
+        if of_other_attempts {
+            kept = self.values_of_client(at_ns, attempt);
+        }
+        if !kept.is_empty() {
+            let written_ns = self.written_ns(attempt.op);
+            let mut left = LeftValue::new(at_ns, attempt, reported, kept, written_ns);
+            left.of_other_attempts = of_other_attempts;
+            self.left.push(left);
+        }
+    }
+
+    /// Returns where values exist that belong to the client of the attempt, because they name its token or are the ones
+    /// with which it took the lock, although another attempt of the client wrote them.
+    fn values_of_client(&self, at_ns: u64, attempt: &Attempt) -> Vec<(usize, KeyName)> {
+        let released_ns = attempt.ended.map_or(at_ns, |(released_ns, _)| released_ns);
+        let is_left = |value: &&CurrentValue| {
+            let place = (value.node, &value.key);
+            let is_older = value.written_ns < released_ns;
+            value.worker == attempt.worker
+                && may_be_lock_value(&value.key, value.expiry.is_some())
+                && attempt.written.is_left_in(place, &value.text, is_older)
+                && lives(&self.clocks, value.node, value.expiry, at_ns)
+        };
+        let left = self.current.iter().flatten().filter(is_left);
+        left.map(|value| (value.node, value.key.clone())).collect()
     }
 
     /// Returns where values of the attempt exist.
@@ -261,7 +351,12 @@ impl Value {
 
     /// Returns `true` if the value certainly has not expired at `at_ns`.
     fn lives(&self, clocks: &NodeClocks, at_ns: u64) -> bool {
-        let ended_at_ns = |expiry| clocks.ended_at_ns(self.node, expiry);
-        (self.expiry).is_none_or(|expiry| ended_at_ns(expiry) > at_ns.saturating_add(SLACK_NS))
+        lives(clocks, self.node, self.expiry, at_ns)
     }
+}
+
+/// Returns `true` if a value with this expiry certainly has not expired at `at_ns`.
+fn lives(clocks: &NodeClocks, node: usize, expiry: Option<Expiry>, at_ns: u64) -> bool {
+    let ended_at_ns = |expiry| clocks.ended_at_ns(node, expiry);
+    expiry.is_none_or(|expiry| ended_at_ns(expiry) > at_ns.saturating_add(SLACK_NS))
 }

@@ -17,6 +17,8 @@ pub(in crate::check) enum ReportedState {
     NotItsOwn,
     /// The release returned without a result.
     Nothing,
+    /// A failed section was over. Whatever the lock reports, its client's value must not stay.
+    SectionOver,
     /// Another client has the lock.
     Refused,
     /// The attempt failed with a definite error.
@@ -25,8 +27,14 @@ pub(in crate::check) enum ReportedState {
 
 impl ReportedState {
     /// Returns the report that a step of an attempt makes, or `None` if it makes none or is ambiguous.
-    pub(in crate::check) fn from_step(step: Step) -> Option<ReportedState> {
+    /// `section_failed` states whether the section of its hold failed.
+    pub(in crate::check) fn from_step(step: Step, section_failed: bool) -> Option<ReportedState> {
         match step {
+            Step::Answered {
+                released: Some(true),
+                ..
+            } => Some(ReportedState::Free),
+            Step::Answered { .. } if section_failed => Some(ReportedState::SectionOver),
             Step::Answered { failed: true, .. } => None,
             Step::Answered { released, .. } => Some(match released {
                 Some(true) => ReportedState::Free,
@@ -55,6 +63,7 @@ impl ReportedState {
             ReportedState::Free => "reported that it had released the lock",
             ReportedState::NotItsOwn => "reported that the lock was no longer its own",
             ReportedState::Nothing => "reported nothing about its release",
+            ReportedState::SectionOver => "was over with a section that failed",
             ReportedState::Refused => "reported that another client has the lock",
             ReportedState::NothingHappened => "reported that its attempt had no effect",
         }
@@ -72,6 +81,8 @@ pub(in crate::check) struct LeftValue {
     pub(in crate::check) lock: u32,
     /// When its attempt last set an expiry, if that is known.
     pub(in crate::check) written_ns: Option<u64>,
+    /// Whether another attempt of the client may have written the values.
+    pub(in crate::check) of_other_attempts: bool,
     /// A value that ends before this time was ending anyway.
     ending_anyway_until_ns: u64,
     /// The node and key of each value that stays.
@@ -94,6 +105,7 @@ impl LeftValue {
             op: attempt.op,
             lock: attempt.key,
             written_ns,
+            of_other_attempts: false,
             ending_anyway_until_ns: ending_anyway_until_ns(at_ns, attempt),
             kept,
         }
@@ -110,7 +122,9 @@ impl LeftValue {
         // A value that was written since the report is another value.
         let before = (update.before.as_ref()).filter(|before| before.written_ns <= self.at_ns);
         let author = before.and_then(|before| before.author);
-        let is_own = author.is_some_and(|author| author.is_of(self.worker, self.op));
+        let is_own = author.is_some_and(|author| {
+            author.worker == self.worker && (author.op == self.op || self.of_other_attempts)
+        });
         let is_ending = at_ns < self.ending_anyway_until_ns;
         let by_own_client = update.command().is_some_and(|by| by.worker == self.worker);
         let is_excused = match self.reported {

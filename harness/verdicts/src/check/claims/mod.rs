@@ -6,4 +6,5 @@ pub(super) mod left_value;
 pub(super) mod promised_renewal;
 pub(super) mod taken_value;
 pub(super) mod untrue_answers;
+pub(super) mod written_expiry;
 pub(super) mod written_values;

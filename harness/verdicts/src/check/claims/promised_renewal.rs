@@ -1,14 +1,14 @@
 //! Holders whose lock promises to renew its lease, but did not.
 //!
 //! The key of such a holder ran out while it held the lock, and no loss was reported before. It does not count if a
-//! fault may have kept commands from the servers or the client from running, or if the harness was stalled.
+//! fault since the last renewal may have kept commands from the servers or the client from running, or if the harness,
+//! the client or a server was stalled for long enough to explain it. Short stalls add up.
 
 use crate::history::{Event, EventKind, History, KeyName};
 use crate::key_history::{SpanEnd, ValueSpan};
 use crate::timeline::{Hold, Timeline};
 
-use crate::check::stalls::harness_stall::HarnessStall;
-use crate::check::stalls::stall::Stall;
+use crate::check::stalls::delays::stalled_ns;
 use crate::check::stalls::thresholds::NOTABLE_DELAY;
 
 /// Returns when the key of this holder ran out, with `own` as the values of its attempt. Returns `None` if it did not,
@@ -31,13 +31,16 @@ pub(in crate::check) fn ran_out_ns(
             && (hold.begin_ns..hold.end_ns).contains(&span.until_ns)
             && !own.clone().any(|other| other.exists_at(span.until_ns))
     };
-    let until_ns = own.clone().find(is_lost)?.until_ns;
+    let lost = own.clone().find(is_lost)?;
+    let until_ns = lost.until_ns;
+    let renewed_ns = lost.expiry.map_or(lost.from_ns, |expiry| expiry.set_ns);
     let is_loss_report = |event: &Event| {
         matches!(event.what, EventKind::Lost { op, .. } if op == hold.op) && event.at_ns <= until_ns
     };
     let is_reported = history.events.iter().any(is_loss_report);
-    let is_excused = is_disturbed(timeline, hold, until_ns)
-        || is_delayed(history, hold.worker, (hold.acquire_ns, until_ns));
+    let silence_ns = (renewed_ns, until_ns);
+    let is_excused =
+        is_disturbed(timeline, hold, silence_ns) || is_delayed(history, hold.worker, silence_ns);
     (!is_reported && !is_excused).then_some(until_ns)
 }
 
@@ -55,19 +58,18 @@ fn is_delayed(history: &History, waiter: usize, (from_ns, until_ns): (u64, u64))
     })
 }
 
-/// Returns `true` if a fault was active, or the harness, the client or a server was stalled, at some time from the
-/// request for the lock to `until_ns`. Any fault counts, because clients may share a connection.
-pub(in crate::check) fn is_disturbed(timeline: &Timeline<'_>, hold: &Hold, until_ns: u64) -> bool {
-    let is_stall = |event: &Event| {
-        let harness = HarnessStall::from_event(event)
-            .is_some_and(|it| it.from_ns <= until_ns && it.until_ns >= hold.acquire_ns);
-        harness
-            || Stall::from_event(event)
-                .is_some_and(|it| it.touches(hold.worker, (hold.acquire_ns, until_ns)))
-    };
+/// Returns `true` if a fault was active at some time in this span, or if the harness, the client or a server was stalled in
+/// it for long enough, in total, to change what a lock does. Any fault counts, because clients may share a connection.
+pub(in crate::check) fn is_disturbed(
+    timeline: &Timeline<'_>,
+    hold: &Hold,
+    (from_ns, until_ns): (u64, u64),
+) -> bool {
     let mut faults = timeline.faults().iter();
-    faults.any(|fault| fault.touches(hold.acquire_ns, until_ns))
-        || timeline.history().events.iter().any(is_stall)
+    faults.any(|fault| fault.touches(from_ns, until_ns)) || {
+        let stalled_ns = stalled_ns(timeline.history(), hold.worker, (from_ns, until_ns));
+        stalled_ns >= NOTABLE_DELAY.part_of(hold.ttl_ns).max(1)
+    }
 }
 
 /// Returns when this holder requested an extension that came too late because of the lock, or `None` if there was none.
@@ -102,6 +104,6 @@ pub(in crate::check) fn late_extension_ns(
             hold.worker,
             (requested_at_ns, ended_at_ns),
         )
-        || is_disturbed(timeline, hold, ended_at_ns);
+        || is_disturbed(timeline, hold, (hold.acquire_ns, ended_at_ns));
     (!is_excused).then_some(requested_at_ns)
 }

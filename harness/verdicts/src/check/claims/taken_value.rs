@@ -43,15 +43,36 @@ impl TakenValue {
             Some(now) if shares_element(before.value, now.value) => return None,
             Some(_) => Taking::Replaced,
         };
-        Some(TakenValue {
+        Some(TakenValue::new(at_ns, update, (command, author), how))
+    }
+
+    /// Returns the value that a client's command removed although an acquisition of the same client had written it, or
+    /// `None` if it removed none.
+    pub(in crate::check) fn removed_own(at_ns: u64, update: &KeyUpdate<'_>) -> Option<Self> {
+        let command = update.command().filter(|_| update.now.is_none())?;
+        let before = update.before.as_ref()?;
+        let author = before.author?;
+        let is_own = author.worker == command.worker && author.phase == Phase::Acquire;
+        let is_lock = may_be_lock_value(update.key, before.expiry.is_some());
+        let how = Taking::Removed;
+        (is_own && is_lock).then(|| TakenValue::new(at_ns, update, (command, author), how))
+    }
+
+    fn new(
+        at_ns: u64,
+        update: &KeyUpdate<'_>,
+        (command, author): (&KeyCommand, &KeyCommand),
+        how: Taking,
+    ) -> Self {
+        TakenValue {
             key: update.key.clone(),
             place: update.place,
             by: command.clone(),
             owner: (author.worker, author.op),
-            written_ns: before.written_ns,
+            written_ns: (update.before.as_ref()).map_or(at_ns, |before| before.written_ns),
             at_ns,
             how,
-        })
+        }
     }
 
     /// Returns `true` if the command belongs to an attempt that was still acquiring the lock.

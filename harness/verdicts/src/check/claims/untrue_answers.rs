@@ -36,7 +36,8 @@ pub(in crate::check) fn refused_ns(
         let lasting = own.iter().filter(is_lasting);
         let nodes: HashSet<usize> = lasting.map(|span| span.node).collect();
         let is_quorum = nodes.len() >= quorum;
-        (is_quorum && !is_disturbed(timeline, hold, refused_ns)).then_some(refused_ns)
+        (is_quorum && !is_disturbed(timeline, hold, (hold.acquire_ns, refused_ns)))
+            .then_some(refused_ns)
     })
 }
 

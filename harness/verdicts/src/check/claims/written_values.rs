@@ -1,12 +1,13 @@
 //! The values that attempts to take a lock have written to the servers.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use picklock_scenarios::Phase;
 
-use crate::history::KeyName;
+use crate::history::{KeyCommand, KeyName};
 use crate::key_history::{Expiry, Holding, KeyUpdate, NodeClocks, may_be_lock_value};
-use crate::timeline::UnderWay;
+use crate::timeline::{Attempt, UnderWay, names_token};
 
 /// The values that each active attempt has written.
 #[derive(Debug, Clone, Default)]
@@ -40,12 +41,17 @@ pub(in crate::check) struct Written {
 pub(in crate::check) struct WrittenValue {
     pub(in crate::check) node: usize,
     pub(in crate::check) key: KeyName,
+    text: Arc<str>,
+    /// When it was written.
+    pub(in crate::check) written_ns: u64,
     /// The last expiry that the attempt set.
     pub(in crate::check) expiry: Option<Expiry>,
     /// Whether the expiry was set in order to take the lock.
     pub(in crate::check) at_acquisition: bool,
     /// Whether the expiry was set in order to extend the lease.
     pub(in crate::check) at_extension: bool,
+    /// How long the script that set the expiry can have run, in milliseconds; 0 if it was not set by a script.
+    pub(in crate::check) script_ms: i64,
 }
 
 impl WrittenValues {
@@ -87,12 +93,11 @@ impl WrittenValues {
         self.attempts.begin(op, Written::default());
     }
 
-    /// Returns the values of this worker, from any attempt, that have not expired and are not in another lock's own
+    /// Returns the values of this attempt's worker, from any other attempt, that have not expired and are not in another lock's own
     /// key. Returns `None` if there are none.
     pub(in crate::check) fn kept(
         &self,
-        worker: usize,
-        lock: u32,
+        attempt: &Attempt,
         at_ns: u64,
         clocks: &NodeClocks,
     ) -> Option<Written> {
@@ -101,8 +106,9 @@ impl WrittenValues {
             let value = &current.value;
             let ended_at_ns = |expiry| clocks.ended_at_ns(value.node, expiry);
             let lives = (value.expiry).is_none_or(|expiry| ended_at_ns(expiry) > at_ns);
-            let is_of_another = matches!(value.key, KeyName::Lock(other) if other != lock);
-            if current.worker == worker && lives && !is_of_another {
+            let is_of_another = matches!(value.key, KeyName::Lock(other) if other != attempt.key);
+            let is_earlier = current.worker == attempt.worker && current.op != attempt.op;
+            if is_earlier && lives && !is_of_another {
                 kept.left_by = Some(current.op);
                 kept.set(value.clone());
             }
@@ -128,9 +134,12 @@ impl WrittenValues {
         shortest
     }
 
-    /// Returns what an attempt has written so far.
-    pub(in crate::check) fn by_attempt(&self, op: u64) -> Written {
-        self.attempts.get(op).cloned().unwrap_or_default()
+    /// Returns what an attempt has written so far, without the values of tries that were not granted.
+    pub(in crate::check) fn by_attempt(&self, attempt: &Attempt) -> Written {
+        let mut written = self.attempts.get(attempt.op).cloned().unwrap_or_default();
+        let granted = &attempt.written;
+        (written.values).retain(|value| granted.is_granted(value.node, &value.key));
+        written
     }
 
     /// Ends an attempt.
@@ -165,6 +174,12 @@ impl Written {
             }
             None => self.took_away = true,
         }
+    }
+
+    /// Returns `true` if one of the lock values names this token.
+    pub(in crate::check) fn names(&self, token: &str) -> bool {
+        let mut values = self.lock_values();
+        values.any(|value| names_token(&value.text, token))
     }
 
     /// Returns the number of nodes on which the attempt has written this key as a lock value.
@@ -207,9 +222,12 @@ impl WrittenValue {
         WrittenValue {
             node: update.node,
             key: update.key.clone(),
+            text: Arc::clone(now.value),
+            written_ns: now.written_ns,
             expiry: now.expiry,
             at_acquisition: phase == Some(Phase::Acquire),
             at_extension: phase == Some(Phase::Extend),
+            script_ms: update.command().map_or(0, |by| script_ms(by, now.expiry)),
         }
     }
 
@@ -222,6 +240,15 @@ impl WrittenValue {
     fn ended_at_ns(&self) -> u64 {
         self.expiry.map_or(u64::MAX, Expiry::ended_at_ns)
     }
+}
+
+/// Returns how long the script that set an expiry can have run, in milliseconds: from the forwarding of its command to
+/// the observation of the change.
+fn script_ms(by: &KeyCommand, expiry: Option<Expiry>) -> i64 {
+    let forwarded_at_ns = by.forwarded_at_ns.filter(|_| by.is_script());
+    let ran_ns = (expiry.zip(forwarded_at_ns))
+        .map_or(0, |(expiry, from_ns)| expiry.set_ns.saturating_sub(from_ns));
+    i64::try_from(ran_ns.div_ceil(1_000_000)).unwrap_or(0)
 }
 
 /// The lock and the attempt that used each key of each node first.
@@ -276,9 +303,12 @@ mod tests {
         let value = |node, ttl_ms: Option<i64>| WrittenValue {
             node,
             key: key.clone(),
+            text: "value".into(),
+            written_ns: 0,
             expiry: ttl_ms.map(|ttl_ms| Expiry { set_ns: 0, ttl_ms }),
             at_acquisition: true,
             at_extension: false,
+            script_ms: 0,
         };
         let on_nodes = |last| {
             let values = vec![value(0, Some(1_002)), value(1, last)];

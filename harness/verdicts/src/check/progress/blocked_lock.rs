@@ -34,6 +34,8 @@ struct AttemptTimes {
     released_ns: Option<u64>,
     /// When the release was answered, with whatever result.
     answered_ns: Option<u64>,
+    /// Whether that answer had no result.
+    is_answer_silent: bool,
     /// When its client died, if no release had been requested before.
     ended_ns: Option<u64>,
 }
@@ -197,6 +199,9 @@ impl<'a> BlockedLock<'a> {
             owner if self.renewed_after(span, owner.refused_ns) => Cause::AmbiguousAcquire,
             owner if self.renewed_after(span, owner.released_ns) => Cause::RenewedAfterRelease,
             owner if self.renewed_after(span, owner.ended_ns) => Cause::RenewedAfterEnd,
+            owner if outlasted(span, owner.answered_ns) && owner.is_answer_silent => {
+                Cause::SilentRelease
+            }
             owner if outlasted(span, owner.answered_ns) => Cause::FalseRelease,
             _ if span.renewals.is_empty() && is_too_long() => Cause::WrongExpiry,
             _ => Cause::Undetermined,
@@ -368,7 +373,10 @@ fn attempt_times(history: &History) -> HashMap<u64, AttemptTimes> {
                     EventKind::Refused { .. } => attempt.refused_ns = at_ns,
                     EventKind::Granted { .. } => attempt.granted_ns = at_ns,
                     EventKind::Release { .. } => attempt.released_ns = at_ns,
-                    EventKind::Released { .. } => attempt.answered_ns = at_ns,
+                    EventKind::Released { released, .. } => {
+                        attempt.answered_ns = at_ns;
+                        attempt.is_answer_silent = released.is_none();
+                    }
                     _ => {}
                 }
             }

@@ -10,8 +10,9 @@
 //! - *The lease is the requested one.* The expiry is the lease, or the lease rounded up to a whole second. A lock may
 //!   count the lease from the request, and write the rest (`PXAT`, or the remaining time). A key without expiry is not
 //!   judged, because some locks measure the lease in another way.
-//! - *The lock is free.* After a release, whatever it reports, the value is gone from enough nodes that another client
-//!   can get a quorum. If the client's own command removes the value later, the removal was in flight.
+//! - *The lock is free.* After a release, and after a failed section, whatever it reports, the value is gone from enough
+//!   nodes that another client can get a quorum, whichever attempt of the client wrote it. If the client's own command
+//!   removes the value later, the removal was in flight. A release that reports nothing is not untrue, but silent.
 //! - *The client held the lock until now.* After a release that reports success, the value had not gone before.
 //! - *The client did not get the lock.* After a refusal, and after an error that is definite, the client's own value
 //!   does not stay on a quorum of the nodes.
@@ -31,18 +32,16 @@ use crate::check::claims::kept_values::{KeptValues, SLACK_NS};
 use crate::check::claims::left_value::{LeftValue, ReportedState};
 use crate::check::claims::promised_renewal::ran_out_ns;
 use crate::check::claims::untrue_answers::{gone_ns, refused_ns};
-use crate::check::claims::written_values::{KeyUsers, Written, WrittenValue, WrittenValues};
+use crate::check::claims::written_expiry::{is_too_long, wrong_expiry};
+use crate::check::claims::written_values::{KeyUsers, Written, WrittenValues};
 use crate::check::description::Description;
 use crate::check::finding::{Claim, FalseClaim, Judgement, Seen};
 use crate::check::inconclusive::{InconclusiveReason, StallContext};
 use crate::check::stalls::harness_stall::HarnessStall;
 use crate::check::stalls::thresholds::{ANSWER_DELAY, AROUND_WRITE, REPORT_SLACK};
 use crate::history::{Event, EventKind, Header, KeyName};
-use crate::key_history::{Expiry, KeyHistory, KeyUpdate, NodesUsed, ValueSpan};
+use crate::key_history::{KeyHistory, KeyUpdate, NodesUsed, ValueSpan};
 use crate::timeline::{Attempt, Step, Timeline, ms};
-
-/// Tolerance for a written expiry, in milliseconds.
-const SLACK_MS: i64 = 1;
 
 /// The checker.
 pub(in crate::check) struct Claims {
@@ -89,12 +88,13 @@ impl Claims {
     }
 
     fn granted(&mut self, at_ns: u64, attempt: &Attempt) {
-        let written = self.written.by_attempt(attempt.op);
+        let written = self.written.by_attempt(attempt);
         self.judge_elapsed(at_ns, attempt);
         // A lock that keeps its value from one attempt to the next has nothing to write. But that does not prolong the
         // value.
         if written.is_empty()
             && let Some(kept) = self.kept_value(at_ns, attempt)
+            && self.may_rest_on(attempt, &kept)
         {
             return self.judge_validity(at_ns, attempt, &kept);
         }
@@ -131,67 +131,66 @@ impl Claims {
 
     /// Returns the values of an earlier attempt of this worker that still exist, or `None` if there are none.
     fn kept_value(&self, at_ns: u64, attempt: &Attempt) -> Option<Written> {
-        let (worker, lock) = (attempt.worker, attempt.key);
-        self.written.kept(worker, lock, at_ns, self.kept.clocks())
+        self.written.kept(attempt, at_ns, self.kept.clocks())
+    }
+
+    /// Returns `true` if a grant can rest on the value of an earlier attempt of its client: the value names the token of
+    /// the grant, or the attempt was in doubt, and its late reply can have caused the grant.
+    fn may_rest_on(&self, attempt: &Attempt, kept: &Written) -> bool {
+        let token = attempt.written.kept_token().unwrap_or_default();
+        let is_of_doubt = kept.left_by.is_some_and(|op| self.in_doubt.contains(&op));
+        !is_of_doubt
+            || kept.names(token)
+            || (kept.lock_values()).any(|value| {
+                let delays = self.kept.delays();
+                delays.can_bridge(attempt.worker, value.written_ns, attempt.acquire_ns)
+            })
     }
 
     /// Judges the claim that a grant has the requested lease.
     fn judge_expiry(&mut self, at_ns: u64, attempt: &Attempt, written: &Written) {
-        let requested_ms = i64::try_from(attempt.ttl_ns / 1_000_000).unwrap_or(i64::MAX);
-        let max_ms = max_expiry_ms(requested_ms);
-        // A key on fewer nodes than the lock needs is not the lock's key.
         let quorum = self.nodes_used.quorum(attempt.key);
-        let is_lock = |value: &&WrittenValue| written.node_count(&value.key) >= quorum;
-        let any_is_lock = written.lock_values().any(|value| is_lock(&value));
-        let fits = |expiry: Expiry| {
-            let past_ns = expiry.set_ns.saturating_sub(attempt.acquire_ns);
-            let past_ms = i64::try_from(past_ns.div_ceil(1_000_000)).unwrap_or(i64::MAX / 2);
-            (requested_ms - SLACK_MS - past_ms..=max_ms).contains(&expiry.ttl_ms)
-        };
-        for on_node in written.by_node() {
-            let acquired = (on_node.iter())
-                .filter(|value| value.at_acquisition)
-                .filter(|value| !any_is_lock || is_lock(value));
-            let expiries = acquired.filter_map(|value| value.expiry);
-            let Some(ttl_ms) = expiries.clone().map(|expiry| expiry.ttl_ms).min() else {
-                continue;
-            };
-            // A lock may write other keys besides its own. A key with the right expiry is its own.
-            if !expiries.clone().any(fits) {
-                let node = on_node[0].node;
-                let statement = format!(
-                    "worker {} requested a lease of {requested_ms} ms, but its key on node {node} was set to expire \
-                     after {ttl_ms} ms",
-                    attempt.worker
-                );
-                return self.found(at_ns, Claim::Expiry, vec![attempt.op], statement);
-            }
+        if let Some((node, ttl_ms)) = wrong_expiry(attempt, written, quorum) {
+            let statement = format!(
+                "worker {} requested a lease of {} ms, but its key on node {node} was set to expire after {ttl_ms} ms",
+                attempt.worker,
+                attempt.ttl_ns / 1_000_000
+            );
+            self.found(at_ns, Claim::Expiry, vec![attempt.op], statement);
         }
     }
 
     /// Judges the claim that an extension has the requested lease. Only a longer expiry is false: a shorter one is
     /// judged by the reported validity.
     fn judge_extended_expiry(&mut self, at_ns: u64, attempt: &Attempt) {
-        let requested_ms = i64::try_from(attempt.ttl_ns / 1_000_000).unwrap_or(i64::MAX);
-        let max_ms = max_expiry_ms(requested_ms);
         let mut expiries = self.written.extended_ms(attempt.op).into_iter();
-        if let Some((node, ttl_ms)) = expiries.find(|(_, ttl_ms)| *ttl_ms > max_ms) {
+        if let Some((node, ttl_ms)) = expiries.find(|(_, ttl_ms)| is_too_long(attempt, *ttl_ms)) {
             let statement = format!(
-                "worker {} requested an extension to {requested_ms} ms, but its key on node {node} was set to expire \
-                 after {ttl_ms} ms",
-                attempt.worker
+                "worker {} requested an extension to {} ms, but its key on node {node} was set to expire after \
+                 {ttl_ms} ms",
+                attempt.worker,
+                attempt.ttl_ns / 1_000_000
             );
             self.found(at_ns, Claim::Expiry, vec![attempt.op], statement);
         }
     }
 
     /// Judges the claim that the client has the lock.
+    ///
+    /// A lease that is over when it is reported promises nothing, so a value that was written and has gone is no false
+    /// claim then. But a grant without any value is one.
     fn judge_grant(&mut self, at_ns: u64, attempt: &Attempt, written: &Written) {
-        let nodes = written.by_node().count();
-        let takes_lock_otherwise = written.took_away || written.has_no_lock_value();
-        // A lease that is over when it is reported promises nothing.
         let is_promised = attempt.lease_reported && attempt.deadline_ns > at_ns;
-        if !is_promised || takes_lock_otherwise || nodes > self.nodes / 2 {
+        let nodes = if is_promised {
+            written.by_node().count()
+        } else {
+            attempt.written.granted_nodes()
+        };
+        let takes_lock_otherwise = written.took_away || written.has_no_lock_value();
+        let is_backed = nodes > self.nodes / 2 || !is_promised && nodes > 0;
+        // Another client may have handed the lock over.
+        let token = attempt.written.kept_token().unwrap_or_default();
+        if is_backed || takes_lock_otherwise || !is_promised && self.kept.is_named(token) {
             return;
         }
         let statement = format!(
@@ -277,11 +276,10 @@ impl Claims {
                     left.reported.describe(),
                     self.nodes
                 );
-                let is_release = left.reported.is_of_release();
-                let about = if is_release {
-                    Claim::Release
-                } else {
-                    Claim::Refusal
+                let about = match left.reported {
+                    ReportedState::Refused | ReportedState::NothingHappened => Claim::Refusal,
+                    ReportedState::Nothing => Claim::SilentRelease,
+                    _ => Claim::Release,
                 };
                 self.found(left.at_ns, about, vec![left.op], statement);
             }
@@ -371,13 +369,6 @@ impl Claims {
     }
 }
 
-/// Returns the longest allowed expiry for a requested lease, in milliseconds: the lease rounded up to a whole second,
-/// plus the tolerance.
-fn max_expiry_ms(requested_ms: i64) -> i64 {
-    let rounded_up_ms = requested_ms.saturating_add(999) / 1000 * 1000;
-    rounded_up_ms.saturating_add(SLACK_MS)
-}
-
 impl Checker for Claims {
     const DESCRIPTION: Description = Description {
         letter: 'C',
@@ -417,7 +408,7 @@ impl Checker for Claims {
             Step::Requested => self.written.begin(attempt.op),
             Step::Begun => self.granted(at_ns, attempt),
             Step::LeaseMoved { .. } => {
-                let written = self.written.by_attempt(attempt.op);
+                let written = self.written.by_attempt(attempt);
                 let kept = (self.kept_value(at_ns, attempt)).filter(|_| written.is_empty());
                 self.judge_elapsed(at_ns, attempt);
                 self.judge_extended_expiry(at_ns, attempt);

@@ -6,9 +6,13 @@
 //!
 //! An attempt that had taken a key and later prolongs the value there counts as a renewal, too.
 //!
-//! A removal during an acquisition takes the lock over if the owner's lease had run out by then, or if the attempt is
-//! the next to write the key. Those are questions of leases. A removal of a running lease without a following write
-//! counts as a release: the attempt undoes what was not its own, or the command is late, from an earlier release.
+//! A removal during an acquisition takes the lock over if the owner's lease had run out by then. That is a question of
+//! leases. The removal of a value whose owner's lease was running counts as a release, whether or not the attempt writes
+//! the key afterwards: it undoes what was not its own, deletes before it takes, or is late, from an earlier release.
+//!
+//! A release can also be so late that its own client holds the lock again. If a plain removal outside every request takes a
+//! running value of its own client, at most one lease after that client had released another hold of the lock, the
+//! removal belongs to that release, and took a lock that was not the one to release.
 //!
 //! A value that was written to a free key belongs to its writer, whether or not the writer learns that it has the lock.
 //! A value that was written over another one may not be a lock: GETSET writes even if it finds that another client has
@@ -45,6 +49,8 @@ pub(in crate::check) struct Ownership {
     attempts: Vec<AttemptState>,
     /// The latest attempt of each worker, with the places that it has written.
     written: Vec<(u64, Vec<usize>)>,
+    /// The latest release of each worker.
+    releases: Vec<LastRelease>,
     /// The attempts that wrote over another value and are not granted, by the place of the key.
     unproven: HashMap<usize, u64>,
     pending: Vec<PendingFinding>,
@@ -58,9 +64,6 @@ struct PendingFinding {
     place: usize,
     /// The attempt that owned the value, while it is not granted.
     ungranted: Option<(usize, u64)>,
-    /// The attempt that removed the value in order to acquire, while no client has written the key since. It may take
-    /// the lock over.
-    takeover: Option<u64>,
 }
 
 /// The state of an attempt.
@@ -72,6 +75,15 @@ struct AttemptState {
     /// The earliest possible end of its lease.
     deadline_ns: u64,
     released_ns: Option<u64>,
+}
+
+/// The latest release of a worker.
+#[derive(Debug, Clone, Copy, Default)]
+struct LastRelease {
+    op: u64,
+    key: u32,
+    /// When the release counts as late for the last time: a lease after it was sent. 0 if the worker has released nothing.
+    late_until_ns: u64,
 }
 
 /// The answer to an attempt.
@@ -107,9 +119,7 @@ impl Ownership {
 
     /// Moves findings that no later event can change from `pending` to `found`.
     fn settle(&mut self) {
-        let is_settled = |pending: &mut PendingFinding| {
-            pending.ungranted.is_none() && pending.takeover.is_none()
-        };
+        let is_settled = |pending: &mut PendingFinding| pending.ungranted.is_none();
         let settled = self.pending.extract_if(.., is_settled);
         self.found.extend(settled.map(|pending| pending.release));
     }
@@ -135,29 +145,13 @@ impl Ownership {
             (_, false) => true,
         };
         if is_finding {
-            let may_take_over = acquires && taken.how != Taking::Prolonged;
             self.pending.push(PendingFinding {
                 release: self.foreign_release(taken),
                 place: taken.place,
                 ungranted: is_unproven.then_some(taken.owner),
-                takeover: may_take_over.then_some(taken.by.op),
             });
             self.settle();
         }
-    }
-
-    /// Settles the takeovers of a key that is written again. If the attempt that freed the key writes it, it has taken
-    /// the lock over; otherwise it has taken another client's lock away.
-    fn settle_takeovers(&mut self, update: &KeyUpdate<'_>) {
-        let by = update.command();
-        let takes_over = |op: u64| by.is_some_and(|by| (by.op, by.phase) == (op, Phase::Acquire));
-        let is_here = |pending: &PendingFinding| pending.place == update.place;
-        self.pending
-            .retain(|pending| !(is_here(pending) && pending.takeover.is_some_and(takes_over)));
-        for pending in self.pending.iter_mut().filter(|pending| is_here(pending)) {
-            pending.takeover = None;
-        }
-        self.settle();
     }
 
     /// Returns `true` if the owner's lease was certainly running when its value was removed.
@@ -224,9 +218,30 @@ impl Ownership {
             // A client that was killed has released nothing.
             Step::Ended(HoldEnd::Released) if state.op == attempt.op => {
                 state.released_ns = Some(at_ns);
+                if self.releases.len() <= attempt.worker {
+                    self.releases
+                        .resize(attempt.worker + 1, LastRelease::default());
+                }
+                self.releases[attempt.worker] = LastRelease {
+                    op: attempt.op,
+                    key: attempt.key,
+                    late_until_ns: at_ns.saturating_add(attempt.ttl_ns),
+                };
             }
             _ => {}
         }
+    }
+
+    /// Returns `true` if a late release of an earlier hold removed the running value of its own client.
+    fn is_late_release(&self, taken: &TakenValue) -> bool {
+        let last = self.releases.get(taken.by.worker);
+        let is_late = |last: &LastRelease| {
+            let owner = self.attempt(taken.owner);
+            owner.is_some_and(|owner| owner.key == last.key && owner.op != last.op)
+                && taken.at_ns <= last.late_until_ns
+        };
+        let is_outside = taken.by.phase == Phase::Idle && !taken.by.is_script();
+        is_outside && last.is_some_and(is_late) && self.lease_runs(taken)
     }
 
     fn record_written(&mut self, (worker, op): (usize, u64), place: usize) {
@@ -287,15 +302,18 @@ impl Checker for Ownership {
     }
 
     fn key_changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
-        if update.now.is_some() && !self.pending.is_empty() {
-            self.settle_takeovers(update);
-        }
         // A command that only prolongs a value leaves it unproven.
         let is_unproven = if update.ends_value() {
             self.unproven.remove(&update.place).is_some()
         } else {
             self.unproven.contains_key(&update.place)
         };
+        if let Some(own) = TakenValue::removed_own(at_ns, update)
+            && self.is_late_release(&own)
+        {
+            let release = self.foreign_release(&own);
+            self.found.push(release);
+        }
         if let Some(taken) = TakenValue::from_update(at_ns, update) {
             let owner = self.attempt(taken.owner);
             let is_unanswered = owner.is_some_and(|owner| owner.answer == Answer::Awaited);

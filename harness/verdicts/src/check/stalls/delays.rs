@@ -4,6 +4,7 @@ use crate::history::{EventKind, History};
 use crate::timeline::ms;
 
 use crate::check::stalls::harness_stall::HarnessStall;
+use crate::check::stalls::stall::Stall;
 
 /// Disjoint spans of time in order, each with the total length of those before it.
 #[derive(Debug, Default)]
@@ -51,6 +52,21 @@ impl Spans {
     fn within(&self, from_ns: u64, until_ns: u64) -> u64 {
         self.before(until_ns).saturating_sub(self.before(from_ns))
     }
+}
+
+/// Returns for how long the harness, this worker or a server was stalled between two times. Times in which several of them
+/// were stalled count once.
+pub(in crate::check) fn stalled_ns(
+    history: &History,
+    worker: usize,
+    (from_ns, until_ns): (u64, u64),
+) -> u64 {
+    let spans = history.events.iter().filter_map(|event| {
+        let stall = Stall::from_event(event).filter(|it| it.touches(worker, (from_ns, until_ns)));
+        let stall = stall.map(|stall| (stall.from_ns, stall.until_ns));
+        stall.or_else(|| HarnessStall::from_event(event).map(HarnessStall::span))
+    });
+    Spans::new(spans.collect()).within(from_ns, until_ns)
 }
 
 /// Maximum number of actions of the harness between two events of a hold: it ends a section or a freeze, writes a

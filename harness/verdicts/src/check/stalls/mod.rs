@@ -6,6 +6,7 @@
 pub(super) mod active_spans;
 pub(super) mod delays;
 pub(super) mod harness_stall;
+pub(super) mod reply_delays;
 pub(super) mod stall;
 pub(super) mod stall_correction;
 pub mod thresholds;

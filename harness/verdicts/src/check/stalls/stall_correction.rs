@@ -13,6 +13,9 @@
 //! If a client or a server stalled without a fault, what the client would have done otherwise is unknown. So its hold
 //! counts only until the stall began, and not at all if the hold began later.
 //!
+//! A grant that arrived after its lease, but would have arrived in time without the stalls since it was requested, is no
+//! hold: the client is not responsible for them, however short each of them was.
+//!
 //! A grant that would have arrived after its lease anyway is moved earlier by the time it spent in the harness. No
 //! other hold begins earlier, and every hold ends earlier, if it changes at all. So two holds that overlap after the
 //! correction would have overlapped on a punctual machine, and the violation is proven. A violation that only the
@@ -24,7 +27,7 @@ use crate::history::{EventKind, History};
 use crate::timeline::{Attempt, AttemptTracker, Hold, Step, overlap};
 
 use crate::check::inconclusive::InconclusiveReason;
-use crate::check::stalls::delays::Delays;
+use crate::check::stalls::delays::{Delays, stalled_ns};
 use crate::check::stalls::stall::Stall;
 
 /// The shortened holds of a run.
@@ -109,6 +112,11 @@ impl StallCorrection {
             }
             tracker.event(event, |attempt, step| {
                 correction.step(end_ns, attempt, step, &mut active, &delays);
+                if step == Step::Begun
+                    && let Some(hold) = active.get_mut(&attempt.op)
+                {
+                    hold.excuse_late_grant(history, attempt);
+                }
             });
         }
         tracker.close(end_ns, |attempt, step| {
@@ -291,6 +299,25 @@ impl ActiveHold {
             latest_deadline_ns: attempt.latest_deadline_ns,
             shortened: None,
         }
+    }
+
+    /// Ends the hold before it began if its grant arrived after its lease only because of stalls.
+    fn excuse_late_grant(&mut self, history: &History, attempt: &Attempt) {
+        let at_ns = self.last_event_ns;
+        let late_ns = at_ns.saturating_sub(attempt.latest_deadline_ns);
+        if late_ns == 0 {
+            return;
+        }
+        let span = (attempt.acquire_ns, at_ns);
+        let lost_ns = stalled_ns(history, attempt.worker, span);
+        if lost_ns < late_ns {
+            return;
+        }
+        let stalls = history.events.iter().filter_map(Stall::from_event);
+        let touching = stalls.filter(|stall| stall.touches(attempt.worker, span));
+        let longest = touching.max_by_key(|stall| stall.until_ns - stall.from_ns);
+        let cause = longest.map_or(DelayCause::HarnessStall, DelayCause::UnexpectedStall);
+        self.shorten(0, (lost_ns, at_ns), cause);
     }
 
     /// Records an event that belongs to this hold.

@@ -6,9 +6,18 @@ use super::key_history::{abbreviate, describe_command, lost_values, ran_out_ns, 
 use super::sentence::{Weight, clock, length, sentence};
 use crate::check::causes::facts::{Facts, Taken};
 use crate::check::finding::Taking;
-use crate::check::verdict::MAX_STORY_LINES;
+use crate::check::verdict::{MAX_STORY_LINES, Moment};
 use crate::history::EventKind;
 use crate::timeline::{Hold, HoldEnd};
+
+/// A finished story.
+pub(in crate::check) struct Story {
+    /// The violation in half a sentence.
+    pub summary: String,
+    pub lines: Vec<String>,
+    /// The lines that decide the violation.
+    pub moments: Vec<Moment>,
+}
 
 /// The candidate sentences of a story. Times are in nanoseconds since the run began.
 pub(super) struct Draft<'a> {
@@ -23,8 +32,8 @@ impl<'a> Draft<'a> {
         Draft { facts, lines }
     }
 
-    /// Returns the most important sentences, in order of time.
-    pub fn finish(mut self) -> Vec<String> {
+    /// Returns the most important sentences, in order of time, and which of them decide the violation.
+    pub fn finish(mut self, summary: String) -> Story {
         let mut known = HashSet::new();
         (self.lines).retain(|(at_ns, _, text)| known.insert((*at_ns, text.clone())));
         let mut lines: Vec<_> = self.lines.into_iter().enumerate().collect();
@@ -32,9 +41,22 @@ impl<'a> Draft<'a> {
         lines.truncate(MAX_STORY_LINES);
         // Lines with the same time stay in the order in which they were added.
         lines.sort_by_key(|(order, (at_ns, _, _))| (*at_ns, *order));
-        (lines.into_iter())
-            .map(|(_, (at_ns, _, text))| format!("{}  {text}", clock(at_ns)))
-            .collect()
+        let marked = lines.iter().enumerate();
+        let moments = marked.filter_map(|(line, (_, (at_ns, weight, _)))| {
+            let is_fault = *weight == Weight::Fault;
+            (is_fault || *weight == Weight::Decisive).then_some(Moment {
+                line,
+                at_ns: *at_ns,
+                is_fault,
+            })
+        });
+        Story {
+            summary,
+            moments: moments.collect(),
+            lines: (lines.into_iter())
+                .map(|(_, (at_ns, _, text))| format!("{}  {text}", clock(at_ns)))
+                .collect(),
+        }
     }
 
     /// Adds a sentence.
@@ -64,7 +86,7 @@ impl<'a> Draft<'a> {
                 } = event.what
                     && let Some(after) = after_its_lease(self.facts, op, event.at_ns)
                 {
-                    (weight, text) = (Weight::Plot, text + &after);
+                    (weight, text) = (Weight::Decisive, text + &after);
                 }
                 self.add(event.at_ns, weight, text);
             }
@@ -86,7 +108,7 @@ impl<'a> Draft<'a> {
                 continue;
             }
             let began = format!("{} began", fault.detail);
-            self.add(fault.began_ns, Weight::Reason, began);
+            self.add(fault.began_ns, Weight::Fault, began);
             if let Some(ended_ns) = fault.ended_ns.filter(|ended_ns| *ended_ns <= to_ns) {
                 let ended = format!("{} ended", fault.detail);
                 self.add(ended_ns, Weight::Background, ended);
@@ -97,7 +119,7 @@ impl<'a> Draft<'a> {
     /// Adds how the values of a holder went away, up to `to_ns`.
     pub fn describe_lost_values(&mut self, hold: &Hold, to_ns: u64) {
         for (at_ns, text) in lost_values(self.facts, hold, to_ns) {
-            self.add(at_ns, Weight::Plot, text);
+            self.add(at_ns, Weight::Decisive, text);
         }
     }
 
@@ -134,7 +156,7 @@ impl<'a> Draft<'a> {
                 "worker {} extended an expired lease, as if the lock were still its own",
                 hold.worker
             );
-            self.add(lease.from_ns, Weight::Plot, text);
+            self.add(lease.from_ns, Weight::Decisive, text);
         }
     }
 
@@ -178,7 +200,7 @@ impl<'a> Draft<'a> {
         };
         let owner = name(taken.owner);
         let text = format!("{what} {did} the lock of {owner}{value}, {since}");
-        self.add(release.fired_at_ns, Weight::Plot, text);
+        self.add(release.fired_at_ns, Weight::Decisive, text);
     }
 }
 

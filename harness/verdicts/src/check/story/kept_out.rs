@@ -56,7 +56,7 @@ fn describe_value(draft: &mut Draft<'_>, span: &ValueSpan, why: Cause) {
         span.node
     );
     draft.add(span.from_ns, Weight::Plot, text);
-    if why == Cause::FalseRelease {
+    if matches!(why, Cause::FalseRelease | Cause::SilentRelease) {
         draft.describe_attempts(&[author.op], span.from_ns, span.until_ns);
     }
     if let Some((from_ns, last_ns, text)) = prolonged(draft.facts, span, author, why) {

@@ -15,7 +15,7 @@ use super::finding::{StaleToken, Starvation, Taking, WrongStock};
 use crate::check::causes::facts::{Facts, Found, OutsideFault, Overlap, Taken};
 use crate::check::stalls::thresholds::USED_AT_GRANT;
 use crate::timeline::{Hold, Lease, ms};
-use draft::Draft;
+use draft::{Draft, Story};
 use kept_out::describe_blocked_lock;
 use key_history::{ran_out_ns, taken_with, written_values};
 use sentence::{Weight, clock, length};
@@ -23,7 +23,7 @@ use sentence::{Weight, clock, length};
 pub(super) use unserved::unserved;
 
 /// Returns the story of a violation.
-pub(super) fn story(facts: &Facts<'_>) -> Vec<String> {
+pub(super) fn story(facts: &Facts<'_>) -> Story {
     let mut draft = Draft::new(facts);
     match &facts.found {
         Found::Nothing => {}
@@ -50,7 +50,46 @@ pub(super) fn story(facts: &Facts<'_>) -> Vec<String> {
             describe_starvation(&mut draft, starvation, *last);
         }
     }
-    draft.finish()
+    draft.finish(summary(facts))
+}
+
+/// Returns a violation in half a sentence, or an empty text if the history does not have what the finding names.
+fn summary(facts: &Facts<'_>) -> String {
+    let lock = &facts.lock;
+    match &facts.found {
+        Found::Nothing => String::new(),
+        Found::ForeignRelease(taken) if taken.release.how == Taking::Prolonged => {
+            format!("a renewal kept {lock} alive that belonged to another client")
+        }
+        Found::ForeignRelease(_) => format!("a command took {lock} away from its owner"),
+        Found::StaleToken { stale, .. } => format!(
+            "a fencing token did not grow: {} came after {}",
+            stale.fence, stale.highest
+        ),
+        Found::Overlap(Overlap { first, second, .. }) => {
+            let both_ns = first
+                .end_ns
+                .min(second.end_ns)
+                .saturating_sub(second.begin_ns);
+            match both_ns {
+                0 => format!("two clients held {lock} at once"),
+                _ => format!("two clients held {lock} at once for {}", length(both_ns)),
+            }
+        }
+        Found::WrongStock { stock, .. } if stock.left < 0 => match -stock.left {
+            1 => "one unit was sold twice".to_owned(),
+            units => format!("{units} units were sold twice"),
+        },
+        Found::WrongStock { stock, .. } => format!(
+            "{} sold and {} left do not add up to a stock of {}",
+            stock.sold, stock.left, facts.history.header.stock_start
+        ),
+        Found::Starvation { starvation, .. } => {
+            let waited = length(starvation.until_ns.saturating_sub(starvation.from_ns));
+            format!("{lock} was free, but no client got it for {waited}")
+        }
+        Found::Attempts { statement, .. } => (*statement).to_owned(),
+    }
 }
 
 /// Adds two holds of one key that overlap.
@@ -70,7 +109,7 @@ fn describe_overlap(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
         first.worker,
     );
     draft.describe_grant(first);
-    draft.add(second.begin_ns, Weight::Plot, text);
+    draft.add(second.begin_ns, Weight::Decisive, text);
     draft.describe_last_extension(first, second.begin_ns);
     describe_long_section(draft, holds);
     if let Some(requested_at_ns) = holds.late_extension_ns {
@@ -78,7 +117,7 @@ fn describe_overlap(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
             "worker {} requested an extension, but no command reached a server before the lease ended",
             first.worker
         );
-        draft.add(requested_at_ns, Weight::Plot, text);
+        draft.add(requested_at_ns, Weight::Decisive, text);
     }
     // The values that were taken from the first holder are described with its lost values.
     let is_described = |taken: &&Taken<'_>| {
@@ -133,7 +172,12 @@ fn lease_at(facts: &Facts<'_>, hold: &Hold, at_ns: u64) -> String {
             } else {
                 lease.until_ns
             };
-            format!("worker {worker}'s lease ran until {}", clock(until_ns))
+            if is_loss_reported(facts, hold, until_ns) {
+                let until = clock(until_ns);
+                format!("worker {worker}'s lease was running, and its loss was reported at {until}")
+            } else {
+                format!("worker {worker}'s lease ran until {}", clock(until_ns))
+            }
         }
         Some(lease)
             if !(hold.possible_leases.iter()).any(|l| l.from_ns <= at_ns && l.until_ns > at_ns) =>
@@ -145,6 +189,16 @@ fn lease_at(facts: &Facts<'_>, hold: &Hold, at_ns: u64) -> String {
         }
         _ => format!("the length of worker {worker}'s lease is unknown"),
     }
+}
+
+/// Returns `true` if the lock reported at this time that the lease of the hold was lost. The lease may have ended before.
+fn is_loss_reported(facts: &Facts<'_>, hold: &Hold, at_ns: u64) -> bool {
+    facts.history.events.iter().any(|event| match event.what {
+        EventKind::Lost { op, .. } | EventKind::ExtendRefused { op, .. } => {
+            op == hold.op && event.at_ns == at_ns
+        }
+        _ => false,
+    })
 }
 
 /// Adds a stock that is wrong.
@@ -176,7 +230,7 @@ fn describe_wrong_stock(
             "{} sold and {} left do not add up to the {start} that {stock} started with",
             wrong.sold, wrong.left
         );
-        draft.add(at_ns, Weight::Plot, text);
+        draft.add(at_ns, Weight::Decisive, text);
     }
 }
 
@@ -214,7 +268,7 @@ fn describe_stale_token(
             "worker {} got the lock with token {}, which is not higher than {}",
             hold.worker, stale.fence, stale.highest
         );
-        draft.add(at_ns, Weight::Plot, text);
+        draft.add(at_ns, Weight::Decisive, text);
     }
 }
 
@@ -227,7 +281,7 @@ fn describe_false_claim(draft: &mut Draft<'_>, ops: &[u64], holds: &[&Hold], sta
     }
     let from_ns = holds.iter().map(|hold| hold.acquire_ns).min();
     draft.describe_attempts(ops, from_ns.unwrap_or(0), at_ns);
-    draft.add(at_ns, Weight::Plot, statement.to_owned());
+    draft.add(at_ns, Weight::Decisive, statement.to_owned());
 }
 
 /// Adds a period in which a free lock was not granted.
@@ -259,7 +313,7 @@ fn describe_starvation(draft: &mut Draft<'_>, starvation: &Starvation, last: Opt
         draft.add(from_ns, Weight::Plot, text);
         let waited = length(until_ns - from_ns);
         let text = format!("no client had got it for {waited}");
-        draft.add(until_ns, Weight::Plot, text);
+        draft.add(until_ns, Weight::Decisive, text);
     }
     describe_blocked_lock(draft, starvation);
     describe_aftermath(draft, starvation.key);
@@ -276,7 +330,7 @@ fn describe_aftermath(draft: &mut Draft<'_>, of_key: u32) {
             } if key == of_key => {
                 let text =
                     format!("after the run the key was still on node {node}, without expiry");
-                (Weight::Plot, text)
+                (Weight::Decisive, text)
             }
             EventKind::Probe {
                 key,

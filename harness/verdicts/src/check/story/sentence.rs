@@ -7,8 +7,12 @@ use crate::history::{Belated, EventKind, Header};
 /// The importance of a sentence. If there are too many sentences, the least important ones are omitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Weight {
+    /// An event that decides the violation.
+    Decisive,
     /// An event of the violation.
     Plot,
+    /// The beginning of an injected fault.
+    Fault,
     /// A reason for such an event.
     Reason,
     Detail,
@@ -73,8 +77,8 @@ pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, Str
             };
             let changed = format!("{who} changed {stock} from {from} to {to}");
             match (*to < 0, belated) {
-                (true, _) => (Weight::Plot, changed + ": one unit was sold twice"),
-                (false, Some(_)) => (Weight::Plot, changed),
+                (true, _) => (Weight::Decisive, changed + ": one unit was sold twice"),
+                (false, Some(_)) => (Weight::Decisive, changed),
                 (false, None) => (Weight::Reason, changed),
             }
         }
@@ -133,6 +137,7 @@ fn predicate(what: &EventKind) -> Option<(Weight, &'static str)> {
             Weight::Reason,
             "was refused an extension: the lock was no longer its own",
         ),
+        EventKind::Cancel { .. } => (Weight::Fault, "was asked to cancel its request"),
         EventKind::Lost { .. } => (Weight::Reason, "reported that its lease was lost"),
         EventKind::Reentered { granted: true, .. } => (Weight::Reason, "took its lock again"),
         EventKind::Reentered { .. } => (Weight::Reason, "could not take its lock again"),

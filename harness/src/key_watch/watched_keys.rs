@@ -1,14 +1,16 @@
-//! Watches the keys of one node: their values, and the causes of their changes. Used by simulated nodes, and by the
-//! replay of real servers' reports.
+//! The known keys of one node, with their values and the changes so far.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::history::{Event, EventKind, KeyChange, KeyName};
+use crate::history::{KeyChange, KeyName};
 use crate::key_history::{KeyRecord, Locks, is_acquired, lock_keys, lock_of_key, takes_lock};
 use crate::model::{HeldValue, Server, Touched, TouchedKeys};
+
+use super::undeclared_keys::UndeclaredKey;
+use super::unread_values::{UnreadValues, reads};
 
 /// A known key, with its value when it was last inspected.
 struct Known {
@@ -22,50 +24,12 @@ struct Known {
     is_lock_value: bool,
     /// The worker whose command changed it last.
     by: Option<usize>,
+    /// The worker whose command wrote its value.
+    author: Option<usize>,
 }
 
 /// Maximum number of undeclared keys that are reported.
 const MAX_UNDECLARED: usize = 16;
-
-/// A key that a script changed without its declaration by the command that ran the script.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct UndeclaredKey {
-    at_ns: u64,
-    command: Arc<str>,
-    key: KeyName,
-}
-
-impl UndeclaredKey {
-    /// Converts it into an event of a history.
-    pub(crate) fn into_event(self, node: usize, at_ns: u64) -> Event {
-        Event {
-            at_ns,
-            what: EventKind::UndeclaredKey {
-                node,
-                command: self.command.to_string(),
-                key: self.key,
-            },
-        }
-    }
-
-    /// Returns when it was changed, on the clock of the records.
-    pub(crate) fn at_ns(&self) -> u64 {
-        self.at_ns
-    }
-}
-
-/// Returns the keys that a command such as `EVAL script 1 key ...` declares, or `None` if the command runs no
-/// script.
-pub(crate) fn declared_keys<'a>(
-    command: &str,
-    mut words: impl Iterator<Item = &'a [u8]> + Clone,
-) -> Option<impl Iterator<Item = &'a [u8]> + Clone> {
-    if !command.starts_with("EVAL") && command != "FCALL" {
-        return None;
-    }
-    let count: usize = std::str::from_utf8(words.nth(2)?).ok()?.parse().ok()?;
-    Some(words.take(count))
-}
 
 /// The keys that hold locks under names that do not contain the lock's name, such as a hash. Each entry is a lock
 /// and the key's name.
@@ -83,6 +47,7 @@ pub(crate) struct KeyWatch {
     is_lock_value_new: bool,
     derived: DerivedNames,
     undeclared: Vec<UndeclaredKey>,
+    unread: UnreadValues,
     /// The keys of one inspection; empty between two inspections.
     touched: TouchedKeys,
 }
@@ -229,18 +194,46 @@ impl KeyWatch {
                 continue;
             };
             let name = record.key.text(&self.locks);
-            let known = |recorded: &UndeclaredKey| {
-                (&recorded.command, &recorded.key) == (&by.command, &record.key)
-            };
+            let known = |recorded: &UndeclaredKey| recorded.is_of(&by.command, &record.key);
             if !declared.clone().any(|key| key == name.as_bytes())
                 && self.undeclared.len() < MAX_UNDECLARED
                 && !self.undeclared.iter().any(known)
             {
-                self.undeclared.push(UndeclaredKey {
-                    at_ns: record.at_ns,
-                    command: Arc::clone(&by.command),
-                    key: record.key.clone(),
-                });
+                let (at_ns, command) = (record.at_ns, Arc::clone(&by.command));
+                let undeclared = UndeclaredKey::new(at_ns, command, record.key.clone());
+                self.undeclared.push(undeclared);
+            }
+        }
+    }
+
+    /// Records that a command of this worker reads keys, if it does.
+    pub(crate) fn record_read<'a>(
+        &mut self,
+        (worker, command): (usize, &str),
+        words: impl Iterator<Item = &'a [u8]>,
+    ) {
+        if !reads(command) {
+            return;
+        }
+        for word in words.skip(1) {
+            if let Some(index) = self.known.iter().position(|known| known.bytes == word) {
+                self.unread.record_read(index, worker);
+            }
+        }
+    }
+
+    /// Marks the changes from position `before` whose command, made of these words, took another worker's value that it
+    /// named and had not read.
+    pub(crate) fn mark_unread<'a>(
+        &mut self,
+        before: usize,
+        words: impl Iterator<Item = &'a [u8]> + Clone,
+    ) {
+        let names = |value: &str| words.clone().any(|word| word == value.as_bytes());
+        for index in self.unread.take_named(before, names) {
+            if let Some(KeyChange::Command(by)) = self.records.get_mut(index).map(|it| &mut it.why)
+            {
+                by.names_unread_value = true;
             }
         }
     }
@@ -293,6 +286,7 @@ impl KeyWatch {
                 acquired: false,
                 is_lock_value: false,
                 by: None,
+                author: None,
             });
             self.known.len() - 1
         })
@@ -343,6 +337,15 @@ impl KeyWatch {
             return;
         }
         known.by = by;
+        let is_foreign = by.is_some() && known.author.is_some() && by != known.author;
+        if let (Some(by), Some(before)) = (by, known.held.as_ref().filter(|_| is_foreign)) {
+            let record = self.records.len();
+            self.unread.record_taken(record, (index, by), &before.text);
+        }
+        if held.as_ref().map(|it| &it.text) != known.held.as_ref().map(|it| &it.text) {
+            known.author = by;
+            self.unread.forget(index);
+        }
         let expires_ms = held.as_ref().and_then(|held| held.expires_ms);
         let record = KeyRecord {
             at_ns: time.at_ns,
@@ -389,6 +392,7 @@ mod tests {
     use super::*;
     use crate::history::KeyCommand;
     use crate::key_history::ended_values;
+    use crate::key_watch::declared_keys;
     use crate::model::{CommandKind, Now, ServerVersion};
 
     /// Returns the changes by `last`, 50 ms after the first commands.
@@ -424,6 +428,7 @@ mod tests {
                 command: "EVAL".into(),
                 sent_ns: None,
                 forwarded_at_ns: None,
+                names_unread_value: false,
             }),
         };
         let words: [&[u8]; 5] = [b"EVAL", b"script", b"1", b"lock", b"count"];
@@ -435,7 +440,7 @@ mod tests {
         let undeclared = watch.take_undeclared();
         let keys: Vec<_> = undeclared
             .iter()
-            .map(|undeclared| undeclared.key.clone())
+            .map(|undeclared| undeclared.key().clone())
             .collect();
         assert_eq!(keys, [KeyName::Other("count".into())]);
         assert!(declared_keys("SET", words.into_iter()).is_none());
@@ -481,6 +486,7 @@ mod tests {
                         command: command.into(),
                         sent_ns: None,
                         forwarded_at_ns: None,
+                        names_unread_value: false,
                     }),
                 };
                 record.into_event(0, 0)

@@ -1,0 +1,122 @@
+//! Wrong wall clocks as a cause. A fault that was merely on is no cause: the violation must follow from it.
+
+use crate::check::causes::lost_ownership::LostOwnership;
+use crate::check::verdict::Cause;
+use crate::history::KeyCommand;
+use crate::key_history::ValueSpan;
+use crate::timeline::{FaultSpan, Hold, is_instantaneous, spoils_clocks};
+
+impl LostOwnership<'_> {
+    /// Returns the wrong clock because of which a client took a running value for expired, or `None` if no clock
+    /// explains it. Either the clock of one of the two clients was wrong, or the server's clock leapt and the value has
+    /// no expiry on the server.
+    pub(super) fn cause_of_clocks(
+        &self,
+        by: &KeyCommand,
+        span: &ValueSpan,
+        earlier: &Hold,
+    ) -> Option<Cause> {
+        // Only a lock that stores times in its values compares them with a clock.
+        if !has_timestamp(&span.value) {
+            return None;
+        }
+        let mut clocks = self.faults.iter().filter(|fault| {
+            spoils_clocks(fault.fault) && fault.took_effect() && fault.began_ns <= span.until_ns
+        });
+        clocks.find_map(|fault| {
+            let is_lasting =
+                (fault.clock).map_or(is_instantaneous(fault.fault), |shift| shift.for_good);
+            let is_over = !is_lasting && fault.ended_ns.is_some_and(|ns| ns < span.from_ns);
+            // If the later client's clock is ahead, it sees the expiry too soon. If the earlier client's clock is
+            // behind, it writes an expiry that is too soon.
+            let is_shifted =
+                |ahead: bool| fault.clock.is_none_or(|shift| (shift.by_ns > 0) == ahead);
+            let affects = |worker: usize| fault.workers.contains(&worker);
+            let is_skewed = affects(by.worker) && is_shifted(true)
+                || affects(earlier.worker) && is_shifted(false);
+            let has_leapt = fault.nodes.contains(&span.node)
+                && fault.clock.is_some_and(|shift| shift.by_ns > 0)
+                && span.expiry.is_none();
+            if is_over {
+                None
+            } else if is_skewed {
+                Some(Cause::ClockSkew)
+            } else {
+                has_leapt.then_some(Cause::ClockJump)
+            }
+        })
+    }
+}
+
+/// Returns `true` if the value contains a time: a number of 10 to 19 digits, as seconds to nanoseconds since 1970.
+fn has_timestamp(value: &str) -> bool {
+    let mut words = value.split(|char: char| !char.is_ascii_alphanumeric());
+    words.any(|word| {
+        (10..=19).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+/// Returns `true` if an expiry that the client set until `by_ns` differs from the lease by about as much as a fault had
+/// shifted the client's clock by then. An acquisition may count the lease from its request, an extension counts it from
+/// now on.
+pub(in crate::check) fn is_off_by_its_clock(
+    faults: &[FaultSpan<'_>],
+    span: &ValueSpan,
+    hold: &Hold,
+    by_ns: u64,
+) -> bool {
+    let lease_ns = i128::from(hold.ttl_ns);
+    let past_ns = i128::from(span.from_ns.saturating_sub(hold.acquire_ns));
+    let first_ns = span
+        .first_life_ns()
+        .map(|life_ns| i128::from(life_ns) - lease_ns);
+    let first = first_ns
+        .into_iter()
+        .flat_map(|off_ns| [off_ns, off_ns + past_ns]);
+    let first = first.map(|off_ns| (span.from_ns, off_ns));
+    let own = (span.renewals.iter()).filter(|renewal| renewal.by.worker == hold.worker);
+    let renewed = own.filter_map(|renewal| {
+        let life_ns = i128::from(renewal.ttl_ms?) * 1_000_000;
+        Some((renewal.at_ns, life_ns - lease_ns))
+    });
+    first
+        .chain(renewed)
+        .filter(|(set_ns, _)| *set_ns <= by_ns)
+        .any(|(set_ns, off_ns)| {
+            let explains = |fault: &FaultSpan<'_>| {
+                let shift_ns = fault.clock.map_or(0, |shift| i128::from(shift.by_ns));
+                // The shift need only match within a tenth of itself, or within 20 ms.
+                let tolerance_ns = (shift_ns.abs() / 10).max(20_000_000);
+                spoils_clocks(fault.fault)
+                    && fault.began_ns <= set_ns
+                    && fault.affects(hold.worker)
+                    && fault.workers.contains(&hold.worker)
+                    && (off_ns - shift_ns).abs() <= tolerance_ns
+            };
+            faults.iter().any(explains)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_in_a_value_is_a_whole_word_of_digits() {
+        for value in [
+            "1764380000123",
+            "{\"until\":1764380000,\"by\":7}",
+            "w1:1764380000123.5",
+        ] {
+            assert!(has_timestamp(value), "{value}");
+        }
+        for value in [
+            "",
+            "7",
+            "27aa59594e073e57de0ef09b2373141a8198cf62",
+            "{a1764380000: 1}",
+        ] {
+            assert!(!has_timestamp(value), "{value}");
+        }
+    }
+}

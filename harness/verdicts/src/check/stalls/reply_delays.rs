@@ -1,0 +1,148 @@
+//! Times in which the reply to a command could be late.
+//!
+//! A grant that rests on the reply to an earlier command needs evidence: something delayed that reply, from the writing of
+//! the value until the later attempt was requested.
+
+use crate::history::{Event, EventKind, History};
+use crate::timeline::{is_instantaneous, ms};
+
+use crate::check::stalls::harness_stall::HarnessStall;
+use crate::check::stalls::stall::Stall;
+
+/// The faults and stalls that can have delayed replies, in the order in which they became known.
+#[derive(Debug, Clone, Default)]
+pub(in crate::check) struct ReplyDelays(Vec<ReplyDelay>);
+
+#[derive(Debug, Clone)]
+struct ReplyDelay {
+    /// The fault's number; `None` for a stall.
+    fault: Option<u32>,
+    /// The affected workers; empty if it affects all of them.
+    workers: Vec<usize>,
+    from_ns: u64,
+    until_ns: u64,
+    /// How much longer than the fault itself a reply can be under way.
+    delay_ns: u64,
+}
+
+impl ReplyDelays {
+    /// Returns the delays of a history.
+    pub(in crate::check) fn from_history(history: &History) -> Self {
+        let mut delays = ReplyDelays::default();
+        history.events.iter().for_each(|event| delays.event(event));
+        delays
+    }
+
+    pub(in crate::check) fn event(&mut self, event: &Event) {
+        match &event.what {
+            EventKind::FaultBegan {
+                id,
+                fault,
+                workers,
+                delay_ms,
+                ..
+            } => self.0.push(ReplyDelay {
+                fault: Some(*id),
+                workers: workers.clone(),
+                from_ns: event.at_ns,
+                until_ns: if is_instantaneous(fault) {
+                    event.at_ns
+                } else {
+                    u64::MAX
+                },
+                delay_ns: ms(delay_ms.unwrap_or(0)),
+            }),
+            EventKind::FaultEnded { id } => {
+                let mut begun = self.0.iter_mut().rev();
+                if let Some(fault) = begun.find(|delay| delay.fault == Some(*id)) {
+                    fault.until_ns = event.at_ns.saturating_add(fault.delay_ns);
+                }
+            }
+            _ => {
+                let stall = Stall::from_event(event);
+                let stall = stall.map(|stall| (stall.from_ns, stall.until_ns));
+                let harness_stall = HarnessStall::from_event(event).map(HarnessStall::span);
+                self.0.extend(
+                    stall
+                        .or(harness_stall)
+                        .map(|(from_ns, until_ns)| ReplyDelay {
+                            fault: None,
+                            workers: Vec::new(),
+                            from_ns,
+                            until_ns,
+                            delay_ns: 0,
+                        }),
+                );
+            }
+        }
+    }
+
+    /// Returns `true` if the reply to the command that wrote a value at `written_ns` can have reached this worker after
+    /// it had been requested at `requested_at_ns` to take the lock again.
+    pub(in crate::check) fn can_bridge(
+        &self,
+        worker: usize,
+        written_ns: u64,
+        requested_at_ns: u64,
+    ) -> bool {
+        written_ns >= requested_at_ns
+            || self.0.iter().any(|delay| {
+                delay.affects(worker)
+                    && delay.from_ns <= written_ns
+                    && delay.until_ns >= requested_at_ns
+            })
+    }
+
+    /// Returns `true` if a fault or a stall can have kept commands of this worker from a server, or their replies from
+    /// the worker, at some time between two times.
+    pub(in crate::check) fn touch(&self, worker: usize, from_ns: u64, until_ns: u64) -> bool {
+        self.0.iter().any(|delay| {
+            delay.affects(worker) && delay.from_ns <= until_ns && delay.until_ns >= from_ns
+        })
+    }
+}
+
+impl ReplyDelay {
+    fn affects(&self, worker: usize) -> bool {
+        self.workers.is_empty() || self.workers.contains(&worker)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn began(id: u32, fault: &str, workers: &[usize], delay_ms: Option<u64>) -> EventKind {
+        EventKind::FaultBegan {
+            id,
+            fault: fault.into(),
+            detail: String::new(),
+            workers: workers.to_vec(),
+            nodes: vec![0],
+            clock: None,
+            delay_ms,
+        }
+    }
+
+    #[test]
+    fn reply_is_late_only_while_something_delays_it() {
+        let mut delays = ReplyDelays::default();
+        for (at_ms, what) in [
+            (0, began(0, "pause-node", &[], None)),
+            (500, EventKind::FaultEnded { id: 0 }),
+            (600, began(1, "delay", &[1], Some(300))),
+            (650, EventKind::FaultEnded { id: 1 }),
+            (2000, began(2, "evict", &[], None)),
+        ] {
+            let at_ns = ms(at_ms);
+            delays.event(&Event { at_ns, what });
+        }
+        // The node answered as soon as it ran again, before the next request.
+        assert!(!delays.can_bridge(0, ms(500), ms(510)));
+        assert!(delays.can_bridge(0, ms(500), ms(500)));
+        assert!(delays.can_bridge(0, ms(700), ms(690)));
+        assert!(delays.can_bridge(1, ms(620), ms(900)));
+        assert!(!delays.can_bridge(0, ms(620), ms(900)));
+        assert!(!delays.can_bridge(0, ms(2000), ms(2001)));
+    }
+}

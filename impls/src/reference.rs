@@ -1,0 +1,103 @@
+//! The built-in lock that suits as a standard for another lock.
+
+use crate::{BuiltInLock, LOCKS};
+
+/// Features that a lock declares, besides its number of nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Claims {
+    /// Whether it renews its lease while a client works.
+    pub renews: bool,
+    /// Whether it provides fencing tokens.
+    pub fences: bool,
+}
+
+/// The best built-in locks with their claims; those with more claims come first.
+const BEST: [(&str, Claims); 6] = [
+    ("fenced", claims(false, true)),
+    ("watchdog", claims(true, false)),
+    ("redlock-renewing", claims(true, false)),
+    ("set-nx-px", claims(false, false)),
+    ("replicated", claims(false, false)),
+    ("redlock", claims(false, false)),
+];
+
+const fn claims(renews: bool, fences: bool) -> Claims {
+    Claims { renews, fences }
+}
+
+/// Returns the best built-in lock that uses the same number of servers and claims no more than `claims`. Returns `None`
+/// if no built-in lock uses that number of servers, because then no results are comparable.
+pub fn best(nodes: usize, replicas: usize, claims: Claims) -> Option<&'static BuiltInLock> {
+    let fitting = BEST
+        .iter()
+        .filter(|(_, its)| (claims.fences || !its.fences) && (claims.renews || !its.renews));
+    let mut fitting = fitting.filter_map(|(name, _)| LOCKS.iter().find(|lock| lock.name == *name));
+    fitting.find(|one| (one.nodes, one.replicas) == (nodes, replicas))
+}
+
+/// Returns the standard for a lock on these servers: the best lock on as many, or else the best lock of the same kind,
+/// which takes one node or a majority. What that lock keeps does not depend on the number of servers, except in
+/// scenarios that state the number that they need. Returns `None` for two nodes, which no majority survives.
+pub fn standard(nodes: usize, replicas: usize, claims: Claims) -> Option<&'static BuiltInLock> {
+    let alike = || match nodes {
+        1 => best(1, 0, claims),
+        3.. => best(5, 0, claims),
+        _ => None,
+    };
+    best(nodes, replicas, claims).or_else(alike)
+}
+
+/// Returns whether this built-in lock renews its lease in the background.
+pub fn renews(lock: &str) -> bool {
+    BEST.iter()
+        .any(|(name, claims)| *name == lock && claims.renews)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_lock_is_built_in_and_uses_as_many_servers() {
+        for fences in [false, true] {
+            for renews in [false, true] {
+                let claims = Claims { renews, fences };
+                for (nodes, replicas) in [(1, 0), (1, 1), (5, 0)] {
+                    let found = best(nodes, replicas, claims).unwrap();
+                    let servers = (found.nodes, found.replicas);
+                    assert_eq!(servers, (nodes, replicas), "{}", found.name);
+                }
+                // A built-in lock on a different number of servers has different results.
+                for (nodes, replicas) in [(1, 2), (3, 0), (5, 1)] {
+                    assert!(best(nodes, replicas, claims).is_none(), "{nodes}");
+                }
+                // Every comparable combination of claims has a reference.
+                for one in LOCKS {
+                    assert!(
+                        best(one.nodes, one.replicas, claims).is_some(),
+                        "{}",
+                        one.name
+                    );
+                }
+            }
+        }
+        let name = |renews, fences| best(1, 0, claims(renews, fences)).unwrap().name;
+        assert_eq!(
+            [name(true, true), name(true, false), name(false, false)],
+            ["fenced", "watchdog", "set-nx-px"]
+        );
+    }
+
+    #[test]
+    fn standard_is_a_lock_of_the_same_kind() {
+        let name = |nodes, replicas, renews| {
+            standard(nodes, replicas, claims(renews, false)).map(|lock| lock.name)
+        };
+        assert_eq!(name(1, 2, true), Some("watchdog"));
+        assert_eq!(name(1, 1, false), Some("replicated"));
+        assert_eq!(name(3, 0, false), Some("redlock"));
+        assert_eq!(name(4, 0, true), Some("redlock-renewing"));
+        assert_eq!(name(2, 0, false), None);
+        assert!(renews("watchdog") && !renews("fenced"));
+    }
+}

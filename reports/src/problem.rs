@@ -1,0 +1,266 @@
+//! The problems of a run. Violations that one story tells are one problem, with one cause, one party at fault and one
+//! remedy, in every report.
+
+use picklock_verdicts::check::{
+    Cause, Moment, Property, Responsible, Status, Verdict, Verdicts, describe,
+};
+
+use crate::responsibility::{Blame, Party};
+
+/// Maximum number of lines that a report shows as the deciding ones.
+const MAX_DECIDING: usize = 4;
+
+/// Number of last lines that stand in for the deciding ones in a record that does not name them.
+const LAST_LINES: usize = 3;
+
+/// Violations that one story tells.
+#[derive(Debug, Clone)]
+pub struct Problem<'a> {
+    /// The party at fault.
+    pub party: Party,
+    /// The violated properties, in reading order.
+    pub properties: Vec<Property>,
+    /// The causes, the one that decides the fault first.
+    pub causes: Vec<Cause>,
+    verdicts: Vec<&'a Verdict>,
+}
+
+/// A line of a story that decides a violation, with its time in nanoseconds since the run began, if it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deciding<'a> {
+    /// When it happened.
+    pub at_ns: Option<u64>,
+    /// The line, as the story has it.
+    pub line: &'a str,
+}
+
+/// Returns the problems among these verdicts, those of the lock first.
+pub fn problems(verdicts: &Verdicts) -> Vec<Problem<'_>> {
+    problems_among(verdicts, |_| true)
+}
+
+/// Returns the problems among the selected properties, those of the lock first.
+pub fn problems_among(
+    verdicts: &Verdicts,
+    is_wanted: impl Fn(Property) -> bool,
+) -> Vec<Problem<'_>> {
+    let blame = Blame::from_verdicts(verdicts);
+    let mut problems: Vec<Problem<'_>> = Vec::new();
+    for (property, verdict) in verdicts {
+        let Some(party) = blame.party(*property).filter(|_| is_wanted(*property)) else {
+            continue;
+        };
+        let known = problems.iter().position(|it| it.tells(party, verdict));
+        let index = known.unwrap_or_else(|| {
+            problems.push(Problem {
+                party,
+                properties: Vec::new(),
+                causes: Vec::new(),
+                verdicts: Vec::new(),
+            });
+            problems.len() - 1
+        });
+        problems[index].properties.push(*property);
+        problems[index].verdicts.push(verdict);
+    }
+    for problem in &mut problems {
+        let verdicts = problem.properties.iter().zip(&problem.verdicts);
+        let mut causes: Vec<(u8, Cause)> = verdicts
+            .filter_map(|(property, verdict)| Some((describe(*property).severity, verdict.cause?)))
+            .collect();
+        causes.sort();
+        for (_, cause) in causes {
+            if !problem.causes.contains(&cause) {
+                problem.causes.push(cause);
+            }
+        }
+    }
+    problems.sort_by_key(|problem| std::cmp::Reverse(problem.party));
+    problems
+}
+
+impl<'a> Problem<'a> {
+    /// Returns true if `verdict` belongs to this problem: the same party is at fault, by the same cause or at the same
+    /// moment.
+    fn tells(&self, party: Party, verdict: &Verdict) -> bool {
+        let is_known = |cause: &Cause| *cause != Cause::Undetermined;
+        let same = |other: &&Verdict| {
+            let shares_cause =
+                other.cause.filter(is_known).is_some() && other.cause == verdict.cause;
+            let mut moments = other.moments.iter().filter(|one| !one.is_fault);
+            let shares_moment = moments.any(|one| {
+                let mut same = verdict.moments.iter();
+                same.any(|it| !it.is_fault && it.at_ns == one.at_ns)
+            });
+            shares_cause
+                || shares_moment
+                || !verdict.story.is_empty() && other.story == verdict.story
+        };
+        self.party == party && self.verdicts.iter().any(|it| same(it))
+    }
+
+    /// Returns the name of the cause that decides the fault, or the first violated property.
+    pub fn name(&self) -> &'static str {
+        let property = self.properties.first().map_or("", |it| it.as_str());
+        self.causes.first().map_or(property, |cause| cause.as_str())
+    }
+
+    /// Returns what happened in one sentence, without a full stop.
+    pub fn headline(&self) -> String {
+        let mut summaries: Vec<&str> = Vec::new();
+        for (property, verdict) in self.properties.iter().zip(&self.verdicts) {
+            let is_overlap = |it: &Property| matches!(it, Property::Exclusion | Property::Lease);
+            let has_overlap = self.properties.iter().any(is_overlap);
+            let is_repeated = *property == Property::Lease
+                && self.properties.contains(&Property::Exclusion)
+                || *property == Property::Ownership && has_overlap;
+            let summary = match verdict.summary.as_str() {
+                "" => describe(*property).violated,
+                summary => summary,
+            };
+            if !is_repeated && !summaries.contains(&summary) {
+                summaries.push(summary);
+            }
+        }
+        summaries.truncate(2);
+        let text = summaries.join(", and ");
+        let mut letters = text.chars();
+        let first = letters.next().map(|first| first.to_uppercase().to_string());
+        first.unwrap_or_default() + letters.as_str()
+    }
+
+    /// Returns whose fault it is and why, in a few sentences.
+    pub fn fault(&self, verdicts: &Verdicts) -> String {
+        let blame = Blame::from_verdicts(verdicts);
+        let cause = self.causes.first().copied().unwrap_or(Cause::Undetermined);
+        let kept = if blame.is(Property::Lease, Status::Held) {
+            " The lock kept its promise."
+        } else {
+            ""
+        };
+        let mut text = match (self.party, cause.responsible()) {
+            (Party::Lock, _) => format!("The lock's fault: {}.", cause.summary()),
+            (Party::Redis, _) => {
+                let summary = cause.summary();
+                format!("Redis lost the lock, and the lock relied on it: {summary}.")
+            }
+            (Party::Client, Responsible::Client(action)) => {
+                format!("The client's fault: {action}.{kept}")
+            }
+            (Party::Client, _) => {
+                format!("The client's fault: it kept working after its lease had expired.{kept}")
+            }
+            (_, Responsible::Application(action)) => {
+                format!("The application's fault, not the lock's: {action}.")
+            }
+            (_, Responsible::Resource(action)) => {
+                format!("The resource's fault, not the lock's: {action}.")
+            }
+            (Party::Outside, _) => {
+                "Not the lock's fault: no two holds overlapped, but the stock does not \
+                                    add up. Check what happened outside of any hold."
+                    .to_owned()
+            }
+            (Party::Undetermined, _) => {
+                "The history does not show whether the lock, Redis or the client is at fault."
+                    .to_owned()
+            }
+        };
+        if let Some(damage) = self.damage(&blame) {
+            text.push(' ');
+            text.push_str(damage);
+        }
+        text
+    }
+
+    /// Returns a sentence about what became of the stock when two clients were inside, if the problem is that.
+    fn damage(&self, blame: &Blame) -> Option<&'static str> {
+        if !self
+            .properties
+            .iter()
+            .any(|it| matches!(it, Property::Exclusion | Property::Lease))
+        {
+            return None;
+        }
+        let is_damaged = self.properties.contains(&Property::Resource);
+        let has_tokens = [Status::Held, Status::Violated]
+            .iter()
+            .any(|it| blame.is(Property::Fencing, *it));
+        match (is_damaged, has_tokens) {
+            (true, true) => Some("The stock was damaged although there are fencing tokens."),
+            (true, false) if self.party == Party::Client => {
+                Some("Only fencing would have protected the stock.")
+            }
+            (true, false) => None,
+            (false, _) if !blame.is(Property::Resource, Status::Held) => None,
+            (false, true) => Some("Fencing did its work: the stock was not damaged."),
+            (false, false) => {
+                Some("The stock was not damaged this time, but nothing would have prevented it.")
+            }
+        }
+    }
+
+    /// Returns what helps, or `None` if the cause is unknown.
+    pub fn remedy(&self) -> Option<&'static str> {
+        self.causes.iter().find_map(|cause| cause.remedy())
+    }
+
+    /// Returns the lines of the story, each once, in order of time as far as stories are.
+    pub fn story(&self) -> Vec<&'a str> {
+        let mut lines: Vec<&str> = Vec::new();
+        for line in self.verdicts.iter().flat_map(|verdict| &verdict.story) {
+            if !lines.contains(&line.as_str()) {
+                lines.push(line);
+            }
+        }
+        lines
+    }
+
+    /// Returns the lines that decide the violation that has most of them.
+    pub fn deciding(&self) -> Vec<Deciding<'a>> {
+        self.marked(|moment| !moment.is_fault)
+    }
+
+    /// Returns the deciding lines, and before them the last fault that began earlier.
+    pub fn fault_and_deciding(&self) -> Vec<&'a str> {
+        let deciding = self.deciding();
+        let first_ns = deciding.first().and_then(|one| one.at_ns);
+        let faults = self.marked(|moment| moment.is_fault);
+        let fault = faults.into_iter().rfind(|one| one.at_ns <= first_ns);
+        let lines = fault.into_iter().chain(deciding);
+        lines.map(|one| one.line).collect()
+    }
+
+    fn marked(&self, is_wanted: impl Fn(&Moment) -> bool) -> Vec<Deciding<'a>> {
+        let decisive = |verdict: &Verdict| verdict.moments.iter().filter(|it| !it.is_fault).count();
+        let fullest = self.verdicts.iter().rev().max_by_key(|it| decisive(it));
+        let Some(verdict) = fullest else {
+            return Vec::new();
+        };
+        let at = |at_ns, line: &'a String| Deciding { at_ns, line };
+        if decisive(verdict) == 0 {
+            let skipped = verdict.story.len().saturating_sub(LAST_LINES);
+            let last = verdict.story[skipped..].iter();
+            return last.map(|line| at(None, line)).collect();
+        }
+        let wanted = verdict.moments.iter().filter(|moment| is_wanted(moment));
+        let lines = wanted.filter_map(|it| Some(at(Some(it.at_ns), verdict.story.get(it.line)?)));
+        let mut lines: Vec<Deciding<'a>> = lines.collect();
+        if lines.len() > MAX_DECIDING {
+            // The last line is the damage.
+            lines.drain(MAX_DECIDING - 1..lines.len() - 1);
+        }
+        lines
+    }
+
+    /// Returns the time of the first violation, in nanoseconds since the run began.
+    pub fn at_ns(&self) -> Option<u64> {
+        self.verdicts
+            .iter()
+            .filter_map(|verdict| verdict.at_ns)
+            .min()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,206 @@
+//! The violations of a matrix by cause, and everything that is unexpected, with remedy, story and command.
+
+use std::collections::BTreeSet;
+
+use picklock_verdicts::check::Cause;
+use picklock_verdicts::record::{Cell, MatrixRecord};
+
+use super::super::command::reproduce;
+use super::super::line::{BAD, FAINT, Line, STRONG, WARN, style_of_party};
+use super::cell::{mark, mark_of_party};
+use crate::cell_status::title;
+use crate::matrix::{CellOutcome, describe_mismatch, distinct, lock_with_options, rank};
+use crate::problem::{Problem, problems};
+use crate::responsibility::Party;
+use crate::units::count;
+
+/// Maximum number of parts in detail. The rest is counted.
+const MAX_PARTS: usize = 20;
+
+/// Maximum number of lines of an error.
+const MAX_LINES: usize = 5;
+
+/// Maximum number of names to list. The rest is counted.
+const MAX_NAMES: usize = 4;
+
+/// Violations of one lock with one cause. One bug often shows in several scenarios.
+struct Bug<'a> {
+    lock: String,
+    cause: Option<Cause>,
+    party: Party,
+    cells: Vec<(&'a Cell, Problem<'a>)>,
+}
+
+impl Bug<'_> {
+    /// Returns true if no scenario expects it of the lock, or if the lock has no expectations.
+    fn is_news(&self) -> bool {
+        let is_news = |cell: &Cell| match CellOutcome::from_cell(cell) {
+            CellOutcome::Unexpected => true,
+            CellOutcome::ViolatedNoExpectation => self.party == Party::Lock,
+            _ => false,
+        };
+        self.cells.iter().any(|(cell, _)| is_news(cell))
+    }
+}
+
+/// Returns the bugs, those of locks first.
+fn bugs(record: &MatrixRecord) -> Vec<Bug<'_>> {
+    let mut bugs: Vec<Bug<'_>> = Vec::new();
+    for cell in &record.cells {
+        if CellOutcome::from_cell(cell) == CellOutcome::NotRun {
+            continue;
+        }
+        let lock = lock_with_options(cell);
+        for problem in problems(&cell.verdicts) {
+            let cause = problem.causes.first().copied();
+            let is_same = |bug: &&mut Bug<'_>| {
+                bug.lock == lock && bug.cause == cause && bug.party == problem.party
+            };
+            match bugs.iter_mut().find(is_same) {
+                Some(bug) => bug.cells.push((cell, problem)),
+                None => bugs.push(Bug {
+                    lock: lock.clone(),
+                    cause,
+                    party: problem.party,
+                    cells: vec![(cell, problem)],
+                }),
+            }
+        }
+    }
+    bugs.sort_by_key(|bug| std::cmp::Reverse(bug.party));
+    bugs
+}
+
+/// Returns one line per cause of violations that are expected or not the lock's fault.
+pub(super) fn causes(record: &MatrixRecord, width: usize) -> Vec<Line> {
+    let bugs = bugs(record);
+    let known: Vec<&Bug<'_>> = bugs.iter().filter(|bug| !bug.is_news()).collect();
+    let mut lines = Vec::new();
+    let kinds: BTreeSet<_> = known
+        .iter()
+        .map(|bug| (std::cmp::Reverse(bug.party), bug.cause))
+        .collect();
+    for (party, cause) in kinds {
+        let here = || {
+            known
+                .iter()
+                .filter(|bug| bug.party == party.0 && bug.cause == cause)
+        };
+        let names: Vec<&str> = here().map(|bug| bug.lock.as_str()).collect();
+        let locks = match party.0 {
+            Party::Lock => named(&names),
+            _ => count(names.len(), "lock"),
+        };
+        let cells = here().flat_map(|bug| &bug.cells);
+        let scenarios = distinct(cells.map(|(cell, _)| cell.scenario.as_str()));
+        let (glyph, style, _) = mark_of_party(party.0);
+        let name = cause.map_or("violated", Cause::as_str);
+        let scenarios = match scenarios.as_slice() {
+            [one] => (*one).to_owned(),
+            several => count(several.len(), "scenario"),
+        };
+        let remedy = cause.and_then(Cause::remedy).map(|it| format!(": {it}"));
+        let line = Line::new().styled(style, &format!("{glyph} {name}"));
+        let line = line.plain(&format!("  {locks} in {scenarios}"));
+        let line = line.styled(FAINT, &remedy.unwrap_or_default());
+        lines.extend(line.wrap(width, 4));
+    }
+    lines
+}
+
+/// Joins names, such as `a, b and 3 more`.
+fn named(names: &[&str]) -> String {
+    match names.len().checked_sub(MAX_NAMES) {
+        Some(more @ 1..) => format!("{} and {more} more", names[..MAX_NAMES].join(", ")),
+        _ => names.join(", "),
+    }
+}
+
+/// Returns one part per bug that nobody expects, then one per other cell that is not as expected.
+pub(super) fn parts(record: &MatrixRecord, width: usize) -> Vec<Vec<Line>> {
+    let bugs = bugs(record);
+    let news: Vec<&Bug<'_>> = bugs.iter().filter(|bug| bug.is_news()).collect();
+    let is_told = |cell: &Cell| {
+        let mut told = news.iter().flat_map(|bug| &bug.cells);
+        told.any(|(one, _)| std::ptr::eq(*one, cell))
+    };
+    let cells = record.cells.iter();
+    let mut others: Vec<&Cell> = cells
+        .filter(|it| !it.is_as_expected() && !is_told(it))
+        .collect();
+    others.sort_by_key(|cell| rank(cell));
+    let all = news.len() + others.len();
+    let bugs = news.iter().map(|bug| bug_part(bug, width));
+    let others = others.iter().map(|cell| cell_part(cell, width));
+    let mut parts: Vec<Vec<Line>> = bugs.chain(others).take(MAX_PARTS).collect();
+    if all > MAX_PARTS {
+        let text = format!("and {} more (--json has them all)", all - MAX_PARTS);
+        parts.push(vec![Line::new().styled(FAINT, &text)]);
+    }
+    parts
+}
+
+fn bug_part(bug: &Bug<'_>, width: usize) -> Vec<Line> {
+    let style = style_of_party(bug.party);
+    let Some((cell, problem)) = bug.cells.first() else {
+        return Vec::new();
+    };
+    let scenarios = distinct(bug.cells.iter().map(|(cell, _)| cell.scenario.as_str()));
+    let head = Line::new().styled(style, "✘ ").styled(STRONG, &bug.lock);
+    let head = head.plain(&format!(" in {}: ", scenarios.join(", ")));
+    let mut lines = head.styled(STRONG, problem.name()).wrap(width, 2);
+    let fault = format!(
+        "  {}. {}",
+        problem.headline(),
+        problem.fault(&cell.verdicts)
+    );
+    lines.extend(Line::new().plain(&fault).wrap(width, 2));
+    if let Some(remedy) = problem.remedy() {
+        let line = Line::new()
+            .plain("  ")
+            .styled(STRONG, &format!("Remedy: {remedy}"));
+        lines.extend(line.wrap(width, 4));
+    }
+    lines.extend(mismatches(cell, width));
+    for line in problem.fault_and_deciding() {
+        lines.extend(Line::new().plain("    ").plain(line).wrap(width, 13));
+    }
+    lines.extend(reproduce(&cell.reproduce, width));
+    lines
+}
+
+fn mismatches(cell: &Cell, width: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for mismatch in &cell.mismatches {
+        let style = if mismatch.is_judged() { BAD } else { WARN };
+        let text = describe_mismatch(mismatch, cell.runs);
+        lines.extend(Line::new().plain("  ").styled(style, &text).wrap(width, 4));
+    }
+    lines
+}
+
+fn cell_part(cell: &Cell, width: usize) -> Vec<Line> {
+    let (glyph, style, _) = mark(cell);
+    let head = Line::new().styled(style, &format!("{glyph} "));
+    let mut lines = head.styled(STRONG, &title(cell)).wrap(width, 2);
+    if let Some(error) = &cell.error {
+        lines.extend(Line::new().plain("  failed to run").wrap(width, 4));
+        for line in error.lines().take(MAX_LINES) {
+            lines.extend(Line::new().plain("    ").plain(line).wrap(width, 6));
+        }
+    }
+    lines.extend(mismatches(cell, width));
+    let shown = cell
+        .mismatches
+        .iter()
+        .filter_map(|it| cell.verdicts.get(&it.property));
+    let reasons = shown.flat_map(|verdict| &verdict.story);
+    for reason in distinct(reasons.map(String::as_str))
+        .into_iter()
+        .take(MAX_LINES)
+    {
+        lines.extend(Line::new().plain("    ").plain(reason).wrap(width, 6));
+    }
+    lines.extend(reproduce(&cell.reproduce, width));
+    lines
+}

@@ -1,0 +1,305 @@
+//! An attempt of a hunt on servers: a run of a plan, repeated if it breaks the lock in a new way.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use picklock_harness::backend::Capabilities;
+use picklock_harness::clock::Clock;
+use picklock_harness::history::History;
+use picklock_harness::record::{Counterexample, Recurred, RunRecord};
+use picklock_harness::search::{Plan, Shown, Violation, ViolationFilter};
+use picklock_harness::spec::{LockSpec, RunSpec, ServerChoice};
+use picklock_scenarios::{BackendName, Seeds, catalog};
+
+use super::plan_run::{self, PlanRun};
+use super::saved_counterexamples;
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+use crate::print;
+use crate::reproduce_command::ReproduceCommand;
+use crate::run::MANY_WORKERS;
+use crate::run_directory::{RunDirectory, make_private};
+
+/// Number of runs of a plan with a new violation. A violation that occurs in more than half of them is a
+/// counterexample.
+const RUNS: u64 = 5;
+
+/// Maximum number of plans per violation that are repeated. Further ones are only counted.
+const PLANS: usize = 2;
+
+/// Directory of the runs whose violation did not recur.
+const ASIDE: &str = "unrepeated";
+
+/// Directory of the runs in progress.
+const WORK: &str = ".runs";
+
+/// What all attempts of a hunt share.
+pub struct Attempts {
+    pub lock: LockSpec,
+    pub servers: ServerChoice,
+    pub backend: BackendName,
+    pub wanted: ViolationFilter,
+    pub interrupt: Interrupt,
+    pub out: PathBuf,
+    /// The clock of the hunt.
+    pub clock: Clock,
+    /// The signatures that were repeated for each violation.
+    pub known: RefCell<BTreeMap<Violation, BTreeSet<Vec<String>>>>,
+    /// Number of counterexamples and of violations that did not recur, for the names of their directories.
+    pub named: Cell<usize>,
+}
+
+/// The result of an attempt.
+pub struct Attempted {
+    pub shown: Shown,
+    pub history: History,
+    /// The new counterexamples.
+    pub counterexamples: Vec<Counterexample>,
+    /// Whether a violation did not recur.
+    pub is_unrepeated: bool,
+}
+
+/// Returns whether the plan is a scenario of the catalog. All other plans have the name of the hunt.
+fn is_of_catalog(plan: &Plan) -> bool {
+    catalog::names().any(|name| name == plan.scenario.name)
+}
+
+impl Attempts {
+    /// Returns whether the servers support the plan's faults, and whether the lock can be run in it.
+    pub fn fit(&self, plan: &Plan) -> bool {
+        let offered = Capabilities::for_backend(self.backend);
+        let (scenario, nodes) = (&plan.scenario, self.lock.nodes);
+        let workload = &scenario.workload;
+        let draws_its_own = !self.lock.is_in_process() && workload.seeds == Seeds::Same;
+        offered.offer_all(scenario).is_ok()
+            && scenario.runs_in(self.backend)
+            && scenario
+                .topology
+                .lacks_nodes(scenario.topology.nodes.unwrap_or(nodes))
+                .is_none()
+            && workload.processes.unwrap_or(workload.workers) <= MANY_WORKERS
+            && !draws_its_own
+            && self.spec(plan).resolved().is_ok()
+    }
+
+    fn spec(&self, plan: &Plan) -> RunSpec {
+        RunSpec {
+            servers: self.servers.clone(),
+            backend: self.backend,
+            ..RunSpec::simulated(self.lock.clone(), plan.scenario.clone(), plan.seed)
+        }
+    }
+
+    /// Runs the plan, and repeats it if it violates something in a new way. Returns `None` if it could not be run to its
+    /// end. `number` is the plan's number, from 1.
+    pub async fn attempt(&self, plan: &Plan, number: u64) -> Result<Option<Attempted>, Failure> {
+        let work = self.out.join(WORK).join(number.to_string());
+        let attempted = self.attempt_in(&work, plan, number).await;
+        fs::remove_dir_all(&work).ok();
+        attempted
+    }
+
+    async fn attempt_in(
+        &self,
+        work: &Path,
+        plan: &Plan,
+        number: u64,
+    ) -> Result<Option<Attempted>, Failure> {
+        let Some(first) = self.run(plan, &work.join("1")).await? else {
+            return Ok(None);
+        };
+        let after_s = saved_counterexamples::in_millis(self.clock.elapsed().as_secs_f64());
+        let mut shown = self.shown(&first);
+        let signature = plan.signature();
+        let new: Vec<Violation> = {
+            let mut known = self.known.borrow_mut();
+            let violations = shown.violations.iter().copied();
+            let is_new = |violation: &Violation| {
+                let signatures = known.entry(*violation).or_default();
+                signatures.len() < PLANS && signatures.insert(signature.clone())
+            };
+            violations.filter(is_new).collect()
+        };
+        let mut counterexamples = Vec::new();
+        let mut is_unrepeated = false;
+        if !new.is_empty() {
+            let smaller = self.fewer_faults(plan, work, &new).await?;
+            let smaller = smaller.as_ref().map(|(plan, run)| (plan, run));
+            let (plan, first) = smaller.unwrap_or((plan, &first));
+            let times = self.repeat(plan, work, &new).await?;
+            for (violation, recurred) in new.iter().zip(times) {
+                if recurred.times * 2 <= recurred.runs {
+                    shown.violations.retain(|it| it != violation);
+                    self.known
+                        .borrow_mut()
+                        .entry(*violation)
+                        .or_default()
+                        .remove(&signature);
+                    is_unrepeated = true;
+                    self.set_aside(plan, first, *violation, recurred)?;
+                    continue;
+                }
+                let found = self.keep(plan, first, *violation)?;
+                counterexamples.push(Counterexample {
+                    first: number,
+                    recurred: Some(recurred),
+                    after_s: Some(after_s),
+                    ..found
+                });
+            }
+        }
+        Ok(Some(Attempted {
+            shown,
+            history: first.history,
+            counterexamples,
+            is_unrepeated,
+        }))
+    }
+
+    /// Removes the faults that the violations do not need, and returns the plan with its run. Returns `None` if they need
+    /// all of them, or if it is a scenario of the catalog, which is known as a whole.
+    async fn fewer_faults(
+        &self,
+        plan: &Plan,
+        work: &Path,
+        violations: &[Violation],
+    ) -> Result<Option<(Plan, PlanRun)>, Failure> {
+        let mut smaller: Option<(Plan, PlanRun)> = None;
+        if is_of_catalog(plan) {
+            return Ok(None);
+        }
+        for fault in (0..plan.scenario.faults.len()).rev() {
+            let smallest = smaller.as_ref().map_or(plan, |(plan, _)| plan);
+            let candidate = smallest.without(fault);
+            let mut last = None;
+            for time in 1..=2 {
+                let directory = work.join(format!("without-{fault}-{time}"));
+                let ran = self.run(&candidate, &directory).await?;
+                last = ran.filter(|run| {
+                    let shown = self.shown(run).violations;
+                    violations.iter().all(|it| shown.contains(it))
+                });
+                if last.is_none() {
+                    break;
+                }
+            }
+            smaller = last.map(|run| (candidate, run)).or(smaller);
+        }
+        Ok(smaller)
+    }
+
+    async fn run(&self, plan: &Plan, directory: &Path) -> Result<Option<PlanRun>, Failure> {
+        plan_run::run(self.spec(plan), plan, directory, &self.interrupt).await
+    }
+
+    fn shown(&self, run: &PlanRun) -> Shown {
+        Shown::new(&run.history, &run.record.verdicts, &self.wanted)
+    }
+
+    /// Repeats a plan, and returns how often each violation occurred, the first run included.
+    async fn repeat(
+        &self,
+        plan: &Plan,
+        work: &Path,
+        violations: &[Violation],
+    ) -> Result<Vec<Recurred>, Failure> {
+        let mut recurred = vec![Recurred { times: 1, runs: 1 }; violations.len()];
+        for run in 2..=RUNS {
+            let Some(ran) = self.run(plan, &work.join(run.to_string())).await? else {
+                continue;
+            };
+            let again = self.shown(&ran).violations;
+            for (violation, recurred) in violations.iter().zip(&mut recurred) {
+                recurred.runs += 1;
+                recurred.times += u64::from(again.contains(violation));
+            }
+        }
+        // A single run, because the others failed or were interrupted, shows nothing about its repetition.
+        let unknown = recurred.iter_mut().filter(|it| it.runs == 1);
+        unknown.for_each(|it| it.runs = 2);
+        Ok(recurred)
+    }
+
+    fn set_aside(
+        &self,
+        plan: &Plan,
+        run: &PlanRun,
+        violation: Violation,
+        recurred: Recurred,
+    ) -> Result<(), Failure> {
+        let name = self.next_name(violation);
+        let directory = self.out.join(ASIDE).join(&name);
+        self.copy_run(plan, run, &directory)?;
+        let Recurred { times, runs } = recurred;
+        print::err(&format!(
+            "{name}: came in {times} of {runs} runs of its plan, so it is not counted; kept in {}\n",
+            directory.display()
+        ));
+        Ok(())
+    }
+
+    /// Saves the run of a counterexample.
+    fn keep(
+        &self,
+        plan: &Plan,
+        run: &PlanRun,
+        violation: Violation,
+    ) -> Result<Counterexample, Failure> {
+        let directory = self.out.join(self.next_name(violation));
+        let (spec, record) = self.copy_run(plan, run, &directory)?;
+        let signature = plan.signature();
+        let mut found =
+            saved_counterexamples::find(&spec, &record, violation, signature, &directory);
+        if is_of_catalog(plan) {
+            let name = &plan.scenario.name;
+            found
+                .faults
+                .insert(0, format!("runs the scenario `{name}` of the catalog"));
+        }
+        Ok(found)
+    }
+
+    /// Copies the files of a run to a new directory, which its command then names.
+    fn copy_run(
+        &self,
+        plan: &Plan,
+        run: &PlanRun,
+        to: &Path,
+    ) -> Result<(RunSpec, RunRecord), Failure> {
+        make_private(to).map_err(Failure::at("make", to))?;
+        let files = fs::read_dir(&run.directory).map_err(Failure::at("read", &run.directory))?;
+        for entry in files.flatten() {
+            let copy = to.join(entry.file_name());
+            fs::copy(entry.path(), &copy).map_err(Failure::at("write", &copy))?;
+        }
+        let spec = saved_counterexamples::kept_in(self.spec(plan), to);
+        let record = RunRecord {
+            reproduce: ReproduceCommand::of_run(&spec).to_string(),
+            ..run.record.clone()
+        };
+        RunDirectory::at(to).describe(&spec, &record)?;
+        Ok((spec, record))
+    }
+
+    /// Removes the directories that have stayed empty.
+    pub fn clean_up(&self) {
+        for directory in [self.out.join(WORK), self.out.clone()] {
+            // One with files in it stays.
+            fs::remove_dir(directory).ok();
+        }
+    }
+
+    /// Returns the name of the next directory, which no earlier hunt has used.
+    fn next_name(&self, violation: Violation) -> String {
+        loop {
+            self.named.set(self.named.get() + 1);
+            let name = saved_counterexamples::name(violation, self.named.get());
+            let is_used = [self.out.join(&name), self.out.join(ASIDE).join(&name)];
+            if !is_used.iter().any(|path| path.exists()) {
+                return name;
+            }
+        }
+    }
+}
