@@ -102,17 +102,12 @@ function reason(verdicts, status) {
   return lines[0] ?? "no reason is given";
 }
 
-// Returns the lines of the engine's report that explain a violation: causes, remedies, fault and deciding events.
+// Returns the answer in the engine's report on a violation: what happened, whose fault it was, the remedy, and the
+// deciding lines. It is the paragraph that begins with a mark, after the title.
 async function story(runDirectory) {
-  const report = (await call(["check", runDirectory])).out.split("\n  Timeline")[0];
-  const kept = [];
-  let isKept = false;
-  for (const line of report.split("\n")) {
-    if (/^ {2}\w+ +[✔–?✘]/.test(line)) isKept = line.includes("✘");
-    else if (!line.trim()) isKept = kept.length > 0;
-    if (isKept) kept.push(line);
-  }
-  return kept;
+  const report = (await call(["check", runDirectory])).out;
+  const answer = report.split("\n\n").slice(1).find((part) => part.startsWith("✘ "));
+  return (answer ?? report).split("\n");
 }
 
 function workerOutput(directory) {

@@ -222,17 +222,11 @@ def _reason(verdicts, status):
 
 
 def story(run_dir):
-    """Returns the lines of the engine's report that explain a violation: causes, remedies, fault and deciding events."""
-    lines = call("check", run_dir)[1].split("\n  Timeline", 1)[0].splitlines()
-    kept, is_kept = [], False
-    for line in lines:
-        if re.match(r"  \w+ +[✔–?✘]", line):
-            is_kept = "✘" in line
-        elif not line.strip():
-            is_kept = bool(kept)
-        if is_kept:
-            kept.append(line)
-    return kept
+    """Returns the answer in the engine's report on a violation: what happened, whose fault it was, the remedy, and the
+    deciding lines. It is the paragraph that begins with a mark, after the title."""
+    text = call("check", run_dir)[1]
+    answers = [part for part in text.split("\n\n")[1:] if part.startswith("✘ ")]
+    return (answers or [text])[0].splitlines()
 
 
 def _worker_output(directory):
