@@ -150,7 +150,7 @@ func TestBinaryOfAnotherVersionIsAnError(t *testing.T) {
 }
 
 func TestUnknownScenarioIsAnError(t *testing.T) {
-	_, err := plan(context.Background(), []string{"--scenario", "no-such-scenario"})
+	_, err := plan(context.Background(), "set-nx-px", []string{"--scenario", "no-such-scenario"})
 	if err == nil || !strings.Contains(err.Error(), "no-such-scenario") {
 		t.Fatal(err)
 	}

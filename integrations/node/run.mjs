@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join, relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { call, document, engine, onPath, PicklockError } from "./engine.mjs";
+import { call, document, engine, onPath, PicklockError, standard } from "./engine.mjs";
 
 // Maximum number of lines of each worker's standard error in a failure.
 const LAST_LINES = 8;
@@ -32,7 +32,7 @@ export class NotApplicable extends PicklockError {
 
 export async function run(lock, scenario, settings = {}) {
   const { nodes = 1, expect, backend = "auto", seed = 1, ttl, options = {}, out = ".picklock", signal } = settings;
-  const reference = expect ? null : (settings.reference ?? (nodes === 1 ? "set-nx-px" : "redlock"));
+  const reference = expect ? null : (settings.reference ?? standard(nodes));
   const file = String(lock).startsWith("file:") ? fileURLToPath(lock) : resolve(String(lock));
   if (!existsSync(file)) throw new PicklockError(`${file}: no such file; a lock is the default export of a module`);
   const name = fileName(basename(file).replace(/\.\w+$/, ""));

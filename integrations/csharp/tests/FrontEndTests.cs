@@ -78,7 +78,8 @@ public class FrontEndTests
     }
 
     [Fact]
-    public void ProfileNamesItsScenarios() => Assert.Equal(8, LockTest.Profile("quick").Count());
+    public void ProfileNamesItsScenarios() => Assert.Superset(
+        new HashSet<string> { "calm", "gc-pause" }, LockTest.Profile("quick").Select(row => (string)row[0]).ToHashSet());
 
     [Fact]
     public async Task CancelledRunLeavesNoProcess()

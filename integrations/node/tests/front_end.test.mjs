@@ -34,8 +34,7 @@ test("binary of another version is an error", () => {
 test("profile names its scenarios", () => {
   const titles = [];
   scenarios((title) => titles.push(title), lock("chatty"));
-  assert.equal(titles.length, 8);
-  assert.ok(titles.includes("chatty: gc-pause"));
+  for (const title of ["chatty: calm", "chatty: gc-pause"]) assert.ok(titles.includes(title), String(titles));
 });
 
 test("unknown scenario is an error", () => {

@@ -138,8 +138,14 @@ def _message(text):
     return "\n".join(lines[first:]).replace("picklock: ", "", 1)
 
 
+def standard(nodes):
+    """Returns the built-in lock that a lock on this number of nodes is compared with by default."""
+    return "set-nx-px" if nodes == 1 else "redlock"
+
+
 def plan(names=(), profile=None, reference="set-nx-px"):
-    """Returns the scenarios of a selection, with the verdicts of the reference lock in each."""
+    """Returns the scenarios of a selection, with the verdicts of the reference lock in each. A profile has the scenarios
+    that suit that lock."""
     selected = ["--profile", profile] if profile else [word for name in names for word in ("--scenario", name)]
     return document("matrix", "--backend", "sim", "--impl", reference, "--json", "--quiet", *selected)["cells"]
 
@@ -152,7 +158,7 @@ def run(lock, scenario, *, reference=None, expect=None, backend="auto", seed=1, 
     each property that the built-in lock `reference` keeps; by default that is `set-nx-px`, or `redlock` for a lock on
     several nodes.
     """
-    reference = None if expect else reference or ("set-nx-px" if nodes == 1 else "redlock")
+    reference = None if expect else reference or standard(nodes)
     directory = Path(out).absolute() / _file_name(f"{lock.__module__}.{lock.__qualname__}") / _file_name(scenario)
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)

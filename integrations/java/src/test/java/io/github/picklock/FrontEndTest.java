@@ -99,7 +99,8 @@ class FrontEndTest {
 
     @Test
     void profileNamesItsScenarios() {
-        assertEquals(8, Picklock.of(Chatty.class).tests().count());
+        var names = Picklock.of(Chatty.class).tests().map(test -> test.getDisplayName()).toList();
+        assertTrue(names.containsAll(List.of("calm", "gc-pause")), names.toString());
     }
 
     @Test
