@@ -173,9 +173,9 @@ func message(of answer) string {
 	return fmt.Sprintf("the engine ended with exit code %d", of.code)
 }
 
-// plan returns the names of the scenarios of a selection.
-func plan(ctx context.Context, selection []string) ([]string, error) {
-	words := []string{"matrix", "--backend", "sim", "--impl", "set-nx-px", "--json", "--quiet"}
+// plan returns the names of the scenarios of a selection. A profile has those that suit the reference lock.
+func plan(ctx context.Context, reference string, selection []string) ([]string, error) {
+	words := []string{"matrix", "--backend", "sim", "--impl", reference, "--json", "--quiet"}
 	found, err := cells(ctx, append(words, selection...)...)
 	names := make([]string, 0, len(found))
 	for _, each := range found {

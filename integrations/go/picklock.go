@@ -43,7 +43,7 @@ type settings struct {
 	ctx         context.Context
 }
 
-// Quick selects the eight most revealing scenarios. It is the default.
+// Quick selects the most revealing scenarios for the reference lock. It is the default.
 func Quick() Option { return func(s *settings) { s.selection = []string{"--profile", "quick"} } }
 
 // Scenarios selects scenarios by name, by a pattern such as late-*, or by the path of a file.
@@ -103,13 +103,17 @@ func Test(t *testing.T, newLock NewLock, options ...Option) {
 	} else if worker != "" {
 		return
 	}
-	if s.reference == "" && s.expect == nil {
-		s.reference = map[bool]string{true: "set-nx-px", false: "redlock"}[s.nodes == 1]
+	suited := s.reference
+	if suited == "" {
+		suited = standard(s.nodes)
+	}
+	if s.expect == nil {
+		s.reference = suited
 	}
 	ctx, cancel := withDeadline(t, s.ctx)
 	// Parallel subtests run after this function has returned.
 	t.Cleanup(cancel)
-	names, err := plan(ctx, s.selection)
+	names, err := plan(ctx, suited, s.selection)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,6 +127,14 @@ func Test(t *testing.T, newLock NewLock, options ...Option) {
 			r.report(ctx, t)
 		})
 	}
+}
+
+// standard returns the built-in lock that a lock on this number of nodes is compared with by default.
+func standard(nodes int) string {
+	if nodes == 1 {
+		return "set-nx-px"
+	}
+	return "redlock"
 }
 
 func withDeadline(t *testing.T, ctx context.Context) (context.Context, context.CancelFunc) {

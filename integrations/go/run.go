@@ -214,27 +214,19 @@ func (v verdict) describe() string {
 	return v.Status + " (" + v.Cause + ")"
 }
 
-var verdictRow = regexp.MustCompile(`^  \w+ +[✔–?✘]`)
-
-// story returns the lines of the engine's report that explain a violation: causes, remedies, fault and deciding events.
+// story returns the answer in the engine's report on a violation: what happened, whose fault it was, the remedy, and the
+// deciding lines. It is the paragraph that begins with a mark, after the title.
 func story(saved string) []string {
 	answer, err := start(context.Background(), "check", saved)
 	if err != nil {
 		return []string{err.Error()}
 	}
-	var lines []string
-	isKept := false
-	for _, line := range strings.Split(strings.Split(answer.out, "\n  Timeline")[0], "\n") {
-		if verdictRow.MatchString(line) {
-			isKept = strings.Contains(line, "✘")
-		} else if strings.TrimSpace(line) == "" {
-			isKept = len(lines) > 0
-		}
-		if isKept {
-			lines = append(lines, line)
+	for _, part := range strings.Split(answer.out, "\n\n")[1:] {
+		if strings.HasPrefix(part, "✘ ") {
+			return strings.Split(part, "\n")
 		}
 	}
-	return lines
+	return strings.Split(answer.out, "\n")
 }
 
 // workerOutput returns the last lines of the standard error of each worker, without repetitions.

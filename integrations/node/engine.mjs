@@ -117,10 +117,13 @@ function message(text) {
   return lines.slice(Math.max(first, 0)).join("\n").replace("picklock: ", "");
 }
 
-/** Returns the names of the scenarios of a selection. */
-export function scenarioNames({ names, profile = "quick" }) {
+/** Returns the built-in lock that a lock on this number of nodes is compared with by default. */
+export const standard = (nodes) => (nodes === 1 ? "set-nx-px" : "redlock");
+
+/** Returns the names of the scenarios of a selection. A profile has those that suit the reference lock. */
+export function scenarioNames({ names, profile = "quick", reference }) {
   const selected = names ? names.flatMap((name) => ["--scenario", name]) : ["--profile", profile];
-  const words = ["matrix", "--backend", "sim", "--impl", "set-nx-px", "--json", "--quiet", ...selected];
+  const words = ["matrix", "--backend", "sim", "--impl", reference, "--json", "--quiet", ...selected];
   const { status, stdout, stderr } = spawnSync(engine(), words, { encoding: "utf8", maxBuffer: 1 << 28 });
   return parsed({ code: status, out: stdout, err: stderr }).cells.map((cell) => cell.scenario);
 }

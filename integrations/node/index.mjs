@@ -1,6 +1,6 @@
 // Tests a distributed lock on Redis from node:test, Vitest or Jest.
 
-import { scenarioNames } from "./engine.mjs";
+import { scenarioNames, standard } from "./engine.mjs";
 import { Inconclusive, NotApplicable, run } from "./run.mjs";
 
 export { PicklockError } from "./engine.mjs";
@@ -14,7 +14,8 @@ export function scenarios(test, lock, settings = {}) {
   const { scenarios: names, profile, unknown = "fail", ...rest } = settings;
   if (!["fail", "skip"].includes(unknown)) throw new TypeError(`unknown: expected fail or skip, got ${unknown}`);
   const isNodeTest = !process.env.VITEST && !process.env.JEST_WORKER_ID;
-  for (const name of scenarioNames({ names, profile })) {
+  const reference = rest.reference ?? standard(rest.nodes ?? 1);
+  for (const name of scenarioNames({ names, profile, reference })) {
     const body = async (context) => {
       try {
         await run(lock, name, { signal: context?.signal, ...rest });

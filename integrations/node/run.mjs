@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join, relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { call, document, engine, onPath, PicklockError } from "./engine.mjs";
+import { call, document, engine, onPath, PicklockError, standard } from "./engine.mjs";
 
 // Maximum number of lines of each worker's standard error in a failure.
 const LAST_LINES = 8;
@@ -32,7 +32,7 @@ export class NotApplicable extends PicklockError {
 
 export async function run(lock, scenario, settings = {}) {
   const { nodes = 1, expect, backend = "auto", seed = 1, ttl, options = {}, out = ".picklock", signal } = settings;
-  const reference = expect ? null : (settings.reference ?? (nodes === 1 ? "set-nx-px" : "redlock"));
+  const reference = expect ? null : (settings.reference ?? standard(nodes));
   const file = String(lock).startsWith("file:") ? fileURLToPath(lock) : resolve(String(lock));
   if (!existsSync(file)) throw new PicklockError(`${file}: no such file; a lock is the default export of a module`);
   const name = fileName(basename(file).replace(/\.\w+$/, ""));
@@ -102,17 +102,12 @@ function reason(verdicts, status) {
   return lines[0] ?? "no reason is given";
 }
 
-// Returns the lines of the engine's report that explain a violation: causes, remedies, fault and deciding events.
+// Returns the answer in the engine's report on a violation: what happened, whose fault it was, the remedy, and the
+// deciding lines. It is the paragraph that begins with a mark, after the title.
 async function story(runDirectory) {
-  const report = (await call(["check", runDirectory])).out.split("\n  Timeline")[0];
-  const kept = [];
-  let isKept = false;
-  for (const line of report.split("\n")) {
-    if (/^ {2}\w+ +[✔–?✘]/.test(line)) isKept = line.includes("✘");
-    else if (!line.trim()) isKept = kept.length > 0;
-    if (isKept) kept.push(line);
-  }
-  return kept;
+  const report = (await call(["check", runDirectory])).out;
+  const answer = report.split("\n\n").slice(1).find((part) => part.startsWith("✘ "));
+  return (answer ?? report).split("\n");
 }
 
 function workerOutput(directory) {

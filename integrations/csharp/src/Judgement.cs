@@ -15,7 +15,6 @@ namespace Picklock
         // Maximum number of lines of each worker's standard error in a failure.
         private const int LastLines = 8;
 
-        private static readonly Regex VerdictRow = new Regex("^  \\w+ +[✔–?✘]");
         private static readonly Regex Plain = new Regex("^[\\w@%+=:,./-]+$");
 
         private readonly string title;
@@ -119,28 +118,13 @@ namespace Picklock
             return verdict.TryGetValue("cause", out var cause) ? $"{verdict["status"]} ({cause})" : (string)verdict["status"]!;
         }
 
-        /// <summary>Returns the lines of the engine's report that explain a violation: causes, remedies, fault and deciding
-        /// events.</summary>
+        /// <summary>Returns the answer in the engine's report on a violation: what happened, whose fault it was, the remedy,
+        /// and the deciding lines. It is the paragraph that begins with a mark, after the title.</summary>
         private async Task<string> Story()
         {
             var answer = await Engine.Call(new[] { "check", Saved }, CancellationToken.None).ConfigureAwait(false);
-            var end = answer.Output.IndexOf("\n  Timeline", StringComparison.Ordinal);
-            var report = end < 0 ? answer.Output : answer.Output.Substring(0, end);
-            var kept = new StringBuilder();
-            var isKept = false;
-            foreach (var line in report.Split('\n'))
-            {
-                if (VerdictRow.IsMatch(line))
-                {
-                    isKept = line.Contains("✘");
-                }
-                else if (line.Trim() == "")
-                {
-                    isKept = kept.Length > 0;
-                }
-                kept.Append(isKept ? line + "\n" : "");
-            }
-            return kept.ToString();
+            var parts = answer.Output.Split(new[] { "\n\n" }, StringSplitOptions.None).Skip(1);
+            return (parts.FirstOrDefault(part => part.StartsWith("✘ ", StringComparison.Ordinal)) ?? answer.Output) + "\n";
         }
 
         private string WorkerOutput()

@@ -44,16 +44,18 @@ namespace Picklock
     /// <summary>Runs a lock through scenarios.</summary>
     public static class LockTest
     {
-        /// <summary>Returns the scenarios of a profile, as data for a theory: one test per scenario.</summary>
-        public static IEnumerable<object[]> Profile(string name = "quick") => Plan("--profile", name);
+        /// <summary>Returns the scenarios of a profile that suit a reference lock, as data for a theory: one test per
+        /// scenario.</summary>
+        public static IEnumerable<object[]> Profile(string name = "quick", string reference = "set-nx-px") =>
+            Plan("--profile", name, reference);
 
         /// <summary>Returns the scenarios with these names, which may be patterns such as late-*, or paths of
         /// files.</summary>
-        public static IEnumerable<object[]> Scenarios(params string[] names) => Plan("--scenario", string.Join(",", names));
+        public static IEnumerable<object[]> Scenarios(params string[] names) => Plan("--scenario", string.Join(",", names), "set-nx-px");
 
-        private static IEnumerable<object[]> Plan(string flag, string value)
+        private static IEnumerable<object[]> Plan(string flag, string value, string reference)
         {
-            var words = new[] { "matrix", "--backend", "sim", "--impl", "set-nx-px", "--json", "--quiet", flag, value };
+            var words = new[] { "matrix", "--backend", "sim", "--impl", reference, "--json", "--quiet", flag, value };
             return Engine.Cells(words, CancellationToken.None).GetAwaiter().GetResult()
                 .Select(cell => new object[] { (string)cell["scenario"]! }).ToList();
         }

@@ -38,7 +38,7 @@ public class FrontEndTests
     public async Task ViolationExplainsItselfAndRepeatsFromItsLine()
     {
         var problem = await Assert.ThrowsAsync<ViolationException>(() => LockTest.Run<Chatty>("calm", Process()));
-        foreach (var part in new[] { "Whose fault? The lock's", "What happened", "a line of the library", "saved run",
+        foreach (var part in new[] { "The lock's fault:", "Remedy: ", "a line of the library", "saved run",
             "The reference lock set-nx-px would keep: exclusion" })
         {
             Assert.Contains(part, problem.Message);
@@ -49,7 +49,7 @@ public class FrontEndTests
         start.ArgumentList.Add(Regex.Match(problem.Message, "repeat +(.+)").Groups[1].Value);
         using var repeated = System.Diagnostics.Process.Start(start)!;
         // Other verdicts of this lock depend on a race, so the repetition may differ in them.
-        Assert.Matches("exclusion +✘ violated", await repeated.StandardOutput.ReadToEndAsync());
+        Assert.Matches("✘ exclusion", await repeated.StandardOutput.ReadToEndAsync());
     }
 
     [Fact]
@@ -78,7 +78,8 @@ public class FrontEndTests
     }
 
     [Fact]
-    public void ProfileNamesItsScenarios() => Assert.Equal(8, LockTest.Profile("quick").Count());
+    public void ProfileNamesItsScenarios() => Assert.Superset(
+        new HashSet<string> { "calm", "gc-pause" }, LockTest.Profile("quick").Select(row => (string)row[0]).ToHashSet());
 
     [Fact]
     public async Task CancelledRunLeavesNoProcess()

@@ -34,8 +34,7 @@ test("binary of another version is an error", () => {
 test("profile names its scenarios", () => {
   const titles = [];
   scenarios((title) => titles.push(title), lock("chatty"));
-  assert.equal(titles.length, 8);
-  assert.ok(titles.includes("chatty: gc-pause"));
+  for (const title of ["chatty: calm", "chatty: gc-pause"]) assert.ok(titles.includes(title), String(titles));
 });
 
 test("unknown scenario is an error", () => {
@@ -57,13 +56,13 @@ test("failing constructor is in the error", async () => {
 test("violation explains itself, and repeats from its line", async () => {
   const problem = await run(lock("chatty"), "calm", settings()).catch((error) => error);
   assert.ok(problem instanceof Violation, String(problem));
-  for (const part of ["Whose fault? The lock's", "What happened", "The reference lock set-nx-px would keep: exclusion", "a line of the library", "saved run"]) {
+  for (const part of ["The lock's fault:", "Remedy: ", "The reference lock set-nx-px would keep: exclusion", "a line of the library", "saved run"]) {
     assert.ok(problem.message.includes(part), `no \`${part}\` in ${problem.message}`);
   }
   assert.ok(existsSync(fileURLToPath(problem.message.match(/timeline +(\S+)/)[1])));
   // Other verdicts of this lock depend on a race, so the repetition may differ in them.
   const repeated = spawnSync("sh", ["-c", problem.message.match(/repeat +(.+)/)[1]], { encoding: "utf8" });
-  assert.match(repeated.stdout, /exclusion +✘ violated/, repeated.stderr);
+  assert.match(repeated.stdout, /✘ exclusion/, repeated.stderr);
 });
 
 test("expectation accepts a known violation", async () => {

@@ -138,8 +138,14 @@ def _message(text):
     return "\n".join(lines[first:]).replace("picklock: ", "", 1)
 
 
+def standard(nodes):
+    """Returns the built-in lock that a lock on this number of nodes is compared with by default."""
+    return "set-nx-px" if nodes == 1 else "redlock"
+
+
 def plan(names=(), profile=None, reference="set-nx-px"):
-    """Returns the scenarios of a selection, with the verdicts of the reference lock in each."""
+    """Returns the scenarios of a selection, with the verdicts of the reference lock in each. A profile has the scenarios
+    that suit that lock."""
     selected = ["--profile", profile] if profile else [word for name in names for word in ("--scenario", name)]
     return document("matrix", "--backend", "sim", "--impl", reference, "--json", "--quiet", *selected)["cells"]
 
@@ -152,7 +158,7 @@ def run(lock, scenario, *, reference=None, expect=None, backend="auto", seed=1, 
     each property that the built-in lock `reference` keeps; by default that is `set-nx-px`, or `redlock` for a lock on
     several nodes.
     """
-    reference = None if expect else reference or ("set-nx-px" if nodes == 1 else "redlock")
+    reference = None if expect else reference or standard(nodes)
     directory = Path(out).absolute() / _file_name(f"{lock.__module__}.{lock.__qualname__}") / _file_name(scenario)
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
@@ -222,17 +228,11 @@ def _reason(verdicts, status):
 
 
 def story(run_dir):
-    """Returns the lines of the engine's report that explain a violation: causes, remedies, fault and deciding events."""
-    lines = call("check", run_dir)[1].split("\n  Timeline", 1)[0].splitlines()
-    kept, is_kept = [], False
-    for line in lines:
-        if re.match(r"  \w+ +[✔–?✘]", line):
-            is_kept = "✘" in line
-        elif not line.strip():
-            is_kept = bool(kept)
-        if is_kept:
-            kept.append(line)
-    return kept
+    """Returns the answer in the engine's report on a violation: what happened, whose fault it was, the remedy, and the
+    deciding lines. It is the paragraph that begins with a mark, after the title."""
+    text = call("check", run_dir)[1]
+    answers = [part for part in text.split("\n\n")[1:] if part.startswith("✘ ")]
+    return (answers or [text])[0].splitlines()
 
 
 def _worker_output(directory):

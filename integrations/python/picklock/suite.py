@@ -13,7 +13,8 @@ class Suite:
 
     def names(self):
         """Returns the names of the scenarios, in the order of the catalog."""
-        return [each["scenario"] for each in _engine.plan(**self.selection)]
+        reference = self.settings.get("reference") or _engine.standard(self.settings.get("nodes", 1))
+        return [each["scenario"] for each in _engine.plan(**self.selection, reference=reference)]
 
 
 def scenarios(lock, *names, profile=None, **settings):

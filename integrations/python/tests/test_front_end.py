@@ -49,7 +49,7 @@ def test_file_that_is_not_a_program_is_an_error(fresh_engine, tmp_path):
 
 def test_profile_names_its_scenarios():
     names = [cell["scenario"] for cell in picklock.plan(profile="quick")]
-    assert len(names) == 8 and {"calm", "gc-pause"} <= set(names)
+    assert {"calm", "gc-pause"} <= set(names)
 
 
 def test_unknown_scenario_is_an_error():
@@ -81,7 +81,7 @@ def test_violation_explains_itself(tmp_path):
         picklock.run(locks.Chatty, "calm", out=tmp_path, **PROCESS)
     text = str(caught.value)
     assert caught.value.result["exclusion"] == "violated"
-    for part in ("Whose fault? The lock's", "What happened", "The reference lock set-nx-px would keep: exclusion",
+    for part in ("The lock's fault:", "Remedy: ", "The reference lock set-nx-px would keep: exclusion",
                  "a line of the library", "saved run", "replay"):
         assert part in text
     page = next(line for line in text.splitlines() if line.startswith("timeline")).split("file://")[1]
@@ -94,7 +94,7 @@ def test_run_repeats_from_its_line(tmp_path):
     line = str(caught.value).splitlines()[-1].removeprefix("repeat ")
     done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
     # Whether the stock is damaged, too, is a race in this lock, so the other verdicts may differ.
-    assert re.search("exclusion +✘ violated", done.stdout), done.stdout + done.stderr
+    assert re.search("✘ exclusion", done.stdout), done.stdout + done.stderr
 
 
 def test_expectation_accepts_a_known_violation(tmp_path):

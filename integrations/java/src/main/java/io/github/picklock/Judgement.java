@@ -5,6 +5,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -17,7 +18,6 @@ import java.util.stream.Stream;
 final class Judgement {
     // Maximum number of lines of each worker's standard error in a failure.
     private static final int LAST_LINES = 8;
-    private static final Pattern VERDICT_ROW = Pattern.compile("^  \\w+ +[✔–?✘]");
     private static final Pattern PLAIN = Pattern.compile("[\\w@%+=:,./-]+");
 
     private final String title;
@@ -115,22 +115,12 @@ final class Judgement {
         return verdict.get("status") + (verdict.get("cause") instanceof String cause ? " (" + cause + ")" : "");
     }
 
-    /** Returns the lines of the engine's report that explain a violation: causes, remedies, fault and deciding events. */
+    /** Returns the answer in the engine's report on a violation: what happened, whose fault it was, the remedy, and the
+     * deciding lines. It is the paragraph that begins with a mark, after the title. */
     private String story() {
-        String report = Engine.call(List.of("check", saved().toString())).out().split("\n  Timeline", 2)[0];
-        var kept = new StringBuilder();
-        boolean isKept = false;
-        for (String line : report.lines().toList()) {
-            if (VERDICT_ROW.matcher(line).find()) {
-                isKept = line.contains("✘");
-            } else if (line.isBlank()) {
-                isKept = kept.length() > 0;
-            }
-            if (isKept) {
-                kept.append(line).append("\n");
-            }
-        }
-        return kept.toString();
+        String report = Engine.call(List.of("check", saved().toString())).out();
+        return Arrays.stream(report.split("\n\n")).skip(1).filter(part -> part.startsWith("✘ ")).findFirst().orElse(report)
+                + "\n";
     }
 
     private String workerOutput() throws IOException {

@@ -43,7 +43,7 @@ public final class Picklock {
     /** Returns one test per scenario. */
     public Stream<DynamicTest> tests() {
         List<String> words = new ArrayList<>(
-                List.of("matrix", "--backend", "sim", "--impl", "set-nx-px", "--json", "--quiet"));
+                List.of("matrix", "--backend", "sim", "--impl", suited(), "--json", "--quiet"));
         boolean isNamed = settings.value().length > 0;
         words.addAll(isNamed
                 ? List.of("--scenario", String.join(",", settings.value()))
@@ -108,8 +108,13 @@ public final class Picklock {
         if (!expected.isEmpty()) {
             return null;
         }
-        String several = settings.nodes() == 1 ? "set-nx-px" : "redlock";
-        return settings.reference().isEmpty() ? several : settings.reference();
+        return suited();
+    }
+
+    /** Returns the built-in lock whose scenarios a profile has, and whose properties the lock must keep by default. */
+    private String suited() {
+        String standard = settings.nodes() == 1 ? "set-nx-px" : "redlock";
+        return settings.reference().isEmpty() ? standard : settings.reference();
     }
 
     /** Returns the table that defines the lock for the engine: how its worker is started. */
