@@ -127,6 +127,14 @@ impl Blame {
         }
     }
 
+    /// Returns true if all violations of exclusion come from losses that the lock reported late.
+    fn is_late_report(&self) -> bool {
+        let causes = self.causes.get(&Property::Exclusion);
+        causes.is_some_and(|causes| {
+            !causes.is_empty() && causes.iter().all(|it| *it == Cause::LateLossReport)
+        })
+    }
+
     fn responsible(&self, property: Property) -> Responsible {
         let cause = self.causes.get(&property).and_then(|causes| causes.first());
         cause.map_or(Responsible::Undetermined, |cause| cause.responsible())
@@ -197,6 +205,9 @@ fn exclusion_fault(blame: &Blame, party: Party) -> String {
                 ""
             };
             format!("The client's: {action}.{promise}")
+        }
+        Party::Lock if blame.is_late_report() => {
+            "The lock's: it reported the loss only after another client had the lock.".to_owned()
         }
         Party::Lock => "The lock's: its own commands let two clients hold it at once.".to_owned(),
         _ => "Two clients held the lock at once, but whether the lock or the client is at fault \

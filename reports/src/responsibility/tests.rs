@@ -67,6 +67,23 @@ fn statuses_without_causes_determine_the_fault() {
     }
 }
 
+/// Its commands let nobody in: the lease of the first client was over.
+#[test]
+fn lock_that_reports_a_loss_late_is_not_blamed_for_its_commands() {
+    let verdicts = Verdicts::from([
+        (
+            Property::Exclusion,
+            verdict(Violated, Some(Cause::LateLossReport)),
+        ),
+        (Property::Lease, verdict(Held, None)),
+    ]);
+    let said = responsibility(&verdicts).unwrap();
+    assert!(
+        said.starts_with("The lock's: it reported the loss only after"),
+        "{said}"
+    );
+}
+
 /// The table of all cases that the reports once answered differently.
 #[test]
 fn cause_and_lease_together_determine_the_party() {
