@@ -9,8 +9,8 @@ use picklock_harness::history::{EventKind, History};
 const MAX_WORKERS: usize = 3;
 const MAX_LINES: usize = 4;
 
-/// Returns the last lines of each worker that died on its own or broke the protocol, for the list of failures. `logs`
-/// is the directory of the workers' logs.
+/// Returns the lines that explain the failure of each worker that died on its own or broke the protocol: the start of
+/// its fatal trace, or else its last lines. `logs` is the directory of the workers' logs.
 pub fn of(history: &History, logs: &Path) -> Vec<String> {
     let events = history.events.iter();
     let failed: BTreeSet<usize> = events
@@ -32,9 +32,103 @@ fn lines(worker: usize, logs: &Path) -> Vec<String> {
     let log = std::fs::read(logs.join(format!("worker-{worker}.log"))).unwrap_or_default();
     let log = String::from_utf8_lossy(&log);
     let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
-    let last = &lines[lines.len().saturating_sub(MAX_LINES)..];
-    let quoted = last.iter();
+    let explaining = fatal_trace(&lines)
+        .unwrap_or_else(|| lines[lines.len().saturating_sub(MAX_LINES)..].to_vec());
+    let quoted = explaining.iter();
     quoted
         .map(|line| format!("worker {worker} wrote to its standard error: {line}"))
         .collect()
+}
+
+/// Beginnings of frames that belong to a runtime: of .NET, of the JVM, and of Go.
+const RUNTIMES: [&str; 12] = [
+    "System.",
+    "Microsoft.",
+    "java.",
+    "javax.",
+    "jdk.",
+    "sun.",
+    "java.base/",
+    "runtime.",
+    "runtime/",
+    "panic(",
+    "goroutine ",
+    "[signal ",
+];
+
+/// Returns what precedes the function in each frame of a trace, if `line` is the first line of a trace with which a
+/// program ends. The last line of a Python trace has the reason, so those are not included.
+fn frame_mark(line: &str) -> Option<&'static str> {
+    let of_jvm_or_net =
+        line.starts_with("Unhandled exception") || line.contains("Exception in thread \"");
+    let of_go = line.starts_with("panic: ") || line.starts_with("fatal error: ");
+    let of_rust = line.starts_with("thread '") && line.contains("panicked at");
+    of_jvm_or_net
+        .then_some("at ")
+        .or((of_go || of_rust).then_some(""))
+}
+
+/// Returns the first line of the last fatal trace, and its first frame that is not the runtime's. A Rust trace has its
+/// message there.
+fn fatal_trace<'a>(lines: &[&'a str]) -> Option<Vec<&'a str>> {
+    let (first, mark) = lines
+        .iter()
+        .enumerate()
+        .rev()
+        .find_map(|(at, line)| Some((at, frame_mark(line)?)))?;
+    let frame = lines[first + 1..].iter().find(|line| {
+        let function = line.trim_start().strip_prefix(mark);
+        function.is_some_and(|function| !RUNTIMES.iter().any(|name| function.starts_with(name)))
+    });
+    Some([lines[first]].into_iter().chain(frame.copied()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn explained(log: &str) -> Option<Vec<&str>> {
+        fatal_trace(&log.lines().collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn fatal_trace_is_quoted_by_its_first_line_and_the_first_frame_outside_the_runtime() {
+        let traces = [
+            (
+                "Unhandled exception. System.ObjectDisposedException: It has been disposed.\n   \
+                 at System.Threading.CancellationTokenSource.Cancel()\n   at A.Lock.Refresh(Int32 ms)\n   \
+                 at System.Threading.TimerQueueTimer.Fire(Boolean isThreadPool)",
+                [
+                    "Unhandled exception. System.ObjectDisposedException: It has been disposed.",
+                    "   at A.Lock.Refresh(Int32 ms)",
+                ],
+            ),
+            (
+                "Exception in thread \"main\" java.lang.IllegalStateException: no\n\tat java.base/java.util.A.b(A.java:1)\n\
+                 \tat org.example.Lock.take(Lock.java:7)\n\tat java.base/java.lang.Thread.run(Thread.java:1)",
+                [
+                    "Exception in thread \"main\" java.lang.IllegalStateException: no",
+                    "\tat org.example.Lock.take(Lock.java:7)",
+                ],
+            ),
+            (
+                "panic: no lock\ngoroutine 1 [running]:\npanic({0x1, 0x2})\nmain.take()\n\t/a/b.go:7 +0x1\nexit status 2",
+                ["panic: no lock", "main.take()"],
+            ),
+            (
+                "thread 'main' panicked at src/main.rs:7:1:\nno lock\nnote: run with `RUST_BACKTRACE=1`",
+                ["thread 'main' panicked at src/main.rs:7:1:", "no lock"],
+            ),
+        ];
+        for (log, expected) in traces {
+            assert_eq!(explained(log).as_deref(), Some(&expected[..]));
+        }
+    }
+
+    /// Its last line says what happened.
+    #[test]
+    fn trace_of_python_is_no_fatal_trace() {
+        let thread = "Exception in thread Thread-1 (renew):\nTraceback (most recent call last):\nValueError: no";
+        assert_eq!(explained(thread), None);
+    }
 }

@@ -192,7 +192,9 @@ namespace MyLock
         public static string VersionOf(Type type)
         {
             var version = type.Assembly.GetCustomAttribute<AssemblyInformationalVersionAttribute>();
-            return version == null ? type.Assembly.GetName().Version.ToString() : version.InformationalVersion.Split('+')[0];
+            return version == null
+                ? type.Assembly.GetName().Version.ToString()
+                : version.InformationalVersion.Split('+')[0];
         }
 
         /// <summary>Returns the value of a private field, or of a field of that value, and so on. For the token that a

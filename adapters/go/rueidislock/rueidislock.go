@@ -35,8 +35,7 @@ func makeLock(nodes []string, timeout time.Duration, options map[string]string) 
 	client := rueidis.ClientOption{InitAddress: []string{node.Host}, ConnWriteTimeout: timeout, DisableRetry: true}
 	client.Dialer.Timeout = timeout
 	settings := rueidislock.LockerOption{ClientOption: client, KeyMajority: 1}
-	settings.FallbackSETPX = options["setpx"] == "true"
-	settings.NoLoopTracking = options["no_loop"] != "false"
+	settings.FallbackSETPX, settings.NoLoopTracking = options["setpx"] == "true", options["no_loop"] != "false"
 	return &rueidisLock{settings: settings, lockers: map[time.Duration]rueidislock.Locker{}}, nil
 }
 
@@ -44,16 +43,15 @@ func makeLock(nodes []string, timeout time.Duration, options map[string]string) 
 func (l *rueidisLock) locker(ttl time.Duration) (rueidislock.Locker, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	locker, made := l.lockers[ttl]
-	if made {
-		return locker, nil
-	}
-	l.settings.KeyValidity = ttl
-	locker, err := rueidislock.NewLocker(l.settings)
-	if err == nil {
+	if l.lockers[ttl] == nil {
+		l.settings.KeyValidity = ttl
+		locker, err := rueidislock.NewLocker(l.settings)
+		if err != nil {
+			return nil, err
+		}
 		l.lockers[ttl] = locker
 	}
-	return locker, err
+	return l.lockers[ttl], nil
 }
 
 func (l *rueidisLock) Acquire(key string, ttl, wait time.Duration) (*Grant, error) {
@@ -70,13 +68,13 @@ func (l *rueidisLock) Acquire(key string, ttl, wait time.Duration) (*Grant, erro
 	waiting := time.AfterFunc(patience, giveUp)
 	held, cancel, err := take(ctx, key)
 	inTime := waiting.Stop()
-	switch {
-	case err == nil && inTime:
+	if err == nil && inTime {
 		return l.grant(held, cancel), nil
-	case err == nil:
+	}
+	if err == nil {
 		cancel()
-		return nil, nil
-	case errors.Is(err, rueidislock.ErrNotLocked) || !inTime:
+	}
+	if errors.Is(err, rueidislock.ErrNotLocked) || !inTime {
 		return nil, nil
 	}
 	return nil, err
@@ -84,13 +82,8 @@ func (l *rueidisLock) Acquire(key string, ttl, wait time.Duration) (*Grant, erro
 
 func (l *rueidisLock) grant(held context.Context, cancel context.CancelFunc) *Grant {
 	token := strconv.FormatInt(l.grants.Add(1), 10)
-	var released atomic.Bool
-	context.AfterFunc(held, func() {
-		if !released.Load() {
-			Lost(token)
-		}
-	})
-	return l.cancels.Keep(token, func() { released.Store(true); cancel() })
+	ignoreEnd := context.AfterFunc(held, func() { Lost(token) })
+	return l.cancels.Keep(token, func() { ignoreEnd(); cancel() })
 }
 
 // The library releases the lock in the background and reports no result.

@@ -9,14 +9,10 @@
 import { randomUUID } from "node:crypto";
 import Redis from "ioredis";
 import { createLock, createRedlock, IoredisAdapter, LockAcquisitionError } from "redlock-universal";
-import { Definite, ExtendableLockObjects, installed, ioredisOptions, LockObjects, lost, scoped, serve } from "./picklock_adapter.mjs";
+import { ExtendableLockObjects, installed, ioredisOptions, LockObjects, lost, scaled, scoped, serve } from "./picklock_adapter.mjs";
 
 const RETRY_MS = 100;
-
-const taken = (error) => {
-  if (!(error instanceof LockAcquisitionError)) throw error;
-  return null;
-};
+const taken = (error) => (error instanceof LockAcquisitionError ? null : Promise.reject(error));
 
 class Acquired extends ExtendableLockObjects {
   take = (...wanted) => {
@@ -37,22 +33,17 @@ class Used extends LockObjects {
   free = (held) => held.end().then(() => null);
 }
 
-function makeLock(nodes, timeoutMs, options) {
-  const { timeout = "scaled" } = options;
-  if (!["scaled", "node"].includes(timeout)) throw new Definite(`timeout is scaled or node, and not ${timeout}`);
-  const isScaled = timeout === "scaled";
+function makeLock(nodes, timeoutMs, { mode, timeout }) {
   let adapters;
-  const connect = (ttl) => nodes.map((node) => {
-    const limit = isScaled ? Math.min(timeoutMs, Math.max(100, Math.floor(ttl / 6))) : timeoutMs;
-    const client = isScaled ? new Redis(node, { lazyConnect: true }).on("error", () => {}) : new Redis(node, ioredisOptions(timeoutMs));
-    return new IoredisAdapter(client, isScaled ? { timeout: limit } : { timeout: limit, maxRetries: 0 });
-  });
+  const connect = (ttl) => nodes.map((node) => timeout === "node"
+    ? new IoredisAdapter(new Redis(node, ioredisOptions(timeoutMs)), { timeout: timeoutMs, maxRetries: 0 })
+    : new IoredisAdapter(new Redis(node, { lazyConnect: true }).on("error", () => {}), { timeout: scaled(ttl, 6, timeoutMs) }));
   const lock = (key, ttl, waitMs) => {
     adapters ??= connect(ttl);
     const settings = { key, ttl, retryDelay: RETRY_MS, retryAttempts: Math.floor(waitMs / RETRY_MS) };
     return adapters.length > 1 ? createRedlock({ adapters, ...settings }) : createLock({ adapter: adapters[0], ...settings });
   };
-  return Object.assign(options.mode === "using" ? new Used() : new Acquired(), { lock });
+  return Object.assign(mode === "using" ? new Used() : new Acquired(), { lock });
 }
 
 await serve(makeLock, { ...installed("redlock-universal"), options: ["mode", "timeout"], clients: true });
