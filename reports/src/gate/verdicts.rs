@@ -39,6 +39,7 @@ pub(super) fn violations_without_expectation(cell: &Cell, limits: &[Limit]) -> V
         );
         let mut finding = Finding::new(Kind::Verdict, &CellKey::new(cell), problem).help(EXPECT);
         finding.rank = describe(property).severity;
+        finding.properties = vec![property];
         let shown = cell.verdicts.get(&property);
         let shown = shown.filter(|one| one.status == Status::Violated);
         finding.shown_by(cell, shown)
@@ -89,6 +90,7 @@ impl Judged<'_> {
         }
         let got = format!("violated: {}", names(&causes).join(" or "));
         let mut finding = self.finding(Kind::Verdict, &got, runs.iter().sum());
+        finding.properties = vec![self.property];
         finding.rank = match wanted {
             None => describe(self.property).severity,
             // A violation was expected, but with another cause.

@@ -89,6 +89,10 @@ fn summary(facts: &Facts<'_>) -> String {
             let waited = length(starvation.until_ns.saturating_sub(starvation.from_ns));
             format!("{lock} was free, but no client got it for {waited}")
         }
+        Found::ClientDeath(death) => format!(
+            "the process of worker {} ended without a fault",
+            death.worker
+        ),
         Found::Attempts { statement, .. } => (*statement).to_owned(),
     }
 }
