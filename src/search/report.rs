@@ -10,6 +10,7 @@ use picklock_harness::record::{
     SearchSettings, Shards,
 };
 use picklock_harness::search::{Effort, Tried, shrink_all};
+use picklock_reports::escape::quoted;
 use picklock_reports::{documents, terminal};
 use picklock_scenarios::BackendName;
 
@@ -177,7 +178,10 @@ fn record(
         },
         repro: counterexamples.first().and_then(|find| find.repro.clone()),
         counterexamples,
-        reproduce: format!("picklock {}", shell_words::join(about.command)),
+        reproduce: {
+            let words = about.command.iter().map(|word| quoted(word));
+            format!("picklock {}", words.collect::<Vec<_>>().join(" "))
+        },
     }
 }
 

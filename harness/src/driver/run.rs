@@ -14,7 +14,7 @@ use super::requests::record_idle_wait;
 use super::shutdown::Shutdown;
 use super::work::record_untested_extensions;
 use super::{stall, stock_store};
-use crate::backend::{Backend, Refusal};
+use crate::backend::{Backend, MissingKeyHistory, Refusal};
 use crate::clock::millis;
 use crate::context::{DueFault, RunContext};
 use crate::history::{EndReason, Event, EventKind, FORMAT, Header, History, KeyName};
@@ -194,14 +194,14 @@ async fn history<B: Backend>(
     let mut header = header(context.backend.as_ref(), &context.spec, lock);
     let mut events = context.recorder.take();
     let changes = end.step(context.backend.key_changes()).await;
-    let changes = changes.unwrap_or_else(|| Err("the user did not wait for it".into()));
+    let changes = changes.unwrap_or_else(|| Err("the user did not wait for it".to_owned().into()));
     let merged = changes.and_then(|mut changes| {
         if context.spec.lock.command.is_some() {
             let warm_up = context.spec.warm_up_prefix();
             changes.retain(|change| !is_change_of_key_with(&warm_up, change));
         }
         events = merge(std::mem::take(&mut events), changes);
-        name_clients_of_changes(context, &mut events)
+        name_clients_of_changes(context, &mut events).map_err(MissingKeyHistory::from)
     });
     match merged {
         Ok(()) => {
@@ -209,9 +209,9 @@ async fn history<B: Backend>(
             header.key_history_check = context.backend.key_history_check().await;
         }
         // The verdicts then rest on the driver's events alone, and the report states that.
-        Err(reason) => {
+        Err(missing) => {
             events.retain(|event| !matches!(event.what, EventKind::KeyChanged { .. }));
-            record_missing_key_history(&mut events, reason);
+            record_missing_key_history(&mut events, missing);
         }
     }
     History { header, events }
@@ -238,11 +238,14 @@ fn name_clients_of_changes<B: Backend>(
     name_clients(events, &context.spec.keys(), workload).map_err(|unnamed| unnamed.to_string())
 }
 
-fn record_missing_key_history(events: &mut Vec<Event>, reason: String) {
+fn record_missing_key_history(events: &mut Vec<Event>, missing: MissingKeyHistory) {
     let end = events.pop();
     events.extend(end.as_ref().map(|end| Event {
         at_ns: end.at_ns,
-        what: EventKind::KeyHistoryIncomplete { reason },
+        what: EventKind::KeyHistoryIncomplete {
+            reason: missing.reason,
+            gap: missing.is_gap,
+        },
     }));
     events.extend(end);
 }

@@ -13,6 +13,7 @@ use super::tile::{self, Tile, tile};
 use super::timeline_data::{Room, TimelineData, timeline_data};
 use crate::cell_status::verdict_line;
 use crate::costs::describe_commands;
+use crate::escape::quoted;
 use crate::matrix::CellOutcome;
 use crate::report_input::{Evidence, ReportInput};
 use crate::responsibility::responsibility;
@@ -148,7 +149,7 @@ fn omitted(track: Option<&TimelineData>, cell: &Cell, room: Room) -> Vec<String>
         omitted.push(format!(
             "Nothing was violated, and this page has many cells, so single commands and values of keys are \
              omitted. `picklock report {}` shows them.",
-            shell_words::quote(&name(run_dir).shown)
+            quoted(&name(run_dir).shown)
         ));
     }
     omitted

@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Effects, Style};
 use picklock_verdicts::check::Status;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::escape::{inert, visible};
+use crate::escape::{Inert, visible};
 
 /// A line: pieces of text, each with a style.
 #[derive(Debug, Clone, Default)]
@@ -127,7 +127,7 @@ impl Line {
         }
         out.truncate(out.trim_end_matches(' ').len());
         // Wrapping may have moved text to the start of a line, where a workflow runner would execute it.
-        inert(out)
+        Inert::new(&out).as_str().to_owned()
     }
 }
 

@@ -92,7 +92,7 @@ pub fn describe_incident(event: &EventKind, locks: &[String]) -> Option<String> 
         EventKind::WorkerStalled {
             worker, stalled_ms, ..
         } => without_a_fault(Component::Worker(*worker), *stalled_ms),
-        EventKind::KeyHistoryIncomplete { reason } => {
+        EventKind::KeyHistoryIncomplete { reason, .. } => {
             format!("the key history is incomplete: {reason}")
         }
         // Faults and delays have their own lists, and an interruption by the user is not an incident.

@@ -253,7 +253,12 @@ pub enum EventKind {
     StockUnknown { reason: String },
     /// The harness could not account for every change of the servers' keys, so the history has no key history. The
     /// verdicts rest on the driver's events.
-    KeyHistoryIncomplete { reason: String },
+    KeyHistoryIncomplete {
+        reason: String,
+        /// Whether a server did not report everything that it had executed, although it seemed to.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        gap: bool,
+    },
     /// After the run, the locks could not be acquired again, or could not be inspected.
     FinalInspectionFailed { reason: String },
     /// The buyers of an open loop are done: `came` is the number of all buyers, and `unserved` the number of those

@@ -364,7 +364,8 @@ fn not_done() -> impl Strategy<Value = EventKind> {
             }
         }),
         words().prop_map(|reason| EventKind::StockUnknown { reason }),
-        words().prop_map(|reason| EventKind::KeyHistoryIncomplete { reason }),
+        (words(), any::<bool>())
+            .prop_map(|(reason, gap)| EventKind::KeyHistoryIncomplete { reason, gap }),
         words().prop_map(|reason| EventKind::FinalInspectionFailed { reason }),
         Just(EventKind::BackendUnsupported {
             backend: BackendName::Sim,

@@ -63,6 +63,8 @@ pub(in crate::check) struct Claims {
     harness_stalls: Vec<HarnessStall>,
     /// The first refusal that a harness stall may have caused.
     delayed_answer: Option<InconclusiveReason>,
+    /// Why the history has no key history, if a server hid a part of it.
+    gap: Option<InconclusiveReason>,
     found: Vec<Found>,
 }
 
@@ -403,6 +405,7 @@ impl Checker for Claims {
             ttl_ns: ms(header.ttl_ms),
             harness_stalls: Vec::new(),
             delayed_answer: None,
+            gap: None,
             found: Vec::new(),
         }
     }
@@ -442,6 +445,10 @@ impl Checker for Claims {
     }
 
     fn event(&mut self, event: &Event) {
+        if let EventKind::KeyHistoryIncomplete { reason, gap: true } = &event.what {
+            let reason = reason.clone();
+            self.gap = Some(InconclusiveReason::KeyHistoryGap { reason });
+        }
         self.kept.event(event);
         self.harness_stalls.extend(HarnessStall::from_event(event));
     }
@@ -454,7 +461,7 @@ impl Checker for Claims {
 
     fn finish(mut self, timeline: &Timeline<'_>) -> Judgement {
         if !self.key_history {
-            return Judgement::NotApplicable;
+            return (self.gap).map_or(Judgement::NotApplicable, Judgement::Unknown);
         }
         self.judge_left();
         self.judge_holds(timeline);
