@@ -35,6 +35,7 @@ const PAGES: &[Page] = pages![
     "redis-model",
     "servers",
     "other-users",
+    "security",
 ];
 
 /// Prints a page, one paragraph of it (`protocol#granted`), or the list of all pages.

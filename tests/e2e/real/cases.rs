@@ -1,5 +1,7 @@
 //! The cases that once gave wrong verdicts, on processes.
 
+use std::process::Command;
+
 use super::adapters::{exec, project, python_with_redis};
 use crate::cases::{all_come_out, differences};
 
@@ -16,4 +18,17 @@ fn an_adapter_that_does_not_say_how_long_it_took_is_not_blamed_for_an_eviction()
     let expected = ["exclusion violated evicted", "lease violated evicted"];
     let wrong = differences("evict-late", &lock, "process", &expected);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Each fault of a server that lies, a text that commands, or a link that leads elsewhere, with a small input.
+#[test]
+fn hostile_servers_texts_and_links_do_no_harm() {
+    let run = Command::new("bash")
+        .arg(project("tests/cases/hostile/run.sh"))
+        .env("PICKLOCK", env!("CARGO_BIN_EXE_picklock"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&run.stdout);
+    let gone = said.lines().filter(|line| line.starts_with("ok "));
+    assert_eq!(gone.count(), 22, "{said}");
 }
