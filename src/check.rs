@@ -3,6 +3,7 @@
 use picklock_harness::assemble::{About, assemble};
 use picklock_harness::check::{Status, Verdicts, judge};
 use picklock_harness::latency;
+use picklock_reports::escape::quoted;
 use picklock_reports::{documents, terminal};
 
 use crate::cli::CheckArgs;
@@ -22,7 +23,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
         picklock: env!("CARGO_PKG_VERSION").to_owned(),
         summary: format!("Judged again from {name}."),
         latency: latency::from_history(&history),
-        reproduce: format!("picklock check {}", shell_words::quote(&name.to_string())),
+        reproduce: format!("picklock check {}", quoted(&name.to_string())),
         ..About::default()
     };
     let record = assemble(&history, verdicts, about);

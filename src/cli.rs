@@ -372,6 +372,19 @@ pub fn whole<N: std::str::FromStr>(text: &str) -> Result<N, &'static str> {
     text.parse().map_err(|_| "expected a non-negative integer")
 }
 
+/// Maximum number of parallel runs. More would need more threads or processes than a machine has.
+pub const MAX_JOBS: usize = 1024;
+
+/// Parses a number from `MIN` to `MAX`. A larger one would exhaust the memory or the time of the machine.
+pub fn within<const MIN: usize, const MAX: usize>(text: &str) -> Result<usize, String> {
+    let number = whole::<usize>(text)?;
+    if (MIN..=MAX).contains(&number) {
+        Ok(number)
+    } else {
+        Err(format!("expected {MIN} to {MAX}"))
+    }
+}
+
 pub fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),

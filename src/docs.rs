@@ -42,6 +42,7 @@ const PAGES: &[Page] = pages![
     "redis-model",
     "servers",
     "other-users",
+    "security",
 ];
 
 /// Prints a page, one paragraph of it (`protocol#granted`), or the list of all pages.

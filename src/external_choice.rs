@@ -8,7 +8,7 @@ use clap::Args;
 use picklock_harness::external_servers::{DEFAULT_PREFIX, ExternalServer, ExternalServers};
 use picklock_harness::record::ServersTable;
 use picklock_harness::rng;
-use picklock_harness::servers::{ExaminedServer, KeyReport, examine};
+use picklock_harness::servers::{ExaminedServer, KeyReport, examine, find_masters};
 use picklock_reports::configuration::Tables;
 use picklock_reports::escape::visible;
 use tokio::net::lookup_host;
@@ -108,11 +108,15 @@ pub async fn plan(
     };
     if !servers.agreed {
         let far = far_ones(&servers).await;
-        if !far.is_empty() {
-            agree(&far, &servers.key_prefix()).await?;
-        }
+        agree(&far, "is not on this machine", &servers.key_prefix()).await?;
     }
-    let (servers, examined) = examine(&servers).await?;
+    let given = servers;
+    let servers = find_masters(&given).await?;
+    if !servers.agreed {
+        let named = newly_named(&given, &servers).await;
+        agree(&named, "was named by a server", &servers.key_prefix()).await?;
+    }
+    let examined = examine(&servers).await?;
     let mut reason = reason(&examined);
     if servers.is_cluster {
         reason = format!("Redis Cluster of {reason}");
@@ -136,13 +140,35 @@ async fn far_ones(servers: &ExternalServers) -> Vec<String> {
     far
 }
 
-/// Asks the user, who needs a terminal to answer.
-async fn agree(far: &[String], prefix: &str) -> Result<(), Failure> {
-    let places = far.join(", ");
+/// Returns the addresses that a server has named. A port of a machine on which the user has named another port does not
+/// count if that is this machine.
+async fn newly_named(given: &ExternalServers, servers: &ExternalServers) -> Vec<String> {
+    let given = &given.servers;
+    let is_given = |server: &ExternalServer| {
+        let mut given = given.iter();
+        given.any(|it| (&it.host, it.port) == (&server.host, server.port))
+    };
+    let is_same_host = |server: &ExternalServer| given.iter().any(|it| it.host == server.host);
+    let mut named = servers.clone();
+    named.servers.retain(|server| !is_given(server));
+    let far = far_ones(&named).await;
+    let asked = named.servers.iter().filter(|server| {
+        let place = server.place();
+        !is_same_host(server) || far.contains(&place)
+    });
+    asked.map(ExternalServer::place).collect()
+}
+
+/// Asks the user about these addresses, if there are any. The user needs a terminal to answer.
+async fn agree(asked: &[String], why: &str, prefix: &str) -> Result<(), Failure> {
+    if asked.is_empty() {
+        return Ok(());
+    }
+    let places = asked.join(", ");
     let places = visible(&places);
     let refused = |what: &str| {
         Failure::Usage(format!(
-            "--redis: {places} is not on this machine{what}\n  = help: --yes lets picklock write and delete keys with \
+            "--redis: {places} {why}{what}\n  = help: --yes lets picklock write and delete keys with \
              {prefix} in their names there"
         ))
     };

@@ -24,6 +24,7 @@ mod log;
 mod matrix;
 mod name_pattern;
 mod named_lock;
+mod output_directory;
 mod print;
 mod reference_lock;
 mod replay;
@@ -104,18 +105,20 @@ fn main() -> ExitCode {
 
 /// Prints the output of `--help` or `--version`, or the usage error.
 fn print_clap_error(clap_error: &clap::Error, args: &[OsString]) -> ExitCode {
-    let printed = clap_error.print();
+    // The message may quote an argument that comes from elsewhere.
+    let message = clap_error.render().ansi().to_string();
+    if clap_error.use_stderr() {
+        print::err(&message);
+    } else {
+        print::out(&message);
+    }
     let args = args.iter().map(|arg| arg.to_string_lossy().into_owned());
     if let Some(hint) = usage_hint::hint(clap_error, &args.collect::<Vec<_>>()) {
         print::err(&format!("  = help: {}\n", visible_lines(&hint)));
     }
-    match printed {
-        Err(error)
-            if !clap_error.use_stderr() && error.kind() != std::io::ErrorKind::BrokenPipe =>
-        {
-            output_is_lost(&error.to_string())
-        }
-        _ => ExitCode::from(u8::try_from(clap_error.exit_code()).unwrap_or(exit::USAGE)),
+    match print::lost() {
+        Some(error) => output_is_lost(error),
+        None => ExitCode::from(u8::try_from(clap_error.exit_code()).unwrap_or(exit::USAGE)),
     }
 }
 

@@ -1,8 +1,13 @@
 //! The only module that prints. Colours respect NO_COLOR, CLICOLOR and pipes.
+//!
+//! Everything that is printed is made [`Inert`] here, so that no text of a lock, a server, a file or a library can
+//! command a terminal or the runner of a CI job, whichever way it came.
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::OnceLock;
+
+use picklock_reports::escape::Inert;
 
 /// The reason why some of the output was lost.
 static LOST: OnceLock<String> = OnceLock::new();
@@ -12,7 +17,11 @@ const NARROWEST: usize = 36;
 
 /// Writes to standard output. [`lost`] reports a write error at the end.
 pub fn out(text: &str) {
-    let text = for_terminal(text, std::io::stdout().is_terminal());
+    out_inert(&Inert::new(text));
+}
+
+fn out_inert(text: &Inert) {
+    let text = for_terminal(text.as_str(), std::io::stdout().is_terminal());
     let mut stdout = anstream::stdout().lock();
     let written = stdout
         .write_all(text.as_bytes())
@@ -34,13 +43,27 @@ pub fn lost() -> Option<&'static str> {
 
 /// Writes to standard error.
 pub fn err(text: &str) {
-    let text = for_terminal(text, stderr_is_terminal());
+    err_inert(&Inert::new(text));
+}
+
+fn err_inert(text: &Inert) {
+    let text = for_terminal(text.as_str(), stderr_is_terminal());
     anstream::stderr().lock().write_all(text.as_bytes()).ok();
 }
 
 /// Writes output that is not part of the report: to standard error if standard output is one JSON document.
 pub fn beside(json: bool, text: &str) {
     if json { err(text) } else { out(text) }
+}
+
+/// Writes annotations, which the runner of a CI job is to execute. Like [`beside`].
+pub fn annotations(json: bool, text: &str) {
+    let text = Inert::annotations(text);
+    if json {
+        err_inert(&text);
+    } else {
+        out_inert(&text);
+    }
 }
 
 /// Returns the text as the terminal can display it. A file or a pipe gets it unchanged.

@@ -11,6 +11,7 @@ use picklock_reports::report_input::ReportInput;
 
 use crate::cli::ReportArgs;
 use crate::exit::{self, Failure};
+use crate::output_directory::OutputDirectory;
 use crate::{print, report_reader};
 
 /// Directory for the files until all of them are complete.
@@ -124,28 +125,29 @@ fn size(bytes: usize) -> String {
 /// because renaming needs no space.
 fn place(out: &Path, files: &[File]) -> Result<(), Failure> {
     let existed = out.exists();
-    let unfinished = out.join(UNFINISHED);
+    let output = OutputDirectory::shared(out);
+    let unfinished = Path::new(UNFINISHED);
     let attempt = || -> Result<(), (PathBuf, io::Error)> {
-        let at = |path: &Path| {
-            let path = path.to_owned();
+        let at = |name: &Path| {
+            let path = out.join(name);
             move |error| (path, error)
         };
-        fs::create_dir_all(&unfinished).map_err(at(&unfinished))?;
+        fs::create_dir_all(out).map_err(|error| (out.to_owned(), error))?;
         for file in files {
-            let path = unfinished.join(&file.name);
-            write(&path, &file.bytes).map_err(at(&out.join(&file.name)))?;
+            let name = Path::new(&file.name);
+            let written = output.write(&unfinished.join(name), |to| to.write_all(&file.bytes));
+            written.map_err(at(name))?;
         }
         for file in files {
-            let path = out.join(&file.name);
-            if let Some(folder) = path.parent() {
-                fs::create_dir_all(folder).map_err(at(folder))?;
-            }
-            fs::rename(unfinished.join(&file.name), &path).map_err(at(&path))?;
+            let name = Path::new(&file.name);
+            output
+                .rename(&unfinished.join(name), name)
+                .map_err(at(name))?;
         }
         Ok(())
     };
     let outcome = attempt();
-    fs::remove_dir_all(&unfinished).ok();
+    output.remove(unfinished, |_| true).ok();
     outcome.map_err(|(path, error)| {
         if !existed {
             // This fails if the directory is not empty, as intended.
@@ -153,13 +155,4 @@ fn place(out: &Path, files: &[File]) -> Result<(), Failure> {
         }
         Failure::Environment(format!("cannot write {}: {error}", path.display()))
     })
-}
-
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let mut file = fs::File::create(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
 }

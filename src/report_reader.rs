@@ -10,6 +10,7 @@ use picklock_reports::cell_status;
 use picklock_reports::combine::{from_run, merge};
 use picklock_reports::command_log::{self, CommandLog};
 use picklock_reports::documents::{Document, read};
+use picklock_reports::escape::quoted;
 use picklock_reports::report_input::{Evidence, ReportInput};
 use picklock_reports::repro;
 
@@ -62,7 +63,7 @@ fn one(path: &Path) -> Result<ReportInput, String> {
         None if path.join(HISTORY).exists() => Err(format!(
             "it contains {HISTORY} but no {RUN}: the run did not finish. Judge the history \
              with `picklock check {}`",
-            shell_words::quote(&path.display().to_string())
+            quoted(&path.display().to_string())
         )),
         None => Err(format!(
             "it contains neither {RUN} nor {MATRIX}: name a directory written by `--out`"

@@ -7,6 +7,7 @@ use std::path::Path;
 use picklock_harness::external_servers::ExternalServers;
 use picklock_harness::named_server::NamedServer;
 use picklock_harness::spec::{Overrides, RunSpec, ScenarioSource, ServerChoice};
+use picklock_reports::escape::quoted;
 use picklock_scenarios::BackendName;
 
 use crate::configuration::DEFAULT_FILE;
@@ -153,7 +154,7 @@ impl fmt::Display for ReproduceCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("picklock")?;
         for word in &self.0 {
-            write!(f, " {}", shell_words::quote(&word.to_string_lossy()))?;
+            write!(f, " {}", quoted(&word.to_string_lossy()))?;
         }
         Ok(())
     }

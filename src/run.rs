@@ -12,7 +12,7 @@ use picklock_harness::record::RunRecord;
 use picklock_harness::run::{self, RunResult};
 use picklock_harness::servers::ServerKind;
 use picklock_harness::spec::RunSpec;
-use picklock_reports::escape::visible_lines;
+use picklock_reports::escape::{quoted, visible_lines};
 use picklock_reports::terminal::Detail;
 use picklock_reports::units::time_ns;
 use picklock_reports::{documents, terminal};
@@ -110,7 +110,7 @@ pub async fn execute(
 /// Returns advice on inspecting a saved run that violates something.
 fn look_closer(out: &Path, record: &RunRecord) -> Option<String> {
     let dir = out.display().to_string();
-    let dir = shell_words::quote(&dir);
+    let dir = quoted(&dir);
     let at_ns = record.verdicts.values().filter_map(|it| it.at_ns).min()?;
     let around = time_ns(at_ns).replace(' ', "");
     Some(format!(

@@ -1,6 +1,6 @@
 //! The directory of a saved run.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -15,8 +15,9 @@ use picklock_harness::spec::RunSpec;
 use picklock_reports::{documents, repro as repro_text};
 
 use crate::exit::Failure;
+use crate::output_directory::OutputDirectory;
 use crate::repro;
-use crate::saved_run::WIRE;
+use crate::saved_run::{self, WIRE};
 use crate::untrusted_file::gzip_path;
 
 /// Creates a directory, with its parents, that no other user of the machine can read: a history names programs and
@@ -29,7 +30,30 @@ pub fn make_private(path: &Path) -> io::Result<()> {
 }
 
 /// A directory for one run.
-pub struct RunDirectory(PathBuf);
+pub struct RunDirectory {
+    output: OutputDirectory,
+    root: PathBuf,
+    /// Path of the run below the directory that the user named.
+    inside: PathBuf,
+}
+
+/// Returns true if a file of a run directory has a name that Picklock gives to its files.
+pub fn is_of_run(name: &str) -> bool {
+    let unfinished = name.strip_prefix('.');
+    let unfinished = unfinished.and_then(|name| name.strip_suffix(".unfinished"));
+    let name = unfinished.unwrap_or(name);
+    const OTHERS: [&str; 5] = [
+        "cell.json",
+        "junit.xml",
+        "trace.json",
+        "gate.json",
+        "gate.md",
+    ];
+    saved_run::FILES.contains(&name)
+        || OTHERS.contains(&name)
+        || name.ends_with(".log")
+        || name.starts_with("report.")
+}
 
 impl RunDirectory {
     /// Creates the directory; it may exist if it contains no run.
@@ -49,12 +73,25 @@ impl RunDirectory {
                 path.display()
             ))
         })?;
-        Ok(RunDirectory(path.to_owned()))
+        Ok(RunDirectory::at(path))
     }
 
-    /// Returns an existing directory.
+    /// Returns an existing directory that the user named.
     pub fn at(path: &Path) -> Self {
-        RunDirectory(path.to_owned())
+        RunDirectory::below(path, Path::new(""))
+    }
+
+    /// Returns a directory below the one that the user named. No part of `inside` may be a symbolic link.
+    pub fn below(root: &Path, inside: &Path) -> Self {
+        RunDirectory {
+            output: OutputDirectory::private(root),
+            root: root.to_owned(),
+            inside: inside.to_owned(),
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.root.join(&self.inside).join(name)
     }
 
     /// Writes a file completely or not at all: it gets its name last.
@@ -64,22 +101,10 @@ impl RunDirectory {
     pub fn write(
         &self,
         name: &str,
-        write: impl FnOnce(&mut BufWriter<fs::File>) -> io::Result<()>,
+        write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
     ) -> Result<(), Failure> {
-        let path = self.0.join(name);
-        let unfinished = self.0.join(format!(".{name}.unfinished"));
-        let attempt = || -> io::Result<()> {
-            let mut file = BufWriter::new(fs::File::create(&unfinished)?);
-            write(&mut file)?;
-            file.flush()?;
-            file.get_ref().sync_all()?;
-            drop(file);
-            fs::rename(&unfinished, &path)
-        };
-        attempt().map_err(|error| {
-            fs::remove_file(&unfinished).ok();
-            Failure::Environment(format!("cannot write {}: {error}", path.display()))
-        })
+        let written = self.output.write(&self.inside.join(name), write);
+        written.map_err(Failure::at("write", &self.path(name)))
     }
 
     /// Writes a run.
@@ -120,8 +145,8 @@ impl RunDirectory {
 
     /// Compresses the command log, which is nine tenths of a saved run, to a twentieth of its size.
     pub fn compress_wire(&self) -> Result<(), Failure> {
-        let path = self.0.join(WIRE);
-        let Ok(mut log) = fs::File::open(&path) else {
+        let path = self.path(WIRE);
+        let Ok(mut log) = File::open(&path) else {
             return Ok(());
         };
         let packed = gzip_path(Path::new(WIRE));
@@ -130,7 +155,8 @@ impl RunDirectory {
             io::copy(&mut log, &mut encoder)?;
             encoder.finish().map(drop)
         })?;
-        fs::remove_file(&path).map_err(Failure::at("remove", &path))
+        let removed = self.output.remove_file(&self.inside.join(WIRE));
+        removed.map_err(Failure::at("remove", &path))
     }
 
     /// Copies the logs of workers and nodes.
@@ -139,7 +165,7 @@ impl RunDirectory {
             let name = entry.file_name().to_string_lossy().into_owned();
             if name.ends_with(".log") {
                 self.write(&name, |file| {
-                    io::copy(&mut fs::File::open(entry.path())?, file).map(drop)
+                    io::copy(&mut File::open(entry.path())?, file).map(drop)
                 })?;
             }
         }

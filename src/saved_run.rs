@@ -15,7 +15,7 @@ pub const HISTORY: &str = "history.jsonl";
 pub const WIRE: &str = "commands.jsonl";
 
 /// The files of a run directory besides the logs.
-const FILES: [&str; 6] = [
+pub const FILES: [&str; 6] = [
     "run.json",
     HISTORY,
     WIRE,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use picklock_reports::escape::Inert;
 
 use crate::print;
 
@@ -38,7 +39,7 @@ impl StatusLine {
         match self {
             StatusLine::Nothing => {}
             StatusLine::Lines => print::err(&format!("{line}\n")),
-            StatusLine::Bar(bar) => bar.println(line),
+            StatusLine::Bar(bar) => bar.println(Inert::new(line).as_str()),
         }
     }
 }

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use redis::{ConnectionAddr, IntoConnectionInfo};
 
 use crate::record::ServersTable;
+use crate::secret::Secret;
 
 /// The environment variable for a password that was typed into a URL.
 const TYPED_PASSWORD: &str = "PICKLOCK_REDIS_PASSWORD";
@@ -53,21 +54,6 @@ pub struct ExternalServer {
     pub user: Option<String>,
     /// The password, if the server requires one.
     pub password: Option<Secret>,
-}
-
-/// A password, and the environment variable that passes it to a child process. `Debug` shows only the variable.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret {
-    /// Name of the variable.
-    pub variable: String,
-    /// The password itself, which must not appear in messages.
-    pub text: String,
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.variable)
-    }
 }
 
 /// Error in the description of external servers. URLs are shown without their passwords.
@@ -191,26 +177,23 @@ fn resolve_password(
     others: &[ExternalServer],
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Secret, ExternalServersError> {
-    if let Some(name) = typed.text.strip_prefix('$') {
+    if let Some(name) = typed.expose().strip_prefix('$') {
         let Some(text) = variable(name) else {
             return Err(ExternalServersError::NoVariable {
                 url: server.to_string(),
                 variable: name.to_owned(),
             });
         };
-        return Ok(Secret {
-            variable: name.to_owned(),
-            text,
-        });
+        return Ok(Secret::new(name.to_owned(), text));
     }
     let known = others.iter().filter_map(|other| other.password.as_ref());
-    let same = known.clone().find(|known| known.text == typed.text);
-    Ok(same.cloned().unwrap_or_else(|| Secret {
-        variable: match known.count() {
+    let same = known.clone().find(|known| known.expose() == typed.expose());
+    Ok(same.cloned().unwrap_or_else(|| {
+        let variable = match known.count() {
             0 => TYPED_PASSWORD.to_owned(),
             others => format!("{TYPED_PASSWORD}_{}", others + 1),
-        },
-        text: typed.text,
+        };
+        Secret::new(variable, typed.expose().to_owned())
     }))
 }
 
@@ -249,10 +232,7 @@ impl ExternalServer {
             port: *port,
             tls,
             user: text(settings.username()),
-            password: text(settings.password()).map(|text| Secret {
-                variable: String::new(),
-                text,
-            }),
+            password: text(settings.password()).map(|text| Secret::new(String::new(), text)),
         })
     }
 
@@ -281,7 +261,7 @@ impl fmt::Display for ExternalServer {
         f.write_str(if self.tls { "rediss://" } else { "redis://" })?;
         let user = self.user.as_deref().unwrap_or_default();
         match &self.password {
-            Some(Secret { variable, .. }) => write!(f, "{}:${variable}@", encoded(user))?,
+            Some(secret) => write!(f, "{}:${}@", encoded(user), secret.variable())?,
             None if !user.is_empty() => write!(f, "{}@", encoded(user))?,
             None => {}
         }
@@ -325,7 +305,10 @@ impl SharedServers {
             } else {
                 Vec::new()
             },
-            secrets: servers.passwords().map(|it| it.variable.clone()).collect(),
+            secrets: servers
+                .passwords()
+                .map(|it| it.variable().to_owned())
+                .collect(),
         }
     }
 }
@@ -367,9 +350,9 @@ mod tests {
         }
         let read = servers(&["redis://a%40b:p%40@h:1"]).unwrap();
         assert_eq!(read.servers[0].user.as_deref(), Some("a@b"));
-        assert_eq!(read.passwords().next().unwrap().text, "p@");
+        assert_eq!(read.passwords().next().unwrap().expose(), "p@");
         let read = servers(&["redis://:$SHOP@h:1"]).unwrap();
-        assert_eq!(read.passwords().next().unwrap().text, "open sesame");
+        assert_eq!(read.passwords().next().unwrap().expose(), "open sesame");
     }
 
     #[test]
@@ -381,7 +364,7 @@ mod tests {
             "redis://h:4",
         ];
         let read = servers(&urls).unwrap();
-        let variables: Vec<&str> = read.passwords().map(|it| it.variable.as_str()).collect();
+        let variables: Vec<&str> = read.passwords().map(Secret::variable).collect();
         let [first, second] = ["PICKLOCK_REDIS_PASSWORD", "PICKLOCK_REDIS_PASSWORD_2"];
         assert_eq!(variables, [first, second, first]);
     }

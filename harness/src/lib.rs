@@ -23,6 +23,7 @@ pub mod rng;
 pub mod run;
 mod run_result;
 pub mod search;
+pub mod secret;
 #[cfg(feature = "servers")]
 pub mod server_backend;
 #[cfg(feature = "servers")]

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::escape::visible_json;
+use crate::escape::{self, visible_json};
 use crate::scorecard::Scorecard;
 
 /// A document from which reports are made.
@@ -87,16 +87,42 @@ pub fn matrix_json(record: &MatrixRecord) -> String {
 /// Returns an error if the text is empty, truncated, invalid, or of another format or version.
 pub fn read(text: &str) -> Result<Document, DocumentError> {
     match format_of(text)?.as_deref() {
-        Some(FORMAT) => valid(text, FORMAT).map(Document::Run),
+        Some(FORMAT) => {
+            let mut run: Box<RunRecord> = valid(text, FORMAT)?;
+            hide_foreign_command(&mut run.reproduce);
+            Ok(Document::Run(run))
+        }
         Some(MATRIX_FORMAT) => {
-            let matrix: Box<MatrixRecord> = valid(text, MATRIX_FORMAT)?;
+            let mut matrix: Box<MatrixRecord> = valid(text, MATRIX_FORMAT)?;
+            hide_foreign_command(&mut matrix.reproduce);
+            for cell in &mut matrix.cells {
+                hide_foreign_command(&mut cell.reproduce);
+            }
             match matrix.contradiction() {
                 None => Ok(Document::Matrix(matrix)),
                 Some(reason) => Err(DocumentError::Contradiction { reason }),
             }
         }
-        Some(SEARCH_FORMAT) => valid(text, SEARCH_FORMAT).map(Document::Search),
+        Some(SEARCH_FORMAT) => {
+            let mut search: Box<SearchRecord> = valid(text, SEARCH_FORMAT)?;
+            hide_foreign_command(&mut search.reproduce);
+            for find in &mut search.counterexamples {
+                hide_foreign_command(&mut find.reproduce);
+            }
+            Ok(Document::Search(search))
+        }
         other => Err(unread(other)),
+    }
+}
+
+/// Stands for a command that a document gives as the one that repeats it, and that Picklock would not have written.
+const HIDDEN_COMMAND: &str =
+    "# not shown: the command in this file is not in the form that picklock writes";
+
+/// Replaces the command of a document that may come from anywhere, unless it only starts Picklock.
+fn hide_foreign_command(reproduce: &mut String) {
+    if !reproduce.lines().all(escape::is_picklock_command) {
+        HIDDEN_COMMAND.clone_into(reproduce);
     }
 }
 

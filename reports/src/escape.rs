@@ -3,13 +3,19 @@
 //! Names, tokens and error messages come from the lock under test, and run records may come from any source.
 //! Terminals execute control characters, and bidirectional overrides make a line look like a different one.
 //! This module replaces both by escapes.
+//!
+//! [`visible`] is for a piece of foreign text. [`Inert`] is the last gate before an output: whatever a report contains,
+//! its lines cannot command a terminal or the runner of a CI job.
 
 use std::borrow::Cow;
+
+/// Begins a command of the older kind, which a GitHub Actions runner executes wherever it stands in a line.
+const OLD_COMMAND: &str = "##[";
 
 /// Returns `text` with every control character and invisible formatting character written as `\u{..}`. The
 /// first character of a GitHub workflow command is escaped too.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if !is_workflow_command(text) && !text.chars().any(is_control) {
+    if !is_workflow_command(text) && !text.contains(OLD_COMMAND) && !text.chars().any(is_control) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
@@ -23,8 +29,9 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(inert(shown))
 }
 
-/// Escapes the first character of a line that a GitHub Actions runner would execute as a command.
-pub(crate) fn inert(line: String) -> String {
+/// Escapes the first characters of what a GitHub Actions runner would execute as a command in this line.
+fn inert(line: String) -> String {
+    let line = line.replace(OLD_COMMAND, "\\u{23}#[");
     if !is_workflow_command(&line) {
         return line;
     }
@@ -34,13 +41,143 @@ pub(crate) fn inert(line: String) -> String {
     format!("{blanks}{}{rest}", first.escape_unicode())
 }
 
-/// Returns true for `::name::…` and `##[name]…`. GitHub's runner skips leading whitespace.
+/// Returns true for `::name::…`. GitHub's runner skips leading whitespace.
 fn is_workflow_command(text: &str) -> bool {
-    let text = text.trim_start();
-    let named = text.strip_prefix("::").is_some_and(|rest| {
+    let named = text.trim_start().strip_prefix("::");
+    named.is_some_and(|rest| {
         rest.starts_with(|c: char| c.is_ascii_alphabetic()) && rest.contains("::")
-    });
-    named || text.starts_with("##[")
+    })
+}
+
+/// Text that can be written to a terminal or to the log of a CI job: its only control characters are line breaks, tabs
+/// and the sequences of styles, and no line of it is a command for a runner, with or without its styles.
+///
+/// Only this type is printed, and it is made only from text that passes through here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inert(String);
+
+impl Inert {
+    /// Makes the text of an output inert.
+    pub fn new(text: &str) -> Inert {
+        let is_plain = |c: char| c == '\n' || c == '\t' || !is_control(c);
+        if text.chars().all(is_plain) && !text.contains("::") && !text.contains(OLD_COMMAND) {
+            return Inert(text.to_owned());
+        }
+        let lines: Vec<String> = text.split('\n').map(inert_line).collect();
+        Inert(lines.join("\n"))
+    }
+
+    /// Makes annotations inert, which are commands for the runner themselves.
+    pub fn annotations(text: &str) -> Inert {
+        let lines = text.split('\n').map(|line| {
+            let shown: String = pieces(line).flat_map(Piece::shown).collect();
+            shown.replace(OLD_COMMAND, "\\u{23}#[")
+        });
+        Inert(lines.collect::<Vec<String>>().join("\n"))
+    }
+
+    /// Returns the text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A part of a line.
+enum Piece<'a> {
+    /// The sequence of a style.
+    Style(&'a str),
+    Char(char),
+}
+
+impl Piece<'_> {
+    fn shown(self) -> Vec<char> {
+        match self {
+            Piece::Style(style) => style.chars().collect(),
+            Piece::Char('\t') => vec!['\t'],
+            Piece::Char(c) if is_control(c) => c.escape_default().collect(),
+            Piece::Char(c) => vec![c],
+        }
+    }
+}
+
+/// Returns the styles and the other characters of a line.
+fn pieces(line: &str) -> impl Iterator<Item = Piece<'_>> {
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        if let Some(length) = style_length(rest) {
+            let (style, after) = rest.split_at(length);
+            rest = after;
+            return Some(Piece::Style(style));
+        }
+        let mut chars = rest.chars();
+        let next = chars.next()?;
+        rest = chars.as_str();
+        Some(Piece::Char(next))
+    })
+}
+
+/// Returns the length of the sequence of a style with which `text` begins, such as `ESC[1;31m`.
+fn style_length(text: &str) -> Option<usize> {
+    let parameters = text.strip_prefix("\u{1b}[")?;
+    let end = parameters.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+    parameters[end..].starts_with('m').then_some(end + 3)
+}
+
+fn inert_line(line: &str) -> String {
+    let plain: String = pieces(line)
+        .filter_map(|piece| match piece {
+            Piece::Char(c) => Some(c),
+            Piece::Style(_) => None,
+        })
+        .collect();
+    let is_command = is_workflow_command(&plain) || plain.contains(OLD_COMMAND);
+    let mut shown = String::with_capacity(line.len() + 16);
+    let mut is_first = true;
+    for piece in pieces(line) {
+        match piece {
+            Piece::Char(c @ ('#' | ':')) if is_command && (c == '#' || is_first) => {
+                shown.extend(c.escape_unicode());
+                is_first = false;
+            }
+            Piece::Char(c) => {
+                is_first &= c.is_whitespace();
+                shown.extend(Piece::Char(c).shown());
+            }
+            style => shown.extend(style.shown()),
+        }
+    }
+    shown
+}
+
+fn is_plain_in_shell(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c)
+}
+
+/// Returns a word as it must be typed in a POSIX shell. Braces, `!` and all other special characters are quoted, and a
+/// word with control characters is written in the form `$'…'`, which bash and zsh read.
+pub fn quoted(word: &str) -> String {
+    if !word.is_empty() && word.chars().all(is_plain_in_shell) {
+        return word.to_owned();
+    }
+    if !word.chars().any(is_control) {
+        return format!("'{}'", word.replace('\'', "'\\''"));
+    }
+    let mut typed = "$'".to_owned();
+    for c in word.chars() {
+        match c {
+            '\\' | '\'' => typed.extend(['\\', c]),
+            '\n' => typed.push_str("\\n"),
+            c if is_control(c) => {
+                let mut bytes = [0; 4];
+                for byte in c.encode_utf8(&mut bytes).bytes() {
+                    typed.push_str(&format!("\\x{byte:02x}"));
+                }
+            }
+            c => typed.push(c),
+        }
+    }
+    typed.push('\'');
+    typed
 }
 
 /// Returns visible text on one line, truncated to `max` characters.
@@ -56,7 +193,8 @@ pub fn shortened(text: &str, max: usize) -> String {
 
 /// Applies [`visible`] to each line of a text.
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
-    let is_harmless = !text.chars().any(|c| c != '\n' && is_control(c));
+    let is_harmless =
+        !text.chars().any(|c| c != '\n' && is_control(c)) && !text.contains(OLD_COMMAND);
     if is_harmless && !text.lines().any(is_workflow_command) {
         return Cow::Borrowed(text);
     }
@@ -64,8 +202,10 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
     Cow::Owned(lines.join("\n"))
 }
 
-/// Escapes these characters in a JSON document too: JSON itself requires it only for C0 controls.
+/// Escapes these characters in a JSON document too: JSON itself requires it only for C0 controls. The same applies to
+/// the commands of a runner.
 pub fn visible_json(document: String) -> String {
+    let document = document.replace(OLD_COMMAND, "\\u0023#[");
     // The syntax of JSON is ASCII, so all other characters are inside strings.
     let is_hidden = |c: char| c >= '\u{7f}' && is_control(c);
     if document.chars().any(is_hidden) {
@@ -104,9 +244,64 @@ fn is_control(c: char) -> bool {
             | '\u{e0000}'..='\u{e0fff}')
 }
 
+/// Returns true if a shell that executes this line starts Picklock and nothing else: all special characters are quoted
+/// as [`quoted`] does.
+pub fn is_picklock_command(line: &str) -> bool {
+    let Some(words) = line.strip_prefix("picklock ") else {
+        return false;
+    };
+    let mut chars = words.chars();
+    while let Some(c) = chars.next() {
+        let is_closed = match c {
+            '\'' => chars.any(|c| c == '\''),
+            '\\' => chars.next() == Some('\''),
+            '$' => chars.next() == Some('\'') && is_closed_after_escapes(&mut chars),
+            c => c == ' ' || is_plain_in_shell(c),
+        };
+        if !is_closed {
+            return false;
+        }
+    }
+    true
+}
+
+/// Skips the rest of a word in the form `$'…'`. Returns false if it has no end.
+fn is_closed_after_escapes(chars: &mut std::str::Chars<'_>) -> bool {
+    while let Some(c) = chars.next() {
+        match c {
+            '\'' => return true,
+            '\\' => drop(chars.next()),
+            _ => {}
+        }
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn command_that_starts_anything_else_is_not_picklocks() {
+        let words = ["scenario", "{a,b}", "it's", "a\n'b\\", "$X;`y`", ""].map(quoted);
+        let ours = format!("picklock {}", words.join(" "));
+        assert!(is_picklock_command(&ours), "{ours}");
+        for other in [
+            "rm -rf ~",
+            "picklock x; rm -rf ~",
+            "picklock `rm x`",
+            "picklock $(x)",
+            "picklock x | sh",
+            "picklock x > y",
+            "picklock 'x",
+            "picklock $'x\\'",
+            "picklock \"$(x)\"",
+            "picklock x\\; y",
+            "",
+        ] {
+            assert!(!is_picklock_command(other), "{other}");
+        }
+    }
 
     #[test]
     fn ordinary_text_is_unchanged() {
@@ -129,8 +324,65 @@ mod tests {
     fn workflow_commands_are_escaped() {
         assert_eq!(visible("  ::add-mask::a"), r"  \u{3a}:add-mask::a");
         assert_eq!(visible("##[group]a"), r"\u{23}#[group]a");
+        assert_eq!(visible("a ##[group]a"), r"a \u{23}#[group]a");
         for address in ["::1", "::ffff:1.2.3.4", "a ::b::c"] {
             assert!(matches!(visible(address), Cow::Borrowed(same) if same == address));
+        }
+    }
+
+    #[test]
+    fn output_has_no_command_whatever_its_styles() {
+        let red = "\u{1b}[1;31m";
+        for (line, shown) in [
+            (
+                format!("{red}::error::x\u{1b}[0m"),
+                format!("{red}\\u{{3a}}:error::x\u{1b}[0m"),
+            ),
+            (
+                format!(" :{red}:error::x"),
+                format!(" \\u{{3a}}{red}:error::x"),
+            ),
+            (
+                format!("a #{red}#[x]"),
+                format!("a \\u{{23}}{red}\\u{{23}}[x]"),
+            ),
+            (
+                "\u{1b}[2J\u{1b}]0;x\u{7}\r\u{202e}".into(),
+                r"\u{1b}[2J\u{1b}]0;x\u{7}\r\u{202e}".into(),
+            ),
+            (format!("{red}a::b\tc"), format!("{red}a::b\tc")),
+        ] {
+            let text = format!("first\n{line}\n");
+            assert_eq!(Inert::new(&text).as_str(), format!("first\n{shown}\n"));
+        }
+        let annotation = "::error title=a::b ##[c]\u{1b}[2J\n";
+        let shown = Inert::annotations(annotation);
+        assert_eq!(shown.as_str(), "::error title=a::b \\u{23}#[c]\\u{1b}[2J\n");
+        let document = visible_json("\"##[a]\"".into());
+        assert_eq!(serde_json::from_str::<String>(&document).unwrap(), "##[a]");
+        assert!(!document.contains("##["));
+    }
+
+    #[test]
+    fn word_is_quoted_for_the_shell_in_every_case() {
+        for plain in ["gc-pause", "a/b_c.toml", "redis://h:1", "50%"] {
+            assert_eq!(quoted(plain), plain);
+        }
+        for (word, typed) in [
+            ("", "''"),
+            ("{a,b}.toml", "'{a,b}.toml'"),
+            ("a!b", "'a!b'"),
+            ("$X `y` ~ *", "'$X `y` ~ *'"),
+            ("it's", r"'it'\''s'"),
+            ("a\n'b\\", r"$'a\n\'b\\'"),
+            ("\u{1b}\u{202e}", r"$'\x1b\xe2\x80\xae'"),
+        ] {
+            assert_eq!(quoted(word), typed);
+            let shell = std::process::Command::new("bash")
+                .args(["-c", &format!("printf %s {typed}")])
+                .output()
+                .unwrap();
+            assert_eq!(String::from_utf8(shell.stdout).unwrap(), word);
         }
     }
 

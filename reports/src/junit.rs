@@ -12,7 +12,7 @@ use picklock_verdicts::record::{Cell, Mismatch};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::cell_status::{failures, is_undecided};
-use crate::escape::visible_lines;
+use crate::escape::{quoted, visible_lines};
 use crate::formats::{File, Format, FormatError};
 use crate::matrix::{CellOutcome, NOT_APPLICABLE, lock_with_options};
 use crate::problem::problems;
@@ -140,7 +140,7 @@ fn evidence(cell: &Cell, failures: &[Mismatch], replayable: Option<&str>) -> Str
     }
     writeln!(text, "Reproduce:\n  {}", cell.reproduce).ok();
     if let Some(run_dir) = replayable {
-        let dir = shell_words::quote(run_dir);
+        let dir = quoted(run_dir);
         writeln!(text, "From its repro.toml:\n  picklock replay {dir}").ok();
     }
     text

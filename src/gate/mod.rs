@@ -83,7 +83,7 @@ fn tell(args: &GateArgs, decision: &Decision) -> Result<(), Failure> {
     }
     if std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true") {
         // The GitHub runner reads both streams.
-        print::beside(args.json, &annotations(decision));
+        print::annotations(args.json, &annotations(decision));
     }
     match std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) {
         Some(path) => append(Path::new(&path), &markdown(decision)),

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use picklock_harness::record::MatrixRecord;
+use picklock_reports::escape::quoted;
 use picklock_reports::gate::{CellKey, Decision, Kind, gate_json, markdown};
 
 use crate::exit::Failure;
@@ -57,7 +58,7 @@ pub fn write(
     }
     if let Some(run_dir) = matrix.cells.iter().find_map(|cell| cell.run_dir.as_ref()) {
         let dir = shown(run_dir);
-        let dir = shell_words::quote(&dir);
+        let dir = quoted(&dir);
         text.push_str(&format!(
             "see what happened: picklock log {dir}\nreproduce: picklock replay {dir}\n"
         ));

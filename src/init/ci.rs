@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use clap::ValueEnum;
+use picklock_reports::escape;
 
 use super::project::Project;
 
@@ -130,7 +131,7 @@ impl Repository {
         };
         let mut packages = vec!["redis-server"];
         packages.extend(&project.packages);
-        let cd = format!("cd {}", shell_words::quote(&self.folder));
+        let cd = format!("cd {}", escape::quoted(&self.folder));
         let Source {
             source,
             rev,

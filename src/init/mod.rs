@@ -13,12 +13,14 @@ mod project;
 mod template;
 
 use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
+use picklock_reports::escape::quoted;
 use picklock_scenarios::nearest;
 
 use crate::exit::Failure;
+use crate::output_directory::OutputDirectory;
 use crate::print;
 use ci::{Origin, Repository};
 use cli::InitArgs;
@@ -54,8 +56,19 @@ pub fn run(args: &InitArgs) -> Result<(), Failure> {
         files.push((repository.root.join(path), text));
     }
     refuse_to_overwrite(&args.directory, &files)?;
+    let created = fs::create_dir_all(&args.directory);
+    created.map_err(Failure::at("create", &args.directory))?;
+    let output = |path: &Path| below(path, [&args.directory, &repository.root]);
+    for (path, _) in &files {
+        let (output, inside) = output(path);
+        output.check(&inside).map_err(|error| {
+            Failure::Usage(format!("{}: {error}; nothing was written", path.display()))
+        })?;
+    }
     for (path, text) in &files {
-        write_new(path, text).map_err(Failure::at("write", path))?;
+        let (output, inside) = output(path);
+        let written = output.write_new(&inside, text);
+        written.map_err(Failure::at("write", path))?;
     }
     let written: Vec<&Path> = files.iter().map(|(path, _)| path.as_path()).collect();
     print::out(&next_steps(&args.directory, &written, &project));
@@ -170,11 +183,18 @@ fn shown(path: &Path, directory: &Path) -> String {
         .to_string()
 }
 
-fn write_new(path: &Path, text: &str) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    fs::File::create_new(path)?.write_all(text.as_bytes())
+/// Returns the folder of the user that contains a file, and the file's path in it.
+fn below(path: &Path, folders: [&Path; 2]) -> (OutputDirectory, PathBuf) {
+    let around = folders.into_iter().find_map(|folder| {
+        let inside = path.strip_prefix(folder).ok()?;
+        // The repository of the current folder has an empty path.
+        let folder = Some(folder).filter(|folder| *folder != Path::new(""));
+        Some((
+            OutputDirectory::shared(folder.unwrap_or(Path::new("."))),
+            inside.to_owned(),
+        ))
+    });
+    around.unwrap_or_else(|| (OutputDirectory::shared(Path::new("/")), path.to_owned()))
 }
 
 fn next_steps(directory: &Path, written: &[&Path], project: &Project) -> String {
@@ -185,7 +205,7 @@ fn next_steps(directory: &Path, written: &[&Path], project: &Project) -> String 
     text.push_str("\nnext:\n");
     if directory != Path::new(".") {
         let directory = directory.to_string_lossy();
-        text.push_str(&format!("  cd {}\n", shell_words::quote(&directory)));
+        text.push_str(&format!("  cd {}\n", quoted(&directory)));
     }
     for command in project.prepare {
         text.push_str(&format!("  {command}\n"));

@@ -92,7 +92,7 @@ pub fn command(spec: &RunSpec) -> Result<Command, String> {
         // The user agreed when starting the matrix.
         command.arg("--yes");
         let passwords = external.passwords();
-        command.envs(passwords.map(|password| (&password.variable, &password.text)));
+        command.envs(passwords.map(|password| (password.variable(), password.expose())));
     }
     parent_death_signal::prepare(&mut command);
     Ok(command)

@@ -10,7 +10,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{ErrorKind, Write};
+use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use picklock_harness::external_servers::ExternalServers;
@@ -20,20 +22,29 @@ use picklock_harness::spec::LockSpec;
 use picklock_reports::documents;
 use picklock_reports::file_name::slug;
 use picklock_scenarios::BackendName;
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::request::MatrixRequest;
 use super::selection::Task;
 use crate::exit::Failure;
+use crate::output_directory::OutputDirectory;
 use crate::reproduce_command::ReproduceCommand;
-use crate::run_directory::{RunDirectory, make_private};
+use crate::run_directory::{RunDirectory, is_of_run, make_private};
+use crate::untrusted_file::MAX_DOCUMENT_LENGTH;
 
 /// Format and version of a stored cell.
 const CELL_FORMAT: &str = "picklock-cell/1";
 
 /// The directory of a matrix.
 #[derive(Debug, Clone)]
-pub struct MatrixDirectory(PathBuf);
+pub struct MatrixDirectory {
+    path: PathBuf,
+    output: OutputDirectory,
+    /// The open directory, which this process has locked.
+    _lock: Arc<OwnedFd>,
+}
 
 /// A finished cell, with the conditions under which it can replace a new run.
 #[derive(Debug, Serialize, Deserialize)]
@@ -171,7 +182,13 @@ impl MatrixDirectory {
     /// Returns an error if it contains something else, or cannot be created.
     pub fn open(path: &Path, empty: &MatrixRecord) -> Result<MatrixDirectory, Failure> {
         let wrong = |text: String| Failure::Usage(format!("--out {}: {text}", path.display()));
-        let directory = MatrixDirectory(path.to_owned());
+        make_private(path)
+            .map_err(|error| wrong(format!("cannot create the directory: {error}")))?;
+        let directory = MatrixDirectory {
+            path: path.to_owned(),
+            output: OutputDirectory::private(path),
+            _lock: Arc::new(lock(path).map_err(wrong)?),
+        };
         match fs::read_to_string(path.join("matrix.json")) {
             Ok(text) => {
                 let document: Option<serde_json::Value> = serde_json::from_str(&text).ok();
@@ -188,8 +205,6 @@ impl MatrixDirectory {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(wrong(format!("cannot read its matrix.json: {error}"))),
         }
-        make_private(path)
-            .map_err(|error| wrong(format!("cannot create the directory: {error}")))?;
         let listed = fs::read_dir(path)
             .map_err(|error| wrong(format!("cannot read the directory: {error}")))?;
         if let Some(entry) = listed.flatten().next() {
@@ -219,39 +234,39 @@ impl MatrixDirectory {
             directory.remove(cell.run_dir.as_deref().unwrap_or_default());
         }
         for report in ["gate.json", "gate.md", "junit.xml", "report.html"] {
-            fs::remove_file(path.join(report)).ok();
+            directory.output.remove_file(Path::new(report)).ok();
         }
         Ok(directory)
     }
 
     /// Removes a cell, and the directories that become empty.
     pub fn remove(&self, run_dir: &str) {
-        let inside = Path::new(run_dir);
-        // The name may come from a foreign file.
-        let stays = |part| matches!(part, Component::Normal(_));
-        if run_dir.is_empty() || !inside.components().all(stays) {
+        if run_dir.is_empty() {
             return;
         }
-        fs::remove_dir_all(self.0.join(inside)).ok();
+        // The name may come from a foreign file, and may lead anywhere.
+        let inside = Path::new(run_dir);
+        self.output.remove(inside, is_of_run).ok();
         for parent in inside.ancestors().skip(1).filter(|it| *it != Path::new("")) {
-            fs::remove_dir(self.0.join(parent)).ok();
+            self.output.remove_empty(parent).ok();
         }
     }
 
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 
     /// Writes the document.
     pub fn finish(&self, record: &MatrixRecord) -> Result<(), Failure> {
-        RunDirectory::at(&self.0).write("matrix.json", |file| {
+        RunDirectory::at(&self.path).write("matrix.json", |file| {
             writeln!(file, "{}", documents::matrix_json(record))
         })
     }
 
     /// Returns the cell, if an equal run finished it. Removes an outdated cell.
     pub fn find(&self, task: &Task, key: &RunConditions) -> Result<StoredState, Failure> {
-        let text = fs::read_to_string(self.0.join(cell_dir(task)).join("cell.json"));
+        let path = Path::new(&cell_dir(task)).join("cell.json");
+        let text = self.output.read(&path, MAX_DOCUMENT_LENGTH);
         let stored: Option<StoredCell> =
             text.ok().and_then(|text| serde_json::from_str(&text).ok());
         let found = match stored.map(|stored| (difference(&stored, task, key), stored.cell)) {
@@ -267,30 +282,33 @@ impl MatrixDirectory {
 
     /// Returns the directory of a run until the run to show is known.
     pub fn run(&self, task: &Task, seed: u64) -> PathBuf {
-        let cell = cell_dir(task);
-        let name = format!(".{}-seed-{seed}", task.spec.backend);
-        self.0.join(cell).with_file_name(name)
+        self.path.join(run_dir(task, seed))
     }
 
     /// Removes a run that is not shown.
     pub fn discard(&self, task: &Task, seed: u64) {
         // A directory that cannot be removed now is removed when the cell runs again.
-        fs::remove_dir_all(self.run(task, seed)).ok();
+        self.output.remove(&run_dir(task, seed), is_of_run).ok();
     }
 
     /// Returns the empty directory of the shown run.
     pub fn shown(&self, task: &Task) -> Result<RunDirectory, Failure> {
-        RunDirectory::create(&self.0.join(cell_dir(task)))
+        let inside = cell_dir(task);
+        let created = self.output.create(Path::new(&inside));
+        created.map_err(Failure::at("create", &self.path.join(&inside)))?;
+        Ok(RunDirectory::below(&self.path, Path::new(&inside)))
     }
 
     /// Stores a finished cell: first its shown run, if it has a directory, then the cell itself.
     pub fn store(&self, task: &Task, key: &RunConditions, cell: &mut Cell) -> Result<(), Failure> {
         let name = cell_dir(task);
-        let (from, to) = (self.run(task, cell.seed), self.0.join(&name));
+        let from = self.run(task, cell.seed);
         if from.exists() {
-            fs::rename(&from, &to).map_err(Failure::at("rename", &from))?;
+            let renamed = (self.output).rename(&run_dir(task, cell.seed), Path::new(&name));
+            renamed.map_err(Failure::at("rename", &from))?;
         }
-        RunDirectory::at(&to).compress_wire()?;
+        let directory = RunDirectory::below(&self.path, Path::new(&name));
+        directory.compress_wire()?;
         cell.run_dir = Some(name);
         let stored = StoredCell {
             format: CELL_FORMAT.to_owned(),
@@ -298,7 +316,7 @@ impl MatrixDirectory {
             program: Program::from_lock(&task.spec.lock),
             cell: cell.clone(),
         };
-        RunDirectory::at(&to).write("cell.json", |file| {
+        directory.write("cell.json", |file| {
             serde_json::to_writer_pretty(&mut *file, &stored)?;
             writeln!(file)
         })
@@ -306,19 +324,40 @@ impl MatrixDirectory {
 
     /// Removes the cell, finished or not, if it exists.
     pub fn clear(&self, task: &Task) -> Result<(), Failure> {
-        let dir = self.0.join(cell_dir(task));
+        let cell = cell_dir(task);
+        let cell = Path::new(&cell);
         let unfinished = format!(".{}-seed-", task.spec.backend);
-        let Some(parent) = dir.parent() else {
-            return Ok(());
-        };
-        for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let parent = cell.parent().unwrap_or(Path::new(""));
+        let path = self.path.join(parent);
+        let refused = |error| Failure::Usage(format!("--out {}: {error}", path.display()));
+        self.output.create(parent).map_err(refused)?;
+        for entry in fs::read_dir(&path).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            if entry.path() == dir || name.starts_with(&unfinished) {
-                fs::remove_dir_all(entry.path()).map_err(Failure::at("remove", &entry.path()))?;
+            if parent.join(&name) == cell || name.starts_with(&unfinished) {
+                let removed = self.output.remove(&parent.join(&name), is_of_run);
+                removed.map_err(Failure::at("remove", &entry.path()))?;
             }
         }
-        make_private(parent).map_err(Failure::at("create", parent))
+        Ok(())
     }
+}
+
+/// Locks a directory against other processes of Picklock, until the result is dropped.
+fn lock(path: &Path) -> Result<OwnedFd, String> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = rustix::fs::open(path, flags, Mode::empty())
+        .map_err(|errno| format!("cannot open the directory: {errno}"))?;
+    match rustix::fs::flock(&directory, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => Err("another picklock is writing to it".to_owned()),
+        // A file system may not have locks.
+        _ => Ok(directory),
+    }
+}
+
+/// Returns the path of a run until the run to show is known, relative to the matrix's directory.
+fn run_dir(task: &Task, seed: u64) -> PathBuf {
+    let name = format!(".{}-seed-{seed}", task.spec.backend);
+    Path::new(&cell_dir(task)).with_file_name(name)
 }
 
 /// Returns the cell's path, `redlock/gc-pause/sim`, relative to the matrix's directory.
@@ -413,16 +452,21 @@ mod tests {
         };
         directory.finish(&ended).unwrap();
         fs::write(directory.path().join("gate.json"), "{}").unwrap();
+        let written = directory.path().join("matrix.json");
         let is_interrupted = || {
-            let text = fs::read_to_string(directory.path().join("matrix.json")).unwrap();
+            let text = fs::read_to_string(&written).unwrap();
             let document: serde_json::Value = serde_json::from_str(&text).unwrap();
             document["interrupted"] == true
         };
         assert!(!is_interrupted());
-        MatrixDirectory::open(directory.path(), &begun).unwrap();
+        let path = directory.path().to_owned();
+        let refusal = MatrixDirectory::open(&path, &begun).unwrap_err();
+        assert!(refusal.to_string().contains("another picklock is writing"));
+        drop(directory);
+        MatrixDirectory::open(&path, &begun).unwrap();
         assert!(is_interrupted());
-        assert!(directory.path().join("gate.json").exists());
-        MatrixDirectory::anew(directory.path(), &begun).unwrap();
-        assert!(!directory.path().join("gate.json").exists());
+        assert!(path.join("gate.json").exists());
+        MatrixDirectory::anew(&path, &begun).unwrap();
+        assert!(!path.join("gate.json").exists());
     }
 }

@@ -11,6 +11,7 @@ use picklock_scenarios::{Scenario, Seeds};
 use super::candidate::Candidate;
 use super::request::MatrixRequest;
 use crate::backend_choice::ChosenBackend;
+use crate::cli::MAX_JOBS;
 use crate::exit::Failure;
 use crate::named_lock::NamedLock;
 use crate::run::MANY_WORKERS;
@@ -52,9 +53,6 @@ pub struct Selection {
     /// Each scenario with the name or path that the user typed.
     pub(super) scenarios: Vec<(String, Scenario)>,
 }
-
-/// Maximum number of parallel runs. More would need more threads or processes than a machine has.
-const MAX_JOBS: usize = 1024;
 
 /// Selects everything that the request names; all locks or the whole catalog if it names none.
 ///

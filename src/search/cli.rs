@@ -7,7 +7,13 @@ use picklock_harness::named_server::NamedServer;
 use picklock_harness::search::fault_model::Group;
 use picklock_scenarios::{BackendName, LeaseDuration, Property};
 
-use crate::cli::{ConfigArgs, LockArgs, key_value, whole};
+use crate::cli::{ConfigArgs, LockArgs, MAX_JOBS, key_value, whole, within};
+
+/// Maximum number of faults in one schedule: the number of schedules grows with each by a factor of hundreds.
+const MAX_DEPTH: usize = 16;
+
+/// Maximum number of workers of a search.
+const MAX_WORKERS: usize = 10_000;
 
 /// Options shared by `sweep` and `hunt`.
 #[derive(Debug, Clone, Args)]
@@ -43,7 +49,7 @@ pub struct SearchArgs {
     #[arg(long, value_name = "I/N")]
     pub shard: Option<String>,
     /// Number of threads, or of runs at a time on servers. Default: the number of processors.
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = within::<1, MAX_JOBS>)]
     pub jobs: Option<usize>,
     /// Print one JSON document (format picklock-search/1) instead of text.
     #[arg(long)]
@@ -64,7 +70,7 @@ pub struct SweepArgs {
     #[command(flatten)]
     pub search: SearchArgs,
     /// Maximum number of faults in one schedule. With 0, only the run without faults.
-    #[arg(long, value_name = "K", default_value = "1", allow_negative_numbers = true, value_parser = whole::<usize>)]
+    #[arg(long, value_name = "K", default_value = "1", allow_negative_numbers = true, value_parser = within::<0, MAX_DEPTH>)]
     pub depth: usize,
     /// What the clients do: `short` (hold the lock briefly), `held` (for most of the lease), `extend` (the
     /// same, with extensions), `keys` (want two locks, and give up soon), `waiting` (wait for many leases),
@@ -72,7 +78,7 @@ pub struct SweepArgs {
     #[arg(long, value_name = "NAME|FILE.toml", default_value = "short")]
     pub workload: String,
     /// Number of competing workers. Default: the workload's.
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = within::<1, MAX_WORKERS>)]
     pub workers: Option<usize>,
     /// Lease time, such as "500ms" or "2s". Default: the workload's.
     #[arg(long, value_name = "DURATION")]

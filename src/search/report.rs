@@ -11,6 +11,7 @@ use picklock_harness::record::{
 };
 use picklock_harness::search::{Effort, Tried, shrink_all};
 use picklock_reports::documents::{self, Document};
+use picklock_reports::escape::quoted;
 use picklock_reports::search::continued;
 use picklock_reports::terminal;
 use picklock_reports::units::count;

@@ -16,6 +16,7 @@ use crate::print;
 use crate::reproduce_command::ReproduceCommand;
 use crate::run::record;
 use crate::run_directory::{RunDirectory, make_private};
+use crate::saved_run;
 
 /// Returns the records of the counterexamples, each saved in a separate directory below `out`. If a rerun does not
 /// reproduce the violation, the simulation has a bug: a warning is printed, and the counterexample is dropped. The
@@ -106,8 +107,10 @@ pub fn keep_run(
     record: &RunRecord,
     directory: &Path,
 ) -> Result<(), Failure> {
-    make_private(directory).map_err(Failure::at("make", directory))?;
-    RunDirectory::at(directory).keep(spec, result, record)
+    let name = Path::new(directory.file_name().unwrap_or_default());
+    let root = saved_run::parent(directory);
+    make_private(root).map_err(Failure::at("make", root))?;
+    RunDirectory::below(root, name).keep(spec, result, record)
 }
 
 /// Creates the counterexample of one schedule from its run.

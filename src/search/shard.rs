@@ -9,6 +9,9 @@ const TASKS: [(&str, u64); 3] = [
     ("PICKLOCK_SHARD", 1),
 ];
 
+/// Maximum number of shards.
+const MAX_SHARDS: u64 = 10_000;
+
 /// Parses `I/N` or `auto/N`; `None` is the whole search. `environment` looks up a variable.
 ///
 /// # Errors
@@ -32,6 +35,9 @@ pub fn parse(
             .parse()
             .map_err(|_| wrong("expected a whole number, or `auto`, before the slash"))?,
     };
+    if of > MAX_SHARDS {
+        return Err(wrong(&format!("expected at most {MAX_SHARDS} shards")));
+    }
     if shard == 0 || shard > of {
         return Err(wrong(&format!(
             "there is no shard {shard}: they are 1 to {of}"

@@ -168,7 +168,7 @@ impl RequestKind {
 
 /// A line that a worker writes: a reply, with the request's number, or an event, without one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a reply with `id`, or an event")]
 pub enum WorkerMessage {
     /// The reply to a request.
     Reply {

@@ -3,13 +3,31 @@
 
 use crate::history::{Event, KeyHistoryCheck};
 
+/// The reason why a run has no key history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingKeyHistory {
+    /// The reason in words.
+    pub reason: String,
+    /// Whether a server did not report everything that it had executed, although it seemed to.
+    pub is_gap: bool,
+}
+
+impl From<String> for MissingKeyHistory {
+    fn from(reason: String) -> Self {
+        MissingKeyHistory {
+            reason,
+            is_gap: false,
+        }
+    }
+}
+
 /// The key history, as the servers reported it.
 pub trait KeyHistory {
     /// Returns all changes of the nodes' keys so far, as events ordered by time.
     ///
     /// # Errors
     /// Returns an error with the reason if the run has no key history or the history is incomplete.
-    async fn key_changes(&self) -> Result<Vec<Event>, String>;
+    async fn key_changes(&self) -> Result<Vec<Event>, MissingKeyHistory>;
 
     /// Returns whether the servers report their commands, so that only a gap can keep the run from having a key history.
     fn observes_keys(&self) -> bool {

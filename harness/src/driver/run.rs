@@ -14,7 +14,7 @@ use super::requests::record_idle_wait;
 use super::shutdown::Shutdown;
 use super::work::record_untested_extensions;
 use super::{stall, stock_store};
-use crate::backend::{Backend, Refusal};
+use crate::backend::{Backend, MissingKeyHistory, Refusal};
 use crate::clock::millis;
 use crate::context::{DueFault, RunContext};
 use crate::history::{EndReason, Event, EventKind, FORMAT, Header, History, KeyName};
@@ -195,15 +195,15 @@ async fn history<B: Backend>(
     header.declares = header.declares.or(context.declared.get());
     let mut events = context.recorder.take();
     let changes = end.step(context.backend.key_changes()).await;
-    let changes = changes.unwrap_or_else(|| Err("the user did not wait for it".into()));
-    let has_gap = changes.is_err() && context.backend.observes_keys();
+    let changes = changes.unwrap_or_else(|| Err("the user did not wait for it".to_owned().into()));
+    let is_unfollowed = changes.is_err() && context.backend.observes_keys();
     let merged = changes.and_then(|mut changes| {
         if context.spec.lock.command.is_some() {
             let warm_up = context.spec.warm_up_prefix();
             changes.retain(|change| !is_change_of_key_with(&warm_up, change));
         }
         events = merge(std::mem::take(&mut events), changes);
-        name_clients_of_changes(context, &mut events)?;
+        name_clients_of_changes(context, &mut events).map_err(MissingKeyHistory::from)?;
         attribute_changes(&mut events, &context.spec.keys());
         Ok(())
     });
@@ -213,9 +213,9 @@ async fn history<B: Backend>(
             header.key_history_check = context.backend.key_history_check().await;
         }
         // The verdicts then rest on the driver's events alone, and the report states that.
-        Err(reason) => {
+        Err(missing) => {
             events.retain(|event| !matches!(event.what, EventKind::KeyChanged { .. }));
-            record_missing_key_history(&mut events, reason, has_gap);
+            record_missing_key_history(&mut events, missing, is_unfollowed);
         }
     }
     History { header, events }
@@ -242,11 +242,18 @@ fn name_clients_of_changes<B: Backend>(
     name_clients(events, &context.spec.keys(), workload).map_err(|unnamed| unnamed.to_string())
 }
 
-fn record_missing_key_history(events: &mut Vec<Event>, reason: String, has_gap: bool) {
+fn record_missing_key_history(
+    events: &mut Vec<Event>,
+    missing: MissingKeyHistory,
+    is_unfollowed: bool,
+) {
     let end = events.pop();
     events.extend(end.as_ref().map(|end| Event {
         at_ns: end.at_ns,
-        what: EventKind::KeyHistoryIncomplete { reason, has_gap },
+        what: EventKind::KeyHistoryIncomplete {
+            reason: missing.reason,
+            has_gap: missing.is_gap || is_unfollowed,
+        },
     }));
     events.extend(end);
 }

@@ -231,6 +231,10 @@ impl<'a> Pump<'a> {
             Shape::Blank | Shape::Raw => None,
             Shape::Plain | Shape::Error | Shape::Composite => {
                 let (kind, answered) = match shape {
+                    // Not executed yet, and perhaps never.
+                    Shape::Plain if frame.starts_with(b"+QUEUED\r") => {
+                        (ReplyKind::Answer, Answered::Failed)
+                    }
                     Shape::Plain => (ReplyKind::Answer, Answered::Done),
                     Shape::Error => (ReplyKind::Error, Answered::from_error(&frame[1..])),
                     _ => (ReplyKind::parse(frame), Answered::Done),

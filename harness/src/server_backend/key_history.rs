@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 use super::ServerBackend;
 use super::key_observer::ObservedNode;
-use crate::backend::{KeyHistory, Probe, Refusal};
+use crate::backend::{KeyHistory, MissingKeyHistory, Probe, Refusal};
 use crate::clock::Clock;
 use crate::history::{Event, KeyHistoryCheck};
 use crate::key_history::ended_values;
@@ -20,11 +20,12 @@ use crate::servers::{BackendError, KeyReport, ServerAddress};
 const MAX_STRAY: usize = 16;
 
 impl KeyHistory for ServerBackend {
-    async fn key_changes(&self) -> Result<Vec<Event>, String> {
+    async fn key_changes(&self) -> Result<Vec<Event>, MissingKeyHistory> {
         let observers = self.observers.borrow().clone();
         if observers.is_empty() {
             let reason = self.unobserved_reason.borrow().clone();
-            return Err(reason.unwrap_or_else(|| "the servers are not observed".into()));
+            let reason = reason.unwrap_or_else(|| "the servers are not observed".into());
+            return Err(reason.into());
         }
         let mut events = Vec::new();
         let mut check = KeyHistoryCheck::default();
@@ -32,7 +33,10 @@ impl KeyHistory for ServerBackend {
             let is_confirmed = node.compare().await;
             let (records, gap) = node.take();
             if let Some(gap) = gap {
-                return Err(format!("node {number}: {gap}"));
+                return Err(MissingKeyHistory {
+                    reason: format!("node {number}: {}", gap.reason),
+                    ..gap
+                });
             }
             let first = events.len();
             events.extend(records.into_iter().map(|record| {

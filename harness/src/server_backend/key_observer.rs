@@ -10,23 +10,35 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use super::report_connection::{connected, open_report};
 use super::stored_keys::{self, ANSWER, KeyInspection, Stored};
+use crate::backend::MissingKeyHistory;
 use crate::clock::Clock;
 use crate::external_servers::SharedServers;
 use crate::history::Event;
 use crate::key_history::KeyRecord;
-use crate::monitor_replay::{MonitorReplay, MonitorStream, ServerMessage, ServerReport};
+use crate::monitor_replay::{MonitorReplay, ServerReport};
 use crate::proxy::{CommandEffect, Proxy};
 use crate::servers::ServerAddress;
 
 /// How long to wait for a server's outstanding MONITOR output before killing the server.
 const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// Number of marks that an external server may leave unreported at the end of a run before its report counts as
+/// incomplete. Each has [`ANSWER`].
+const MAX_MARKS: usize = 3;
+
+/// A gap: the report does not contain a mark.
+const NO_MARK: &str = "a mark (ECHO) did not come back in the MONITOR output";
+
+/// A gap: the report does not contain a command.
+const NO_COMMAND: &str =
+    "the server has answered a command on a lock's key, and its MONITOR output lacks the command";
 
 /// Beginning of every mark.
 const MARK: &str = "picklock-mark-";
@@ -54,7 +66,7 @@ struct ObservedServer {
     /// The task that reads the report.
     reader: RefCell<Option<JoinHandle<()>>>,
     /// Reason why the report is incomplete, if it is.
-    gap: RefCell<Option<String>>,
+    gap: RefCell<Option<MissingKeyHistory>>,
     /// Number of keys that an external server had evicted at the start, if it reports evictions.
     evicted: Cell<Option<u64>>,
 }
@@ -105,6 +117,9 @@ impl ObservedNode {
             if node.replay.borrow().is_by_clock() {
                 let evicted = stored_keys::evicted(observed.address.get()).await;
                 observed.evicted.set(evicted);
+            }
+            if node.shared.is_some() && !node.catch_up(server).await {
+                node.record_unreported(server, NO_MARK);
             }
         }
         Ok(node)
@@ -203,6 +218,9 @@ impl ObservedNode {
         for server in 0..self.servers.len() {
             self.check_report_is_open(server).await;
         }
+        if self.shared.is_some() {
+            self.check_report_keeps_up().await;
+        }
         self.check_evictions().await;
         // A replay with a gap is not compared, because the missing part may be too long to read.
         let has_gap = |server: &ObservedServer| server.gap.borrow().is_some();
@@ -232,6 +250,25 @@ impl ObservedNode {
         difference.is_none()
     }
 
+    /// Records a gap if an external server does not report what it has executed: no mark comes back, or a command is
+    /// missing that was answered before a mark was sent. Whatever stands between the server and Picklock may leave out
+    /// a part of the report.
+    async fn check_report_keeps_up(self: &Rc<Self>) {
+        for server in 0..self.servers.len() {
+            let asked_ns = self.clock.now_ns();
+            let mut keeps_up = false;
+            for _ in 0..MAX_MARKS {
+                keeps_up = keeps_up || self.catch_up(server).await;
+            }
+            let sent = self.proxy.sent_requests();
+            if !keeps_up {
+                self.record_unreported(server, NO_MARK);
+            } else if sent.is_some_and(|sent| sent.has_unreported(self.node, asked_ns)) {
+                self.record_unreported(server, NO_COMMAND);
+            }
+        }
+    }
+
     /// Records a gap if an external server may have evicted keys, because it need not report evictions.
     async fn check_evictions(&self) {
         if !self.replay.borrow().is_by_clock() {
@@ -247,10 +284,12 @@ impl ObservedNode {
     }
 
     /// Takes the changes of the node's keys, and the reason why they are incomplete, if they are.
-    pub(super) fn take(&self) -> (Vec<KeyRecord>, Option<String>) {
+    pub(super) fn take(&self) -> (Vec<KeyRecord>, Option<MissingKeyHistory>) {
         let mut gaps = self.servers.iter().map(|it| it.gap.borrow().clone());
         let mut replay = self.replay.borrow_mut();
-        let gap = gaps.find_map(|gap| gap).or_else(|| replay.gap());
+        let gap = gaps
+            .find_map(|gap| gap)
+            .or_else(|| replay.gap().map(Into::into));
         (replay.take(), gap)
     }
 
@@ -335,16 +374,20 @@ impl ObservedNode {
     /// ones are missing.
     fn check_report_is_complete(&self, server: usize) {
         let sent = self.proxy.sent_requests();
-        let is_incomplete = sent.is_some_and(|sent| sent.has_unreported(self.node));
+        let is_incomplete = sent.is_some_and(|sent| sent.has_unreported(self.node, u64::MAX));
         if server == self.replay.borrow().master() && is_incomplete {
             let reason = "a server died before it had reported all commands that it had executed";
             self.record_gap(server, reason);
         }
     }
 
-    /// Sends a mark, and waits until it appears in the report.
-    async fn catch_up(self: &Rc<Self>, server: usize) {
+    /// Sends a mark, and waits until it appears in the report. Returns false if it does not appear. A report with a gap
+    /// is not waited for.
+    async fn catch_up(self: &Rc<Self>, server: usize) -> bool {
         let observed = &self.servers[server];
+        if observed.gap.borrow().is_some() {
+            return true;
+        }
         let marks = Rc::clone(&observed.marked);
         let mark = marks.sent.get() + 1;
         marks.sent.set(mark);
@@ -358,7 +401,7 @@ impl ObservedNode {
             marker.write_all(&echo.get_packed_command()).await.is_ok()
         };
         if !send_mark.await {
-            return;
+            return true;
         }
         let seen = async {
             loop {
@@ -370,12 +413,21 @@ impl ObservedNode {
             }
         };
         // A server that is frozen now executes nothing.
-        let _ = timeout(ANSWER, seen).await;
+        timeout(ANSWER, seen).await.is_ok()
     }
 
     fn record_gap(&self, server: usize, reason: &str) {
         let mut gap = self.servers[server].gap.borrow_mut();
-        gap.get_or_insert_with(|| reason.to_owned());
+        gap.get_or_insert_with(|| reason.to_owned().into());
+    }
+
+    /// Records that the server does not report what it has executed, although it seems to.
+    fn record_unreported(&self, server: usize, reason: &str) {
+        let mut gap = self.servers[server].gap.borrow_mut();
+        gap.get_or_insert_with(|| MissingKeyHistory {
+            reason: reason.to_owned(),
+            is_gap: true,
+        });
     }
 
     async fn read(self: Rc<Self>, server: usize, mut reader: OwnedReadHalf) {
@@ -420,64 +472,4 @@ impl Marks {
             self.changed.notify_waiters();
         }
     }
-}
-
-/// Connects to a server.
-async fn connected(address: ServerAddress) -> io::Result<TcpStream> {
-    timeout(ANSWER, address.connect())
-        .await
-        .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
-}
-
-/// Switches to RESP3, the only protocol in which one connection can both MONITOR and receive notifications.
-const HELLO: &str = "*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n";
-
-/// Enables notifications for keys that the server removes.
-const NOTIFY: &str =
-    "*4\r\n$6\r\nCONFIG\r\n$3\r\nSET\r\n$22\r\nnotify-keyspace-events\r\n$3\r\nExe\r\n";
-
-/// Subscribes to these notifications.
-const SUBSCRIBE: &str =
-    "*3\r\n$10\r\nPSUBSCRIBE\r\n$22\r\n__keyevent@*__:expired\r\n$22\r\n__keyevent@*__:evicted\r\n";
-
-/// Subscribes to the executed commands.
-const MONITOR: &str = "*1\r\n$7\r\nMONITOR\r\n";
-
-/// Opens a connection on which the server reports from now on. `is_ours` states that the server's settings may be
-/// changed, and `is_notified` that it reports the keys that it removes.
-async fn open_report(
-    address: ServerAddress,
-    is_ours: bool,
-    is_notified: bool,
-) -> io::Result<(OwnedReadHalf, OwnedWriteHalf)> {
-    let (mut reader, mut writer) = connected(address).await?.into_split();
-    let notify = if is_ours { NOTIFY } else { "" };
-    let subscribe = if is_notified { SUBSCRIBE } else { "" };
-    let commands = [HELLO, notify, subscribe, MONITOR].concat();
-    writer.write_all(commands.as_bytes()).await?;
-    let mut stream = MonitorStream::default();
-    let mut answers = Vec::new();
-    let set_up = async {
-        // CONFIG SET and MONITOR are answered with lines, the others with frames.
-        while answers.len() < 1 + usize::from(is_ours) {
-            // One byte at a time, because everything that follows belongs to the report.
-            let mut byte = [0];
-            reader.read_exact(&mut byte).await?;
-            stream.feed(&byte);
-            while let Some(answer) = stream.next_message().map_err(io::Error::other)? {
-                answers.push(answer);
-            }
-        }
-        Ok::<(), io::Error>(())
-    };
-    timeout(ANSWER, set_up)
-        .await
-        .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
-    let ok = ServerMessage::Answer("OK".into());
-    if answers.iter().any(|answer| *answer != ok) {
-        return Err(io::Error::other(format!(
-            "the server at {address} does not report what it executes: {answers:?}"
-        )));
-    }
-    Ok((reader, writer))
 }

@@ -12,6 +12,7 @@ mod liveness_monitor;
 mod nodes;
 mod probe;
 mod replication;
+mod report_connection;
 mod resource_exhaustion;
 mod sentinels;
 mod stored_keys;

@@ -62,6 +62,8 @@ pub enum ExternalFault {
     ReadOnly,
     #[error("still loading its data (LOADING): try again once it is ready")]
     Loading,
+    #[error("its answers to {0} do not end")]
+    Endless(&'static str),
     /// The server rejects a command for another reason.
     #[error("command rejected: {0}")]
     Refused(String),

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::{LocalBoxFuture, ready};
 use memchr::memmem;
@@ -24,6 +25,18 @@ use crate::record;
 /// Number of keys that a server examines for each `SCAN`.
 const KEYS_AT_ONCE: &str = "1000";
 
+/// Maximum number of `SCAN` commands in a search: enough for a thousand million keys.
+const MAX_PAGES: usize = 1_000_000;
+
+/// Maximum duration of a search.
+const SEARCH: Duration = Duration::from_secs(60);
+
+/// Maximum number of keys that a search may find.
+const MAX_KEYS: usize = 1_000_000;
+
+/// Maximum number of masters of a Redis Cluster.
+const MAX_MASTERS: usize = 1000;
+
 /// Result of examining a server before anything is written to it.
 #[derive(Debug, Clone)]
 pub struct ExaminedServer {
@@ -37,32 +50,41 @@ pub struct ExaminedServer {
     pub other_runs: Vec<String>,
 }
 
-/// Checks that servers can be used, without writing anything. If the first server belongs to a Redis Cluster, the
-/// Cluster's masters replace all given servers.
+/// Returns the servers of a run: those that were given, or the masters of the Redis Cluster to which the first of them
+/// belongs. Connects only to the first server, so that the user can be asked about the addresses that it names.
+///
+/// # Errors
+/// Returns an error if the first server cannot be used, with the reason.
+pub fn find_masters(servers: &ExternalServers) -> Answer<'_, ExternalServers> {
+    Box::pin(async move {
+        let password = Password::fresh().map_err(io_error("create a password"))?;
+        let upstream = Upstream::all(servers)?.swap_remove(0);
+        let first = External::reach(upstream, password, servers).await?;
+        let masters = first.masters().await;
+        let masters = masters.map_err(|fault| first.upstream.error(fault))?;
+        let is_cluster = masters.is_some();
+        Ok(ExternalServers {
+            servers: masters.unwrap_or_else(|| servers.servers.clone()),
+            is_cluster,
+            ..servers.clone()
+        })
+    })
+}
+
+/// Checks that servers can be used, without writing anything.
 ///
 /// # Errors
 /// Returns an error for the first server that cannot be used, with the reason.
-pub fn examine(servers: &ExternalServers) -> Answer<'_, (ExternalServers, Vec<ExaminedServer>)> {
+pub fn examine(servers: &ExternalServers) -> Answer<'_, Vec<ExaminedServer>> {
     Box::pin(async move {
         let password = Password::fresh().map_err(io_error("create a password"))?;
-        let mut servers = servers.clone();
-        let reach = async |servers: &ExternalServers, number: usize| {
-            let upstream = Upstream::all(servers)?.swap_remove(number);
-            External::reach(upstream, password, servers).await
-        };
-        let first = reach(&servers, 0).await?;
-        let masters = first.masters().await;
-        let masters = masters.map_err(|fault| first.upstream.error(fault))?;
-        if let Some(masters) = masters {
-            (servers.servers, servers.is_cluster) = (masters, true);
-        }
         let mut examined = Vec::new();
-        for number in 0..servers.servers.len() {
-            let server = reach(&servers, number).await?;
+        for upstream in Upstream::all(servers)? {
+            let server = External::reach(upstream, password, servers).await?;
             let result = server.examine().await;
             examined.push(result.map_err(|fault| server.upstream.error(fault))?);
         }
-        Ok((servers, examined))
+        Ok(examined)
     })
 }
 
@@ -206,6 +228,9 @@ impl External {
             if !masters.contains(&master) {
                 masters.push(master);
             }
+            if masters.len() > MAX_MASTERS {
+                return Err(ExternalFault::Endless("CLUSTER SLOTS"));
+            }
         }
         if masters.is_empty() {
             return Err(ExternalFault::Cluster("no server has any slots".into()));
@@ -303,23 +328,33 @@ impl External {
             .map_err(|_| ExternalFault::Closed)
     }
 
-    /// Returns the keys whose names contain `part`.
+    /// Returns the keys whose names contain `part`, whatever the server lists. Its list must end.
     async fn keys(&self, part: &str) -> Result<Vec<Vec<u8>>, ExternalFault> {
+        let endless = Err(ExternalFault::Endless("SCAN"));
+        timeout(SEARCH, self.scan(part)).await.unwrap_or(endless)
+    }
+
+    async fn scan(&self, part: &str) -> Result<Vec<Vec<u8>>, ExternalFault> {
         let (pattern, mut cursor) = (format!("*{part}*"), "0".to_owned());
         let mut connection = self.connection().await?;
         let mut keys = Vec::new();
-        loop {
+        for _ in 0..MAX_PAGES {
             let mut scan = redis::cmd("SCAN");
             scan.arg(&cursor).arg("MATCH").arg(&pattern);
             scan.arg("COUNT").arg(KEYS_AT_ONCE);
             let page: RedisResult<(String, Vec<Vec<u8>>)> = scan.query_async(&mut connection).await;
             let (next, page) = page.map_err(|error| self.fault(&error))?;
-            keys.extend(page);
+            let is_meant = |name: &Vec<u8>| memmem::find(name, part.as_bytes()).is_some();
+            keys.extend(page.into_iter().filter(is_meant));
             if next == "0" {
                 return Ok(keys);
             }
+            if next == cursor || keys.len() > MAX_KEYS {
+                break;
+            }
             cursor = next;
         }
+        Err(ExternalFault::Endless("SCAN"))
     }
 
     /// Removes the run's keys. Searches for them twice, because a client's last command may arrive late.

@@ -9,13 +9,14 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy, split};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::sleep;
 
 use super::upstream::Upstream;
 use super::{Password, ServerAddress};
+use crate::secret::Mask;
 
 /// Pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
@@ -75,13 +76,37 @@ async fn carry(mut client: TcpStream, upstream: Arc<Upstream>, password: Passwor
         if !is_authenticated(&mut client, &password.text()).await? {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
-        let mut server = upstream.connect().await.map_err(io::Error::other)?;
+        let server = upstream.connect().await.map_err(io::Error::other)?;
         client.write_all(b"+OK\r\n").await?;
-        copy_bidirectional(&mut client, &mut server).await
+        let (mut answers, mut requests) = split(server);
+        let (mut from_client, mut to_client) = client.split();
+        let mask = Mask::new(upstream.server.password.as_ref());
+        let forwards = async {
+            copy(&mut from_client, &mut requests).await?;
+            requests.shutdown().await
+        };
+        tokio::try_join!(forwards, pass_masked(&mut answers, &mut to_client, mask))
     };
     if both_ways.await.is_err() {
         // If this fails, the socket is closed normally.
         let _ = client.set_zero_linger();
+    }
+}
+
+/// Forwards what a server sends, until it closes the connection. A server that repeats the password gives it away: it
+/// would appear in messages, logs and saved runs.
+async fn pass_masked(
+    from: &mut (impl AsyncRead + Unpin),
+    to: &mut (impl AsyncWrite + Unpin),
+    mut mask: Mask,
+) -> io::Result<()> {
+    let mut chunk = vec![0; 1 << 16];
+    loop {
+        let count = from.read(&mut chunk).await?;
+        if count == 0 {
+            return to.shutdown().await;
+        }
+        to.write_all(&mask.pass(&chunk[..count])).await?;
     }
 }
 

@@ -59,7 +59,7 @@ pub use descriptor_limit::DescriptorNeed;
 pub use detect::{Detection, ServerKind, detect};
 pub use error::BackendError;
 pub use external_fault::ExternalFault;
-pub use external_host::{ExaminedServer, examine};
+pub use external_host::{ExaminedServer, examine, find_masters};
 pub use image::Image;
 pub use orphan_sweep::sweep;
 pub use process_identity::ProcessIdentity;

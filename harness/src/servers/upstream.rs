@@ -17,6 +17,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use super::BackendError;
 use super::external_fault::ExternalFault;
 use crate::external_servers::{ExternalServer, ExternalServers};
+use crate::secret::Secret;
 
 /// How long a connection may take, even to a distant server.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -51,6 +52,14 @@ impl Upstream {
             tls: tls.clone().filter(|_| server.tls),
         };
         Ok(servers.servers.iter().map(upstream).map(Arc::new).collect())
+    }
+
+    /// Returns a text of the server without its password.
+    pub(super) fn without_secret(&self, text: &str) -> String {
+        match &self.server.password {
+            Some(secret) => secret.hidden_in(text).into_owned(),
+            None => text.to_owned(),
+        }
     }
 
     /// Converts a fault of this server to an error of the backend.
@@ -92,8 +101,8 @@ impl Upstream {
         if let Some(login) = login(&self.server) {
             let answer = self.answer(&mut connection, &login).await?;
             if answer != "+OK" {
-                let reason = answer.trim_start_matches('-').to_owned();
-                return Err(ExternalFault::WrongPassword(reason));
+                let reason = answer.trim_start_matches('-');
+                return Err(ExternalFault::WrongPassword(self.without_secret(reason)));
             }
         }
         Ok(connection)
@@ -140,7 +149,7 @@ fn error_at(server: &ExternalServer, fault: ExternalFault) -> BackendError {
 /// Returns the `AUTH` command, with the user if there is one, or `None` if no login is needed.
 fn login(server: &ExternalServer) -> Option<Vec<u8>> {
     let user = server.user.as_deref();
-    let password = server.password.as_ref().map(|it| it.text.as_str());
+    let password = server.password.as_ref().map(Secret::expose);
     let password = password.or(user.map(|_| ""))?;
     let mut login = redis::cmd("AUTH");
     login.arg(user).arg(password);

@@ -126,7 +126,8 @@ fn notes(comparison: &Comparison) -> impl Iterator<Item = (&'static str, String)
 impl OtherServer {
     /// Formats the cell and its servers, such as `redlock × calm × process: redis 7.0.15 → redis 8.0.2`.
     pub(crate) fn describe(&self) -> String {
-        format!("{}: {} → {}", named(&self.place), self.before, self.after)
+        let [before, after] = [&self.before, &self.after].map(|it| visible(it));
+        format!("{}: {before} → {after}", named(&self.place))
     }
 }
 

@@ -14,6 +14,7 @@ use super::timeline_data::{Room, TimelineData, timeline_data};
 use super::tone::Tone;
 use crate::cell_status::verdict_line;
 use crate::costs::describe_commands;
+use crate::escape::quoted;
 use crate::matrix::CellOutcome;
 use crate::problem::{Problem, problems};
 use crate::report_input::{Evidence, ReportInput};
@@ -166,7 +167,7 @@ fn omitted(track: Option<&TimelineData>, cell: &Cell, room: Room) -> Vec<String>
         omitted.push(format!(
             "Nothing was violated, and this page has many cells, so single commands and values of keys are \
              omitted. `picklock report {}` shows them.",
-            shell_words::quote(&name(run_dir).shown)
+            quoted(&name(run_dir).shown)
         ));
     }
     omitted

@@ -10,7 +10,7 @@ use picklock_verdicts::record::{Cell, Mismatch, SearchRecord};
 use super::page::Page;
 use super::quoted::{block, code, prose};
 use crate::cell_status::{self, failures, overall, sign};
-use crate::escape::shortened;
+use crate::escape::{quoted, shortened};
 use crate::matrix::{
     CellOutcome, Conclusion, NOT_APPLICABLE, Severity, describe_counts, describe_similarity,
     distinct, inapplicable, lock_with_options, name_of_lock,
@@ -286,7 +286,7 @@ fn story(cell: &Cell, replayable: Option<&str>) -> String {
     let summary: Vec<&str> = failures.iter().map(|it| it.property.as_str()).collect();
     let title = shortened(&cell_status::title(cell), 200);
     let replay = replayable.map_or(String::new(), |run_dir| {
-        let command = block(&[format!("picklock replay {}", shell_words::quote(run_dir))]);
+        let command = block(&[format!("picklock replay {}", quoted(run_dir))]);
         format!("\n\nFrom the saved <code>repro.toml</code>:\n\n{command}")
     });
     format!(

@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Effects, Style};
 use picklock_verdicts::check::Status;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::escape::{inert, visible};
+use crate::escape::{Inert, visible};
 use crate::responsibility::Party;
 
 /// A line: pieces of text, each with a style.
@@ -130,7 +130,7 @@ impl Line {
         // Non-breaking spaces kept words together; a reader searches for ordinary ones.
         let out = out.replace('\u{a0}', " ");
         // Wrapping may have moved text to the start of a line, where a workflow runner would execute it.
-        inert(out)
+        Inert::new(&out).as_str().to_owned()
     }
 }
 

@@ -50,3 +50,16 @@ fn verdict_cases_are_right_on_processes() {
     let cases = ["takes-until", "fails-to-clean-up", "deletes-first"];
     run_folder("verdicts", &cases);
 }
+
+/// Each fault of a server that lies, a text that commands, or a link that leads elsewhere, with a small input.
+#[test]
+fn hostile_servers_texts_and_links_do_no_harm() {
+    let run = Command::new("bash")
+        .arg(project("tests/cases/hostile/run.sh"))
+        .env("PICKLOCK", env!("CARGO_BIN_EXE_picklock"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&run.stdout);
+    let gone = said.lines().filter(|line| line.starts_with("ok "));
+    assert_eq!(gone.count(), 22, "{said}");
+}

@@ -70,6 +70,22 @@ struct Connection {
     replied: u64,
     last: (u64, Phase),
     closed: bool,
+    /// Unanswered requests that name a lock's key and that the server has passed over in its report.
+    passed_over: Vec<u64>,
+    /// Whether the server has answered such a request, so that its report is incomplete.
+    unreported: bool,
+}
+
+impl Connection {
+    /// Records that the server passes over a request, because it has reported a later one.
+    #[cfg(feature = "servers")]
+    fn pass_over(&mut self, number: u64, sent: &Sent) {
+        match sent.answered {
+            Some(Answered::Done) if sent.names_key => self.unreported = true,
+            None if sent.names_key => self.passed_over.push(number),
+            _ => {}
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -117,6 +133,8 @@ impl SentRequests {
             replied: 0,
             last: (0, Phase::Idle),
             closed: false,
+            passed_over: Vec::new(),
+            unreported: false,
         };
         lock(&self.connections).by_number.insert(conn, connection);
     }
@@ -204,28 +222,43 @@ impl SentRequests {
         let Some(connection) = connections.by_number.get_mut(&conn) else {
             return;
         };
-        let index = connection
-            .replied
+        let number = connection.replied;
+        let index = number
             .checked_sub(connection.removed)
             .and_then(|index| usize::try_from(index).ok());
         connection.replied += 1;
-        if let Some(sent) = index.and_then(|index| connection.sent.get_mut(index)) {
-            sent.replied_ns = Some(at_ns);
-            sent.answered = Some(answered);
+        match index.map(|index| connection.sent.get_mut(index)) {
+            Some(Some(sent)) => {
+                sent.replied_ns = Some(at_ns);
+                sent.answered = Some(answered);
+            }
+            Some(None) => {}
+            None => {
+                let passed_over = connection.passed_over.iter();
+                let is_passed_over = passed_over.clone().any(|other| *other == number);
+                connection.passed_over.retain(|other| *other > number);
+                connection.unreported |= is_passed_over && answered == Answered::Done;
+            }
         }
     }
 
-    /// Returns whether the node has executed a command that names a lock's key, according to its reply, and has not
-    /// reported it. The node reports commands in order, so if it is alive it will report this one, too.
+    /// Returns whether the node has executed a command that names a lock's key, according to a reply before `before_ns`,
+    /// and has not reported it. The node reports commands in order, so if it is alive it will report a recent one, too;
+    /// one that it has passed over it will never report.
     #[cfg(feature = "servers")]
-    pub(crate) fn has_unreported(&self, node: usize) -> bool {
+    pub(crate) fn has_unreported(&self, node: usize, before_ns: u64) -> bool {
         let connections = lock(&self.connections);
         connections
             .by_number
             .values()
             .filter(|connection| connection.link.node == node)
-            .flat_map(|connection| &connection.sent)
-            .any(|sent| sent.names_key && sent.answered == Some(Answered::Done))
+            .any(|connection| {
+                let is_overdue = |sent: &Sent| {
+                    let replied = sent.replied_ns.is_some_and(|at_ns| at_ns < before_ns);
+                    replied && sent.names_key && sent.answered == Some(Answered::Done)
+                };
+                connection.unreported || connection.sent.iter().any(is_overdue)
+            })
     }
 
     /// Removes and returns the request that matches a command which the server reports as executed on this
@@ -248,8 +281,15 @@ impl SentRequests {
         }
         let number = at.map(|at| connection.removed + at as u64);
         let sent = at.and_then(|at| {
+            let first = connection.removed;
             connection.removed += at as u64 + 1;
-            connection.sent.drain(..=at).next_back()
+            let mut matched: Vec<Sent> = connection.sent.drain(..=at).collect();
+            let sent = matched.pop();
+            #[cfg(feature = "servers")]
+            for (number, passed_over) in (first..).zip(&matched) {
+                connection.pass_over(number, passed_over);
+            }
+            sent
         });
         let (op, phase) = sent.map_or(connection.last, |sent| (sent.op, sent.phase));
         Some(ExecutedRequest {
@@ -331,12 +371,45 @@ mod tests {
         requests.record_request(7, &request(b"PING", b"", 1), None, None);
         requests.record_reply(7, 200, Answered::Done);
         requests.record_request(7, &named(b"one"), None, None);
-        assert!(!requests.has_unreported(1), "nothing was executed yet");
+        let has_unreported = |node| requests.has_unreported(node, u64::MAX);
+        assert!(!has_unreported(1), "nothing was executed yet");
         requests.record_reply(7, 300, Answered::Done);
-        assert!(requests.has_unreported(1));
-        assert!(!requests.has_unreported(0), "that is another node");
+        assert!(has_unreported(1));
+        assert!(!has_unreported(0), "that is another node");
+        assert!(
+            !requests.has_unreported(1, 300),
+            "it may still report a command that was answered only now"
+        );
         take(&requests, "SET", b"one").unwrap();
-        assert!(!requests.has_unreported(1));
+        assert!(!has_unreported(1));
+    }
+
+    /// A report that lacks a command shows it by the next command of the connection.
+    #[test]
+    fn answered_command_that_the_report_lacks_is_noticed() {
+        for reply_is_late in [false, true] {
+            for (answered, is_missing) in [(Answered::Done, true), (Answered::Failed, false)] {
+                let requests = SentRequests::default();
+                requests.add_connection(7, LinkId { worker: 2, node: 1 });
+                let named = |argument: &[u8]| Request {
+                    key: Some(0),
+                    ..request(b"SET", argument, 1)
+                };
+                requests.record_request(7, &named(b"lost"), None, None);
+                requests.record_request(7, &named(b"two"), None, None);
+                let reply = || requests.record_reply(7, 100, answered);
+                if !reply_is_late {
+                    reply();
+                }
+                take(&requests, "SET", b"two").unwrap();
+                if reply_is_late {
+                    assert!(!requests.has_unreported(1, u64::MAX));
+                    reply();
+                }
+                requests.record_reply(7, 200, Answered::Done);
+                assert_eq!(requests.has_unreported(1, u64::MAX), is_missing);
+            }
+        }
     }
 
     #[test]

@@ -98,6 +98,12 @@ pub enum InconclusiveReason {
         backend: BackendName,
         supported: Vec<BackendName>,
     },
+    /// A server did not report everything that it had executed, although it seemed to.
+    #[error(
+        "the key history has a gap, so nothing that rests on it is judged: {reason}; the server, or something between it \
+         and Picklock, leaves out a part of MONITOR"
+    )]
+    KeyHistoryGap { reason: String },
     /// A simulated server did not know a command.
     #[error(
         "the simulated Redis does not implement `{command}`; run it on a real one (--backend process)"

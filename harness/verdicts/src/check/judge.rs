@@ -111,6 +111,7 @@ mod tests {
     use super::*;
     use crate::check::verdict::Cause;
     use crate::history::read_history;
+    use crate::timeline::work_count;
 
     /// A missing feature excuses what was not tested, but no violation.
     #[test]
@@ -152,6 +153,56 @@ mod tests {
         );
         for judgement in [Judgement::Held, unknown(), violated()] {
             assert_eq!(status(judgement, true), (Status::Unknown, 2));
+        }
+    }
+
+    /// Returns a history in which nothing ends: requests without an answer, grants without a release, and values that
+    /// replace each other in the one key.
+    fn endless(events: usize, answered: bool, key_history: bool) -> History {
+        let mut text = format!(
+            r#"{{"format":"picklock-history/1","scenario":"q","lock":"s","backend":"sim","seed":1,"workers":3,"nodes":1,"keys":["k"],"ttl_ms":2000,"stock_start":2,"update":"decrement","min_grants":3,"progress_within_ms":6000,"key_history":{key_history}}}"#
+        );
+        let (mut at_ns, mut op) = (0, 0);
+        let mut line = |op: u64, event: &str, more: &str| {
+            at_ns += 1000;
+            let worker = op % 3;
+            text.push_str(&format!(
+                "\n{{\"at_ns\":{at_ns},\"worker\":{worker},\"op\":{op},\"event\":\"{event}\"{more}}}"
+            ));
+        };
+        for _ in 0..events / 4 {
+            op += 1;
+            line(op, "acquire", r#","key":0,"ttl_ms":2000,"wait_ms":6000"#);
+            if key_history {
+                let set = format!(
+                    r#","node":0,"key":0,"value":"t{op}","ttl_ms":2000,"why":"command","phase":"acquire","command":"SET""#
+                );
+                line(op, "key-changed", &set);
+            }
+            if answered {
+                line(op, "granted", &format!(r#","token":"t{op}""#));
+            }
+        }
+        read_history(text.as_bytes()).unwrap()
+    }
+
+    /// Counted steps, because times depend on the machine.
+    #[test]
+    fn cost_grows_with_the_number_of_events() {
+        for answered in [false, true] {
+            for key_history in [false, true] {
+                let work = |events| {
+                    let history = endless(events, answered, key_history);
+                    work_count::take();
+                    judge(&history);
+                    work_count::take()
+                };
+                let (small, large) = (work(2_000), work(20_000));
+                assert!(
+                    large <= 13 * small,
+                    "answered {answered}, key history {key_history}: {small} and {large} steps"
+                );
+            }
         }
     }
 

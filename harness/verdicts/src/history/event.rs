@@ -255,7 +255,7 @@ pub enum EventKind {
     /// verdicts rest on the driver's events.
     KeyHistoryIncomplete {
         reason: String,
-        /// Whether the servers were observed, and something on their keys could not be followed.
+        /// Whether the servers were observed, and did not report everything that happened to their keys.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         has_gap: bool,
     },

@@ -10,7 +10,10 @@ use serde::{Deserialize, Serialize};
 
 /// A key on a server.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected the number of a lock, or the name of a key"
+)]
 pub enum KeyName {
     /// A key with exactly the name of a lock, given as the lock's position in the header.
     Lock(u32),

@@ -167,7 +167,7 @@ fn write_seed<S: Serializer>(seed: &u64, serializer: S) -> Result<S::Ok, S::Erro
 
 fn read_seed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     #[derive(Deserialize)]
-    #[serde(untagged)]
+    #[serde(untagged, expecting = "expected a whole number, 0 or more")]
     enum Written {
         Number(i64),
         Text(String),

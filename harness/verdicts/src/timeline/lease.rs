@@ -57,11 +57,21 @@ impl Lease {
         }
     }
 
-    /// Returns how many periods of two holds overlap, and the start of the earliest overlap.
+    /// Returns how many periods of two holds overlap, and the start of the earliest overlap. Both lists must be in
+    /// chronological order.
     pub(crate) fn shared(mine: &[Lease], theirs: &[Lease]) -> (u64, Option<u64>) {
+        let (few, many) = if mine.len() < theirs.len() {
+            (mine, theirs)
+        } else {
+            (theirs, mine)
+        };
         let (mut count, mut since_ns) = (0, None);
-        for one in mine {
-            for other in theirs.iter().filter(|other| one.overlaps(**other)) {
+        for one in few {
+            let next = many.partition_point(|other| other.until_ns <= one.from_ns);
+            let met = many[next..]
+                .iter()
+                .take_while(|other| other.from_ns < one.until_ns);
+            for other in met.filter(|other| one.overlaps(**other)) {
                 count += 1;
                 let onset_ns = one.from_ns.max(other.from_ns);
                 since_ns = Some(since_ns.map_or(onset_ns, |since: u64| since.min(onset_ns)));

@@ -26,6 +26,7 @@ mod step;
 #[cfg(test)]
 mod tests;
 mod tracker;
+pub(crate) mod work_count;
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;

@@ -2,10 +2,12 @@
 //!
 //! Events after `acquire` name only worker and operation. The [`AttemptTracker`] keeps the attempts in progress, and
 //! reports each attempt together with its step, so that no caller has to look it up. A worker normally has one attempt
-//! at a time; if a history contains more, the tracker scans that worker's attempts.
+//! at a time, so short lists are searched, and only longer ones have an index.
 //!
 //! Events about an attempt that is over (an extension after the release, an answer after the kill) do not affect any
 //! verdict, and are ignored.
+
+use std::collections::HashMap;
 
 use crate::history::{Event, EventKind};
 
@@ -13,11 +15,15 @@ use super::attempt::{Attempt, Followed};
 use super::fault::{forgets, spoils_clocks, stops_clients};
 use super::nanoseconds::ms;
 use super::step::{HoldEnd, Step};
+use super::work_count;
+
+/// Maximum length of a list that is searched without an index.
+const MAX_SEARCHED: usize = 16;
 
 /// The attempts in progress.
 #[derive(Debug)]
 pub struct AttemptTracker {
-    workers: Vec<Vec<Attempt>>,
+    workers: Vec<OpenAttempts>,
     /// When a fault last made a node lose keys.
     forgot_ns: Option<u64>,
     /// Whether some clock has been wrong.
@@ -32,7 +38,9 @@ impl AttemptTracker {
     /// Creates a tracker for a history with this number of workers.
     pub fn new(workers: usize) -> Self {
         AttemptTracker {
-            workers: vec![Vec::new(); workers],
+            workers: std::iter::repeat_with(OpenAttempts::default)
+                .take(workers)
+                .collect(),
             forgot_ns: None,
             clocks_spoilt: false,
             freezes: Vec::new(),
@@ -64,7 +72,7 @@ impl AttemptTracker {
             }
             EventKind::WorkerDown { worker, .. } => {
                 let open = self.workers.get_mut(*worker).into_iter();
-                for mut attempt in open.flat_map(|open| open.drain(..)) {
+                for mut attempt in open.flat_map(OpenAttempts::take) {
                     attempt.end(at_ns, HoldEnd::Killed, &mut see);
                     see(&attempt, Step::Gone);
                 }
@@ -97,36 +105,37 @@ impl AttemptTracker {
         let Some(open) = self.workers.get_mut(worker) else {
             return false;
         };
-        let Some(index) = open.iter().rposition(|attempt| attempt.op == op) else {
+        let Some(index) = open.position(op) else {
             return false;
         };
-        let attempt = &mut open[index];
+        let attempt = &mut open.list[index];
         let forgot = (self.forgot_ns).is_some_and(|at_ns| at_ns >= attempt.acquire_ns);
         let followed = attempt.follow(event, forgot || self.clocks_spoilt, &mut see);
         if followed == Followed::Over {
-            open.swap_remove(index);
+            open.remove(index);
         }
         followed != Followed::Not
     }
 
     /// Ends every active hold, because the history is over.
     pub fn close(&mut self, at_ns: u64, mut see: impl FnMut(&Attempt, Step)) {
-        for attempt in self.workers.iter_mut().flatten() {
+        for attempt in self.workers.iter_mut().flat_map(|open| &mut open.list) {
             attempt.end(at_ns, HoldEnd::Open, &mut see);
         }
     }
 
     /// Returns the attempts in progress, worker by worker.
     pub fn under_way(&self) -> impl Iterator<Item = &Attempt> {
-        self.workers.iter().flatten()
+        self.workers.iter().flat_map(|open| &open.list)
     }
 
     /// Records that workers are frozen, including attempts that were requested in the same nanosecond.
     fn record_freeze(&mut self, at_ns: u64, id: u32, workers: &[usize]) {
         self.freezes.push((id, workers.to_vec()));
         for worker in workers {
-            let open = self.workers.get_mut(*worker).into_iter().flatten();
-            open.filter(|attempt| attempt.acquire_ns == at_ns && attempt.begin_ns.is_none())
+            let open = self.workers.get_mut(*worker).into_iter();
+            open.flat_map(|open| &mut open.list)
+                .filter(|attempt| attempt.acquire_ns == at_ns && attempt.begin_ns.is_none())
                 .for_each(|attempt| attempt.read.record_freeze());
         }
     }
@@ -144,20 +153,79 @@ impl AttemptTracker {
             {
                 continue;
             }
-            let open = self.workers.get_mut(worker).into_iter().flatten();
+            let open = self.workers.get_mut(worker).into_iter();
+            let open = open.flat_map(|open| &mut open.list);
             open.for_each(|attempt| attempt.read.record_thaw(at_ns, self.stall_ns));
         }
     }
 }
 
+/// The attempts of one worker that are in progress.
+#[derive(Debug, Default)]
+struct OpenAttempts {
+    list: Vec<Attempt>,
+    /// The position of each attempt in a list that is longer than [`MAX_SEARCHED`].
+    positions: HashMap<u64, usize>,
+}
+
+impl OpenAttempts {
+    fn push(&mut self, attempt: Attempt) {
+        self.list.push(attempt);
+        let newest = self.list.len() - 1;
+        let unindexed = match newest {
+            MAX_SEARCHED => 0,
+            newest => newest,
+        };
+        if newest >= MAX_SEARCHED {
+            let added = self.list[unindexed..].iter().zip(unindexed..);
+            self.positions
+                .extend(added.map(|(attempt, index)| (attempt.op, index)));
+        }
+    }
+
+    /// Returns the position of an attempt, or `None` if it is not in progress.
+    fn position(&self, op: u64) -> Option<usize> {
+        if self.list.len() > MAX_SEARCHED {
+            work_count::add(1);
+            let known = self.positions.get(&op).copied();
+            return known.filter(|index| self.list[*index].op == op);
+        }
+        work_count::add(self.list.len());
+        self.list.iter().rposition(|attempt| attempt.op == op)
+    }
+
+    fn remove(&mut self, index: usize) {
+        let removed = self.list.swap_remove(index).op;
+        if self.list.len() <= MAX_SEARCHED {
+            self.positions.clear();
+        } else {
+            self.positions.remove(&removed);
+            if let Some(moved) = self.list.get(index) {
+                self.positions.insert(moved.op, index);
+            }
+        }
+    }
+
+    /// Removes and returns all attempts.
+    fn take(&mut self) -> Vec<Attempt> {
+        std::mem::take(self).list
+    }
+}
+
 /// One value per attempt in progress, by the attempt's number. There are few of them, so searching a list is faster
-/// than a tree.
+/// than a tree; a history with more than [`MAX_SEARCHED`] has the others in a map.
 #[derive(Debug, Clone)]
-pub struct UnderWay<T>(Vec<(u64, T)>);
+pub struct UnderWay<T> {
+    few: Vec<(u64, T)>,
+    more: HashMap<u64, T>,
+}
 
 impl<T> Default for UnderWay<T> {
     fn default() -> Self {
-        UnderWay(Vec::new())
+        UnderWay {
+            few: Vec::new(),
+            more: HashMap::new(),
+        }
     }
 }
 
@@ -165,24 +233,38 @@ impl<T> UnderWay<T> {
     /// Starts an attempt. Replaces the value of an attempt with the same number.
     pub fn begin(&mut self, op: u64, value: T) {
         self.end(op);
-        self.0.push((op, value));
+        if self.few.len() < MAX_SEARCHED {
+            self.few.push((op, value));
+        } else {
+            self.more.insert(op, value);
+        }
     }
 
     /// Returns an attempt's value, or `None` if the attempt is not in progress.
     pub fn get(&self, op: u64) -> Option<&T> {
-        let mut latest = self.0.iter().rev();
-        latest.find(|known| known.0 == op).map(|known| &known.1)
+        work_count::add(self.few.len());
+        let mut latest = self.few.iter().rev();
+        let known = latest.find(|known| known.0 == op);
+        known.map(|known| &known.1).or_else(|| self.more.get(&op))
     }
 
     /// Returns an attempt's value for modification, or `None` if the attempt is not in progress.
     pub fn get_mut(&mut self, op: u64) -> Option<&mut T> {
-        let mut latest = self.0.iter_mut().rev();
-        latest.find(|known| known.0 == op).map(|known| &mut known.1)
+        work_count::add(self.few.len());
+        let mut latest = self.few.iter_mut().rev();
+        let known = latest.find(|known| known.0 == op);
+        known
+            .map(|known| &mut known.1)
+            .or_else(|| self.more.get_mut(&op))
     }
 
     /// Ends an attempt, and returns its value.
     pub fn end(&mut self, op: u64) -> Option<T> {
-        let index = self.0.iter().rposition(|known| known.0 == op)?;
-        Some(self.0.swap_remove(index).1)
+        work_count::add(self.few.len());
+        match self.few.iter().rposition(|known| known.0 == op) {
+            Some(index) => Some(self.few.swap_remove(index).1),
+            None if self.more.is_empty() => None,
+            None => self.more.remove(&op),
+        }
     }
 }

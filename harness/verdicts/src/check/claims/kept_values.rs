@@ -7,13 +7,14 @@
 //! written that value in an attempt in doubt, the lock is still taken: the hold of the attempt whose reply was lost
 //! remains.
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use picklock_scenarios::Phase;
 
 use crate::history::{Event, EventKind, KeyCommand, KeyName};
 use crate::key_history::{Expiry, KeyUpdate, NodeClocks, may_be_lock_value};
-use crate::timeline::{Attempt, Step, UnderWay, names_token};
+use crate::timeline::{Attempt, Step, UnderWay, names_token, work_count};
 
 use crate::check::claims::false_answers::FalseAnswers;
 use crate::check::claims::left_value::{LeftValue, ReportedState, ending_anyway_until_ns};
@@ -41,6 +42,8 @@ pub(in crate::check) struct KeptValues {
     acquired: AcquiredValues,
     /// In the order of the reports that they contradict.
     left: Vec<LeftValue>,
+    /// The positions of each attempt's values in `left`.
+    left_by: HashMap<u64, Vec<usize>>,
 }
 
 /// The values with which locks were taken, by place. An attempt with a definite answer is settled, and its values are
@@ -48,8 +51,8 @@ pub(in crate::check) struct KeptValues {
 #[derive(Debug, Clone, Default)]
 struct AcquiredValues {
     places: Vec<AcquiredAtPlace>,
-    /// The attempts that are active or ended in doubt, in ascending order.
-    unsettled: Vec<u64>,
+    /// The attempts that are active or ended in doubt.
+    unsettled: BTreeSet<u64>,
 }
 
 /// The worker that last took the lock at one place, and the values with which its unsettled attempts took it.
@@ -58,6 +61,28 @@ struct AcquiredAtPlace {
     worker: usize,
     /// Each attempt with the value that it wrote.
     values: Vec<(u64, Arc<str>)>,
+    /// Length from which on values of settled attempts are removed from the list.
+    full: usize,
+}
+
+/// Maximum number of values of unsettled attempts that are kept at one place. A value that is no longer known counts as
+/// removed, which convicts nobody.
+const MAX_UNSETTLED: usize = 1000;
+
+impl AcquiredAtPlace {
+    /// Adds a value. Without the removal of settled attempts, the list would grow with every attempt if a key is never
+    /// removed; a long list is searched only when it has doubled.
+    fn push(&mut self, op: u64, value: &Arc<str>, unsettled: &BTreeSet<u64>) {
+        if self.values.len() >= self.full {
+            work_count::add(self.values.len());
+            self.values.retain(|(op, _)| unsettled.contains(op));
+            let excess = self.values.len().saturating_sub(MAX_UNSETTLED);
+            self.values.drain(..excess);
+            let kept = self.values.len();
+            self.full = if kept < 16 { 0 } else { 2 * kept };
+        }
+        self.values.push((op, value.clone()));
+    }
 }
 
 impl AcquiredValues {
@@ -76,10 +101,7 @@ impl AcquiredValues {
             here.values.clear();
         }
         here.worker = command.worker;
-        // Without this, the list would grow with every attempt if a key is never removed.
-        here.values
-            .retain(|(op, _)| self.unsettled.binary_search(op).is_ok());
-        here.values.push((command.op, now.value.clone()));
+        here.push(command.op, now.value, &self.unsettled);
     }
 
     /// Returns `true` if a command leaves a value with which its worker had taken the lock in another unsettled
@@ -88,7 +110,7 @@ impl AcquiredValues {
         let (Some(here), Some(now)) = (self.places.get(update.place), update.now) else {
             return false;
         };
-        let is_other = |op: &u64| *op != command.op && self.unsettled.binary_search(op).is_ok();
+        let is_other = |op: &u64| *op != command.op && self.unsettled.contains(op);
         // A reentrant hold counts the same attempt twice, and one of the two is released.
         let before = update.before.as_ref();
         let is_counted = before.is_some_and(|before| shares_element(before.value, now.value));
@@ -185,10 +207,12 @@ impl KeptValues {
         self.acquired.changed(update);
         let removed_own = self.removed_own(update);
         if update.ends_value() || removed_own.is_some() {
-            self.left.retain_mut(|left| {
-                left.ended(at_ns, update, removed_own);
-                !left.kept.is_empty()
-            });
+            let author = update.before.as_ref().and_then(|before| before.author);
+            let left_by = author.and_then(|author| self.left_by.get(&author.op));
+            for index in left_by.into_iter().flatten() {
+                work_count::add(1);
+                self.left[*index].ended(at_ns, update, removed_own);
+            }
         }
         if update.ends_value() {
             self.ended(update, removed_own.is_some());
@@ -244,8 +268,7 @@ impl KeptValues {
     pub(in crate::check) fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         if step == Step::Requested {
             self.attempts.begin(attempt.op, Vec::new());
-            let unsettled = &mut self.acquired.unsettled;
-            unsettled.insert(unsettled.partition_point(|op| *op < attempt.op), attempt.op);
+            self.acquired.unsettled.insert(attempt.op);
         }
         if let Some(reported) = self.reported(at_ns, attempt, step)
             && !self.false_answers.may_mislead(attempt)
@@ -257,8 +280,8 @@ impl KeptValues {
             Step::Answered { failed, .. } => !failed,
             _ => false,
         };
-        if is_definite && let Ok(index) = self.acquired.unsettled.binary_search(&attempt.op) {
-            self.acquired.unsettled.remove(index);
+        if is_definite {
+            self.acquired.unsettled.remove(&attempt.op);
         }
         if matches!(step, Step::Answered { .. } | Step::Denied(_) | Step::Gone) {
             self.attempts.end(attempt.op);
@@ -361,7 +384,8 @@ impl KeptValues {
     }
 
     /// Returns the values that stayed, in the order of the reports that they contradict.
-    pub(in crate::check) fn into_left(self) -> Vec<LeftValue> {
+    pub(in crate::check) fn into_left(mut self) -> Vec<LeftValue> {
+        self.left.retain(|left| !left.kept.is_empty());
         self.left
     }
 }

@@ -70,6 +70,8 @@ pub(in crate::check) struct Claims {
     harness_stalls: Vec<HarnessStall>,
     /// The first refusal that a harness stall may have caused.
     delayed_answer: Option<InconclusiveReason>,
+    /// Why the history has no key history, if a server hid a part of it.
+    gap: Option<InconclusiveReason>,
     found: Vec<Found>,
 }
 
@@ -418,6 +420,7 @@ impl Checker for Claims {
             declares: header.declares,
             harness_stalls: Vec::new(),
             delayed_answer: None,
+            gap: None,
             found: Vec::new(),
         }
     }
@@ -457,6 +460,10 @@ impl Checker for Claims {
     }
 
     fn event(&mut self, event: &Event) {
+        if let EventKind::KeyHistoryIncomplete { reason, has_gap: true } = &event.what {
+            let reason = reason.clone();
+            self.gap = Some(InconclusiveReason::KeyHistoryGap { reason });
+        }
         self.kept.event(event);
         self.gap = self.gap.take().or_else(|| key_history_gap(&event.what));
         self.harness_stalls.extend(HarnessStall::from_event(event));

@@ -21,7 +21,8 @@ pub(in crate::check) struct Exclusion;
 
 /// Judges holds, which must be in the order in which they began.
 pub(in crate::check) fn judge_holds(holds: &[Hold], is_judged: PairFilter<'_>) -> Judgement {
-    overlap::judge_pairs(holds, is_judged, |one, other| {
+    let end_ns = |hold: &Hold| hold.end_ns;
+    overlap::judge_pairs(holds, is_judged, end_ns, |one, other| {
         let onset_ns = one.overlaps(other).then_some(other.begin_ns);
         (u64::from(onset_ns.is_some()), onset_ns)
     })

@@ -67,8 +67,10 @@ fn possible_overlaps(one: &Hold, other: &Hold) -> (u64, Option<u64>) {
 
 /// Judges the leases of holds, which must be in the order in which they began.
 pub(in crate::check) fn judge_leases(holds: &[Hold], is_judged: PairFilter<'_>) -> Judgement {
-    let certain = overlap::judge_pairs(holds, is_judged, certain_overlaps);
-    let possible = overlap::judge_pairs(holds, is_judged, possible_overlaps);
+    let certain_end_ns = |hold: &Hold| overlap::last_end_ns(&hold.leases);
+    let possible_end_ns = |hold: &Hold| overlap::last_end_ns(&hold.possible_leases);
+    let certain = overlap::judge_pairs(holds, is_judged, certain_end_ns, certain_overlaps);
+    let possible = overlap::judge_pairs(holds, is_judged, possible_end_ns, possible_overlaps);
     match (certain, possible) {
         (Judgement::Held, Judgement::Violated { .. }) => {
             Judgement::Unknown(InconclusiveReason::LeasesMayHaveOverlapped)

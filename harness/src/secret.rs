@@ -1,0 +1,197 @@
+//! A password that cannot be displayed, and that is removed from texts of the server that knows it.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// Minimum length of a password that is removed from everything that a server sends. A shorter one may occur in its
+/// replies by chance; it is removed only from messages.
+const MIN_UNLIKELY: usize = 8;
+
+/// Stands for a password in a message.
+const HIDDEN: &str = "***";
+
+/// A password, and the environment variable that passes it to a child process. `Debug` shows only the variable, and
+/// there is no `Display`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret {
+    variable: String,
+    text: String,
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.variable)
+    }
+}
+
+impl Secret {
+    /// Creates a secret that a child process gets in this environment variable.
+    pub fn new(variable: String, text: String) -> Secret {
+        Secret { variable, text }
+    }
+
+    /// Returns the name of the variable.
+    pub fn variable(&self) -> &str {
+        &self.variable
+    }
+
+    /// Returns the password itself, for a login or the environment of a child process. It must not appear in messages.
+    pub fn expose(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns a server's text without the password, in plain or percent-encoded form.
+    pub fn hidden_in<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let bytes = text.as_bytes();
+        let (mut shown, mut copied, mut at) = (String::new(), 0, 0);
+        while at < bytes.len() {
+            match self.matched(&bytes[at..]) {
+                Match::Whole(length) => {
+                    shown.push_str(&text[copied..at]);
+                    shown.push_str(HIDDEN);
+                    at += length;
+                    copied = at;
+                }
+                Match::Begins | Match::Nothing => at += 1,
+            }
+        }
+        if copied == 0 {
+            return Cow::Borrowed(text);
+        }
+        shown.push_str(&text[copied..]);
+        Cow::Owned(shown)
+    }
+
+    /// Compares the beginning of `bytes` with the password, each byte of which may be percent-encoded.
+    fn matched(&self, bytes: &[u8]) -> Match {
+        let mut at = 0;
+        for byte in self.text.bytes() {
+            let encoded = format!("%{byte:02X}");
+            let rest = &bytes[at..];
+            if rest.first() == Some(&byte) {
+                at += 1;
+            } else if rest.len() < encoded.len() {
+                let begins = encoded.as_bytes()[..rest.len()].eq_ignore_ascii_case(rest);
+                return if begins {
+                    Match::Begins
+                } else {
+                    Match::Nothing
+                };
+            } else if rest[..encoded.len()].eq_ignore_ascii_case(encoded.as_bytes()) {
+                at += encoded.len();
+            } else {
+                return Match::Nothing;
+            }
+        }
+        if at == 0 {
+            Match::Nothing
+        } else {
+            Match::Whole(at)
+        }
+    }
+}
+
+/// Result of the comparison of bytes with a password.
+#[derive(Debug, PartialEq, Eq)]
+enum Match {
+    /// So many of the bytes are the password.
+    Whole(usize),
+    /// All of the bytes are the beginning of the password.
+    Begins,
+    /// The bytes are something else.
+    Nothing,
+}
+
+/// Masks a password in the bytes that a server sends, without changing their number: lengths in replies stay true.
+#[derive(Debug)]
+pub struct Mask {
+    secret: Option<Secret>,
+    /// Bytes that may begin the password.
+    held: Vec<u8>,
+}
+
+impl Mask {
+    /// Creates the mask of a connection. It changes nothing if there is no password, or one that may occur by chance.
+    pub fn new(secret: Option<&Secret>) -> Mask {
+        let is_masked = |secret: &&Secret| {
+            secret.text.len() >= MIN_UNLIKELY && !secret.text.contains(['\r', '\n'])
+        };
+        Mask {
+            secret: secret.filter(is_masked).cloned(),
+            held: Vec::new(),
+        }
+    }
+
+    /// Returns the bytes that can be passed on. A beginning of the password at the end of `bytes` is held back until
+    /// the next call: no reply ends with it, because a reply ends with a line.
+    pub fn pass(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut all = std::mem::take(&mut self.held);
+        all.extend_from_slice(bytes);
+        let Some(secret) = &self.secret else {
+            return all;
+        };
+        let mut at = 0;
+        while at < all.len() {
+            match secret.matched(&all[at..]) {
+                Match::Whole(length) => {
+                    all[at..at + length].fill(b'*');
+                    at += length;
+                }
+                Match::Begins => {
+                    self.held = all.split_off(at);
+                }
+                Match::Nothing => at += 1,
+            }
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secret(text: &str) -> Secret {
+        Secret::new("V".into(), text.into())
+    }
+
+    #[test]
+    fn password_is_removed_from_a_message_in_every_form() {
+        let secret = secret("p@ss wörd%");
+        for form in [
+            "p@ss wörd%",
+            "p%40ss%20w%C3%B6rd%25",
+            "%70%40%73%73%20%77%c3%b6%72%64%25",
+        ] {
+            let text = format!("-ERR {form} é {form}");
+            assert_eq!(secret.hidden_in(&text), "-ERR *** é ***");
+        }
+        assert_eq!(secret.hidden_in("p@ss"), "p@ss");
+        assert_eq!(format!("{secret:?}"), "V");
+        assert_eq!(
+            Secret::new(String::new(), String::new()).hidden_in("a"),
+            "a"
+        );
+    }
+
+    #[test]
+    fn bytes_are_masked_across_reads_without_changing_their_number() {
+        let sent = b"+a s3cr3tPaSsWord b s3cr%33tPaSsWord\r\n-s3cr3t\r\n";
+        for step in 1..sent.len() {
+            let mut mask = Mask::new(Some(&secret("s3cr3tPaSsWord")));
+            let passed: Vec<u8> = sent.chunks(step).flat_map(|part| mask.pass(part)).collect();
+            assert_eq!(
+                passed,
+                b"+a ************** b ****************\r\n-s3cr3t\r\n"
+            );
+        }
+    }
+
+    /// A short password may be a word of every reply.
+    #[test]
+    fn short_password_does_not_mask_replies() {
+        let mut mask = Mask::new(Some(&secret("redis")));
+        assert_eq!(mask.pass(b"+redis\r\n"), b"+redis\r\n");
+        assert_eq!(Mask::new(None).pass(b"+OK\r\n"), b"+OK\r\n");
+    }
+}
