@@ -55,7 +55,8 @@ pub struct About {
 
 impl About {
     fn reproduce(&self) -> String {
-        format!("picklock {}", shell_words::join(&self.command))
+        let words: Vec<String> = self.command.iter().map(|word| quoted(word)).collect();
+        format!("picklock {}", words.join(" "))
     }
 }
 

@@ -98,11 +98,8 @@ pub enum InconclusiveReason {
         backend: BackendName,
         supported: Vec<BackendName>,
     },
-    /// A server did not report everything that it had executed, although it seemed to.
-    #[error(
-        "the key history has a gap, so nothing that rests on it is judged: {reason}; the server, or something between it \
-         and Picklock, leaves out a part of MONITOR"
-    )]
+    /// The servers were observed, but not everything that happened to their keys is known.
+    #[error("the key history has a gap, so nothing that rests on it is judged: {reason}")]
     KeyHistoryGap { reason: String },
     /// A simulated server did not know a command.
     #[error(
@@ -245,9 +242,6 @@ pub enum InconclusiveReason {
         "two leases had overlapped before, and without the key history it is unknown whose lock the release took"
     )]
     OwnerUnknown,
-    /// The servers were observed, but the key history has a gap.
-    #[error("the key history has a gap: {reason}")]
-    KeyHistoryGap { reason: String },
     /// No client got the lock, for this reason.
     #[error("{by}")]
     Starved { by: StarvationReason },

@@ -70,8 +70,6 @@ pub(in crate::check) struct Claims {
     harness_stalls: Vec<HarnessStall>,
     /// The first refusal that a harness stall may have caused.
     delayed_answer: Option<InconclusiveReason>,
-    /// Why the history has no key history, if a server hid a part of it.
-    gap: Option<InconclusiveReason>,
     found: Vec<Found>,
 }
 
@@ -406,7 +404,6 @@ impl Checker for Claims {
     fn new(header: &Header) -> Self {
         Claims {
             key_history: header.key_history,
-            gap: None,
             nodes: header.nodes.max(1),
             locks: header.keys.clone(),
             nodes_used: NodesUsed::new(header.nodes),
@@ -460,10 +457,6 @@ impl Checker for Claims {
     }
 
     fn event(&mut self, event: &Event) {
-        if let EventKind::KeyHistoryIncomplete { reason, has_gap: true } = &event.what {
-            let reason = reason.clone();
-            self.gap = Some(InconclusiveReason::KeyHistoryGap { reason });
-        }
         self.kept.event(event);
         self.gap = self.gap.take().or_else(|| key_history_gap(&event.what));
         self.harness_stalls.extend(HarnessStall::from_event(event));
