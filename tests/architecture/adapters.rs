@@ -14,7 +14,7 @@ const ADAPTERS: &[(&str, usize)] = &[
     ("node/node-redlock/redlock.mjs", 25),
     ("node/node-redlock-4/redlock_4.mjs", 25),
     ("node/redis-semaphore/redis_semaphore.mjs", 25),
-    ("node/redlock-universal/redlock_universal.mjs", 25),
+    ("node/redlock-universal/redlock_universal.mjs", 31),
     ("go/go-redis/go_redis.go", 50),
     ("go/redislock/redislock.go", 50),
     ("go/redsync/redsync.go", 50),
