@@ -67,6 +67,9 @@ fn the_scenario_of_the_docs_is_valid() {
     assert!(text.contains("pause-client of worker 0"), "{text}");
 }
 
+const INSTALLED_LOCALLY: &str =
+    "scripts/test-packages installs the same package from a local file, and runs its example";
+
 /// Commands that no test runs: the document, the command's prefix, and the reason.
 const NOT_RUN: &[(&str, &str, &str)] = &[
     (
@@ -74,6 +77,10 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "curl -fsSL",
         "tests/e2e/install.rs runs the script that it fetches",
     ),
+    ("docs/python.md", "pip install", INSTALLED_LOCALLY),
+    ("docs/node.md", "npm install", INSTALLED_LOCALLY),
+    ("docs/go.md", "go get", INSTALLED_LOCALLY),
+    ("docs/csharp.md", "dotnet add", INSTALLED_LOCALLY),
     (
         "README.md",
         "docker run --rm",
