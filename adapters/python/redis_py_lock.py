@@ -33,4 +33,4 @@ class RedisPyLock(ExtendableLockObjects):
 
 
 if __name__ == "__main__":
-    serve(RedisPyLock, "redis-py", __version__, options=["retries", "sleep_ms", "thread_local"], threads=True)
+    serve(RedisPyLock, "redis-py", __version__, options=["retries", "sleep_ms", "thread_local"])
