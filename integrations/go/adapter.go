@@ -376,6 +376,7 @@ func (a *adapter) init(r *request) (object, error) {
 		return nil, err
 	}
 	a.lock = lock
+	_, a.ready["extends"] = lock.(Extender)
 	if latest == 2 {
 		a.ready["protocol"] = latest
 		for name, offer := range a.offers {
