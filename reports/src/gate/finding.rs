@@ -191,7 +191,11 @@ pub(super) fn join_stories(cell: &Cell, findings: Vec<Finding>) -> Vec<Finding> 
     let (mut violated, mut rest): (Vec<Finding>, Vec<Finding>) = findings
         .into_iter()
         .partition(|one| one.kind == Kind::Verdict && one.reproduce.is_some());
-    let is_found = |property| violated.iter().any(|one| one.properties.contains(&property));
+    let is_found = |property| {
+        violated
+            .iter()
+            .any(|one| one.properties.contains(&property))
+    };
     for problem in problems_among(&cell.verdicts, is_found) {
         let is_told = |one: &mut Finding| {
             let mut properties = problem.properties.iter();

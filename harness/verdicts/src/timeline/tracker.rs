@@ -67,7 +67,7 @@ impl AttemptTracker {
             EventKind::FaultEnded { id } => self.record_thaw(at_ns, *id),
             EventKind::HarnessStalled { late_ms } => {
                 self.stall_ns = (at_ns.saturating_sub(ms(*late_ms)), at_ns);
-                let open = self.workers.iter_mut().flatten();
+                let open = self.workers.iter_mut().flat_map(|open| &mut open.list);
                 open.for_each(|attempt| attempt.read.record_stall(self.stall_ns));
             }
             EventKind::WorkerDown { worker, .. } => {

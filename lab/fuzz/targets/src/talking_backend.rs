@@ -10,8 +10,9 @@ use picklock_harness::adapter::message::Request;
 use picklock_harness::adapter::process::WorkerOutput;
 use picklock_harness::adapter::protocol_fault::{read_message, too_long};
 use picklock_harness::backend::{
-    Backend, Capabilities, Clocks, Data, DataChange, KeyHistory, Links, Liveness, Nodes, Probe,
-    Refusal, Replication, Sentinels, Session, StockServer, Workers,
+    Backend, Capabilities, Clocks, Data, DataChange, KeyHistory, Links, Liveness,
+    MissingKeyHistory, Nodes, Probe, Refusal, Replication, Sentinels, Session, StockServer,
+    Workers,
 };
 use picklock_harness::history::{Event, KeyHistoryCheck};
 use picklock_harness::proxy::{CommandsSent, IdleWait, ImposedId, LinkFault};
@@ -288,8 +289,8 @@ impl Data for TalkingBackend {
 }
 
 impl KeyHistory for TalkingBackend {
-    async fn key_changes(&self) -> Result<Vec<Event>, String> {
-        Err("there is no node".to_owned())
+    async fn key_changes(&self) -> Result<Vec<Event>, MissingKeyHistory> {
+        Err("there is no node".to_owned().into())
     }
 
     async fn key_history_check(&self) -> Option<KeyHistoryCheck> {
