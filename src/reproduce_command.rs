@@ -186,12 +186,31 @@ mod tests {
     /// Parses the arguments that a shell would pass for the printed command.
     fn typed(spec: &RunSpec) -> Result<ScenarioArgs, String> {
         let printed = ReproduceCommand::of_run(spec).to_string();
-        let words = shell_words::split(&printed).map_err(|error| error.to_string())?;
+        let words = words_in_shell(&printed)?;
         let cli = Cli::try_parse_from(words).map_err(|error| format!("{printed}: {error}"))?;
         match cli.command {
             Command::Scenario(args) => Ok(args),
             _ => Err(format!("{printed}: another command")),
         }
+    }
+
+    /// Returns the words that bash reads. The words of a command without `$'` are those of every POSIX shell.
+    fn words_in_shell(printed: &str) -> Result<Vec<String>, String> {
+        if !printed.contains("$'") {
+            return shell_words::split(printed).map_err(|error| error.to_string());
+        }
+        let script = format!("printf '%s\\0' {printed}");
+        let bash = std::process::Command::new("bash")
+            .args(["-c", &script])
+            .env("LC_ALL", "C.UTF-8")
+            .output();
+        let output = bash.map_err(|error| error.to_string())?.stdout;
+        let mut words: Vec<String> = String::from_utf8_lossy(&output)
+            .split('\0')
+            .map(str::to_owned)
+            .collect();
+        words.pop();
+        Ok(words)
     }
 
     fn plain(name: String) -> LockArgs {

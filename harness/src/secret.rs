@@ -45,7 +45,7 @@ impl Secret {
         let bytes = text.as_bytes();
         let (mut shown, mut copied, mut at) = (String::new(), 0, 0);
         while at < bytes.len() {
-            match self.matched(&bytes[at..]) {
+            match self.matched(&bytes[at..], true) {
                 Match::Whole(length) => {
                     shown.push_str(&text[copied..at]);
                     shown.push_str(HIDDEN);
@@ -62,23 +62,22 @@ impl Secret {
         Cow::Owned(shown)
     }
 
-    /// Compares the beginning of `bytes` with the password, each byte of which may be percent-encoded.
-    fn matched(&self, bytes: &[u8]) -> Match {
+    /// Compares the beginning of `bytes` with the password, each byte of which may be percent-encoded. `is_all` is
+    /// whether no bytes follow.
+    fn matched(&self, bytes: &[u8], is_all: bool) -> Match {
         let mut at = 0;
         for byte in self.text.bytes() {
             let encoded = format!("%{byte:02X}");
             let rest = &bytes[at..];
-            if rest.first() == Some(&byte) {
-                at += 1;
-            } else if rest.len() < encoded.len() {
-                let begins = encoded.as_bytes()[..rest.len()].eq_ignore_ascii_case(rest);
-                return if begins {
-                    Match::Begins
-                } else {
-                    Match::Nothing
-                };
-            } else if rest[..encoded.len()].eq_ignore_ascii_case(encoded.as_bytes()) {
+            let seen = rest.len().min(encoded.len());
+            // The percent sign begins its own encoded form, which is compared first.
+            let may_be_encoded = encoded.as_bytes()[..seen].eq_ignore_ascii_case(&rest[..seen]);
+            if may_be_encoded && seen == encoded.len() {
                 at += encoded.len();
+            } else if may_be_encoded && !is_all {
+                return Match::Begins;
+            } else if rest.first() == Some(&byte) {
+                at += 1;
             } else {
                 return Match::Nothing;
             }
@@ -132,7 +131,7 @@ impl Mask {
         };
         let mut at = 0;
         while at < all.len() {
-            match secret.matched(&all[at..]) {
+            match secret.matched(&all[at..], false) {
                 Match::Whole(length) => {
                     all[at..at + length].fill(b'*');
                     at += length;
@@ -166,6 +165,7 @@ mod tests {
             let text = format!("-ERR {form} é {form}");
             assert_eq!(secret.hidden_in(&text), "-ERR *** é ***");
         }
+        assert_eq!(secret.hidden_in("-ERR p@ss wörd%"), "-ERR ***");
         assert_eq!(secret.hidden_in("p@ss"), "p@ss");
         assert_eq!(format!("{secret:?}"), "V");
         assert_eq!(

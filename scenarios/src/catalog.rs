@@ -98,7 +98,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// Returns a scenario of the catalog by its name.
 ///
 /// # Errors
-/// Returns an error for an unknown name, with the list of names and the nearest one.
+/// Returns an error for an unknown name, with the nearest name, or with all names if none is near.
 pub fn named(name: &str) -> Result<Scenario, ScenarioError> {
     if let Some((known, text)) = CATALOG.iter().find(|(known, _)| *known == name) {
         return Scenario::parse(text, &format!("catalog/{known}.toml"));

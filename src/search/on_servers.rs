@@ -23,6 +23,11 @@ use crate::backend_choice::{self, BackendRequest};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 
+/// Returns how many of all runs a shard makes.
+fn part_of(runs: u64, (shard, of): (u64, u64)) -> u64 {
+    runs / of + u64::from(runs % of >= shard)
+}
+
 /// Runs plans until there were enough or the time is over, and prints the results.
 ///
 /// # Errors
@@ -53,10 +58,6 @@ pub async fn hunt(
         uniform: args.uniform,
         shard: lock_under_test.shard,
     };
-    let (shard, of) = lock_under_test.shard;
-    let max = args
-        .runs
-        .map(|runs| runs / of + u64::from(runs % of >= shard));
     let clock = Clock::start();
     let mut hunting = Hunting {
         attempts: Rc::new(Attempts {
@@ -77,11 +78,11 @@ pub async fn hunt(
         catalog: if args.uniform {
             Vec::new()
         } else {
-            catalog_plans(args.search.seed, (shard, of))
+            catalog_plans(args.search.seed, lock_under_test.shard)
         },
         clock: clock.clone(),
         time,
-        max,
+        max: args.runs.map(|runs| part_of(runs, lock_under_test.shard)),
         next: earlier.as_ref().map_or(0, Earlier::next),
         running: JoinSet::new(),
         progress: SearchProgress::new(args.search.quiet, time),

@@ -161,6 +161,34 @@ pub fn out_of(args: &SearchArgs, (shard, of): (u64, u64)) -> PathBuf {
     }
 }
 
+/// Returns `known`, the coverage without the results, with the results.
+fn coverage(tried: &Tried, known: Coverage, args: &SearchArgs) -> Coverage {
+    let server = (args.server).map(|server| format!("the server {}", server.name()));
+    let placed = tried.placed.iter();
+    let unavoidable = tried.unavoidable.iter();
+    Coverage {
+        injection_points: tried.injection_points,
+        placements: tried.placements,
+        pruned: tried.pruned,
+        missed: tried.missed,
+        placed: placed
+            .map(|((point, fault), (schedules, counterexamples))| Placed {
+                injection_point: point.clone(),
+                fault: (*fault).to_owned(),
+                schedules: *schedules,
+                counterexamples: *counterexamples,
+            })
+            .collect(),
+        inconclusive: tried.inconclusive.clone(),
+        unavoidable: unavoidable
+            .map(|(it, runs)| (format!("{}: {}", it.property, it.cause), *runs))
+            .collect(),
+        stuck: tried.stuck,
+        fixed: known.fixed.into_iter().chain(server).collect(),
+        ..known
+    }
+}
+
 fn record(
     args: &SearchArgs,
     lock_under_test: &LockUnderTest,
@@ -179,11 +207,6 @@ fn record(
             .for_each(|find| find.unshrunk.clear());
     }
     let spec = &lock_under_test.spec;
-    let server = (args.server).map(|server| format!("the server {}", server.name()));
-    let placed = tried.placed.iter();
-    let unavoidable = tried.unavoidable.iter();
-    let unavoidable =
-        unavoidable.map(|(it, runs)| (format!("{}: {}", it.property, it.cause), *runs));
     let reproduce = about.reproduce();
     SearchRecord {
         format: SEARCH_FORMAT.to_owned(),
@@ -221,25 +244,7 @@ fn record(
         interrupted: interrupt.is_wanted(),
         next: if interrupt.is_wanted() { about.next } else { 0 },
         elapsed_s: saved_counterexamples::in_millis(elapsed_s),
-        coverage: Coverage {
-            injection_points: tried.injection_points,
-            placements: tried.placements,
-            pruned: tried.pruned,
-            missed: tried.missed,
-            placed: placed
-                .map(|((point, fault), (schedules, counterexamples))| Placed {
-                    injection_point: point.clone(),
-                    fault: (*fault).to_owned(),
-                    schedules: *schedules,
-                    counterexamples: *counterexamples,
-                })
-                .collect(),
-            inconclusive: tried.inconclusive.clone(),
-            unavoidable: unavoidable.collect(),
-            stuck: tried.stuck,
-            fixed: about.coverage.fixed.into_iter().chain(server).collect(),
-            ..about.coverage
-        },
+        coverage: coverage(tried, about.coverage, args),
         repro: counterexamples.first().and_then(|find| find.repro.clone()),
         counterexamples,
         reproduce,

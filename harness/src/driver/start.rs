@@ -64,6 +64,29 @@ fn node_timeout(spec: &RunSpec) -> Duration {
 }
 
 /// Records features that the scenario asks for and the lock does not offer. Then the scenario is not applicable.
+/// Records the lock's name, what it declares and what it offers.
+fn record_ready<B>(context: &RunContext<B>, ready: Answer) {
+    let Answer::Ready {
+        name,
+        version,
+        extends,
+        min_hold_ms,
+        lease_margin_ms,
+        offers,
+    } = ready
+    else {
+        return;
+    };
+    let declares = Declarations {
+        min_hold_ms: min_hold_ms.unwrap_or(0),
+        lease_margin_ms: lease_margin_ms.unwrap_or(0),
+    };
+    context.declared.set(context.declared.get().or(declares));
+    let identity = LockIdentity::new(name, version);
+    context.identity.set(Some(identity));
+    record_offers(context, extends, offers);
+}
+
 fn record_offers<B>(context: &RunContext<B>, extends: Option<bool>, offers: Offers) {
     let (spec, applicability) = (&context.spec, &context.applicability);
     let extends = extends != Some(false) || spec.lock.renews;
@@ -108,23 +131,7 @@ impl<B: Backend> ClientDriver<B> {
         let patience = START_TIMEOUT + START_TIMEOUT_PER_WORKER * workers + spec.longest_fault();
         let failed = |reason| Err(Refusal::Failed(reason));
         match client.request(context, 0, init, patience, None).await {
-            Ok(Answer::Ready {
-                name,
-                version,
-                extends,
-                min_hold_ms,
-                lease_margin_ms,
-                offers,
-            }) => {
-                let declares = Declarations {
-                    min_hold_ms: min_hold_ms.unwrap_or(0),
-                    lease_margin_ms: lease_margin_ms.unwrap_or(0),
-                };
-                context.declared.set(context.declared.get().or(declares));
-                let identity = LockIdentity::new(name, version);
-                context.identity.set(Some(identity));
-                record_offers(context, extends, offers);
-            }
+            Ok(ready @ Answer::Ready { .. }) => record_ready(context, ready),
             Ok(Answer::Error { message, .. }) if spec.scenario.topology.sentinels > 0 => {
                 return Err(Refusal::NoSentinels(message));
             }

@@ -296,6 +296,9 @@ fn replica_does_not_expire_keys_that_its_master_keeps() {
 fn unknown_command_on_a_locks_key_is_a_gap() {
     let gap_after = |line: &str| {
         let mut fixture = ReplayFixture::new();
+        let acquiring: [&[u8]; 5] = [b"SET", b"k", b"a", b"PX", b"1000"];
+        let attempt = (1, Phase::Acquire);
+        (fixture.sent).record_words(0, acquiring.into_iter(), attempt, None);
         fixture.lines(&[
             r#"0 [0 A] "SET" "k" "a" "PX" "1000""#,
             r#"1 [0 A] "SCAN" "0""#,

@@ -12,8 +12,8 @@ use super::monitor_stream::MonitorLine;
 /// Commands that change keys without naming them.
 const NAMELESS: [&str; 2] = ["DEBUG", "SWAPDB"];
 
-/// Maximum number of words that are kept. With more, the commands may concern any key.
-const MAX_WORDS: usize = 10_000;
+/// Maximum number of arguments that are kept. With more, the commands may concern any key.
+const MAX_ARGUMENTS: usize = 10_000;
 
 /// The unsupported commands that a server has executed.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ pub(super) struct UnknownCommands {
     /// Their names. An option that is not supported counts against each use of the command.
     names: BTreeSet<String>,
     /// Each of their arguments, with the first command that had it.
-    words: BTreeMap<Vec<u8>, String>,
+    arguments: BTreeMap<Vec<u8>, String>,
     /// The first command that may concern any key.
     on_any_key: Option<String>,
 }
@@ -35,12 +35,12 @@ impl UnknownCommands {
         if self.names.is_empty() || !self.names.contains(name) {
             return;
         }
-        if NAMELESS.contains(&name) || self.words.len() > MAX_WORDS {
+        if NAMELESS.contains(&name) || self.arguments.len() > MAX_ARGUMENTS {
             self.on_any_key.get_or_insert_with(|| name.to_owned());
             return;
         }
-        for word in line.words.iter().skip(1) {
-            let known = self.words.entry(word.clone());
+        for argument in line.words.iter().skip(1) {
+            let known = self.arguments.entry(argument.clone());
             known.or_insert_with(|| name.to_owned());
         }
     }
@@ -50,10 +50,10 @@ impl UnknownCommands {
         if self.on_any_key.is_some() {
             return self.on_any_key.as_deref();
         }
-        let mut words = self.words.iter();
-        let named = words.find(|(word, _)| watch.may_hold_lock(word));
+        let mut arguments = self.arguments.iter();
+        let named = arguments.find(|(word, _)| watch.may_hold_lock(word));
         let unseen = || {
-            self.words
+            self.arguments
                 .values()
                 .next()
                 .filter(|_| !watch.has_lock_value())

@@ -4,7 +4,6 @@ use super::super::Reply;
 use super::super::command::Args;
 use super::super::context::Context;
 use super::super::reply::CommandResult;
-use super::super::values::Set;
 
 pub(super) fn sadd(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let set = context.set_or_new(args[1])?;
@@ -39,8 +38,10 @@ pub(super) fn smembers(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
 /// `SMOVE source target member`.
 pub(super) fn smove(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let (source, target, member) = (args[1], args[2], args[3]);
-    let is_there = |set: Option<&mut Set>| set.is_some_and(|set| set.contains(member));
-    let found = is_there(context.set(source)?);
+    let Some(set) = context.set(source)? else {
+        return Ok(Reply::Int(0));
+    };
+    let found = set.contains(member);
     context.set(target)?;
     if !found || source == target {
         return Ok(Reply::Int(i64::from(found)));

@@ -73,7 +73,6 @@ fn unknown_command_is_an_error_and_is_named() {
     for (line, name) in [
         ("XADD s * a b", "XADD"),
         ("NOSUCH a b", "NOSUCH"),
-        ("getdel lock", "GETDEL"),
         ("SCAN 0", "SCAN"),
         ("HSETEX h EX 9 FIELDS 1 a b", "HSETEX"),
         ("OBJECT ENCODING lock", "OBJECT"),

@@ -42,7 +42,7 @@ pub(in crate::check) struct KeptValues {
     acquired: AcquiredValues,
     /// In the order of the reports that they contradict.
     left: Vec<LeftValue>,
-    /// The positions of each attempt's values in `left`.
+    /// The positions in `left` of the values that each attempt wrote.
     left_by: HashMap<u64, Vec<usize>>,
 }
 
@@ -125,8 +125,9 @@ impl AcquiredValues {
 struct CurrentValue {
     node: usize,
     key: KeyName,
-    /// The worker that wrote it.
+    /// The worker that wrote it, and its attempt.
     worker: usize,
+    op: u64,
     /// Whether only that worker has written the key since it was free.
     is_of_one_worker: bool,
     text: Arc<str>,
@@ -188,12 +189,13 @@ impl KeptValues {
         }
         let before = self.current[update.place].take();
         self.current[update.place] = update.now.and_then(|now| {
-            let worker = now.author?.worker;
+            let KeyCommand { worker, op, .. } = *now.author?;
             let is_same = before.is_some_and(|it| it.is_of_one_worker && it.worker == worker);
             Some(CurrentValue {
                 node: update.node,
                 key: update.key.clone(),
                 worker,
+                op,
                 is_of_one_worker: update.before.is_none() || is_same,
                 text: Arc::clone(now.value),
                 written_ns: now.written_ns,
@@ -309,10 +311,17 @@ impl KeptValues {
             _ => self.lasting_values(at_ns, attempt),
         };
         let of_other_attempts = reported == ReportedState::Free && kept.is_empty();
+        let mut authors = BTreeSet::from([attempt.op]);
         if of_other_attempts {
-            kept = self.values_of_client(at_ns, attempt);
+            let of_client = self.values_of_client(at_ns, attempt);
+            authors = of_client.iter().map(|value| value.op).collect();
+            let places = of_client.iter();
+            kept = places.map(|it| (it.node, it.key.clone())).collect();
         }
         if !kept.is_empty() {
+            for op in authors {
+                self.left_by.entry(op).or_default().push(self.left.len());
+            }
             let written_ns = self.written_ns(attempt.op);
             let mut left = LeftValue::new(at_ns, attempt, reported, kept, written_ns);
             left.of_other_attempts = of_other_attempts;
@@ -324,22 +333,25 @@ impl KeptValues {
         }
     }
 
-    /// Returns where values exist that belong to the client of the attempt, because they name its token or are the ones
-    /// with which it took the lock, although another attempt of the client wrote them.
-    fn values_of_client(&self, at_ns: u64, attempt: &Attempt) -> Vec<(usize, KeyName)> {
+    /// Returns the values that belong to the client of the attempt, because they name its token or are the ones with
+    /// which it took the lock, although another attempt of the client wrote them. Nodes on which the attempt removed one
+    /// of its values do not count: the removed one was the lock.
+    fn values_of_client(&self, at_ns: u64, attempt: &Attempt) -> Vec<&CurrentValue> {
         let released_ns = attempt.ended.map_or(at_ns, |(released_ns, _)| released_ns);
+        let own = self.attempts.get(attempt.op).map_or(&[][..], Vec::as_slice);
+        let is_released = |node: usize| own.iter().any(|value| value.node == node && value.removed);
         let is_left = |value: &&CurrentValue| {
             let place = (value.node, &value.key);
             let is_older = value.written_ns < released_ns;
             // Clients that share a token are counted in one value.
             value.worker == attempt.worker
+                && !is_released(value.node)
                 && value.is_of_one_worker
                 && may_be_lock_value(&value.key, value.expiry.is_some())
                 && attempt.written.is_left_in(place, &value.text, is_older)
                 && lives(&self.clocks, value.node, value.expiry, at_ns)
         };
-        let left = self.current.iter().flatten().filter(is_left);
-        left.map(|value| (value.node, value.key.clone())).collect()
+        self.current.iter().flatten().filter(is_left).collect()
     }
 
     /// Returns where values of the attempt exist.

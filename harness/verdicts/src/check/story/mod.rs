@@ -77,7 +77,7 @@ fn summary(facts: &Facts<'_>) -> String {
                 _ => format!("two clients held {lock} at once for {}", length(both_ns)),
             }
         }
-        Found::WrongStock { stock, .. } if stock.left < 0 => match -stock.left {
+        Found::WrongStock { stock, .. } if stock.left < 0 => match stock.left.unsigned_abs() {
             1 => "one unit was sold twice".to_owned(),
             units => format!("{units} units were sold twice"),
         },
