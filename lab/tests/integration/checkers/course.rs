@@ -136,10 +136,10 @@ pub(super) fn false_claims(history: &History) -> Vec<u64> {
             continue;
         }
         found.extend(recreated_ns(history, &hold));
-        let answers = events.iter().enumerate().filter(|(_, event)| {
+        let mut answers = events.iter().enumerate().filter(|(_, event)| {
             matches!(event.what, EventKind::Released { op, released: Some(_), .. } if op == hold.op)
         });
-        let last = answers.last().map(|(index, _)| index);
+        let last = answers.next_back().map(|(index, _)| index);
         if let Some(index) = last.filter(|index| blocks(history, *index, &hold)) {
             found.push(events[index].at_ns);
         }
