@@ -36,7 +36,7 @@ pub const REPEATS: u32 = 3;
 /// Number of runs on servers in which a lock can show a violation that it is known for. Whether two clients meet
 /// depends on timing, and a run in which they did not meet shows nothing. Properties that must hold have to hold in
 /// each run.
-pub const CHANCES: u64 = 3;
+pub const CHANCES: u64 = 5;
 
 /// Returns whether a run reports that the machine was too busy to judge the lock.
 pub fn was_too_busy(said: &str) -> bool {

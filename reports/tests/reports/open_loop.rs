@@ -28,17 +28,18 @@ fn terminal_states_the_start_of_each_latency() {
     ));
     let from = text.find("  counts").unwrap();
     insta::assert_snapshot!(text[from..].trim_end(), @"
-    counts    8 arrived · 2 unserved · 6 granted · 0 refused · 0 failed · 6 released · 2 sold of 3, 1
-              left
-    latency        p50     p90     p99   p99.9     max   count
-    acquire     152 ms  424 ms  424 ms  424 ms  424 ms       6
-    · request     2 ms  424 ms  424 ms  424 ms  424 ms       6
-    release       1 ms    1 ms    1 ms    1 ms    1 ms       6
-              acquire is measured from the buyer's arrival, request from the worker's request
-    took      setup 12 ms · workload 3.41 s · teardown 3 ms
+      counts    8 arrived · 2 unserved · 6 granted · 0 refused · 0 failed · 6 released · 2 sold of 3, 1
+                left
+      latency        p50     p90     p99   p99.9     max   count
+      acquire     152 ms  424 ms  424 ms  424 ms  424 ms       6
+      · request     2 ms  424 ms  424 ms  424 ms  424 ms       6
+      release       1 ms    1 ms    1 ms    1 ms    1 ms       6
+                acquire is measured from the buyer's arrival, request from the worker's request
+      took      setup 12 ms · workload 3.41 s · teardown 3 ms
 
-    Reproduce
-      picklock scenario rush --impl set-nx-px --backend sim --seed 7 --workers 2
+    ✔ Held: exclusion lease resource ownership – fencing progress claims
+
+      again: picklock scenario rush --impl set-nx-px --backend sim --seed 7 --workers 2
     ");
     let narrow = plain(&terminal::run(
         &record,
