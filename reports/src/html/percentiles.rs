@@ -112,8 +112,20 @@ impl Axes {
         let quantiles = (0..=POINTS).map(|step| 1.0 - 10f64.powf(-nines(step)));
         let values = histogram.value_at_quantiles(quantiles).zip(0..);
         let places = values.map(|(us, step)| (self.x(nines(step)), self.y(us as f64)));
-        let points = places.map(|(x, y)| format!("{x:.1},{y:.1}"));
-        points.collect::<Vec<_>>().join(" ")
+        let points: Vec<(String, String)> = places
+            .map(|(x, y)| (format!("{x:.1}"), format!("{y:.1}")))
+            .collect();
+        // Points inside a horizontal line change nothing.
+        let bends = |index: usize| {
+            let (before, after) = (index.checked_sub(1), points.get(index + 1));
+            let is_level = |other: &(String, String)| other.1 == points[index].1;
+            !(before.is_some_and(|before| is_level(&points[before])) && after.is_some_and(is_level))
+        };
+        let bends = (0..points.len()).filter(|index| bends(*index));
+        let drawn: Vec<String> = bends
+            .map(|index| format!("{},{}", points[index].0, points[index].1))
+            .collect();
+        drawn.join(" ")
     }
 
     fn columns(&self) -> Vec<Tick> {

@@ -268,8 +268,9 @@ fn long_history_can_be_navigated() {
     sheet.prefer("light");
     sheet.value("document.querySelector('.timeline').scrollIntoView()");
     std::fs::write(place("long-whole.png"), sheet.picture()).expect("the file can be written");
-    let whole = window(&sheet);
     sheet.focus("canvas");
+    press(&sheet, "0");
+    let whole = window(&sheet);
     let overlaps =
         picklock_verdicts::check::judge(&histories::long(100_000))[&Property::Exclusion].violations;
     for _ in 0..overlaps {

@@ -153,7 +153,7 @@ fn assert_keyboard_filters(sheet: &Sheet) {
     }
     sheet.settle();
     let fenced = shown(sheet);
-    assert!(fenced > 0.0 && fenced < all / 10.0, "{fenced} of {all}");
+    assert!(fenced > 0.0 && fenced < all / 5.0, "{fenced} of {all}");
     let status = sheet.value("document.getElementById('filter-status').textContent");
     assert!(
         status
