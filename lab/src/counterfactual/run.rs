@@ -1,0 +1,85 @@
+//! One run and the runs without some of its faults.
+
+use picklock_impls::BuiltInLock;
+use picklock_scenarios::Scenario;
+use picklock_verdicts::check::{Cause, Property, Status, Verdict, Verdicts, judge};
+use picklock_verdicts::history::{Event, EventKind};
+
+use crate::simulated::simulate;
+
+/// A lock in a scenario with a seed, which determine a run.
+#[derive(Clone)]
+pub struct Case {
+    /// The lock.
+    pub lock: &'static BuiltInLock,
+    /// The scenario.
+    pub scenario: Scenario,
+    /// The seed.
+    pub seed: u64,
+}
+
+/// The events of a run, and its verdicts.
+#[derive(Debug)]
+pub(super) struct Judged {
+    pub(super) events: Vec<Event>,
+    pub(super) verdicts: Verdicts,
+    pub(super) ttl_ns: u64,
+}
+
+impl Case {
+    /// Runs the case without the faults at these places of its plan. Returns `None` if the rest does not fit the lock.
+    pub(super) fn run_without(&self, removed: &[usize], seed: u64) -> Option<Judged> {
+        let mut scenario = self.scenario.clone();
+        let mut place = 0;
+        scenario.faults.retain(|_| {
+            place += 1;
+            !removed.contains(&(place - 1))
+        });
+        let history = simulate(self.lock, scenario, seed)?.history;
+        Some(Judged {
+            verdicts: judge(&history),
+            ttl_ns: history.header.ttl_ms * 1_000_000,
+            events: history.events,
+        })
+    }
+}
+
+impl Judged {
+    /// Returns the violated properties with their verdicts.
+    pub(super) fn violations(&self) -> impl Iterator<Item = (Property, Cause, u64)> {
+        self.verdicts.iter().filter_map(|(property, verdict)| {
+            let (cause, at_ns) = violation(verdict)?;
+            Some((*property, cause, at_ns))
+        })
+    }
+
+    /// Returns whether the property is violated with this cause.
+    pub(super) fn has(&self, property: Property, cause: Cause) -> bool {
+        self.cause_of(property).is_some_and(|(it, _)| it == cause)
+    }
+
+    /// Returns the cause and the time of the violation of a property, or `None` if it is not violated.
+    pub(super) fn cause_of(&self, property: Property) -> Option<(Cause, u64)> {
+        violation(self.verdicts.get(&property)?)
+    }
+
+    /// Returns when the first difference from `other` happened, or `None` if the runs are equal.
+    pub(super) fn first_difference_ns(&self, other: &Judged) -> Option<u64> {
+        let mut pairs = self.events.iter().zip(&other.events);
+        let differs = pairs.find(|(one, other)| one != other);
+        differs.map(|(one, other)| one.at_ns.min(other.at_ns))
+    }
+
+    /// Returns the kind and the time of each fault that fired.
+    pub(super) fn fired(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.events.iter().filter_map(|event| match &event.what {
+            EventKind::FaultBegan { fault, .. } => Some((fault.as_str(), event.at_ns)),
+            _ => None,
+        })
+    }
+}
+
+fn violation(verdict: &Verdict) -> Option<(Cause, u64)> {
+    let is_violated = verdict.status == Status::Violated;
+    is_violated.then_some((verdict.cause?, verdict.at_ns?))
+}
