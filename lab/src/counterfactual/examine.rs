@@ -30,7 +30,7 @@ pub enum Outcome {
     Confirmed,
     /// It did with a neighbouring seed, after the removal had shifted what followed.
     ConfirmedNearby,
-    /// The removal changed when the other faults fired, so that the runs cannot be compared.
+    /// The removal changed when the other faults fired, or led to another violation earlier: the runs cannot be compared.
     Shifted,
     /// The cause did not behave as its rule demands.
     Disagreement,
@@ -235,7 +235,14 @@ impl Examiner<'_> {
             return self.add(cause, Rule::Survives, Outcome::Confirmed);
         }
         let found = run.cause_of(property);
-        let kept_times = keeps_times(&self.original, &run, violated.at_ns);
+        let remaining = self
+            .fired_ns
+            .iter()
+            .filter(|(place, fired_ns)| !others.contains(place) && **fired_ns <= violated.at_ns);
+        let remaining: Vec<_> = remaining
+            .map(|(place, ns)| (self.kind(*place), *ns))
+            .collect();
+        let kept_times = keeps_times(&run, &remaining);
         let case = self.case;
         let survives_nearby = neighbours(case.seed).any(|seed| {
             let without = case.run_without(others, seed);
@@ -323,21 +330,11 @@ fn still_violated(run: &Judged, property: Property, at_ns: u64) -> Option<(Cause
         .filter(|(_, found_ns)| *found_ns <= latest_ns)
 }
 
-/// Returns whether each fault of the run without some faults fires by `until_ns` when it did in the original, give or
-/// take a twentieth of a lease.
-fn keeps_times(original: &Judged, without: &Judged, until_ns: u64) -> bool {
-    let by_then = |run: &Judged| -> Vec<(String, u64)> {
-        let fired = run.fired().filter(|(_, at_ns)| *at_ns <= until_ns);
-        fired
-            .map(|(kind, at_ns)| (kind.to_owned(), at_ns))
-            .collect()
-    };
-    let (before, after) = (by_then(original), by_then(without));
-    let near = original.ttl_ns / 20;
-    let has_match = |(kind, at_ns): &(String, u64)| {
-        let same = before.iter().filter(|(it, _)| it == kind);
-        same.map(|(_, it)| it.abs_diff(*at_ns)).min() <= Some(near)
-            && before.iter().any(|(it, _)| it == kind)
-    };
-    after.iter().all(has_match)
+/// Returns whether each of these faults also fires in the run without others, give or take a twentieth of a lease.
+fn keeps_times(run: &Judged, fired: &[(FaultKind, u64)]) -> bool {
+    let near = run.ttl_ns / 20;
+    fired.iter().all(|(kind, at_ns)| {
+        let mut same = run.fired().filter(|(it, _)| *it == kind.as_str());
+        same.any(|(_, it)| it.abs_diff(*at_ns) <= near)
+    })
 }

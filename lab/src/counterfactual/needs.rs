@@ -19,7 +19,102 @@ pub struct Needs {
     pub because: &'static str,
 }
 
-/// All kinds.
+/// Faults that make a client, a command or an answer late, or lose it.
+const LATE: &[FaultKind] = &[
+    PauseClient,
+    PauseTask,
+    Delay,
+    Hold,
+    Drop,
+    Cut,
+    Partition,
+    PauseNode,
+];
+
+/// Faults that make a command fail, or a node that answers none.
+const FAILING: &[FaultKind] = &[
+    Answer,
+    FalseAnswer,
+    Exhaust,
+    FlushScripts,
+    CrashNode,
+    Failover,
+    SentinelFailover,
+];
+
+/// Faults that end a value before its time.
+const LOSING: &[FaultKind] = &[
+    Evict,
+    FlushAll,
+    CrashNode,
+    CutReplication,
+    Failover,
+    SentinelFailover,
+    ClockJump,
+];
+
+/// [`LATE`] and [`FAILING`].
+const LATE_OR_FAILING: &[FaultKind] = &[
+    PauseClient,
+    PauseTask,
+    Delay,
+    Hold,
+    Drop,
+    Cut,
+    Partition,
+    PauseNode,
+    Answer,
+    FalseAnswer,
+    Exhaust,
+    FlushScripts,
+    CrashNode,
+    Failover,
+    SentinelFailover,
+];
+
+/// [`LATE`] and [`LOSING`].
+const LATE_OR_LOSING: &[FaultKind] = &[
+    PauseClient,
+    PauseTask,
+    Delay,
+    Hold,
+    Drop,
+    Cut,
+    Partition,
+    PauseNode,
+    Evict,
+    FlushAll,
+    CrashNode,
+    CutReplication,
+    Failover,
+    SentinelFailover,
+    ClockJump,
+];
+
+/// All three.
+const LATE_FAILING_OR_LOSING: &[FaultKind] = &[
+    PauseClient,
+    PauseTask,
+    Delay,
+    Hold,
+    Drop,
+    Cut,
+    Partition,
+    PauseNode,
+    Answer,
+    FalseAnswer,
+    Exhaust,
+    FlushScripts,
+    CrashNode,
+    Failover,
+    SentinelFailover,
+    Evict,
+    FlushAll,
+    CutReplication,
+    ClockJump,
+];
+
+/// All kinds, for violations that have no cause.
 const ANY: &[FaultKind] = &[
     PauseClient,
     PauseTask,
@@ -48,72 +143,167 @@ const ANY: &[FaultKind] = &[
     StaleRead,
 ];
 
-const fn names(
-    names: &'static [FaultKind],
-    may_need: &'static [FaultKind],
-    because: &'static str,
-) -> Needs {
+const fn names(names: &'static [FaultKind]) -> Needs {
     Needs {
         names,
+        may_need: &[],
+        because: "",
+    }
+}
+
+const fn lock(may_need: &'static [FaultKind], because: &'static str) -> Needs {
+    Needs {
+        names: &[],
         may_need,
         because,
     }
 }
 
-const fn lock(may_need: &'static [FaultKind], because: &'static str) -> Needs {
-    names(&[], may_need, because)
-}
-
-/// Returns the row of a cause.
+/// Returns the row of a cause. A new cause needs a row.
 pub fn needs(cause: Cause) -> Needs {
     match cause {
-        Cause::OutlivedLease => lock(ANY, ""),
-        Cause::ExpiredGrant => lock(ANY, ""),
-        Cause::LostOnFailover => names(
-            &[Failover, SentinelFailover],
-            &[CutReplication],
-            "the replica lags behind only if its link was cut",
+        Cause::OutlivedLease => lock(
+            LATE_OR_FAILING,
+            "they keep the client, or its renewals, from ending in time",
         ),
-        Cause::LostOnRestart => names(&[CrashNode], &[], ""),
-        Cause::QuorumErosion => names(&[CrashNode], &[], ""),
-        Cause::ClockJump => names(&[ClockJump], &[], ""),
-        Cause::ClockSkew => names(&[ClockSkew], &[], ""),
-        Cause::StolenRelease => lock(ANY, ""),
-        Cause::PhantomExtend => lock(ANY, ""),
-        Cause::AmbiguousAcquire => lock(ANY, ""),
-        Cause::Evicted => names(&[Evict, FlushAll, Exhaust], &[], ""),
-        Cause::NoTtl => lock(ANY, ""),
-        Cause::Race => lock(ANY, ""),
-        Cause::UnbackedGrant => lock(ANY, ""),
-        Cause::WrongExpiry => lock(ANY, ""),
-        Cause::FalseRelease => lock(ANY, ""),
-        Cause::SilentRelease => lock(ANY, ""),
-        Cause::SharedKey => lock(ANY, ""),
-        Cause::SplitKey => lock(ANY, ""),
-        Cause::ForeignRenewal => lock(ANY, ""),
-        Cause::SharedToken => lock(ANY, ""),
-        Cause::StaleReply => lock(ANY, ""),
-        Cause::OwnRemoval => lock(ANY, ""),
-        Cause::NotExclusive => lock(ANY, ""),
-        Cause::LateLossReport => lock(ANY, ""),
-        Cause::SilentLoss => lock(ANY, ""),
-        Cause::LateExtension => lock(ANY, ""),
-        Cause::RefusedExtension => lock(ANY, ""),
-        Cause::WrongElapsed => lock(ANY, ""),
-        Cause::RenewedAfterRelease => lock(ANY, ""),
-        Cause::RenewedAfterEnd => lock(ANY, ""),
-        Cause::LostWakeUp => lock(ANY, ""),
-        Cause::SplitVote => lock(ANY, ""),
-        Cause::WaitsForEveryNode => lock(ANY, ""),
-        Cause::ClientDied => lock(ANY, ""),
-        Cause::StoppedAsking => lock(ANY, ""),
-        Cause::TakenAndReturned => lock(ANY, ""),
-        Cause::ForeignRemoval => lock(ANY, ""),
-        Cause::FalseLoss => lock(ANY, ""),
-        Cause::LateWrite => names(&[LateWrite], &[], ""),
-        Cause::ReleasedBeforeCommit => names(&[LateCommit], &[], ""),
-        Cause::UncheckedWrite => names(&[UncheckedWrite], &[], ""),
-        Cause::StaleRead => names(&[StaleRead], &[], ""),
-        Cause::Undetermined => lock(ANY, ""),
+        Cause::ExpiredGrant => lock(LATE_OR_FAILING, "they delay the grant"),
+        Cause::LostOnFailover => Needs {
+            may_need: &[CutReplication],
+            because: "without it the replica has the value",
+            ..names(&[Failover, SentinelFailover])
+        },
+        Cause::LostOnRestart | Cause::QuorumErosion => names(&[CrashNode]),
+        Cause::ClockJump => names(&[ClockJump]),
+        Cause::ClockSkew => names(&[ClockSkew]),
+        Cause::Evicted => names(&[Evict, FlushAll]),
+        Cause::StolenRelease
+        | Cause::PhantomExtend
+        | Cause::SharedToken
+        | Cause::OwnRemoval
+        | Cause::ForeignRemoval => lock(
+            LATE_OR_LOSING,
+            "the client must act when its own value is gone",
+        ),
+        Cause::ForeignRenewal => lock(
+            &[
+                PauseClient,
+                PauseTask,
+                CrashClient,
+                Delay,
+                Hold,
+                Drop,
+                Cut,
+                Partition,
+                PauseNode,
+                Evict,
+                FlushAll,
+                CrashNode,
+                CutReplication,
+                Failover,
+                SentinelFailover,
+                ClockJump,
+            ],
+            "the client must act when its own value is gone, or the owner must be dead",
+        ),
+        Cause::AmbiguousAcquire => lock(
+            LATE_OR_FAILING,
+            "the answer to the command that takes the lock must get lost",
+        ),
+        Cause::StaleReply => lock(LATE, "the reply must come after its client has given up"),
+        Cause::NoTtl => lock(
+            &[
+                PauseClient,
+                PauseTask,
+                CrashClient,
+                Delay,
+                Hold,
+                Drop,
+                Cut,
+                Partition,
+                PauseNode,
+                Answer,
+                FalseAnswer,
+                Exhaust,
+                FlushScripts,
+                CrashNode,
+                Failover,
+                SentinelFailover,
+            ],
+            "something must come between the command that takes the lock and the one that sets its expiry",
+        ),
+        Cause::Race => lock(LATE, "something must come between check and act"),
+        Cause::UnbackedGrant => lock(
+            LATE_FAILING_OR_LOSING,
+            "the lock must fail to write its value, or act when it is gone",
+        ),
+        Cause::WrongExpiry => lock(
+            &[
+                PauseClient,
+                PauseTask,
+                Delay,
+                Hold,
+                Drop,
+                Cut,
+                Partition,
+                PauseNode,
+                ClockSkew,
+            ],
+            "a lease that is counted wrongly only matters if it takes time, or if the clock is wrong",
+        ),
+        Cause::FalseRelease | Cause::SilentRelease => lock(
+            LATE_FAILING_OR_LOSING,
+            "the release must fail, or find the value gone",
+        ),
+        Cause::SharedKey | Cause::SplitKey | Cause::NotExclusive => lock(&[], ""),
+        Cause::LateLossReport | Cause::SilentLoss | Cause::FalseLoss => lock(
+            LATE_FAILING_OR_LOSING,
+            "a renewal must fail, or find the value gone",
+        ),
+        Cause::LateExtension => lock(
+            LATE_OR_FAILING,
+            "the extension must be kept from the servers",
+        ),
+        Cause::RefusedExtension => lock(
+            LATE_OR_FAILING,
+            "a lock may refuse only after an extension has failed",
+        ),
+        Cause::WrongElapsed => lock(LATE, "the wait must be longer than it would be"),
+        Cause::RenewedAfterRelease | Cause::RenewedAfterEnd => lock(
+            LATE_FAILING_OR_LOSING,
+            "the release must fail, so that the renewals find a value",
+        ),
+        Cause::LostWakeUp => lock(
+            &[
+                PauseClient,
+                PauseTask,
+                CrashClient,
+                Delay,
+                Hold,
+                Drop,
+                Cut,
+                Partition,
+                PauseNode,
+                Answer,
+                FalseAnswer,
+                Exhaust,
+                FlushScripts,
+                CrashNode,
+                Failover,
+                SentinelFailover,
+            ],
+            "the signal must get lost, or nobody must send it",
+        ),
+        Cause::SplitVote | Cause::WaitsForEveryNode => {
+            lock(LATE_OR_FAILING, "nodes must be out of reach")
+        }
+        Cause::ClientDied | Cause::StoppedAsking | Cause::TakenAndReturned => lock(
+            LATE_FAILING_OR_LOSING,
+            "it follows from an error or a delay that the lock does not expect",
+        ),
+        Cause::LateWrite => names(&[LateWrite]),
+        Cause::ReleasedBeforeCommit => names(&[LateCommit]),
+        Cause::UncheckedWrite => names(&[UncheckedWrite]),
+        Cause::StaleRead => names(&[StaleRead]),
+        Cause::Undetermined => lock(ANY, "it names nobody"),
     }
 }
