@@ -30,7 +30,8 @@ pub enum Outcome {
     Confirmed,
     /// It did with a neighbouring seed, after the removal had shifted what followed.
     ConfirmedNearby,
-    /// The removal changed when the other faults fired, or led to another violation earlier: the runs cannot be compared.
+    /// The removal changed when other faults fired or which clients held the lock before the violation, or another
+    /// violation came first. The runs cannot be compared.
     Shifted,
     /// The cause did not behave as its rule demands.
     Disagreement,
@@ -231,7 +232,7 @@ impl Examiner<'_> {
         let Some(run) = self.without(others) else {
             return;
         };
-        if run.has(property, cause) {
+        if survives(&run, property, cause) {
             return self.add(cause, Rule::Survives, Outcome::Confirmed);
         }
         let found = run.cause_of(property);
@@ -242,16 +243,17 @@ impl Examiner<'_> {
         let remaining: Vec<_> = remaining
             .map(|(place, ns)| (self.kind(*place), *ns))
             .collect();
-        let kept_times = keeps_times(&run, &remaining);
+        let is_comparable =
+            keeps_times(&run, &remaining) && run.has_grants_of(&self.original, violated.at_ns);
         let case = self.case;
         let survives_nearby = neighbours(case.seed).any(|seed| {
             let without = case.run_without(others, seed);
-            without.is_some_and(|run| run.has(property, cause))
+            without.is_some_and(|run| survives(&run, property, cause))
         });
         if survives_nearby {
             return self.add(cause, Rule::Survives, Outcome::ConfirmedNearby);
         }
-        if !kept_times {
+        if !is_comparable {
             return self.add(cause, Rule::Survives, Outcome::Shifted);
         }
         let found = match found {
@@ -305,6 +307,13 @@ impl Examiner<'_> {
             seconds(violated.at_ns),
             removed.join(", "),
         );
+        if std::env::var_os("CF_SAVE").is_some() {
+            let n = format!(
+                "/tmp/cfs/{}-{}-{}.toml",
+                self.case.scenario.name, self.case.lock.name, self.case.seed
+            );
+            std::fs::write(n, toml::to_string(&self.case.scenario).unwrap()).unwrap();
+        }
         self.result.checks.push(Check {
             cause: violated.cause,
             rule,
@@ -325,16 +334,22 @@ fn neighbours(seed: u64) -> impl Iterator<Item = u64> {
 /// Returns the violation of a property that was violated at `at_ns` if it is still violated by then, or no more than a
 /// twentieth of a lease later.
 fn still_violated(run: &Judged, property: Property, at_ns: u64) -> Option<(Cause, u64)> {
-    let latest_ns = at_ns + run.ttl_ns / 20;
+    let latest_ns = at_ns + run.near_ns();
     run.cause_of(property)
         .filter(|(_, found_ns)| *found_ns <= latest_ns)
 }
 
+/// Returns whether a cause is still that of the property. Whether an overlap damages the stock depends on the time of
+/// each sale, so the same overlap without damage counts as well.
+fn survives(run: &Judged, property: Property, cause: Cause) -> bool {
+    run.has(property, cause)
+        || property == Property::Resource && run.has(Property::Exclusion, cause)
+}
+
 /// Returns whether each of these faults also fires in the run without others, give or take a twentieth of a lease.
 fn keeps_times(run: &Judged, fired: &[(FaultKind, u64)]) -> bool {
-    let near = run.ttl_ns / 20;
     fired.iter().all(|(kind, at_ns)| {
         let mut same = run.fired().filter(|(it, _)| *it == kind.as_str());
-        same.any(|(_, it)| it.abs_diff(*at_ns) <= near)
+        same.any(|(_, it)| it.abs_diff(*at_ns) <= run.near_ns())
     })
 }

@@ -31,29 +31,7 @@ const LATE: &[FaultKind] = &[
     PauseNode,
 ];
 
-/// Faults that make a command fail, or a node that answers none.
-const FAILING: &[FaultKind] = &[
-    Answer,
-    FalseAnswer,
-    Exhaust,
-    FlushScripts,
-    CrashNode,
-    Failover,
-    SentinelFailover,
-];
-
-/// Faults that end a value before its time.
-const LOSING: &[FaultKind] = &[
-    Evict,
-    FlushAll,
-    CrashNode,
-    CutReplication,
-    Failover,
-    SentinelFailover,
-    ClockJump,
-];
-
-/// [`LATE`] and [`FAILING`].
+/// [`LATE`], and faults that make a command fail or a node answer none.
 const LATE_OR_FAILING: &[FaultKind] = &[
     PauseClient,
     PauseTask,
@@ -72,7 +50,7 @@ const LATE_OR_FAILING: &[FaultKind] = &[
     SentinelFailover,
 ];
 
-/// [`LATE`] and [`LOSING`].
+/// [`LATE`], and faults that end a value before its time or let another client take over.
 const LATE_OR_LOSING: &[FaultKind] = &[
     PauseClient,
     PauseTask,
@@ -89,9 +67,55 @@ const LATE_OR_LOSING: &[FaultKind] = &[
     Failover,
     SentinelFailover,
     ClockJump,
+    ClockSkew,
 ];
 
-/// All three.
+/// Faults that keep a client from the end of what it has begun, or kill it.
+const FAILING_OR_DEAD: &[FaultKind] = &[
+    PauseClient,
+    PauseTask,
+    CrashClient,
+    Delay,
+    Hold,
+    Drop,
+    Cut,
+    Partition,
+    PauseNode,
+    Answer,
+    FalseAnswer,
+    Exhaust,
+    FlushScripts,
+    CrashNode,
+    Failover,
+    SentinelFailover,
+];
+
+/// All kinds that affect clients, links or nodes, but not those of the stock.
+const ALL_OF_LOCKS: &[FaultKind] = &[
+    PauseClient,
+    PauseTask,
+    CrashClient,
+    Delay,
+    Drop,
+    Hold,
+    Answer,
+    FalseAnswer,
+    Cut,
+    Partition,
+    PauseNode,
+    CrashNode,
+    CutReplication,
+    Failover,
+    SentinelFailover,
+    Evict,
+    FlushAll,
+    FlushScripts,
+    Exhaust,
+    ClockJump,
+    ClockSkew,
+];
+
+/// [`LATE_OR_FAILING`] and [`LATE_OR_LOSING`].
 const LATE_FAILING_OR_LOSING: &[FaultKind] = &[
     PauseClient,
     PauseTask,
@@ -206,29 +230,15 @@ pub fn needs(cause: Cause) -> Needs {
             "the client must act when its own value is gone, or the owner must be dead",
         ),
         Cause::AmbiguousAcquire => lock(
-            LATE_OR_FAILING,
-            "the answer to the command that takes the lock must get lost",
+            FAILING_OR_DEAD,
+            "the answer to the command that takes the lock must get lost, or the wait for a dead holder must use up the validity",
         ),
-        Cause::StaleReply => lock(LATE, "the reply must come after its client has given up"),
+        Cause::StaleReply => lock(
+            LATE_OR_LOSING,
+            "the reply must come after its client has given up, and must be a grant",
+        ),
         Cause::NoTtl => lock(
-            &[
-                PauseClient,
-                PauseTask,
-                CrashClient,
-                Delay,
-                Hold,
-                Drop,
-                Cut,
-                Partition,
-                PauseNode,
-                Answer,
-                FalseAnswer,
-                Exhaust,
-                FlushScripts,
-                CrashNode,
-                Failover,
-                SentinelFailover,
-            ],
+            FAILING_OR_DEAD,
             "something must come between the command that takes the lock and the one that sets its expiry",
         ),
         Cause::Race => lock(LATE, "something must come between check and act"),
@@ -237,18 +247,8 @@ pub fn needs(cause: Cause) -> Needs {
             "the lock must fail to write its value, or act when it is gone",
         ),
         Cause::WrongExpiry => lock(
-            &[
-                PauseClient,
-                PauseTask,
-                Delay,
-                Hold,
-                Drop,
-                Cut,
-                Partition,
-                PauseNode,
-                ClockSkew,
-            ],
-            "a lease that is counted wrongly only matters if it takes time, or if the clock is wrong",
+            ALL_OF_LOCKS,
+            "a wrong expiry only matters if the lease is used for long, the key is left, the value goes, or the clock is wrong",
         ),
         Cause::FalseRelease | Cause::SilentRelease => lock(
             LATE_FAILING_OR_LOSING,
@@ -273,24 +273,7 @@ pub fn needs(cause: Cause) -> Needs {
             "the release must fail, so that the renewals find a value",
         ),
         Cause::LostWakeUp => lock(
-            &[
-                PauseClient,
-                PauseTask,
-                CrashClient,
-                Delay,
-                Hold,
-                Drop,
-                Cut,
-                Partition,
-                PauseNode,
-                Answer,
-                FalseAnswer,
-                Exhaust,
-                FlushScripts,
-                CrashNode,
-                Failover,
-                SentinelFailover,
-            ],
+            FAILING_OR_DEAD,
             "the signal must get lost, or nobody must send it",
         ),
         Cause::SplitVote | Cause::WaitsForEveryNode => {

@@ -70,6 +70,33 @@ impl Judged {
         differs.map(|(one, other)| one.at_ns.min(other.at_ns))
     }
 
+    /// Returns whether each grant of `other` in the two leases before `until_ns` has a match in this run: the same client
+    /// got the lock at that time, give or take a twentieth of a lease.
+    pub(super) fn has_grants_of(&self, other: &Judged, until_ns: u64) -> bool {
+        let near_ns = self.near_ns();
+        let from_ns = until_ns.saturating_sub(2 * self.ttl_ns);
+        let until_ns = until_ns.saturating_sub(near_ns);
+        let mut wanted = other
+            .grants()
+            .filter(|(_, ns)| (from_ns..until_ns).contains(ns));
+        wanted.all(|(worker, at_ns)| {
+            let mut own = self.grants();
+            own.any(|(it, own_ns)| it == worker && own_ns.abs_diff(at_ns) <= near_ns)
+        })
+    }
+
+    /// Returns the difference of two times that count as equal: a twentieth of a lease.
+    pub(super) fn near_ns(&self) -> u64 {
+        self.ttl_ns / 20
+    }
+
+    fn grants(&self) -> impl Iterator<Item = (usize, u64)> {
+        self.events.iter().filter_map(|event| match event.what {
+            EventKind::Granted { worker, .. } => Some((worker, event.at_ns)),
+            _ => None,
+        })
+    }
+
     /// Returns the kind and the time of each fault that fired.
     pub(super) fn fired(&self) -> impl Iterator<Item = (&str, u64)> {
         self.events.iter().filter_map(|event| match &event.what {
