@@ -96,7 +96,7 @@ impl<'a> Problem<'a> {
                 || shares_moment
                 || !verdict.story.is_empty() && other.story == verdict.story
         };
-        self.party == party && self.verdicts.iter().any(|it| same(it))
+        self.party == party && self.verdicts.iter().any(same)
     }
 
     /// Returns the name of the cause that decides the fault, or the first violated property.

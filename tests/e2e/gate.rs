@@ -239,8 +239,7 @@ fn github_gets_annotations_and_a_summary() {
             .exits(1)
     };
     let plain = call("");
-    let annotation =
-        "::error title=picklock gate%3A no-lock × calm × sim%3A unexpected verdict::lease violated";
+    let annotation = "::error title=picklock gate%3A no-lock × calm × sim%3A unbacked-grant%2C the lock's fault::Two clients";
     assert!(plain.stdout.contains(annotation), "{}", plain.all());
     let summary = plain.text_file("summary.md");
     assert!(summary.starts_with("# before\n### Picklock\n"), "{summary}");

@@ -73,12 +73,12 @@ const NAMES: &[Mistake] = &[
     (
         "scenario gc-pause --impl redlock,fenced",
         2,
-        &["`picklock matrix` tests several"],
+        &["`picklock matrix --impl 'redlock,fenced'` tests several"],
     ),
     (
         "scenario gc-pause --impl 'red*'",
         2,
-        &["`picklock matrix` tests several"],
+        &["`picklock matrix --impl 'red*'` tests several"],
     ),
     (
         "scenario gc-pause --impl redlock --impl fenced",
@@ -299,9 +299,9 @@ const VALUES: &[Mistake] = &[
         &["picklock matrix", "--seeds N"],
     ),
     (
-        "scenario gc-pause --impl redlock --verbose",
+        "scenario gc-pause --impl redlock --noisy",
         2,
-        &["unexpected argument '--verbose'"],
+        &["unexpected argument '--noisy'"],
     ),
     (
         "scenario gc-pause --impl redlock --impl-option retries=3",

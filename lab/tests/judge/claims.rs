@@ -16,6 +16,7 @@
 //! | two locks, one key | a key into which acquisitions of two locks wrote values that were granted |
 //! | an extension that is refused "while its own value is there with time left" | more than a tenth of the lease is left at the refusal, and no fault was active since the request to acquire |
 //! | a release that reports `true` for a value that was gone | its value had ended 2 ms before the release was sent, on so many nodes that the rest is not a quorum, the release changed no key, and the requested lease was over, counted from the grant |
+//! | a value that is written again | by a command outside the requests to acquire and release, in a key where the attempt's value from its acquisition had ended, while its values on the other nodes are fewer than a grant needs |
 //! | a wrong expiry | the last one that a request to acquire or extend wrote to a value, not that of a background renewal |
 
 use super::answer::{Answer, Finding};
@@ -34,6 +35,7 @@ pub fn claims(case: &Case) -> Finding {
         found.extend(false_release(case, attempt));
         found.extend(refused_extension(case, attempt));
         found.extend(release_of_a_gone_value(case, attempt));
+        found.extend(written_again(case, attempt));
     }
     for attempt in case.attempts {
         found.extend(left_value(case, attempt));
@@ -195,7 +197,7 @@ fn left_value(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
         }
         (attempt::Answer::Granted, Some((at, None))) if !attempt.release_failed => {
             let enough = (case.file.nodes + 1).saturating_sub(case.need());
-            (at, "false-release", enough)
+            (at, "silent-release", enough)
         }
         _ => return None,
     };
@@ -239,6 +241,41 @@ fn left_value(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
         Finding::violated([cause], note)
     };
     Some((at, finding))
+}
+
+/// Finds a renewal that wrote the value again after it had gone, within the same hold.
+fn written_again(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
+    let own: Vec<&Value> = case.key_history.values_of_attempt(attempt).collect();
+    let phase = |value: &Value| {
+        value
+            .author
+            .as_ref()
+            .map_or("", |by| by.phase.as_str())
+            .to_owned()
+    };
+    let (from, until) = attempt.hold();
+    let again = own.iter().find(|value| {
+        let before = own
+            .iter()
+            .filter(|one| (one.node, &one.key) == (value.node, &value.key));
+        let had = before.clone().any(|one| phase(one) == "acquire")
+            && before
+                .clone()
+                .any(|one| one.until <= value.from && one.from < value.from);
+        let mut others: Vec<u64> = own
+            .iter()
+            .filter(|one| one.node != value.node && one.exists_at(value.from))
+            .map(|one| one.node)
+            .collect();
+        others.sort_unstable();
+        others.dedup();
+        ["extend", "idle"].contains(&phase(value).as_str())
+            && (from..until).contains(&value.from)
+            && had
+            && others.len() < case.need()
+    })?;
+    let note = format!("op {} wrote its value again at {}", attempt.op, again.from);
+    Some((again.from, Finding::violated(["phantom-extend"], note)))
 }
 
 /// Finds a release that reported success although the value had gone before it was sent, and that changed nothing.

@@ -122,7 +122,7 @@ fn not_offered(file: &File) -> Option<&Line> {
     let unable = file
         .events("fault-missed")
         .filter(|line| line.text("because") == "unable" && !line.flag("optional"));
-    let plain = ["lease-refused", "backend-unsupported"].into_iter();
+    let plain = ["lease-refused", "backend-unsupported", "not-offered"].into_iter();
     let mut all = plain.flat_map(|event| file.events(event));
     all.next().or(refused.chain(unable).next())
 }

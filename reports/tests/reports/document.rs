@@ -102,9 +102,18 @@ fn written_record_reads_back_equal() {
         samples::interrupted(),
         samples::no_grants(),
     ] {
-        let Ok(Document::Run(again)) = read(&json(&record)) else {
+        let Ok(Document::Run(mut again)) = read(&json(&record)) else {
             panic!("not a run record");
         };
+        // A command that a user would copy is read only in the form that picklock writes.
+        if record.reproduce.contains('\u{1b}') {
+            assert!(
+                again.reproduce.starts_with("# not shown"),
+                "{}",
+                again.reproduce
+            );
+            again.reproduce.clone_from(&record.reproduce);
+        }
         assert_eq!(*again, record);
     }
 }

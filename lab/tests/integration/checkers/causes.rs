@@ -383,6 +383,7 @@ fn plain_end_of(
                 Cause::StolenRelease
             }
         }
+        (_, Some(by)) if is_unrequested(events, by, earlier.key, seen_ns) => Cause::ForeignRemoval,
         (_, Some(_)) => Cause::StolenRelease,
         _ if was_over => ran_out(),
         (
@@ -415,4 +416,24 @@ fn took_again(events: &[Event], by: &KeyCommand, value: Option<&str>) -> bool {
         })
     };
     places(events).into_iter().any(took)
+}
+
+/// Returns `true` if a removal belongs to no request: its client was neither acquiring nor releasing, and has sent no release
+/// of this lock in the last 40 ms, which is a lease, or has been started again since.
+fn is_unrequested(events: &[Event], by: &KeyCommand, lock: u32, at_ns: u64) -> bool {
+    let released = events.iter().find_map(|event| match event.what {
+        EventKind::Release { worker, op } if worker == by.worker => {
+            let is_of_lock = request(events, op).is_some_and(|request| request.1 == lock);
+            (is_of_lock && event.at_ns <= at_ns && at_ns <= event.at_ns + 40_000_000)
+                .then_some(event.at_ns)
+        }
+        _ => None,
+    });
+    let is_restarted = |since_ns: u64| {
+        events.iter().any(|event| {
+            matches!(event.what, EventKind::WorkerDown { worker, .. } if worker == by.worker)
+                && (since_ns..at_ns).contains(&event.at_ns)
+        })
+    };
+    by.phase == Phase::Idle && released.is_none_or(is_restarted)
 }

@@ -4,6 +4,7 @@
 use picklock_scenarios::Phase;
 
 use super::contents::{Place, change, command, content, ended_at_ns, is_lock, places};
+use super::course::false_claims;
 use super::gone::gone;
 use super::left::{kept, lasting};
 use super::pairs::{reports, request};
@@ -147,6 +148,7 @@ pub(super) fn claims(history: &History) -> (u64, Option<u64>) {
             _ => {}
         }
     }
+    found.extend(false_claims(history));
     (found.len() as u64, found.into_iter().min())
 }
 

@@ -42,7 +42,7 @@ fn is_lock_value_of(now: &Content<'_>, op: u64) -> bool {
 }
 
 /// Returns the keys that all grants of a lock have written.
-fn keys_of_grants(events: &[Event], lock: u32) -> Vec<&KeyName> {
+pub(super) fn keys_of_grants(events: &[Event], lock: u32) -> Vec<&KeyName> {
     let mut keys: Option<Vec<&KeyName>> = None;
     for (index, event) in events.iter().enumerate() {
         let EventKind::Granted { worker, op, .. } = event.what else {

@@ -12,6 +12,7 @@
 mod causes;
 mod claims;
 mod contents;
+mod course;
 mod generate;
 mod gone;
 mod keys;

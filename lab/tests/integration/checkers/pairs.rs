@@ -10,6 +10,7 @@ const MS: u64 = 1_000_000;
 
 #[derive(Debug, Clone)]
 pub(super) struct Hold {
+    pub(super) worker: usize,
     pub(super) op: u64,
     pub(super) key: u32,
     pub(super) begin_ns: u64,
@@ -72,6 +73,7 @@ fn hold_of(events: &[Event], index: usize, granted: &Event) -> Option<Hold> {
         })
         .unwrap_or(events.last()?.at_ns);
     Some(Hold {
+        worker,
         op,
         key,
         begin_ns: granted.at_ns,

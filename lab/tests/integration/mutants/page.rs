@@ -29,7 +29,7 @@ const NAMED: usize = 8;
 /// (`--reference`).
 fn caught_by(mutant: &'static BuiltInLock, original: &str) -> Vec<&'static str> {
     let always = |name: &&str| {
-        let mut seeds = LIKE_SEEDS.into_iter();
+        let mut seeds = LIKE_SEEDS;
         seeds.all(|seed| is_caught(mutant, original, name, seed))
     };
     catalog::names().filter(always).collect()
