@@ -155,11 +155,15 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
             seed,
             target,
         } => {
-            use counterfactual::{drawn, every_lock_in_the_catalog, page, study};
+            use counterfactual::{drawn, every_lock_in_the_catalog, needs_table, page, study};
             let threads = std::thread::available_parallelism().map_or(1, usize::from);
             let catalog = study(every_lock_in_the_catalog(), u64::MAX, threads);
             let random = study(drawn(seed), violated, threads);
-            target.write(&page(&catalog.and(random)))
+            target.write(&format!(
+                "{}\n{}",
+                needs_table(),
+                page(&catalog.and(random))
+            ))
         }
         Command::Inputs(command) => inputs(command),
     }

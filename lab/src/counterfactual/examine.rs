@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use picklock_scenarios::FaultKind;
-use picklock_verdicts::check::{Cause, Property};
+use picklock_verdicts::check::{Cause, Property, Responsible};
 
 use super::needs::{Needs, needs};
 use super::run::{Case, Judged};
@@ -30,6 +30,10 @@ pub enum Outcome {
     Confirmed,
     /// It did with a neighbouring seed, after the removal had shifted what followed.
     ConfirmedNearby,
+    /// Another fault would have had the same effect: the violation vanishes without both.
+    Redundant,
+    /// The fault ended a value before the lock's own mistake could let the other client in at the same time.
+    Preempted,
     /// The removal changed when other faults fired or which clients held the lock before the violation, or another
     /// violation came first. The runs cannot be compared.
     Shifted,
@@ -70,6 +74,8 @@ pub struct Examination {
     pub checks: Vec<Check>,
     /// The faults that these causes may need.
     pub circumstances: Vec<Circumstance>,
+    /// The lock, the cause, and the cause without the named faults, of each check with the outcome `Preempted`.
+    pub preempted: Vec<(&'static str, Cause, Cause)>,
     /// Number of removals that changed the run before their fault fired. The simulation rules them out.
     pub too_early: u64,
 }
@@ -217,12 +223,53 @@ impl Examiner<'_> {
         if vanishes_nearby {
             return self.add(cause, Rule::Vanishes, Outcome::ConfirmedNearby);
         }
-        let found = format!(
-            "still violated: {} at {:.6} s",
-            found.0.as_str(),
-            seconds(found.1)
-        );
+        if self.is_redundant(violated, named, found.0) {
+            return self.add(cause, Rule::Vanishes, Outcome::Redundant);
+        }
+        if !self.is_same_violation(violated, &run, found.1) {
+            return self.add(cause, Rule::Vanishes, Outcome::Shifted);
+        }
+        if found.0.responsible() == Responsible::Lock && self.original.lost_more_than(&run) {
+            let preempted = (self.case.lock.name, cause, found.0);
+            self.result.preempted.push(preempted);
+            return self.add(cause, Rule::Vanishes, Outcome::Preempted);
+        }
+        let (found, at_s) = (found.0.as_str(), seconds(found.1));
+        let found = format!("still violated: {found} at {at_s:.6} s");
         self.disagrees(violated, Rule::Vanishes, named, &found);
+    }
+
+    /// Returns whether other faults would have had the same effect: without the named ones the cause names others, and
+    /// without those as well the property is not violated by then.
+    fn is_redundant(&mut self, violated: Violated, named: &[usize], instead: Cause) -> bool {
+        let (mut removed, mut instead) = (named.to_vec(), Some(instead));
+        while let Some(cause) = instead {
+            let others = self.fired(|kind, fired_ns| {
+                fired_ns <= violated.at_ns && needs(cause).names.contains(&kind)
+            });
+            let before = removed.len();
+            removed.extend(others);
+            removed.sort_unstable();
+            removed.dedup();
+            if removed.len() == before {
+                return false;
+            }
+            let Some(run) = self.without(&removed) else {
+                return false;
+            };
+            instead = still_violated(&run, violated.property, violated.at_ns).map(|(it, _)| it);
+        }
+        true
+    }
+
+    /// Returns whether the violation that `run` found at `found_ns` is the original one, as far as the times show.
+    fn is_same_violation(&self, violated: Violated, run: &Judged, found_ns: u64) -> bool {
+        let Violated {
+            property, at_ns, ..
+        } = violated;
+        found_ns.abs_diff(at_ns) <= run.near_ns()
+            && run.has_grants_of(&self.original, at_ns)
+            && run.has_moments_of(&self.original, property)
     }
 
     fn survives(&mut self, violated: Violated, others: &[usize]) {
@@ -253,7 +300,8 @@ impl Examiner<'_> {
         if survives_nearby {
             return self.add(cause, Rule::Survives, Outcome::ConfirmedNearby);
         }
-        if !is_comparable {
+        let comes_first = found.is_some_and(|(_, ns)| ns + run.near_ns() < violated.at_ns);
+        if !is_comparable || comes_first {
             return self.add(cause, Rule::Survives, Outcome::Shifted);
         }
         let found = match found {
@@ -307,13 +355,6 @@ impl Examiner<'_> {
             seconds(violated.at_ns),
             removed.join(", "),
         );
-        if std::env::var_os("CF_SAVE").is_some() {
-            let n = format!(
-                "/tmp/cfs/{}-{}-{}.toml",
-                self.case.scenario.name, self.case.lock.name, self.case.seed
-            );
-            std::fs::write(n, toml::to_string(&self.case.scenario).unwrap()).unwrap();
-        }
         self.result.checks.push(Check {
             cause: violated.cause,
             rule,

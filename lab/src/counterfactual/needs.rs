@@ -187,8 +187,8 @@ const fn lock(may_need: &'static [FaultKind], because: &'static str) -> Needs {
 pub fn needs(cause: Cause) -> Needs {
     match cause {
         Cause::OutlivedLease => lock(
-            LATE_OR_FAILING,
-            "they keep the client, or its renewals, from ending in time",
+            LATE_FAILING_OR_LOSING,
+            "the client, or its renewals, must not end in time, and a key that outlives the lease must go",
         ),
         Cause::ExpiredGrant => lock(LATE_OR_FAILING, "they delay the grant"),
         Cause::LostOnFailover => Needs {

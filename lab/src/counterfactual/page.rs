@@ -50,15 +50,17 @@ pub fn page(study: &Study) -> String {
 fn write_page(text: &mut String, study: &Study) -> std::fmt::Result {
     writeln!(
         text,
-        "| cause | violations | confirmed | with a neighbouring seed | shifted | disagreements |"
+        "| cause | violations | confirmed | with a neighbouring seed | redundant | preempted | shifted | disagreements |"
     )?;
-    writeln!(text, "|---|---:|---:|---:|---:|---:|")?;
-    let mut sums = [0; 5];
+    writeln!(text, "|---|---:|---:|---:|---:|---:|---:|---:|")?;
+    let mut sums = [0; 7];
     for cause in Cause::ALL {
         let row = [
             study.causes.get(&cause).copied().unwrap_or_default(),
             study.count(cause, Outcome::Confirmed),
             study.count(cause, Outcome::ConfirmedNearby),
+            study.count(cause, Outcome::Redundant),
+            study.count(cause, Outcome::Preempted),
             study.count(cause, Outcome::Shifted),
             study.count(cause, Outcome::Disagreement),
         ];
@@ -90,6 +92,18 @@ fn write_page(text: &mut String, study: &Study) -> std::fmt::Result {
             "| `{}` | {kind} | {needed} | {tried} |",
             cause.as_str()
         )?;
+    }
+    writeln!(
+        text,
+        "\nPreempted: the lock's own mistake would have had the effect of the named fault.\n"
+    )?;
+    writeln!(
+        text,
+        "| lock | cause | without the fault | checks |\n|---|---|---|---:|"
+    )?;
+    for ((lock, cause, instead), count) in &study.preempted {
+        let (cause, instead) = (cause.as_str(), instead.as_str());
+        writeln!(text, "| `{lock}` | `{cause}` | `{instead}` | {count} |")?;
     }
     if !study.disagreements.is_empty() {
         writeln!(text, "\nDisagreements:\n")?;

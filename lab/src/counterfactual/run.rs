@@ -3,11 +3,11 @@
 use picklock_impls::BuiltInLock;
 use picklock_scenarios::Scenario;
 use picklock_verdicts::check::{Cause, Property, Status, Verdict, Verdicts, judge};
-use picklock_verdicts::history::{Event, EventKind};
+use picklock_verdicts::history::{Event, EventKind, History, KeyChange};
 
 use crate::simulated::simulate;
 
-/// A lock in a scenario with a seed, which determine a run.
+/// A lock in a scenario with a seed, which determine a run, and the judge of its history.
 #[derive(Clone)]
 pub struct Case {
     /// The lock.
@@ -16,6 +16,8 @@ pub struct Case {
     pub scenario: Scenario,
     /// The seed.
     pub seed: u64,
+    /// The judge whose causes are checked.
+    pub judge: fn(&History) -> Verdicts,
 }
 
 /// The events of a run, and its verdicts.
@@ -27,6 +29,16 @@ pub(super) struct Judged {
 }
 
 impl Case {
+    /// Creates a case for Picklock's own judge.
+    pub fn new(lock: &'static BuiltInLock, scenario: Scenario, seed: u64) -> Self {
+        Case {
+            lock,
+            scenario,
+            seed,
+            judge,
+        }
+    }
+
     /// Runs the case without the faults at these places of its plan. Returns `None` if the rest does not fit the lock.
     pub(super) fn run_without(&self, removed: &[usize], seed: u64) -> Option<Judged> {
         let mut scenario = self.scenario.clone();
@@ -37,7 +49,7 @@ impl Case {
         });
         let history = simulate(self.lock, scenario, seed)?.history;
         Some(Judged {
-            verdicts: judge(&history),
+            verdicts: (self.judge)(&history),
             ttl_ns: history.header.ttl_ms * 1_000_000,
             events: history.events,
         })
@@ -83,6 +95,37 @@ impl Judged {
             let mut own = self.grants();
             own.any(|(it, own_ns)| it == worker && own_ns.abs_diff(at_ns) <= near_ns)
         })
+    }
+
+    /// Returns whether the moments that decide a property are the same as in `other`.
+    pub(super) fn has_moments_of(&self, other: &Judged, property: Property) -> bool {
+        let moments = |run: &Judged| -> Vec<u64> {
+            let all = run
+                .verdicts
+                .get(&property)
+                .into_iter()
+                .flat_map(|it| &it.moments);
+            let deciding = all.filter(|it| !it.is_fault && property == Property::Resource);
+            deciding.map(|it| it.at_ns).collect()
+        };
+        let (own, others) = (moments(self), moments(other));
+        let is_near = |(one, other): (&u64, &u64)| one.abs_diff(*other) <= self.near_ns();
+        own.len() == others.len() && own.iter().zip(&others).all(is_near)
+    }
+
+    /// Returns whether a value ended in this run without a command, and did not end so at that time in `other`.
+    pub(super) fn lost_more_than(&self, other: &Judged) -> bool {
+        let losses = |run: &Judged| -> Vec<(u64, KeyChange)> {
+            let lost = run.events.iter().filter_map(|event| match &event.what {
+                EventKind::KeyChanged { why, .. } if why.command().is_none() => {
+                    Some((event.at_ns, why.clone()))
+                }
+                _ => None,
+            });
+            lost.collect()
+        };
+        let others = losses(other);
+        losses(self).iter().any(|loss| !others.contains(loss))
     }
 
     /// Returns the difference of two times that count as equal: a twentieth of a lease.

@@ -24,6 +24,9 @@ pub struct Study {
     pub checks: BTreeMap<(Cause, Rule, Outcome), u64>,
     /// For each cause and each kind of fault that it may need: how often it did, and how often it was tried.
     pub circumstances: BTreeMap<(Cause, &'static str), (u64, u64)>,
+    /// How often each lock's own mistake would have had the effect of the named fault: the lock, the cause, and the
+    /// cause without the fault.
+    pub preempted: BTreeMap<(&'static str, Cause, Cause), u64>,
     /// Descriptions of the disagreements, sorted.
     pub disagreements: Vec<String>,
     /// Number of removals that changed the run before their fault fired.
@@ -42,11 +45,7 @@ pub fn every_lock_in_the_catalog() -> impl Iterator<Item = Case> {
         .collect();
     LOCKS.iter().chain(MUTANTS).flat_map(move |lock| {
         let scenarios = simulated.clone().into_iter();
-        scenarios.map(move |scenario| Case {
-            lock,
-            scenario,
-            seed: 1,
-        })
+        scenarios.map(move |scenario| Case::new(lock, scenario, 1))
     })
 }
 
@@ -55,11 +54,7 @@ pub fn drawn(seed: u64) -> impl Iterator<Item = Case> {
     let mut dice = Dice::new(seed);
     std::iter::repeat_with(move || {
         let (lock, scenario, seed) = dice.draw();
-        Case {
-            lock,
-            scenario,
-            seed,
-        }
+        Case::new(lock, scenario, seed)
     })
 }
 
@@ -100,6 +95,9 @@ impl Study {
                 self.disagreements.push(check.text);
             }
         }
+        for one in examination.preempted {
+            *self.preempted.entry(one).or_default() += 1;
+        }
         for one in examination.circumstances {
             let key = (one.cause, one.kind.as_str());
             let (needed, tried) = self.circumstances.entry(key).or_default();
@@ -119,6 +117,9 @@ impl Study {
         }
         for (key, count) in other.checks {
             *self.checks.entry(key).or_default() += count;
+        }
+        for (key, count) in other.preempted {
+            *self.preempted.entry(key).or_default() += count;
         }
         for (key, (needed, tried)) in other.circumstances {
             let sum = self.circumstances.entry(key).or_default();
