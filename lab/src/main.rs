@@ -154,19 +154,17 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
             violated,
             seed,
             target,
-        } => {
-            use counterfactual::{drawn, every_lock_in_the_catalog, needs_table, page, study};
-            let threads = std::thread::available_parallelism().map_or(1, usize::from);
-            let catalog = study(every_lock_in_the_catalog(), u64::MAX, threads);
-            let random = study(drawn(seed), violated, threads);
-            target.write(&format!(
-                "{}\n{}",
-                needs_table(),
-                page(&catalog.and(random))
-            ))
-        }
+        } => target.write(&counterfactual_page(seed, violated)),
         Command::Inputs(command) => inputs(command),
     }
+}
+
+fn counterfactual_page(seed: u64, violated: u64) -> String {
+    use counterfactual::{drawn, every_lock_in_the_catalog, needs_table, page, study};
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let catalog = study(every_lock_in_the_catalog(), u64::MAX, threads);
+    let random = study(drawn(seed), violated, threads);
+    format!("{}\n{}", needs_table(), page(&catalog.and(random)))
 }
 
 fn inputs(command: InputsCommand) -> Result<(), Box<dyn Error>> {

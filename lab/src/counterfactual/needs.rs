@@ -183,19 +183,96 @@ const fn lock(may_need: &'static [FaultKind], because: &'static str) -> Needs {
     }
 }
 
+const ACTS_WITHOUT_VALUE: Needs = lock(
+    LATE_OR_LOSING,
+    "the client must act when its own value is gone",
+);
+
+const OUTLIVES: Needs = lock(
+    LATE_FAILING_OR_LOSING,
+    "the client, or its renewals, must not end in time, and a key that outlives the lease must go",
+);
+
+const KEEPS_ANOTHERS_VALUE: Needs = lock(
+    ALL_OF_LOCKS,
+    "the client must act when its own value is gone, or the owner must be dead",
+);
+
+const IN_DOUBT: Needs = lock(
+    FAILING_OR_DEAD,
+    "the answer to the taking command must get lost, or the wait must use up the validity",
+);
+
+const LEAVES_KEY: Needs = lock(
+    FAILING_OR_DEAD,
+    "something must come between the taking command and the one that sets the expiry",
+);
+
+const WRITES_NOTHING: Needs = lock(
+    LATE_FAILING_OR_LOSING,
+    "the lock must fail to write its value, or act when it is gone",
+);
+
+const COUNTS_WRONGLY: Needs = lock(
+    ALL_OF_LOCKS,
+    "it only matters if the lease is long in use, the key is left, the value goes, or a clock is wrong",
+);
+
+const RELEASE_FAILS: Needs = lock(
+    LATE_FAILING_OR_LOSING,
+    "the release must fail, or find the value gone",
+);
+
+const RENEWAL_FAILS: Needs = lock(
+    LATE_FAILING_OR_LOSING,
+    "a renewal must fail, or find the value gone",
+);
+
+const LATE_GRANT: Needs = lock(LATE_OR_FAILING, "they delay the grant");
+
+const LATE_REPLY: Needs = lock(
+    LATE_OR_LOSING,
+    "the reply must come after its client has given up, and must be a grant",
+);
+
+const LATE_EXTENSION: Needs = lock(
+    LATE_OR_FAILING,
+    "the extension must be kept from the servers",
+);
+
+const EXTENSION_FAILS: Needs = lock(
+    LATE_OR_FAILING,
+    "a lock may refuse only after an extension has failed",
+);
+
+const LATE_ACT: Needs = lock(LATE, "something must come between check and act");
+
+const LONG_WAIT: Needs = lock(LATE, "the wait must be longer than it would be");
+
+const NO_SIGNAL: Needs = lock(
+    FAILING_OR_DEAD,
+    "the signal must get lost, or no client must send it",
+);
+
+const NO_NODES: Needs = lock(LATE_OR_FAILING, "nodes must be out of reach");
+
+const UNEXPECTED_ERROR: Needs = lock(
+    LATE_FAILING_OR_LOSING,
+    "it follows from an error or a delay that the lock does not expect",
+);
+
+const OLD_REPLICA: Needs = Needs {
+    may_need: &[CutReplication],
+    because: "without it the replica has the value",
+    ..names(&[Failover, SentinelFailover])
+};
+
 /// Returns the row of a cause. A new cause needs a row.
 pub fn needs(cause: Cause) -> Needs {
     match cause {
-        Cause::OutlivedLease => lock(
-            LATE_FAILING_OR_LOSING,
-            "the client, or its renewals, must not end in time, and a key that outlives the lease must go",
-        ),
-        Cause::ExpiredGrant => lock(LATE_OR_FAILING, "they delay the grant"),
-        Cause::LostOnFailover => Needs {
-            may_need: &[CutReplication],
-            because: "without it the replica has the value",
-            ..names(&[Failover, SentinelFailover])
-        },
+        Cause::OutlivedLease => OUTLIVES,
+        Cause::ExpiredGrant => LATE_GRANT,
+        Cause::LostOnFailover => OLD_REPLICA,
         Cause::LostOnRestart | Cause::QuorumErosion => names(&[CrashNode]),
         Cause::ClockJump => names(&[ClockJump]),
         Cause::ClockSkew => names(&[ClockSkew]),
@@ -204,89 +281,28 @@ pub fn needs(cause: Cause) -> Needs {
         | Cause::PhantomExtend
         | Cause::SharedToken
         | Cause::OwnRemoval
-        | Cause::ForeignRemoval => lock(
-            LATE_OR_LOSING,
-            "the client must act when its own value is gone",
-        ),
-        Cause::ForeignRenewal => lock(
-            &[
-                PauseClient,
-                PauseTask,
-                CrashClient,
-                Delay,
-                Hold,
-                Drop,
-                Cut,
-                Partition,
-                PauseNode,
-                Evict,
-                FlushAll,
-                CrashNode,
-                CutReplication,
-                Failover,
-                SentinelFailover,
-                ClockJump,
-            ],
-            "the client must act when its own value is gone, or the owner must be dead",
-        ),
-        Cause::AmbiguousAcquire => lock(
-            FAILING_OR_DEAD,
-            "the answer to the command that takes the lock must get lost, or the wait for a dead holder must use up the validity",
-        ),
-        Cause::StaleReply => lock(
-            LATE_OR_LOSING,
-            "the reply must come after its client has given up, and must be a grant",
-        ),
-        Cause::NoTtl => lock(
-            FAILING_OR_DEAD,
-            "something must come between the command that takes the lock and the one that sets its expiry",
-        ),
-        Cause::Race => lock(LATE, "something must come between check and act"),
-        Cause::UnbackedGrant => lock(
-            LATE_FAILING_OR_LOSING,
-            "the lock must fail to write its value, or act when it is gone",
-        ),
-        Cause::WrongExpiry => lock(
-            ALL_OF_LOCKS,
-            "a wrong expiry only matters if the lease is used for long, the key is left, the value goes, or the clock is wrong",
-        ),
-        Cause::FalseRelease | Cause::SilentRelease => lock(
-            LATE_FAILING_OR_LOSING,
-            "the release must fail, or find the value gone",
-        ),
+        | Cause::ForeignRemoval => ACTS_WITHOUT_VALUE,
+        Cause::ForeignRenewal => KEEPS_ANOTHERS_VALUE,
+        Cause::AmbiguousAcquire => IN_DOUBT,
+        Cause::StaleReply => LATE_REPLY,
+        Cause::NoTtl => LEAVES_KEY,
+        Cause::Race => LATE_ACT,
+        Cause::UnbackedGrant => WRITES_NOTHING,
+        Cause::WrongExpiry => COUNTS_WRONGLY,
+        Cause::FalseRelease | Cause::SilentRelease => RELEASE_FAILS,
+        Cause::RenewedAfterRelease | Cause::RenewedAfterEnd => RELEASE_FAILS,
         Cause::SharedKey | Cause::SplitKey | Cause::NotExclusive => lock(&[], ""),
-        Cause::LateLossReport | Cause::SilentLoss | Cause::FalseLoss => lock(
-            LATE_FAILING_OR_LOSING,
-            "a renewal must fail, or find the value gone",
-        ),
-        Cause::LateExtension => lock(
-            LATE_OR_FAILING,
-            "the extension must be kept from the servers",
-        ),
-        Cause::RefusedExtension => lock(
-            LATE_OR_FAILING,
-            "a lock may refuse only after an extension has failed",
-        ),
-        Cause::WrongElapsed => lock(LATE, "the wait must be longer than it would be"),
-        Cause::RenewedAfterRelease | Cause::RenewedAfterEnd => lock(
-            LATE_FAILING_OR_LOSING,
-            "the release must fail, so that the renewals find a value",
-        ),
-        Cause::LostWakeUp => lock(
-            FAILING_OR_DEAD,
-            "the signal must get lost, or nobody must send it",
-        ),
-        Cause::SplitVote | Cause::WaitsForEveryNode => {
-            lock(LATE_OR_FAILING, "nodes must be out of reach")
-        }
-        Cause::ClientDied | Cause::StoppedAsking | Cause::TakenAndReturned => lock(
-            LATE_FAILING_OR_LOSING,
-            "it follows from an error or a delay that the lock does not expect",
-        ),
+        Cause::LateLossReport | Cause::SilentLoss | Cause::FalseLoss => RENEWAL_FAILS,
+        Cause::LateExtension => LATE_EXTENSION,
+        Cause::RefusedExtension => EXTENSION_FAILS,
+        Cause::WrongElapsed => LONG_WAIT,
+        Cause::LostWakeUp => NO_SIGNAL,
+        Cause::SplitVote | Cause::WaitsForEveryNode => NO_NODES,
+        Cause::ClientDied | Cause::StoppedAsking | Cause::TakenAndReturned => UNEXPECTED_ERROR,
         Cause::LateWrite => names(&[LateWrite]),
         Cause::ReleasedBeforeCommit => names(&[LateCommit]),
         Cause::UncheckedWrite => names(&[UncheckedWrite]),
         Cause::StaleRead => names(&[StaleRead]),
-        Cause::Undetermined => lock(ANY, "it names nobody"),
+        Cause::Undetermined => lock(ANY, "it names no cause"),
     }
 }

@@ -78,6 +78,10 @@ fn write_page(text: &mut String, study: &Study) -> std::fmt::Result {
         "\n{} of {} runs had a violation. {} removals changed the run before their fault fired.",
         study.violated, study.runs, study.too_early
     )?;
+    write_circumstances(text, study)
+}
+
+fn write_circumstances(text: &mut String, study: &Study) -> std::fmt::Result {
     writeln!(
         text,
         "\nFaults that a cause may need: how many removals it did not survive.\n"

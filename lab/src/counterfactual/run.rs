@@ -82,8 +82,8 @@ impl Judged {
         differs.map(|(one, other)| one.at_ns.min(other.at_ns))
     }
 
-    /// Returns whether each grant of `other` in the two leases before `until_ns` has a match in this run: the same client
-    /// got the lock at that time, give or take a twentieth of a lease.
+    /// Returns whether each grant of `other` in the two leases before `until_ns` has a match in this run: the same
+    /// client got the lock at that time, give or take a twentieth of a lease.
     pub(super) fn has_grants_of(&self, other: &Judged, until_ns: u64) -> bool {
         let near_ns = self.near_ns();
         let from_ns = until_ns.saturating_sub(2 * self.ttl_ns);
