@@ -250,8 +250,8 @@ const LATE_ACT: Needs = lock(LATE, "something must come between check and act");
 const LONG_WAIT: Needs = lock(LATE, "the wait must be longer than it would be");
 
 const NO_SIGNAL: Needs = lock(
-    FAILING_OR_DEAD,
-    "the signal must get lost, or no client must send it",
+    ALL_OF_LOCKS,
+    "the signal must get lost, or no release must send it: its client is dead, or its value is gone",
 );
 
 const NO_NODES: Needs = lock(LATE_OR_FAILING, "nodes must be out of reach");
