@@ -9,14 +9,18 @@
 //! - [`truth_table`]: the results of each built-in lock in each scenario
 //! - [`bug_corpus`]: the known classes of bugs, and the number of schedules a search needs to find each
 //! - [`generated_part`]: the generated part of a page
+//! - [`counterfactual`]: whether the causes of simulated runs need the faults that they name
+//! - [`random_run`]: random locks, scenarios and seeds
 //! - [`simulated`]: one simulated run, for comparisons
 //! - [`fuzz_inputs`]: the fuzzing inputs, as files for libFuzzer
 
 pub mod bug_corpus;
+pub mod counterfactual;
 pub mod findings;
 pub mod fuzz_inputs;
 pub mod generated_part;
 pub mod library;
+pub mod random_run;
 pub mod servers;
 pub mod simulated;
 pub mod truth_table;

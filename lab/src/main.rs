@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use picklock_lab::generated_part::replaced_between;
 use picklock_lab::library::{Library, Limits};
-use picklock_lab::{bug_corpus, findings, fuzz_inputs, servers};
+use picklock_lab::{bug_corpus, counterfactual, findings, fuzz_inputs, servers};
 use picklock_reports::combine::{from_run, merge};
 use picklock_reports::documents::{Document, read};
 use picklock_reports::report_input::ReportInput;
@@ -47,6 +47,17 @@ enum Command {
         /// Include only locks whose name contains this text
         #[arg(long, default_value = "")]
         only: String,
+        #[command(flatten)]
+        target: PageTarget,
+    },
+    /// Check whether the causes of simulated runs need the faults that they name
+    Counterfactuals {
+        /// Number of random runs with a violation, besides those of every lock in every scenario of the catalog
+        #[arg(long, default_value_t = 5_000)]
+        violated: u64,
+        /// Seed from which the random runs are generated
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
         #[command(flatten)]
         target: PageTarget,
     },
@@ -139,8 +150,21 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
             let visited: Vec<bug_corpus::Evaluation> = visited.collect();
             target.write(&bug_corpus::table(&visited, budget))
         }
+        Command::Counterfactuals {
+            violated,
+            seed,
+            target,
+        } => target.write(&counterfactual_page(seed, violated)),
         Command::Inputs(command) => inputs(command),
     }
+}
+
+fn counterfactual_page(seed: u64, violated: u64) -> String {
+    use counterfactual::{drawn, every_lock_in_the_catalog, needs_table, page, study};
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let catalog = study(every_lock_in_the_catalog(), u64::MAX, threads);
+    let random = study(drawn(seed), violated, threads);
+    format!("{}\n{}", needs_table(), page(&catalog.and(random)))
 }
 
 fn inputs(command: InputsCommand) -> Result<(), Box<dyn Error>> {

@@ -15,6 +15,7 @@
 
 mod bug_corpus;
 mod checkers;
+mod counterfactual;
 mod history_format;
 mod key_history;
 mod mutants;

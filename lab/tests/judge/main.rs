@@ -27,7 +27,6 @@ mod attempt;
 mod cause;
 mod claims;
 mod compare;
-mod draw;
 mod key_history;
 mod line;
 mod overlaps;
@@ -37,8 +36,8 @@ mod tokens;
 mod verdicts;
 
 use compare::Comparison;
-use draw::Dice;
 use picklock_impls::find;
+use picklock_lab::random_run::Dice;
 use picklock_scenarios::{Scenario, catalog};
 use serde_json::json;
 use settled::{Run, settled};

@@ -205,7 +205,10 @@ impl<'a> Reader<'a> {
         let owner = self.granted.get(value).or_else(|| self.queued.get(value));
         let (worker, op) = *owner?;
         let waiting = self.attempts.get(&op).filter(|it| !it.is_granted);
-        let is_known = waiting.is_some_and(|it| it.worker == worker);
+        // A lock is passed on to a client that waits for the same lock. Tokens that contain little more than the time
+        // can be equal on two locks.
+        let lock = self.attempts.get(&command.op).map(|it| it.lock);
+        let is_known = waiting.is_some_and(|it| it.worker == worker && Some(it.lock) == lock);
         (is_known && op != command.op).then_some((worker, op))
     }
 
@@ -331,6 +334,21 @@ mod tests {
             (0, 1, Some("token-a".into())),
             (0, 2, Some("token-b".into())),
         ];
+        assert_eq!(attributed(all), expected);
+    }
+
+    /// Two clients that take two locks in the same millisecond can write the same token.
+    #[test]
+    fn equal_token_on_another_lock_is_not_passed_on() {
+        let all = vec![
+            acquire(0, 1, 0),
+            acquire(1, 2, 1),
+            change(0, 1, Phase::Acquire, 0, Some("1767225600501")),
+            change(1, 2, Phase::Acquire, 1, Some("1767225600501")),
+            granted(1, 2, "1767225600501"),
+        ];
+        let expected =
+            [(0, 1), (1, 2)].map(|(worker, op)| (worker, op, Some("1767225600501".into())));
         assert_eq!(attributed(all), expected);
     }
 

@@ -36,9 +36,11 @@ const KINDS: [&str; 22] = [
 ];
 
 /// A random source for the choices.
+#[derive(Debug)]
 pub struct Dice(StdRng);
 
 impl Dice {
+    /// Creates a source whose choices depend only on `seed`.
     pub fn new(seed: u64) -> Dice {
         Dice(StdRng::seed_from_u64(seed))
     }
@@ -69,6 +71,9 @@ impl Dice {
     }
 
     /// Draws the next lock, a scenario that suits it, and a seed.
+    ///
+    /// # Panics
+    /// Panics if a drawn scenario is not valid.
     pub fn draw(&mut self) -> (&'static BuiltInLock, Scenario, u64) {
         let locks: Vec<&'static BuiltInLock> = LOCKS.iter().chain(MUTANTS).collect();
         let lock = locks[self.below(locks.len())];
