@@ -41,6 +41,7 @@ impl<B: Backend> ClientDriver<B> {
             ttl_ms: spec.ttl_ms(),
             wait_ms: millis(wait),
             intended_ns,
+            weight: 1,
         })?;
         self.event(TriggerEvent::Acquire, None).await;
         let cancel_after = self.cancel_after();

@@ -376,6 +376,7 @@ fn header<B: Backend>(backend: &B, spec: &RunSpec, lock: &str) -> Header {
         nodes: spec.nodes(),
         quorum: spec.quorum(),
         keys: spec.keys(),
+        capacity: 1,
         ttl_ms: spec.ttl_ms(),
         stock_start: scenario.workload.stock,
         update: scenario.workload.update,

@@ -125,6 +125,7 @@ fn asked(at_ns: u64, worker: usize, op: u64, key: usize) -> Event {
             ttl_ms: TTL_MS,
             wait_ms: 3 * TTL_MS,
             intended_ns: None,
+            weight: 1,
         },
     }
 }
@@ -157,6 +158,7 @@ fn header(workers: usize, keys: usize, stock_start: i64) -> Header {
         nodes: 5,
         quorum: None,
         keys: (0..keys).map(|key| format!("stock:{key}")).collect(),
+        capacity: 1,
         ttl_ms: TTL_MS,
         stock_start,
         update: Update::Decrement,

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::end::{EndReason, EndedBy};
 use super::fault_events::{Belated, ClockShift, MissedBecause};
+use super::header::{is_one, one};
 use super::key_change::{KeyChange, KeyName};
 
 /// An event: one line of a history after the header.
@@ -44,6 +45,9 @@ pub enum EventKind {
         /// open loop. All attempts for one buyer carry the same time.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         intended_ns: Option<u64>,
+        /// The part of the lock's capacity that a grant takes.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        weight: u32,
     },
     /// A grant arrived: the hold begins.
     Granted {

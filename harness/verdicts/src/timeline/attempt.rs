@@ -27,6 +27,8 @@ pub struct Attempt {
     pub acquire_ns: u64,
     /// When the buyer arrived; only in an open loop.
     pub intended_ns: Option<u64>,
+    /// The part of the lock's capacity that a grant takes.
+    pub weight: u32,
     /// The requested lease time.
     pub ttl_ns: u64,
     /// Maximum time that the lock may spend trying to acquire.
@@ -91,6 +93,7 @@ impl Attempt {
             ttl_ms,
             wait_ms,
             intended_ns,
+            weight,
         } = event.what
         else {
             return None;
@@ -101,6 +104,7 @@ impl Attempt {
             key,
             acquire_ns: at_ns,
             intended_ns,
+            weight,
             ttl_ns: ms(ttl_ms),
             wait_ns: ms(wait_ms),
             begin_ns: None,

@@ -23,6 +23,7 @@ fn header() -> Header {
         nodes: 5,
         quorum: None,
         keys: vec!["a".into(), "b".into()],
+        capacity: 1,
         ttl_ms: 1000,
         stock_start: 3,
         update: Update::Write,

@@ -58,17 +58,18 @@ impl<'a> Evidence<'a> {
         else {
             return judgement;
         };
-        let stalled_ops = match first.seen {
-            Seen::ForeignRelease(first) => {
-                return self.correct_releases(judgement, &first, correction);
+        let stalled_ops = match &first.seen {
+            Seen::ForeignRelease(release) => {
+                return self.correct_releases(judgement.clone(), release, correction);
             }
             // The correction does not undo sales. It only decides whether two sellers overlapped.
             Seen::WrongStock(stock) => {
-                let sellers = self.sellers(&stock, first.at_ns);
+                let sellers = self.sellers(stock, first.at_ns);
                 let stalled = sellers.filter(|sellers| !sellers.overlap_without_stalls);
-                stalled.map(|sellers| [sellers.pair.0.op, sellers.pair.1.op])
+                stalled.map(|sellers| vec![sellers.pair.0.op, sellers.pair.1.op])
             }
-            Seen::Overlap { earlier, later } => {
+            Seen::Overlap { holders, later } => {
+                let capacity = self.history.header.capacity;
                 let holds = correction.holds(self.timeline.holds());
                 // A hold that is moved earlier may meet others then, but the history does not show that.
                 let overlapped = |one: &Hold, other: &Hold| {
@@ -76,17 +77,17 @@ impl<'a> Evidence<'a> {
                     recorded.is_some_and(|(one, other)| one.overlaps(other))
                 };
                 let corrected = match property {
-                    Property::Lease => judge_leases(&holds, &overlapped),
-                    _ => judge_holds(&holds, &overlapped),
+                    Property::Lease => judge_leases(&holds, capacity, &overlapped),
+                    _ => judge_holds(&holds, capacity, &overlapped),
                 };
                 match corrected {
                     Judgement::Violated { .. } => return corrected,
-                    _ => Some([earlier, later]),
+                    _ => Some(holders.iter().chain([later]).copied().collect()),
                 }
             }
             _ => None,
         };
-        let reason = stalled_ops.and_then(|ops| correction.reason(ops, self.history));
+        let reason = stalled_ops.and_then(|ops: Vec<u64>| correction.reason(&ops, self.history));
         reason.map_or(judgement, Judgement::Unknown)
     }
 
@@ -121,8 +122,8 @@ impl<'a> Evidence<'a> {
         let at_ns = finding.at_ns;
         let holds_of = |ops: &[u64]| ops.iter().filter_map(|op| self.hold(*op)).collect();
         let found = match &finding.seen {
-            Seen::Overlap { earlier, later } => {
-                let pair = self.pair(*earlier, *later);
+            Seen::Overlap { holders, later } => {
+                let pair = self.pair(self.deciding(holders), *later);
                 pair.map_or(Found::Nothing, |pair| {
                     Found::Overlap(self.overlap(pair, at_ns))
                 })
@@ -188,7 +189,7 @@ impl<'a> Evidence<'a> {
     /// Returns the facts about two holds that overlap at `at_ns`. A later event explains nothing.
     fn overlap<'e>(&'e self, (first, second): (&'e Hold, &'e Hold), at_ns: u64) -> Overlap<'e> {
         let faults = self.timeline.faults();
-        let (_, shared_since_ns) = Lease::shared(&first.leases, &second.leases);
+        let shared_since_ns = Lease::shared_since_ns(&first.leases, &second.leases);
         let shared = shared_since_ns.is_some_and(|since_ns| since_ns <= at_ns);
         let are_over = |leases: &[Lease]| {
             let meets = |lease: &Lease| overlap(lease.span(), second.span());
@@ -316,6 +317,11 @@ impl<'a> Evidence<'a> {
             EventKind::Acquire { worker, op, .. } if op == attempt => Some(worker),
             _ => None,
         })
+    }
+
+    /// Returns the attempt among those that held a lock too many at once which the explanation is about.
+    fn deciding(&self, holders: &[u64]) -> u64 {
+        holders.first().copied().unwrap_or(0)
     }
 
     /// Returns the holds of two attempts, in the order in which they began.

@@ -1,4 +1,5 @@
-//! Exclusion: no two holds of one key overlap.
+//! Exclusion: the holds of one key that overlap do not together weigh more than the lock's capacity. Two holds of a lock
+//! with one holder do.
 //!
 //! A hold is judged from the arrival of the grant at the driver until the release is sent, the worker dies, or the
 //! history ends. The true hold is no shorter: the client had the grant before it arrived at the driver, and had not yet
@@ -14,17 +15,25 @@ use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::Judgement;
 use crate::check::overlap::{self, PairFilter};
 use crate::history::Header;
-use crate::timeline::{Hold, Timeline};
+use crate::timeline::{Hold, Lease, Timeline};
 
 /// The checker. It uses only the holds.
 pub(in crate::check) struct Exclusion;
 
 /// Judges holds, which must be in the order in which they began.
-pub(in crate::check) fn judge_holds(holds: &[Hold], is_judged: PairFilter<'_>) -> Judgement {
+pub(in crate::check) fn judge_holds(
+    holds: &[Hold],
+    capacity: u32,
+    is_judged: PairFilter<'_>,
+) -> Judgement {
     let end_ns = |hold: &Hold| hold.end_ns;
-    overlap::judge_pairs(holds, is_judged, end_ns, |one, other| {
-        let onset_ns = one.overlaps(other).then_some(other.begin_ns);
-        (u64::from(onset_ns.is_some()), onset_ns)
+    overlap::judge_overlaps(holds, capacity, is_judged, end_ns, |one, other, on_part| {
+        if one.overlaps(other) {
+            on_part(Lease {
+                from_ns: other.begin_ns,
+                until_ns: one.end_ns.min(other.end_ns),
+            });
+        }
     })
 }
 
@@ -43,6 +52,7 @@ impl Checker for Exclusion {
     }
 
     fn finish(self, timeline: &Timeline<'_>) -> Judgement {
-        judge_holds(timeline.holds(), overlap::ALL_PAIRS)
+        let capacity = timeline.history().header.capacity;
+        judge_holds(timeline.holds(), capacity, overlap::ALL_PAIRS)
     }
 }

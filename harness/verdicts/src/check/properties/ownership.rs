@@ -349,7 +349,8 @@ impl Checker for Ownership {
         let Judgement::Violated { first, .. } = &judgement else {
             return gap.map_or(judgement, Judgement::Unknown);
         };
-        match lease::judge_leases(timeline.holds(), overlap::ALL_PAIRS) {
+        let capacity = timeline.history().header.capacity;
+        match lease::judge_leases(timeline.holds(), capacity, overlap::ALL_PAIRS) {
             // The client may have released its own lock, because both clients had been let in.
             Judgement::Violated { first: shared, .. }
                 if !key_history && shared.at_ns <= first.at_ns =>
