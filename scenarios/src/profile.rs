@@ -161,6 +161,17 @@ pub const MOST_REVEALING: &[&str] = &[
     "stuck-holder",
     "flash-sale-20",
     "crowd",
+    "permits-finally-unlock",
+    "permits-holder-crash",
+    "permits-lost-release-reply",
+    "permits-pause",
+    "permits-clock-skew",
+    "permits-lost-reply",
+    "permits-lost-release",
+    "permits-node-restart",
+    "permits-failover",
+    "permits-clock-jump",
+    "permits",
 ];
 
 /// Returns the profile with this name.

@@ -136,6 +136,7 @@ fn finish(events: &mut Vec<Event>, at_ns: u64, keys: usize, start: i64) {
             key,
             granted: true,
             waited_ms: 1,
+            permits: None,
         };
         events.push(Event { at_ns, what });
     }

@@ -129,6 +129,8 @@ pub enum Claim {
     Renewal,
     /// The lock is independent of other locks. But another one uses the same key.
     Key,
+    /// The semaphore has a number of permits. But it granted more at the same time.
+    Capacity,
 }
 
 /// A fencing token that was not higher than an earlier one.

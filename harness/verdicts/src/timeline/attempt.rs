@@ -180,7 +180,7 @@ impl Attempt {
                 ..
             } => {
                 // A key that never expires and is not the lock's own is a counter.
-                let of_lock = ttl_ms.is_some() || matches!(key, KeyName::Lock(_));
+                let of_lock = key.may_hold_lock(ttl_ms.is_some());
                 let lives = of_lock.then_some(*ttl_ms);
                 self.record_write(at_ns, (*node, key, value), command, lives, see);
                 return Followed::Not;

@@ -260,6 +260,7 @@ fn run_event() -> impl Strategy<Value = EventKind> {
                 key,
                 granted,
                 waited_ms,
+                permits: granted.then_some(2),
             }
         }),
         (any::<usize>(), 0..KEYS, -2..3_i64).prop_map(|(node, key, ttl_ms)| EventKind::KeyLeft {

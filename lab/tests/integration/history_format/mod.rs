@@ -177,6 +177,7 @@ fn inconsistent_lines_are_named() {
             key,
             granted: true,
             waited_ms: 0,
+            permits: None,
         },
     };
     for (bad, word) in [

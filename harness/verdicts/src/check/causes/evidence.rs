@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use picklock_scenarios::{Phase, Property};
 
+use crate::check::causes::cause::cause;
 use crate::check::causes::facts::{Facts, Found, OutsideFault, Overlap, Taken};
 use crate::check::causes::lost_ownership::{is_same_token, took_again};
 use crate::check::causes::unbacked_grant::is_unwritten;
@@ -117,16 +118,35 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Returns a finding with everything that it names.
+    /// Returns a finding with everything that it names. If several clients held the lock when another one got it, the
+    /// explanation is about the first of them whose hold explains that it was let in.
     pub fn facts<'e>(&'e self, finding: &'e Finding) -> Facts<'e> {
+        if let Seen::Overlap { holders, .. } = &finding.seen
+            && holders.len() > 1
+        {
+            let explains = |op: &&u64| {
+                let cause = cause(&self.facts_about(finding, Some(**op)));
+                !matches!(
+                    cause,
+                    Cause::Undetermined | Cause::NotExclusive | Cause::Race
+                )
+            };
+            let deciding = holders.iter().find(explains).or(holders.first());
+            return self.facts_about(finding, deciding.copied());
+        }
+        self.facts_about(finding, None)
+    }
+
+    /// Returns a finding with everything that it names. If several clients held the lock when another one got it,
+    /// `deciding` is the attempt of one of them.
+    fn facts_about<'e>(&'e self, finding: &'e Finding, deciding: Option<u64>) -> Facts<'e> {
         let at_ns = finding.at_ns;
         let holds_of = |ops: &[u64]| ops.iter().filter_map(|op| self.hold(*op)).collect();
         let found = match &finding.seen {
             Seen::Overlap { holders, later } => {
-                let pair = self.pair(self.deciding(holders), *later);
-                pair.map_or(Found::Nothing, |pair| {
-                    Found::Overlap(self.overlap(pair, at_ns))
-                })
+                let deciding = deciding.or(holders.first().copied());
+                let overlap = self.overlap_of(deciding, (holders, *later), at_ns);
+                overlap.map_or(Found::Nothing, Found::Overlap)
             }
             Seen::WrongStock(stock) => {
                 let sellers = self
@@ -186,6 +206,22 @@ impl<'a> Evidence<'a> {
         }
     }
 
+    /// Returns the facts about a hold that began at `at_ns` while those of `holders` were active. They are about the
+    /// hold of the attempt `deciding` among these.
+    fn overlap_of(
+        &self,
+        deciding: Option<u64>,
+        (holders, later): (&[u64], u64),
+        at_ns: u64,
+    ) -> Option<Overlap<'_>> {
+        let pair = self.pair(deciding?, later)?;
+        let others = holders.iter().filter(|op| Some(**op) != deciding);
+        Some(Overlap {
+            others: others.filter_map(|op| self.hold(*op)).collect(),
+            ..self.overlap(pair, at_ns)
+        })
+    }
+
     /// Returns the facts about two holds that overlap at `at_ns`. A later event explains nothing.
     fn overlap<'e>(&'e self, (first, second): (&'e Hold, &'e Hold), at_ns: u64) -> Overlap<'e> {
         let faults = self.timeline.faults();
@@ -217,6 +253,7 @@ impl<'a> Evidence<'a> {
         Overlap {
             first,
             second,
+            others: Vec::new(),
             has_expired_grant: !shared && (second_arrived_late || first.arrived_late(faults)),
             second_arrived_late,
             is_outlived: are_over(&first.possible_leases),
@@ -317,11 +354,6 @@ impl<'a> Evidence<'a> {
             EventKind::Acquire { worker, op, .. } if op == attempt => Some(worker),
             _ => None,
         })
-    }
-
-    /// Returns the attempt among those that held a lock too many at once which the explanation is about.
-    fn deciding(&self, holders: &[u64]) -> u64 {
-        holders.first().copied().unwrap_or(0)
     }
 
     /// Returns the holds of two attempts, in the order in which they began.

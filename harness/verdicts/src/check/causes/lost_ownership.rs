@@ -48,6 +48,10 @@ impl LostOwnership<'_> {
             let earlier_value =
                 on_node().find_map(|taken| Some((taken, self.last_before(earlier, taken)?)));
             match earlier_value {
+                // Two permits of a semaphore exist at the same time.
+                Some((taken, span)) if span.key != taken.key && span.exists_at(taken.from_ns) => {
+                    ends.push(self.cause_of_crowding(taken, span, earlier));
+                }
                 Some((taken, span)) => {
                     let lasting = self.outlasting(span);
                     ends.push(self.cause_of_end(lasting, taken, earlier, later));
@@ -64,7 +68,7 @@ impl LostOwnership<'_> {
     /// Returns `true` if an attempt took the lock on the node of `taken`, but in another key.
     fn took_another_key(&self, hold: &Hold, taken: &ValueSpan) -> bool {
         let mut acquired = self.acquired_values(hold).into_iter();
-        acquired.any(|span| span.node == taken.node && span.key != taken.key)
+        acquired.any(|span| span.node == taken.node && !span.key.competes_with(&taken.key))
     }
 
     /// Returns the values with which an attempt was granted the lock, in the order in which they were written. For each
@@ -101,7 +105,7 @@ impl LostOwnership<'_> {
     fn last_before<'a>(&'a self, earlier: &'a Hold, taken: &ValueSpan) -> Option<&'a ValueSpan> {
         let spans = self.spans_of(earlier);
         spans
-            .filter(|span| span.node == taken.node && span.key == taken.key)
+            .filter(|span| span.node == taken.node && span.key.competes_with(&taken.key))
             .filter(|span| span.from_ns <= taken.from_ns && !is_undone(span, earlier))
             .last()
     }
@@ -192,6 +196,17 @@ impl LostOwnership<'_> {
             SpanEnd::LostInFailover => Cause::LostOnFailover,
             SpanEnd::RanOut | SpanEnd::Stays | SpanEnd::Unseen => Cause::Undetermined,
         }
+    }
+
+    /// Returns why a permit was granted while those of others were there.
+    fn cause_of_crowding(&self, taken: &ValueSpan, span: &ValueSpan, earlier: &Hold) -> Cause {
+        let by = taken.author.as_ref();
+        let by_clocks = by.and_then(|by| cause_of_clocks(self.faults, by, span, earlier));
+        by_clocks.unwrap_or(if by.is_some_and(KeyCommand::is_script) {
+            Cause::NotExclusive
+        } else {
+            Cause::Race
+        })
     }
 
     /// Returns when the value would have expired undisturbed, or `None` if it has no expiry, or if its node's clock was

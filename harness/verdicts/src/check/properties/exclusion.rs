@@ -12,13 +12,17 @@
 
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
-use crate::check::finding::Judgement;
+use crate::check::finding::{Claim, FalseClaim, Judgement, Seen};
 use crate::check::overlap::{self, PairFilter};
-use crate::history::Header;
+use crate::history::{Event, EventKind, Header};
 use crate::timeline::{Hold, Lease, Timeline};
 
-/// The checker. It uses only the holds.
-pub(in crate::check) struct Exclusion;
+/// The checker. It uses the holds, and for a semaphore the probe after the run.
+pub(in crate::check) struct Exclusion {
+    capacity: u32,
+    /// When a probe got more permits than there are, and how many.
+    minted: Option<(u64, u32)>,
+}
 
 /// Judges holds, which must be in the order in which they began.
 pub(in crate::check) fn judge_holds(
@@ -47,12 +51,38 @@ impl Checker for Exclusion {
         page: include_str!("../../../explain/exclusion.md"),
     };
 
-    fn new(_: &Header) -> Self {
-        Exclusion
+    fn new(header: &Header) -> Self {
+        Exclusion {
+            capacity: header.capacity,
+            minted: None,
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        if let EventKind::Probe {
+            permits: Some(permits),
+            ..
+        } = event.what
+            && permits > self.capacity
+        {
+            self.minted.get_or_insert((event.at_ns, permits));
+        }
     }
 
     fn finish(self, timeline: &Timeline<'_>) -> Judgement {
-        let capacity = timeline.history().header.capacity;
-        judge_holds(timeline.holds(), capacity, overlap::ALL_PAIRS)
+        let judgement = judge_holds(timeline.holds(), self.capacity, overlap::ALL_PAIRS);
+        let Some((at_ns, permits)) = self.minted.filter(|_| judgement == Judgement::Held) else {
+            return judgement;
+        };
+        let statement = format!(
+            "after the run, one client got {permits} permits at the same time, and there are {}",
+            self.capacity
+        );
+        let claim = FalseClaim {
+            about: Claim::Capacity,
+            ops: Vec::new(),
+            statement,
+        };
+        Judgement::from_observations(vec![(at_ns, Seen::FalseClaim(claim))])
     }
 }
