@@ -39,6 +39,7 @@ impl Candidate {
         let claims = Claims {
             renews: spec.renews,
             fences: configured.is_some_and(|one| one.fences),
+            permits: spec.permits.unwrap_or(false),
         };
         let find = |name: &String| {
             let wrong = |problem| Failure::Usage(format!("reference {name}: {problem}"));

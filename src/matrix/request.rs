@@ -105,9 +105,13 @@ impl MatrixRequest {
         // A built-in lock declares nothing.
         let renews = (!lock.is_in_process()).then_some(lock.renews);
         let nodes = self.overrides.nodes.unwrap_or(lock.nodes);
-        let declared = Declaration { renews, nodes };
-        let is_semaphore = lock.permits.unwrap_or(false);
-        is_semaphore != scenario.workload.needs_permits()
+        let permits = lock.permits.unwrap_or(false);
+        let declared = Declaration {
+            renews,
+            nodes,
+            permits,
+        };
+        permits != scenario.workload.needs_permits()
             || self
                 .profile
                 .is_some_and(|profile| !profile.includes(name, declared))

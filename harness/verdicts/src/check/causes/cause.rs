@@ -58,6 +58,13 @@ fn cause_of_finding(facts: &Facts<'_>) -> Cause {
             },
             _,
         ) => Cause::Race,
+        (
+            Found::Attempts {
+                claim: Some(Claim::Capacity),
+                ..
+            },
+            Some(key_history),
+        ) => permits::cause_of_surplus(facts.history, key_history, facts.at_ns),
         (Found::Attempts { claim, holds, .. }, key_history) => {
             let spans = key_history.map_or(&[][..], |key_history| &key_history.spans);
             let is_off = |hold: &&Hold| {

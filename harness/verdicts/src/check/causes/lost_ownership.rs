@@ -10,7 +10,7 @@ use std::collections::HashSet;
 
 use picklock_scenarios::Phase;
 
-use crate::history::{EventKind, History, KeyCommand};
+use crate::history::{EventKind, History, KeyCommand, KeyName};
 use crate::key_history::{SpanEnd, ValueSpan};
 use crate::timeline::{FaultSpan, Hold, HoldEnd, Lease, names_token, overlap};
 
@@ -33,7 +33,12 @@ impl LostOwnership<'_> {
     /// Returns why both attempts owned the lock, although the lease of each was running.
     pub fn cause(&self, one: &Hold, other: &Hold) -> Cause {
         let (Some(one_ns), Some(other_ns)) = (self.taken_ns(one), self.taken_ns(other)) else {
-            return Cause::UnbackedGrant;
+            let is_shared = self.has_foreign_permit(one) || self.has_foreign_permit(other);
+            return if is_shared {
+                Cause::SharedToken
+            } else {
+                Cause::UnbackedGrant
+            };
         };
         let (earlier, later) = if one_ns <= other_ns {
             (one, other)
@@ -63,6 +68,16 @@ impl LostOwnership<'_> {
             }
         }
         decisive(&ends, nodes.len(), self.quorum)
+    }
+
+    /// Returns `true` if the permit with the token of this hold was written by another client.
+    fn has_foreign_permit(&self, hold: &Hold) -> bool {
+        self.spans.iter().any(|span| {
+            let author = span.author.as_ref();
+            names_permit(span, hold)
+                && span.exists_at(hold.begin_ns)
+                && author.is_some_and(|author| author.worker != hold.worker)
+        })
     }
 
     /// Returns `true` if an attempt took the lock on the node of `taken`, but in another key.
@@ -375,10 +390,17 @@ pub(in crate::check) fn is_same_token(
     if by.names_unread_value && author.is_some_and(|author| author.worker != by.worker) {
         return true;
     }
-    if !by.is_script() || author.is_none_or(|author| author.worker == by.worker) {
+    if author.is_none_or(|author| author.worker == by.worker) {
         return false;
     }
     let granted = holds.iter().find(|hold| by.is_of(hold.worker, hold.op));
+    // A command that removes a permit names it.
+    if granted.is_some_and(|hold| names_permit(span, hold)) {
+        return true;
+    }
+    if !by.is_script() {
+        return false;
+    }
     if granted.is_some_and(|hold| *hold.token == *span.value) {
         return true;
     }
@@ -392,6 +414,11 @@ pub(in crate::check) fn is_same_token(
     others
         .iter()
         .any(|other| own_values.contains(&*other.value))
+}
+
+/// Returns `true` if the value is a permit with the token of this hold.
+fn names_permit(span: &ValueSpan, hold: &Hold) -> bool {
+    matches!(span.key, KeyName::Permit { .. }) && names_token(&span.value, &hold.token)
 }
 
 /// Returns `true` if the attempt wrote the value with which it had taken the lock again at `at_ns`.

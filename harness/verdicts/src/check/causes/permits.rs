@@ -38,24 +38,7 @@ pub(in crate::check) fn cause_of_count(
         .iter()
         .rev()
         .find(|span| span.from_ns <= second.begin_ns)?;
-    let within = first.acquire_ns..=second.begin_ns;
-    let locks = Locks {
-        names: &history.header.keys,
-        of_attempt: &|_| None,
-    };
-    // A semaphore may store in a key of its own that its permits exist.
-    let mut ends = key_history.spans.iter().filter(|span| {
-        within.contains(&span.until_ns) && locks.named_by(&span.key) == Some(second.key as usize)
-    });
-    let lost = ends.find_map(|span| match span.end {
-        SpanEnd::Evicted | SpanEnd::Flushed => Some(Cause::Evicted),
-        SpanEnd::LostInRestart => Some(Cause::LostOnRestart),
-        SpanEnd::LostInFailover => Some(Cause::LostOnFailover),
-        SpanEnd::ClockLeapt => Some(Cause::ClockJump),
-        // The number of permits was forgotten while clients held theirs.
-        SpanEnd::RanOut if span.key == key => Some(Cause::PermitMinted),
-        _ => None,
-    });
+    let lost = |from_ns| loss(history, key_history, second.key, (from_ns, second.begin_ns));
     let is_granted: HashSet<u64> = holds.iter().map(|hold| hold.op).collect();
     let changes = changes(history, second.key, second.begin_ns);
     let gives_more = |(op, changes): (&u64, &Changes)| {
@@ -64,15 +47,58 @@ pub(in crate::check) fn cause_of_count(
     };
     let is_minted = || changes.iter().any(gives_more);
     let is_script = || last.author.as_ref().is_some_and(|by| by.is_script());
-    Some(lost.unwrap_or_else(|| {
-        if is_minted() {
-            Cause::PermitMinted
-        } else if is_script() {
+    // A number that was lost earlier may have been wrong ever since.
+    let by_then = || {
+        is_minted()
+            .then_some(Cause::PermitMinted)
+            .or_else(|| lost(0))
+    };
+    Some(lost(first.acquire_ns).or_else(by_then).unwrap_or_else(|| {
+        if is_script() {
             Cause::NotExclusive
         } else {
             Cause::Race
         }
     }))
+}
+
+/// Returns why one client got more permits than there are after the run.
+pub(in crate::check) fn cause_of_surplus(
+    history: &History,
+    key_history: &KeyHistory,
+    at_ns: u64,
+) -> Cause {
+    let mut locks = (0..).take(history.header.keys.len());
+    let lost = locks.find_map(|lock| loss(history, key_history, lock, (0, at_ns)));
+    lost.unwrap_or(Cause::PermitMinted)
+}
+
+/// Returns the cause for the last time between two times at which a server lost a value of the semaphore.
+fn loss(
+    history: &History,
+    key_history: &KeyHistory,
+    lock: u32,
+    (from_ns, until_ns): (u64, u64),
+) -> Option<Cause> {
+    let locks = Locks {
+        names: &history.header.keys,
+        of_attempt: &|_| None,
+    };
+    // A semaphore may store in a separate key that its permits exist.
+    let of_lock = |span: &&ValueSpan| {
+        (from_ns..=until_ns).contains(&span.until_ns)
+            && locks.named_by(&span.key) == Some(lock as usize)
+    };
+    let mut ends = key_history.spans.iter().rev().filter(of_lock);
+    ends.find_map(|span| match span.end {
+        SpanEnd::Evicted | SpanEnd::Flushed => Some(Cause::Evicted),
+        SpanEnd::LostInRestart => Some(Cause::LostOnRestart),
+        SpanEnd::LostInFailover => Some(Cause::LostOnFailover),
+        SpanEnd::ClockLeapt => Some(Cause::ClockJump),
+        // The number of permits was forgotten while clients held theirs.
+        SpanEnd::RanOut if matches!(span.key, KeyName::Count { .. }) => Some(Cause::PermitMinted),
+        _ => None,
+    })
 }
 
 /// Returns why clients did not get all permits of a semaphore, or `None` if the history does not show a permit that is
