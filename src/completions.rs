@@ -4,7 +4,7 @@
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, Command, CommandFactory};
 use clap_complete::Shell;
-use picklock_impls::{LOCKS, MUTANTS};
+
 use picklock_scenarios::{Cause, Property, catalog};
 
 use crate::cli::Cli;
@@ -23,7 +23,7 @@ pub fn completions(shell: Shell) {
 /// paths and programs, so the values serve only for completion.
 fn with_names() -> Command {
     let scenarios: Vec<&str> = catalog::names().collect();
-    let locks: Vec<&str> = LOCKS.iter().chain(MUTANTS).map(|lock| lock.name).collect();
+    let locks: Vec<&str> = picklock_impls::all().map(|lock| lock.name).collect();
     let causes = Cause::ALL.iter().map(|cause| cause.as_str());
     let properties = Property::ALL.iter().map(|property| property.as_str());
     let all: Vec<&str> = (scenarios.iter().chain(&locks).copied())

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use picklock_harness::check::{Cause, Property, describe};
 use picklock_harness::expectation::{Expectation, Expected, Tables};
 use picklock_harness::spec::{Overrides, resolve_scenario};
-use picklock_impls::{BuiltInLock, LOCKS, MUTANTS};
+use picklock_impls::BuiltInLock;
 use picklock_reports::listing::{Listing, text};
 use picklock_scenarios::{CAUSES, OTHERS, PROPERTIES, Scenario, Workload, catalog};
 
@@ -51,7 +51,7 @@ fn explain(name: &str) -> Result<String, Failure> {
 }
 
 fn locks() -> impl Iterator<Item = &'static BuiltInLock> {
-    LOCKS.iter().chain(MUTANTS)
+    picklock_impls::all()
 }
 
 fn unknown(name: &str) -> Failure {
@@ -210,7 +210,10 @@ fn lock_page(lock: &BuiltInLock) -> Result<String, Failure> {
     let (name, summary, nodes) = (lock.name, lock.summary, lock.nodes);
     let mut page = format!("# {name} (lock)\n\n{summary}.\n\nRequires {nodes} independent Redis ");
     page.push_str(if nodes == 1 { "node.\n" } else { "nodes.\n" });
-    if MUTANTS.iter().any(|mutant| mutant.name == name) {
+    if picklock_impls::MUTANTS
+        .iter()
+        .any(|mutant| mutant.name == name)
+    {
         page.push_str("\nIt is broken on purpose, so the catalog expects nothing of it.\n");
         return Ok(page);
     }

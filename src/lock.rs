@@ -8,7 +8,7 @@ use picklock_harness::adapter::worker_command::WorkerCommand;
 use picklock_harness::history::Declarations;
 use picklock_harness::lock_factory::LockFactory;
 use picklock_harness::spec::LockSpec;
-use picklock_impls::{BuiltInLock, LOCKS, MUTANTS, OptionError, find};
+use picklock_impls::{BuiltInLock, MUTANTS, OptionError, built_in as built_in_locks, find};
 use picklock_scenarios::{catalog, nearest};
 
 use crate::configuration::DEFAULT_FILE;
@@ -74,6 +74,7 @@ fn spec(
             options: options.to_vec(),
             nodes: 1,
             replicas: 0,
+            permits: None,
             renews: false,
             declares: Declarations::default(),
             needs_every_node: false,
@@ -94,6 +95,7 @@ fn spec(
         options: options.to_vec(),
         nodes: lock.nodes,
         replicas: lock.replicas,
+        permits: Some(lock.permits),
         renews: false,
         declares: Declarations::default(),
         needs_every_node: false,
@@ -190,7 +192,7 @@ fn check_options(lock: &LockSpec) -> Result<(), Failure> {
 /// Creates the error for a name that no lock has. A likely guess is one line; otherwise the error lists what exists.
 fn unknown(name: &str, impls: &ConfiguredLocks) -> Failure {
     let refused = |text: String| Failure::Usage(format!("--impl {name}: {text}"));
-    let known = || LOCKS.iter().map(|lock| lock.name);
+    let known = || built_in_locks().map(|lock| lock.name);
     let is_library = init::library_like(name);
     let exactly = is_library.filter(|(_, library)| library.eq_ignore_ascii_case(name));
     let meant = nearest(name, known().chain(impls.names())).or_else(|| mutant_like(name));

@@ -85,6 +85,7 @@ mod tests {
             let claims = Claims {
                 renews,
                 fences: false,
+                permits: false,
             };
             fitting(name, &spec, 1, claims).map(|lock| lock.name)
         };

@@ -91,6 +91,7 @@ fn lock_of(lock: &ReproLock) -> Result<LockSpec, Failure> {
         options,
         nodes: lock.nodes.unwrap_or(*NODES.start()),
         replicas: lock.replicas.unwrap_or(*REPLICAS.start()),
+        permits: None,
         renews: lock.renews,
         declares: Declarations {
             min_hold_ms: lock.min_hold_ms.unwrap_or(0),

@@ -6,7 +6,7 @@ use picklock_harness::rng;
 use picklock_harness::spec::{
     LockSpec, Override, Overrides, RunSpec, ScenarioSource, ServerChoice,
 };
-use picklock_impls::{LOCKS, MUTANTS};
+
 use picklock_scenarios::{BackendName, OTHERS, Scenario, ScenarioError, catalog, did_you_mean};
 
 use crate::backend_choice;
@@ -97,7 +97,7 @@ pub fn no_mistyped_lock(
     impls: &ConfiguredLocks,
     is_ours: impl Fn(&str) -> bool,
 ) -> Result<(), Failure> {
-    let built_in = || LOCKS.iter().chain(MUTANTS).map(|lock| lock.name);
+    let built_in = || picklock_impls::all().map(|lock| lock.name);
     // A configuration is read only for the locks of the command.
     let is_configured = |name: &str| {
         let others = ConfiguredLocks::for_names(None, [&NamedLock::plain(name)]);

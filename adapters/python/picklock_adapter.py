@@ -185,6 +185,8 @@ def serve(make_lock, name, version="", options=(), threads=False):
 
     The lock may have release_unheld(key), which unlocks although the lock was refused, as in a `finally`, and
     section_failed(key, token), which is called when an exception leaves the section and returns the same as release.
+    A semaphore has set_capacity(permits), which is called before the first `acquire` with the number of permits that it
+    may grant at the same time.
     It may have the attributes min_hold_ms (its key stays for up to this time after a release) and lease_margin_ms (its
     key lives this much longer than the lease).
 
@@ -370,6 +372,9 @@ class _Adapter:
         if unknown:
             raise Definite(f"unknown options {unknown}; there are {sorted(self.options)}")
         self.lock = self.make_lock(request["nodes"], request["timeout_ms"], options)
+        permits = hasattr(self.lock, "set_capacity")
+        if permits:
+            self.lock.set_capacity(request.get("capacity", 1))
         ready = {**self.ready, "extends": hasattr(self.lock, "extend")}
         for name in ("min_hold_ms", "lease_margin_ms"):
             if getattr(self.lock, name, None):
@@ -377,7 +382,8 @@ class _Adapter:
         if 2 not in versions:
             return ready
         unheld, fails = (hasattr(self.lock, name) for name in ("release_unheld", "section_failed"))
-        return {**ready, "protocol": 2, **self.offers, "releases_unheld": unheld, "fails_sections": fails}
+        return {**ready, "protocol": 2, **self.offers, "releases_unheld": unheld, "fails_sections": fails,
+                "permits": permits}
 
 
 async def _done(result):

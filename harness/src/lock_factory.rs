@@ -17,6 +17,7 @@ pub struct LockFactory {
     name: String,
     nodes: usize,
     replicas: usize,
+    permits: Option<bool>,
     options: &'static [&'static OptionSpec],
     build: Arc<dyn Fn(Vec<Node>, Context) -> Box<dyn DynLock> + Send + Sync>,
 }
@@ -32,6 +33,7 @@ impl LockFactory {
             name: name.into(),
             nodes,
             replicas: 0,
+            permits: None,
             options: &[],
             build: Arc::new(move |nodes, context| Box::new(build(nodes, context))),
         }
@@ -49,6 +51,7 @@ impl LockFactory {
             name: lock.name.to_owned(),
             nodes: lock.nodes,
             replicas: lock.replicas,
+            permits: Some(lock.permits),
             options: lock.options,
             build: Arc::new(lock.build),
         }
@@ -78,6 +81,7 @@ impl LockFactory {
             options: options.clone().into_iter().collect(),
             nodes: self.nodes,
             replicas: self.replicas,
+            permits: self.permits,
             renews: false,
             declares: Declarations::default(),
             needs_every_node: false,

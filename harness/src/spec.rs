@@ -53,6 +53,8 @@ pub struct LockSpec {
     pub nodes: usize,
     /// Minimum number of replicas of each node.
     pub replicas: usize,
+    /// Whether the lock is a semaphore, or `None` for a program that does not state it.
+    pub permits: Option<bool>,
     /// Whether the lock promises to renew its lease while its client works.
     pub renews: bool,
     /// What the lock declares about how long its keys live.
@@ -68,6 +70,18 @@ impl LockSpec {
     /// Returns `true` if the lock's code is in this process. Only such a lock can be simulated.
     pub fn is_in_process(&self) -> bool {
         self.command.is_none()
+    }
+
+    /// Returns why a scenario is not for this lock because of the number of its holders, or `None` if it is, or if that
+    /// is unknown.
+    pub fn lacks_holders(&self, scenario: &Scenario) -> Option<&'static str> {
+        match (self.permits, scenario.workload.needs_permits()) {
+            (Some(false), true) => Some("needs a semaphore, and the lock has one holder"),
+            (Some(true), false) => {
+                Some("needs a lock with one holder, and the lock is a semaphore")
+            }
+            _ => None,
+        }
     }
 
     /// Returns the options by name.
@@ -333,6 +347,7 @@ mod tests {
             options: Vec::new(),
             nodes,
             replicas,
+            permits: None,
             renews: false,
             declares: Declarations::default(),
             needs_every_node: false,

@@ -52,6 +52,7 @@ fn client(
         wall_clock: Rc::new(MachineClock),
         rng: rng::stream(init.seed, "lock", 0),
         options,
+        capacity: init.capacity(),
         canceller,
     };
     Ok(lock.client(nodes, context))

@@ -27,6 +27,8 @@ pub struct Context {
     pub rng: rand::rngs::StdRng,
     /// The user's options.
     pub options: Options,
+    /// Number of permits that a semaphore grants at the same time; 1 for a lock with one holder.
+    pub capacity: u32,
     /// Signals that the user gives up.
     pub canceller: Canceller,
 }

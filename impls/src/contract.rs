@@ -128,6 +128,11 @@ pub trait Lock {
         false
     }
 
+    /// Returns true if as many clients as [`crate::Context::capacity`] states may hold the lock at the same time.
+    fn grants_permits(&self) -> bool {
+        false
+    }
+
     /// Returns the next unprompted notice of the lock. Must be cancel-safe. The default sends none.
     fn notice(&mut self) -> impl Future<Output = Notice> {
         std::future::pending()
@@ -167,6 +172,8 @@ pub trait DynLock {
     ) -> LockFuture<'a, Result<bool, LockError>>;
     /// See [`Lock::is_reentrant`].
     fn is_reentrant(&self) -> bool;
+    /// See [`Lock::grants_permits`].
+    fn grants_permits(&self) -> bool;
     /// See [`Lock::notice`].
     fn notice(&mut self) -> LockFuture<'_, Notice>;
 }
@@ -208,6 +215,10 @@ impl<L: Lock> DynLock for L {
 
     fn is_reentrant(&self) -> bool {
         Lock::is_reentrant(self)
+    }
+
+    fn grants_permits(&self) -> bool {
+        Lock::grants_permits(self)
     }
 
     fn notice(&mut self) -> LockFuture<'_, Notice> {

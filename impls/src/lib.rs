@@ -32,6 +32,7 @@ mod renewing;
 mod single_node;
 mod stopwatch;
 mod variation;
+mod varied_semaphore;
 
 /// Declares each file of a folder, one line per file, and lists the locks in them.
 macro_rules! locks {
@@ -61,6 +62,15 @@ locks! {
     redlock_renewing,
     fenced,
     replicated,
+}
+
+locks! {
+    /// The built-in semaphores, simplest first. They grant several permits at a time.
+    SEMAPHORES in semaphores:
+    counter,
+    token_list,
+    by_client_time,
+    by_server_time,
 }
 
 locks! {
@@ -125,6 +135,12 @@ locks! {
     inner_release_frees,
     inner_lease_counts,
     token_per_process,
+    semaphore_release_retried,
+    semaphore_remade,
+    semaphore_one_too_many,
+    semaphore_counts_then_adds,
+    semaphore_keeps_expired,
+    semaphore_releases_oldest,
 }
 
 pub use canceller::Canceller;
@@ -145,6 +161,8 @@ pub struct BuiltInLock {
     pub nodes: usize,
     /// Number of replicas that each node needs.
     pub replicas: usize,
+    /// Whether it is a semaphore, which grants as many permits as [`Context::capacity`] states.
+    pub permits: bool,
     /// The options that its user can set.
     pub options: &'static [&'static OptionSpec],
     /// Creates one client of the lock.
@@ -163,6 +181,7 @@ impl BuiltInLock {
             summary,
             nodes: 1,
             replicas: 0,
+            permits: false,
             options: patience::RETRY,
             build,
         }
@@ -180,7 +199,17 @@ impl BuiltInLock {
     }
 }
 
-/// Returns the lock or mutant with this name.
+/// Returns all locks and semaphores that are not broken on purpose.
+pub fn built_in() -> impl Iterator<Item = &'static BuiltInLock> {
+    LOCKS.iter().chain(SEMAPHORES)
+}
+
+/// Returns all locks, semaphores and mutants.
+pub fn all() -> impl Iterator<Item = &'static BuiltInLock> {
+    built_in().chain(MUTANTS)
+}
+
+/// Returns the lock, semaphore or mutant with this name.
 pub fn find(name: &str) -> Option<&'static BuiltInLock> {
-    LOCKS.iter().chain(MUTANTS).find(|lock| lock.name == name)
+    all().find(|lock| lock.name == name)
 }

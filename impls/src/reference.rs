@@ -1,6 +1,6 @@
 //! The built-in lock that suits as a standard for another lock.
 
-use crate::{BuiltInLock, LOCKS};
+use crate::{BuiltInLock, built_in};
 
 /// Features that a lock declares, besides its number of nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,20 +9,33 @@ pub struct Claims {
     pub renews: bool,
     /// Whether it provides fencing tokens.
     pub fences: bool,
+    /// Whether it is a semaphore.
+    pub permits: bool,
 }
 
 /// The best built-in locks with their claims; those with more claims come first.
-const BEST: [(&str, Claims); 6] = [
+const BEST: [(&str, Claims); 7] = [
     ("fenced", claims(false, true)),
     ("watchdog", claims(true, false)),
     ("redlock-renewing", claims(true, false)),
     ("set-nx-px", claims(false, false)),
     ("replicated", claims(false, false)),
     ("redlock", claims(false, false)),
+    (
+        "semaphore",
+        Claims {
+            permits: true,
+            ..claims(false, false)
+        },
+    ),
 ];
 
 const fn claims(renews: bool, fences: bool) -> Claims {
-    Claims { renews, fences }
+    Claims {
+        renews,
+        fences,
+        permits: false,
+    }
 }
 
 /// Returns the best built-in lock that uses the same number of servers and claims no more than `claims`. Returns `None`
@@ -30,8 +43,9 @@ const fn claims(renews: bool, fences: bool) -> Claims {
 pub fn best(nodes: usize, replicas: usize, claims: Claims) -> Option<&'static BuiltInLock> {
     let fitting = BEST
         .iter()
-        .filter(|(_, its)| (claims.fences || !its.fences) && (claims.renews || !its.renews));
-    let mut fitting = fitting.filter_map(|(name, _)| LOCKS.iter().find(|lock| lock.name == *name));
+        .filter(|(_, its)| (claims.fences || !its.fences) && (claims.renews || !its.renews))
+        .filter(|(_, its)| claims.permits == its.permits);
+    let mut fitting = fitting.filter_map(|(name, _)| built_in().find(|lock| lock.name == *name));
     fitting.find(|one| (one.nodes, one.replicas) == (nodes, replicas))
 }
 
@@ -56,12 +70,27 @@ pub fn renews(lock: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::LOCKS;
+
+    #[test]
+    fn semaphore_is_compared_with_a_semaphore_only() {
+        let semaphore = Claims {
+            permits: true,
+            ..claims(true, true)
+        };
+        assert_eq!(
+            standard(1, 0, semaphore).map(|it| it.name),
+            Some("semaphore")
+        );
+        let names = [1, 3].map(|nodes| standard(nodes, 0, claims(true, true)));
+        assert!(names.iter().flatten().all(|lock| !lock.permits));
+    }
 
     #[test]
     fn the_best_lock_is_built_in_and_uses_as_many_servers() {
         for fences in [false, true] {
             for renews in [false, true] {
-                let claims = Claims { renews, fences };
+                let claims = claims(renews, fences);
                 for (nodes, replicas) in [(1, 0), (1, 1), (5, 0)] {
                     let found = best(nodes, replicas, claims).unwrap();
                     let servers = (found.nodes, found.replicas);

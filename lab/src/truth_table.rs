@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use picklock_impls::{BuiltInLock, LOCKS};
+use picklock_impls::{BuiltInLock, built_in, find};
 use picklock_scenarios::{BackendName, Scenario, catalog};
 use picklock_verdicts::check::{Property, Status, Verdict, Verdicts, judge};
 use picklock_verdicts::expectation::{Expected, Tables};
@@ -38,7 +38,12 @@ pub fn cells() -> Vec<Cell> {
         .map(|name| catalog::named(name).unwrap_or_else(|error| panic!("catalog/{name}: {error}")));
     let pairs: Vec<(Scenario, &BuiltInLock)> = scenarios
         .filter(|scenario| scenario.runs_in(BackendName::Sim))
-        .flat_map(|scenario| LOCKS.iter().map(move |lock| (scenario.clone(), lock)))
+        .flat_map(|scenario| {
+            let fitting =
+                built_in().filter(|lock| lock.permits == scenario.workload.needs_permits());
+            let pairs = fitting.map(|lock| (scenario.clone(), lock));
+            pairs.collect::<Vec<_>>()
+        })
         .collect();
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
@@ -77,14 +82,19 @@ fn cell(scenario: &Scenario, lock: &'static BuiltInLock) -> Option<Cell> {
 pub fn truth_table(cells: &[Cell]) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
-    overview(&mut text, cells).unwrap_or_default();
+    let is_semaphore = |cell: &&Cell| find(cell.lock).is_some_and(|lock| lock.permits);
+    let (semaphores, locks): (Vec<&Cell>, Vec<&Cell>) = cells.iter().partition(is_semaphore);
+    overview(&mut text, &locks).unwrap_or_default();
+    text.push('\n');
+    overview(&mut text, &semaphores).unwrap_or_default();
+    legend(&mut text).unwrap_or_default();
     for scenario in once(cells.iter().map(|cell| cell.scenario.as_str())) {
         details(&mut text, cells, scenario).unwrap_or_default();
     }
     text
 }
 
-fn overview(text: &mut String, cells: &[Cell]) -> std::fmt::Result {
+fn overview(text: &mut String, cells: &[&Cell]) -> std::fmt::Result {
     let locks = once(cells.iter().map(|cell| cell.lock));
     let names: Vec<String> = locks.iter().map(|name| format!("`{name}`")).collect();
     writeln!(text, "| scenario | {} |", names.join(" | "))?;
@@ -95,10 +105,14 @@ fn overview(text: &mut String, cells: &[Cell]) -> std::fmt::Result {
             let cell = cells
                 .iter()
                 .find(|c| c.scenario == scenario && c.lock == *lock);
-            write!(text, " {} |", cell.map_or("", short))?;
+            write!(text, " {} |", cell.map_or("", |cell| short(cell)))?;
         }
         writeln!(text)?;
     }
+    Ok(())
+}
+
+fn legend(text: &mut String) -> std::fmt::Result {
     writeln!(
         text,
         "\n{} held · {} something was violated, as the scenario expects · ‼ not as it expects · {} could not be judged · {} not applicable",

@@ -88,6 +88,17 @@ catalog! {
     "split-vote",
     "node-pause",
     "busy-node",
+    "permits",
+    "permits-holder-crash",
+    "permits-pause",
+    "permits-lost-reply",
+    "permits-lost-release",
+    "permits-lost-release-reply",
+    "permits-finally-unlock",
+    "permits-node-restart",
+    "permits-failover",
+    "permits-clock-skew",
+    "permits-clock-jump",
 }
 
 /// Returns the names of the catalog's scenarios.

@@ -153,6 +153,10 @@ causes! {
         "a client removed a running lock outside any release", "remove only the own value";
     FalseLoss "false-loss", Lock,
         "the lock reported a loss although its key still stood", "report only what the servers show";
+    PermitMinted "permit-minted", Lock,
+        "more permits were granted than there are", "give back each permit once, and only by its holder";
+    PermitLeaked "permit-leaked", Lock,
+        "a permit never came back", "give each permit an owner and an expiry";
     LateWrite "late-write",
         Resource("it accepted a late write that another client had overtaken"),
         "a write arrived late", "let the resource check tokens, or the version that was read";

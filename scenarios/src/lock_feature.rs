@@ -33,6 +33,9 @@ pub enum LockFeature {
     /// A client that ends while its process stays alive.
     #[error("a client that ends before its process")]
     EndClient,
+    /// As many holders at a time as the scenario has permits.
+    #[error("permits for several holders")]
+    Permits,
 }
 
 impl Scenario {
@@ -55,6 +58,7 @@ impl Scenario {
             (workload.failing_sections > 0, LockFeature::FailSection),
             (workload.reenter.is_some(), LockFeature::Reenter),
             (workload.ending_clients > 0, LockFeature::EndClient),
+            (workload.needs_permits(), LockFeature::Permits),
         ];
         let by_workload = of_workload
             .into_iter()

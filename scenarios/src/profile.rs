@@ -14,7 +14,7 @@ pub struct Profile {
 /// The locks that a profile runs a scenario for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum For {
-    /// Every lock. An ability that the scenario needs and the lock lacks makes the cell not applicable.
+    /// Every lock with one holder. An ability that the scenario needs and the lock lacks makes the cell not applicable.
     Every,
     /// Locks that renew their lease in the background.
     Renewing,
@@ -22,6 +22,8 @@ pub enum For {
     NotRenewing,
     /// Locks on several independent nodes.
     SeveralNodes,
+    /// Semaphores. All other scenarios are for locks with one holder.
+    Semaphores,
 }
 
 /// What a lock declares about itself, as far as the choice of scenarios depends on it.
@@ -31,6 +33,8 @@ pub struct Declaration {
     pub renews: Option<bool>,
     /// Number of independent nodes that it uses.
     pub nodes: usize,
+    /// Whether it is a semaphore.
+    pub permits: bool,
 }
 
 impl Profile {
@@ -42,6 +46,8 @@ impl Profile {
     /// Returns whether this profile contains the scenario for a lock with this declaration.
     pub fn includes(&self, scenario: &str, lock: Declaration) -> bool {
         let mut fitting = self.scenarios.iter().filter(|(_, meant)| match meant {
+            For::Semaphores => lock.permits,
+            _ if lock.permits => false,
             For::Every => true,
             For::Renewing => lock.renews != Some(false),
             For::NotRenewing => lock.renews != Some(true),
@@ -82,6 +88,14 @@ pub const PROFILES: &[Profile] = &[Profile {
         ("fractional-lease", For::Every),
         ("silent-minority", For::SeveralNodes),
         ("split-vote", For::SeveralNodes),
+        ("permits", For::Semaphores),
+        ("permits-holder-crash", For::Semaphores),
+        ("permits-pause", For::Semaphores),
+        ("permits-lost-reply", For::Semaphores),
+        ("permits-lost-release", For::Semaphores),
+        ("permits-lost-release-reply", For::Semaphores),
+        ("permits-finally-unlock", For::Semaphores),
+        ("permits-clock-skew", For::Semaphores),
     ],
 }];
 
@@ -161,6 +175,17 @@ pub const MOST_REVEALING: &[&str] = &[
     "stuck-holder",
     "flash-sale-20",
     "crowd",
+    "permits-finally-unlock",
+    "permits-holder-crash",
+    "permits-lost-release-reply",
+    "permits-pause",
+    "permits-clock-skew",
+    "permits-lost-reply",
+    "permits-lost-release",
+    "permits-node-restart",
+    "permits-failover",
+    "permits-clock-jump",
+    "permits",
 ];
 
 /// Returns the profile with this name.
@@ -200,7 +225,11 @@ mod tests {
     fn quick_profile_depends_on_the_declaration() {
         let quick = named("quick").unwrap();
         let chosen = |renews, nodes| -> Vec<&str> {
-            let lock = Declaration { renews, nodes };
+            let lock = Declaration {
+                renews,
+                nodes,
+                permits: false,
+            };
             let names = quick.names();
             names.filter(|name| quick.includes(name, lock)).collect()
         };

@@ -2,6 +2,7 @@
 
 mod durations;
 mod open_loop;
+mod permits;
 
 use std::time::Duration;
 
@@ -29,6 +30,7 @@ pub fn scenario(scenario: &Scenario) -> Result<(), Problem> {
     extend(&scenario.workload)?;
     clients(&scenario.workload)?;
     open_loop::arrivals(&scenario.workload)?;
+    permits::permits(scenario)?;
     sentinels(scenario)?;
     // At this point the ttl is known to be absolute.
     let ttl = scenario.workload.ttl.resolve(Duration::ZERO);

@@ -67,7 +67,7 @@ pub enum Seeds {
     Same,
 }
 
-/// The behaviour of the buyers. In the `flash-sale` workload they take the lock, read the stock, work for `section`,
+/// The behaviour of the clients. In the `flash-sale` workload they are buyers, which take the lock, read the stock, work for `section`,
 /// change the stock and release the lock, until everything is sold.
 ///
 /// In a closed loop, the default, each worker starts its next purchase when the last one is done. In an open loop
@@ -76,8 +76,11 @@ pub enum Seeds {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Workload {
-    /// The workload. Only `flash-sale` exists so far.
+    /// The workload.
     pub kind: WorkloadKind,
+    /// Number of permits that the lock may grant at the same time, one for each holder. Only for `permits`.
+    #[serde(skip_serializing_if = "is_one")]
+    pub capacity: u32,
     /// Number of competing buyers, each of which is a client.
     pub workers: usize,
     /// Number of processes in which the workers live; worker *i* lives in process *i* modulo this number. If omitted:
@@ -157,12 +160,24 @@ pub enum WorkloadKind {
     /// Buyers compete for a limited stock.
     #[default]
     FlashSale,
+    /// Clients take permits of a semaphore. A client with a permit takes one job from the stock as soon as it has read
+    /// it, and works for `section`. The resource admits every client, and counts how many are at work.
+    Permits,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_one(number: &u32) -> bool {
+    *number == 1
 }
 
 impl Default for Workload {
     fn default() -> Self {
         Workload {
             kind: WorkloadKind::FlashSale,
+            capacity: 1,
             workers: 3,
             processes: None,
             keys: 1,
@@ -193,6 +208,11 @@ impl Default for Workload {
 }
 
 impl Workload {
+    /// Returns `true` if several clients may hold the lock at the same time.
+    pub fn needs_permits(&self) -> bool {
+        self.kind == WorkloadKind::Permits
+    }
+
     /// Returns the process in which a worker lives.
     pub fn process_of(&self, worker: usize) -> usize {
         match self.processes {

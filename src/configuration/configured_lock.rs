@@ -7,7 +7,7 @@ use picklock_harness::adapter::command_line::{self, CommandLineError};
 use picklock_harness::adapter::worker_command::WorkerCommand;
 use picklock_harness::history::Declarations;
 use picklock_harness::spec::LockSpec;
-use picklock_impls::LOCKS;
+use picklock_impls::built_in;
 use picklock_reports::configuration::{ImplTable, Source};
 use picklock_scenarios::{ScenarioError, Topology};
 use toml::Spanned;
@@ -84,6 +84,7 @@ impl ConfiguredLock {
             options: table.options.clone().into_iter().collect(),
             nodes: number(source, table.nodes.as_ref(), "nodes", NODES)?,
             replicas: number(source, table.replicas.as_ref(), "replicas", REPLICAS)?,
+            permits: Some(table.permits),
             renews: table.renews,
             declares: Declarations {
                 min_hold_ms: table.min_hold_ms,
@@ -133,7 +134,7 @@ fn reference(
     let Some(given) = given else {
         return Ok(None);
     };
-    let known = LOCKS.iter().map(|lock| lock.name);
+    let known = built_in().map(|lock| lock.name);
     let known = known.chain([reference_lock::AUTO]);
     match reference_lock::check(given.get_ref()) {
         Ok(()) => Ok(Some(given.get_ref().clone())),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use picklock_impls::{LOCKS, MUTANTS, OptionError, find};
+use picklock_impls::{OptionError, all, find};
 use picklock_reports::configuration::{LockTable, Source};
 use picklock_scenarios::profile::PROFILES;
 use picklock_scenarios::{ScenarioError, catalog};
@@ -45,7 +45,7 @@ pub fn check_lock(
     if is_program(name) || find(name).is_some() || impls.get(name).is_some() {
         return Ok(());
     }
-    let built_in = LOCKS.iter().chain(MUTANTS).map(|lock| lock.name);
+    let built_in = all().map(|lock| lock.name);
     let problem = format!(
         "no such lock: `{name}`; `picklock list impls` lists the built-in ones; a program of your own is named by a table [impl.NAME], or by `exec:COMMAND`"
     );

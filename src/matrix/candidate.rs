@@ -3,7 +3,7 @@
 use picklock_harness::expectation::{Expected, Tables};
 use picklock_harness::spec::{LockSpec, Overrides};
 use picklock_impls::reference::{Claims, best};
-use picklock_impls::{BuiltInLock, LOCKS};
+use picklock_impls::{BuiltInLock, built_in};
 use picklock_scenarios::Scenario;
 
 use super::request::MatrixRequest;
@@ -31,7 +31,7 @@ impl Candidate {
     /// lock.
     pub fn new(request: &MatrixRequest, name: &NamedLock) -> Result<Candidate, Failure> {
         let spec = lock::named(name, &request.options, &request.impls)?;
-        let is_known = spec.options.is_empty() && LOCKS.iter().any(|s| s.name == spec.name);
+        let is_known = spec.options.is_empty() && built_in().any(|s| s.name == spec.name);
         let configured = request.impls.get(&spec.name).map(|(one, _)| one);
         let configured = configured.filter(|_| spec.configuration.is_some());
         let own = configured.and_then(|one| one.reference.as_ref());
@@ -39,6 +39,7 @@ impl Candidate {
         let claims = Claims {
             renews: spec.renews,
             fences: configured.is_some_and(|one| one.fences),
+            permits: spec.permits.unwrap_or(false),
         };
         let find = |name: &String| {
             let wrong = |problem| Failure::Usage(format!("reference {name}: {problem}"));

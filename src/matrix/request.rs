@@ -3,7 +3,7 @@
 use picklock_harness::spec::{LockSpec, Overrides, ServerChoice};
 use picklock_impls::find;
 use picklock_scenarios::profile::{self, Declaration, Profile};
-use picklock_scenarios::{BackendName, catalog};
+use picklock_scenarios::{BackendName, Scenario, catalog};
 
 use super::cli::MatrixArgs;
 use crate::backend_choice;
@@ -96,15 +96,25 @@ impl MatrixRequest {
         names
     }
 
-    /// Returns whether the profile leaves out this scenario for the lock, and the user did not name the scenario.
-    pub fn leaves_out(&self, scenario: &String, lock: &LockSpec) -> bool {
+    /// Returns whether the user did not name the scenario, and the profile leaves it out for the lock, or it is for a
+    /// lock with another number of holders.
+    pub fn leaves_out(&self, name: &String, scenario: &Scenario, lock: &LockSpec) -> bool {
+        if self.scenarios.contains(name) {
+            return false;
+        }
         // A built-in lock declares nothing.
         let renews = (!lock.is_in_process()).then_some(lock.renews);
         let nodes = self.overrides.nodes.unwrap_or(lock.nodes);
-        let declared = Declaration { renews, nodes };
-        self.profile
-            .is_some_and(|profile| !profile.includes(scenario, declared))
-            && !self.scenarios.contains(scenario)
+        let permits = lock.permits.unwrap_or(false);
+        let declared = Declaration {
+            renews,
+            nodes,
+            permits,
+        };
+        permits != scenario.workload.needs_permits()
+            || self
+                .profile
+                .is_some_and(|profile| !profile.includes(name, declared))
     }
 
     /// Returns whether the user chose the scenarios.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use picklock_harness::expectation::Expected;
 use picklock_harness::record::{CellSetting, SkippedCell, scenario_hash};
 use picklock_harness::spec::{LockSpec, RunSpec, ScenarioSource, resolve_scenario};
-use picklock_impls::LOCKS;
+use picklock_impls::{LOCKS, SEMAPHORES};
 use picklock_scenarios::{Scenario, Seeds};
 
 use super::candidate::Candidate;
@@ -77,15 +77,25 @@ pub fn select(request: &MatrixRequest) -> Result<Selection, Failure> {
             "--impl-option requires exactly one --impl or --name, because locks differ in their options",
         );
     }
-    let all = LOCKS.iter().map(|lock| NamedLock::plain(lock.name));
+    let mut loaded = Vec::new();
+    for typed in request.all_scenarios() {
+        let scenario = load(&typed)?;
+        loaded.push((typed, scenario));
+    }
+    let needs_permits = |(_, scenario): &(String, Scenario)| scenario.workload.needs_permits();
+    let all = if loaded.iter().all(needs_permits) {
+        SEMAPHORES
+    } else {
+        LOCKS
+    };
+    let all = all.iter().map(|lock| NamedLock::plain(lock.name));
     let locks = or_all(&request.locks, all);
     describe_apart(&locks)?;
     let locks = locks.iter().map(|name| Candidate::new(request, name));
     let locks: Vec<Candidate> = locks.collect::<Result<_, _>>()?;
     applies_to_one(request, &locks)?;
     let mut scenarios: Vec<(String, Scenario)> = Vec::new();
-    for typed in request.all_scenarios() {
-        let scenario = load(&typed)?;
+    for (typed, scenario) in loaded {
         if let Some((other, _)) = scenarios.iter().find(|(_, s)| s.name == scenario.name) {
             return Err(Failure::Usage(format!(
                 "--scenario {typed}: its name is `{}`, like that of {other}; the table could not tell them apart",
@@ -161,7 +171,7 @@ impl Selection {
             for (typed, scenario) in &self.scenarios {
                 for candidate in &self.locks {
                     let lock = &candidate.spec;
-                    if request.leaves_out(typed, lock) {
+                    if request.leaves_out(typed, scenario, lock) {
                         continue;
                     }
                     if let Some(reason) = omitted(scenario, lock, request, backend) {
@@ -192,6 +202,9 @@ fn omitted(
 ) -> Option<String> {
     if backend.servers.is_none() && !lock.is_in_process() {
         return Some("a program of your own runs in real time and cannot be simulated".into());
+    }
+    if let Some(reason) = lock.lacks_holders(scenario) {
+        return Some(reason.to_owned());
     }
     let unrequested = too_many_programs(scenario, lock, request);
     if let Some(reason) = unrequested.or_else(|| draws_its_own(scenario, lock, request)) {
@@ -309,7 +322,7 @@ mod tests {
 
     #[test]
     fn catalog_expects_something_only_of_built_in_locks() {
-        let is_built_in = |name: &str| LOCKS.iter().any(|lock| lock.name == name);
+        let is_built_in = |name: &str| picklock_impls::built_in().any(|lock| lock.name == name);
         for name in catalog::names() {
             let scenario = catalog::named(name).unwrap();
             for lock in scenario.expect.keys() {

@@ -69,7 +69,7 @@ pub async fn run(args: HuntArgs) -> Result<u8, Failure> {
 
 /// Returns the base scenario: the servers, and the part of the workload that is not random.
 fn base(args: &HuntArgs, lock_under_test: &LockUnderTest) -> Result<Scenario, Failure> {
-    let mut base = workload::for_hunts()?;
+    let mut base = workload::for_lock(workload::for_hunts()?, &lock_under_test.spec);
     base.topology.nodes = args.search.nodes;
     base.topology.replicas = lock_under_test.spec.replicas;
     base.check_for(lock_under_test.spec.nodes)?;

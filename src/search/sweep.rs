@@ -86,7 +86,7 @@ fn base(args: &SweepArgs, lock_under_test: &LockUnderTest) -> Result<Scenario, F
         .is_some_and(|ending| ending == "toml");
     let scenario = match (is_file, workload::named(name)) {
         (true, _) => load(name)?,
-        (false, Some(scenario)) => scenario?,
+        (false, Some(scenario)) => workload::for_lock(scenario?, &lock_under_test.spec),
         (false, None) => return Err(unknown(name)),
     };
     let spec = RunSpec {

@@ -162,6 +162,7 @@ fn a_profile_takes_the_place_of_the_catalog() {
     // A built-in lock declares nothing but its number of nodes.
     let chosen = quick.names().filter(|name| {
         let declared = Declaration {
+            permits: false,
             renews: None,
             nodes: 1,
         };

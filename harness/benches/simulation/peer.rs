@@ -126,6 +126,7 @@ impl Buyer {
             wall_clock: Rc::new(Wall(Rc::clone(&self.elapsed))),
             rng: rng::stream(self.rng_seed, "lock", 0),
             options: picklock_impls::Options::default(),
+            capacity: 1,
         };
         let mut lock = (redlock().build)(nodes, context);
         loop {

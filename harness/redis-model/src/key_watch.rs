@@ -5,8 +5,12 @@ use std::sync::Arc;
 use super::keyspace::Entry;
 use super::values::Value;
 
-/// Maximum number of characters in the text of a value.
+/// Maximum number of characters in the text of a string or an element.
 const MAX_TEXT_LENGTH: usize = 120;
+
+/// Maximum number of bytes in the text of a collection, apart from its last element. All permits of a semaphore must
+/// fit in.
+const MAX_LIST_LENGTH: usize = 16 * 1024;
 
 /// A key that was written, removed, or found to be expired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,7 +124,7 @@ fn pair(name: &[u8], value: &[u8]) -> String {
 fn listed(parts: impl Iterator<Item = String>) -> String {
     let mut all = String::from("{");
     for part in parts {
-        if all.len() > MAX_TEXT_LENGTH {
+        if all.len() > MAX_LIST_LENGTH {
             all.push_str(", …");
             break;
         }

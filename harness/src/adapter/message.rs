@@ -60,9 +60,17 @@ pub struct Init {
     /// The lease time of that lock, in milliseconds: the lease time of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
+    /// Number of permits that the lock may grant at the same time, or `None` for a lock with one holder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<u32>,
 }
 
 impl Init {
+    /// Returns the number of clients that may hold the lock at the same time.
+    pub fn capacity(&self) -> u32 {
+        self.capacity.unwrap_or(1)
+    }
+
     /// Returns the time without a reply after which a command has failed.
     pub fn timeout(&self) -> Duration {
         Duration::from_millis(self.timeout_ms)
@@ -227,6 +235,9 @@ pub struct Offers {
     /// Whether one client can end while the process stays alive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends_clients: Option<bool>,
+    /// Whether it is a semaphore, which grants as many permits as `capacity` in `init` states.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permits: Option<bool>,
 }
 
 impl Offers {
@@ -241,6 +252,7 @@ impl Offers {
             LockFeature::FailSection => self.fails_sections,
             LockFeature::Reenter => self.reentrant,
             LockFeature::EndClient => self.ends_clients,
+            LockFeature::Permits => self.permits,
         };
         self.protocol == Some(SHARED_PROTOCOL) && offered == Some(true)
     }

@@ -105,6 +105,7 @@ pub const REPLIES: &[MessageShape] = &[
             optional("fails_sections", Boolean),
             optional("reentrant", Boolean),
             optional("ends_clients", Boolean),
+            optional("permits", Boolean),
         ],
     ),
     message("joined", &[]),

@@ -249,6 +249,7 @@ where
             Ok(lock) => {
                 let mut offers = OFFERS;
                 offers.reentrant = lock.is_reentrant().then_some(true);
+                offers.permits = lock.grants_permits().then_some(true);
                 self.lock = Some(lock);
                 Answer::Ready {
                     name: None,
@@ -377,6 +378,7 @@ const OFFERS: Offers = Offers {
     fails_sections: Some(true),
     reentrant: None,
     ends_clients: Some(true),
+    permits: None,
 };
 
 const NO_LOCK: &str = "there is no lock yet: send `init` first, and wait for `ready`";

@@ -307,6 +307,7 @@ impl Clients {
             options: self.setup.options.clone(),
             warm_up: None,
             ttl_ms: None,
+            capacity: None,
         });
         let reply = client.ask(init, Duration::ZERO).await;
         self.state.running.insert(who, client);

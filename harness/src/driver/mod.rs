@@ -2,6 +2,8 @@
 
 mod client_driver;
 mod output_budget;
+mod permit_probe;
+mod permit_section;
 mod probe;
 mod reentry;
 mod requests;

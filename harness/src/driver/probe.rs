@@ -6,7 +6,9 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use picklock_scenarios::{Action, DataAction, FaultPlan, Lasts, NodeAction, Phase, Resource};
+use picklock_scenarios::{
+    Action, DataAction, FaultPlan, Lasts, LockFeature, NodeAction, Phase, Resource,
+};
 use tokio::time::timeout;
 
 use super::client_driver::GRACE;
@@ -31,10 +33,12 @@ pub async fn probe<B: Backend>(context: &Rc<RunContext<B>>, end: EndReason) {
     if extension_unsupported(context) {
         return;
     }
-    let is_hopeless = matches!(
-        end,
-        EndReason::NodeLost | EndReason::BudgetSpent | EndReason::ClientsRefused
-    );
+    let not_offered = context.applicability.not_offered();
+    let is_hopeless = not_offered == Some(LockFeature::Permits)
+        || matches!(
+            end,
+            EndReason::NodeLost | EndReason::BudgetSpent | EndReason::ClientsRefused
+        );
     if is_hopeless || all_workers_failed(context) {
         return inspect_nodes(context).await;
     }
@@ -45,8 +49,13 @@ pub async fn probe<B: Backend>(context: &Rc<RunContext<B>>, end: EndReason) {
                 context.recorder.write(refused);
             }
             None => {
-                for key in (0..).take(context.spec.scenario.workload.keys) {
-                    prober.take_once(key).await;
+                let workload = &context.spec.scenario.workload;
+                for key in (0..).take(workload.keys) {
+                    if workload.needs_permits() {
+                        prober.take_permits(key).await;
+                    } else {
+                        prober.take_once(key).await;
+                    }
                 }
             }
         },
@@ -72,15 +81,15 @@ fn all_workers_failed<B>(context: &RunContext<B>) -> bool {
 }
 
 /// Records that the final inspection failed, so it is unknown which keys were left.
-fn failed<B>(context: &RunContext<B>, reason: String) {
+pub(super) fn failed<B>(context: &RunContext<B>, reason: String) {
     let failed = EventKind::FinalInspectionFailed { reason };
     context.recorder.write(failed);
 }
 
 /// The additional client.
-struct Prober<'a, B> {
-    context: &'a RunContext<B>,
-    number: usize,
+pub(super) struct Prober<'a, B> {
+    pub(super) context: &'a RunContext<B>,
+    pub(super) number: usize,
     client: WorkerClient,
 }
 
@@ -138,7 +147,7 @@ impl<'a, B: Backend> Prober<'a, B> {
     }
 
     /// Makes one attempt to acquire a lock.
-    async fn acquire(
+    pub(super) async fn acquire(
         &mut self,
         key: u32,
         ttl_ms: u64,
@@ -187,6 +196,7 @@ impl<'a, B: Backend> Prober<'a, B> {
             key,
             granted: granted.is_some(),
             waited_ms: millis(waited),
+            permits: None,
         });
         if let Some(token) = granted {
             self.release(key, token).await;
@@ -194,7 +204,7 @@ impl<'a, B: Backend> Prober<'a, B> {
     }
 
     /// Releases the lock. The result does not matter.
-    async fn release(&mut self, key: u32, token: String) {
+    pub(super) async fn release(&mut self, key: u32, token: String) {
         let key = self.context.key(key);
         let request = RequestKind::Release { key, token };
         let patience = self.context.spec.command_timeout() * 2 + GRACE;

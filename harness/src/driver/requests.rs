@@ -27,8 +27,7 @@ impl<B: Backend> ClientDriver<B> {
         let Purchase { key, intended_ns } = purchase;
         let wait = spec.scenario.workload.wait.resolve(spec.ttl());
         let op = context.next_op();
-        self.latest_op = op;
-        context.backend.begin_attempt(op, key);
+        self.begin_attempt(op, key);
         let request = RequestKind::Acquire {
             key: context.key(key),
             ttl_ms: spec.ttl_ms(),
@@ -41,6 +40,7 @@ impl<B: Backend> ClientDriver<B> {
             ttl_ms: spec.ttl_ms(),
             wait_ms: millis(wait),
             intended_ns,
+            weight: 1,
         })?;
         self.event(TriggerEvent::Acquire, None).await;
         let cancel_after = self.cancel_after();
@@ -90,6 +90,11 @@ impl<B: Backend> ClientDriver<B> {
             other => return Err(self.client.wrong_answer(&context, "acquire", &other).into()),
         }
         Ok(None)
+    }
+
+    fn begin_attempt(&mut self, op: u64, key: u32) {
+        self.latest_op = op;
+        self.context.backend.begin_attempt(op, key);
     }
 
     /// Records a definite error, or another answer. A lock that only answers with definite errors

@@ -18,7 +18,7 @@ use crate::backend::{Backend, MissingKeyHistory, Refusal};
 use crate::clock::millis;
 use crate::context::{DueFault, RunContext};
 use crate::history::{EndReason, Event, EventKind, FORMAT, Header, History, KeyName};
-use crate::key_history::{attribute_changes, name_clients};
+use crate::key_history::{attribute_changes, name_clients, split_permits};
 use crate::nemesis::Nemesis;
 use crate::proxy::CommandsSent;
 use crate::run_result::RunResult;
@@ -205,6 +205,10 @@ async fn history<B: Backend>(
         events = merge(std::mem::take(&mut events), changes);
         name_clients_of_changes(context, &mut events).map_err(MissingKeyHistory::from)?;
         attribute_changes(&mut events, &context.spec.keys());
+        let workload = &context.spec.scenario.workload;
+        if workload.needs_permits() || context.spec.lock.permits == Some(true) {
+            split_permits(&mut events, &context.spec.keys());
+        }
         Ok(())
     });
     match merged {
@@ -376,6 +380,7 @@ fn header<B: Backend>(backend: &B, spec: &RunSpec, lock: &str) -> Header {
         nodes: spec.nodes(),
         quorum: spec.quorum(),
         keys: spec.keys(),
+        capacity: scenario.workload.capacity,
         ttl_ms: spec.ttl_ms(),
         stock_start: scenario.workload.stock,
         update: scenario.workload.update,

@@ -16,6 +16,9 @@ impl<B: Backend> ClientDriver<B> {
     /// Runs the critical section. Between its steps the worker must answer a ping, so that a frozen
     /// worker really stops in the middle.
     pub(super) async fn critical_section(&mut self, mut hold: Hold) -> Result<(), RequestAborted> {
+        if self.context.spec.scenario.workload.needs_permits() {
+            return self.permit_section(hold).await;
+        }
         self.ping(&hold).await?;
         match self.read_stock(&hold).await? {
             Some(stock) if stock > 0 => {
@@ -47,19 +50,19 @@ impl<B: Backend> ClientDriver<B> {
     }
 
     /// Returns `true` if this client ends in its first section, which is the current one.
-    fn ends_in_first_section(&self) -> bool {
+    pub(super) fn ends_in_first_section(&self) -> bool {
         let ending = self.context.spec.scenario.workload.ending_clients;
         usize::try_from(ending).is_ok_and(|ending| self.worker < ending)
     }
 
     /// Returns `true` if this section fails.
-    fn section_fails(&mut self) -> bool {
+    pub(super) fn section_fails(&mut self) -> bool {
         let fails = self.failed < self.context.spec.scenario.workload.failing_sections;
         self.failed += u32::from(fails);
         fails
     }
 
-    async fn read_stock(&mut self, hold: &Hold) -> Result<Option<i64>, RequestAborted> {
+    pub(super) async fn read_stock(&mut self, hold: &Hold) -> Result<Option<i64>, RequestAborted> {
         let (worker, op, key) = (self.worker, hold.op, hold.key);
         // A stale replica does not check tokens.
         let stale = self.context.stock_faults.stale_read(worker, key);
@@ -93,7 +96,11 @@ impl<B: Backend> ClientDriver<B> {
         }
     }
 
-    async fn change_stock(&mut self, hold: &Hold, read: i64) -> Result<(), RequestAborted> {
+    pub(super) async fn change_stock(
+        &mut self,
+        hold: &Hold,
+        read: i64,
+    ) -> Result<(), RequestAborted> {
         let sale = self.sale(hold, read);
         let Some(what) = sale.make(&self.context, None).await else {
             return Ok(());

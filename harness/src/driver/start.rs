@@ -27,6 +27,7 @@ const MIN_NODE_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Creates the first request to a worker.
 pub(super) fn init(spec: &RunSpec, worker: usize, nodes: Vec<String>, seed: u64) -> Init {
+    let workload = &spec.scenario.workload;
     Init {
         protocol: PROTOCOL,
         protocols: PROTOCOLS.to_vec(),
@@ -37,6 +38,7 @@ pub(super) fn init(spec: &RunSpec, worker: usize, nodes: Vec<String>, seed: u64)
         options: spec.lock.options_by_name(),
         warm_up: None,
         ttl_ms: None,
+        capacity: workload.needs_permits().then_some(workload.capacity),
     }
 }
 

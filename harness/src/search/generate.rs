@@ -118,7 +118,8 @@ impl Draw<'_> {
     }
 
     fn workload(&self, rng: &mut StdRng) -> Workload {
-        let workers = rng.random_range(2..5);
+        let base = &self.base.workload;
+        let workers = rng.random_range(2..5) + base.capacity as usize - 1;
         let purchases = rng.random_range(1..4);
         let keys = one_of(rng, &[1, 1, 1, 1, 1, 1, 2]);
         let max_sold = i64::from(purchases) * workers as i64;
@@ -137,12 +138,15 @@ impl Draw<'_> {
             section,
             extend: extends.then(|| quarter(section)),
             ttl: LeaseDuration::Absolute(ttl),
-            update: rarely(rng, 0.15, Update::Write, Update::Decrement),
+            update: match rarely(rng, 0.15, Update::Write, Update::Decrement) {
+                _ if base.needs_permits() => Update::Decrement,
+                update => update,
+            },
             start: rarely(rng, 0.15, StartOrder::OneFirst, StartOrder::Together),
             seeds: rarely(rng, 0.05, Seeds::Same, Seeds::Different),
             wait: LeaseDuration::Ttl(one_of(rng, &[0.3, 1.0, 3.0, 3.0, 8.0])),
             command_timeout: LeaseDuration::Ttl(one_of(rng, &[0.2, 0.5, 2.0, 3.0])),
-            ..self.base.workload.clone()
+            ..base.clone()
         }
     }
 

@@ -1,6 +1,8 @@
 //! The workloads of a sweep: small, and without faults.
 
-use picklock_scenarios::{Scenario, ScenarioError};
+use picklock_scenarios::{Scenario, ScenarioError, Update, WorkloadKind};
+
+use crate::spec::LockSpec;
 
 /// The workloads by name, simplest first. To add one, write a file in `workloads/` and add a line here.
 const WORKLOADS: [(&str, &str); 5] = [
@@ -31,6 +33,20 @@ pub fn named(name: &str) -> Option<Result<Scenario, ScenarioError>> {
 /// Returns an error if its file is invalid, which a test excludes.
 pub fn for_hunts() -> Result<Scenario, ScenarioError> {
     Scenario::parse(include_str!("workloads/hunt.toml"), "hunt")
+}
+
+/// Returns a workload as it is run with this lock: a semaphore gets two permits, one client more, and a stock that
+/// several clients may change.
+#[must_use]
+pub fn for_lock(mut scenario: Scenario, lock: &LockSpec) -> Scenario {
+    let workload = &mut scenario.workload;
+    if lock.permits == Some(true) && !workload.needs_permits() {
+        workload.kind = WorkloadKind::Permits;
+        workload.capacity = 2;
+        workload.workers += 1;
+        workload.update = Update::Decrement;
+    }
+    scenario
 }
 
 /// Returns the servers and the workload of a scenario, without its faults and expectations.

@@ -99,11 +99,11 @@ pub(super) fn hunt(
     runs: u64,
 ) -> Result<Searched, TrialError> {
     let hunt = Hunt {
-        target,
         base: Scenario {
             topology: base.topology,
-            ..workload::for_hunts()?
+            ..workload::for_lock(workload::for_hunts()?, &target.spec)
         },
+        target,
         seed,
         groups: fault_model::Group::ALL.to_vec(),
         wanted: ViolationFilter::default(),

@@ -55,6 +55,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     summary: "holds counted in a hash; waiters subscribe until a release in Lua is published",
     nodes: 1,
     replicas: 0,
+    permits: false,
     options: &[],
     build: |nodes, context| Box::new(PubSub::new(nodes, context, true)),
 };

@@ -34,6 +34,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     summary: "a majority of 5 independent nodes, validity on a monotonic clock",
     nodes: 5,
     replicas: 0,
+    permits: false,
     options: OPTIONS,
     build: |nodes, context| Box::new(Redlock::new(nodes, context, Rules::PUBLISHED)),
 };

@@ -35,6 +35,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     summary: "redlock, renewed at half the lease by a background task; reports its loss",
     nodes: 5,
     replicas: 0,
+    permits: false,
     options: OPTIONS,
     build: |nodes, context| {
         let redlock = Redlock::new(nodes, context, Rules::PUBLISHED);

@@ -39,6 +39,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     summary: "set-nx-px that WAITs for replicas, and gives the key back if too few have it",
     nodes: 1,
     replicas: 1,
+    permits: false,
     options: &[&RETRY_DELAY, &RETRY_JITTER, &REPLICAS, &WAIT_TIMEOUT],
     build: |nodes, context| Box::new(Varied::new(nodes, context, Replicated)),
 };

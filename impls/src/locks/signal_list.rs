@@ -68,6 +68,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     summary: "SET NX PX; waiters sleep in BLPOP until a release in Lua pushes a signal",
     nodes: 1,
     replicas: 0,
+    permits: false,
     options: &[&SLEEP, &NAP],
     build: |nodes, context| Box::new(Varied::new(nodes, context, SignalList::BySignalOrTime)),
 };

@@ -35,6 +35,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     summary: "set-nx-px, renewed at half the lease by a background task",
     nodes: 1,
     replicas: 0,
+    permits: false,
     options: OPTIONS,
     build: |nodes, context| Box::new(watchdog(nodes, context, Habits::SOUND)),
 };

@@ -12,6 +12,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     summary: "mutant: redlock without the validity check",
     nodes: 5,
     replicas: 0,
+    permits: false,
     options: OPTIONS,
     build: |nodes, context| {
         let rules = Rules {

@@ -11,6 +11,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     summary: "mutant: redlock on four nodes that treats two as a majority",
     nodes: 4,
     replicas: 0,
+    permits: false,
     options: OPTIONS,
     build: |nodes, context| {
         let rules = Rules {

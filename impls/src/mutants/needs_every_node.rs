@@ -11,6 +11,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     summary: "mutant: redlock that grants only if all nodes do",
     nodes: 5,
     replicas: 0,
+    permits: false,
     options: OPTIONS,
     build: |nodes, context| {
         let rules = Rules {

@@ -19,6 +19,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     summary: "mutant: grants every request, whatever Redis says",
     nodes: 1,
     replicas: 0,
+    permits: false,
     options: &[],
     build: |nodes, context| {
         Box::new(NoLock {

@@ -23,6 +23,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     summary: "mutant: a watchdog whose renewal rewrites the key, lost or not",
     nodes: 1,
     replicas: 0,
+    permits: false,
     options: OPTIONS,
     build: |nodes, context| {
         let habits = Habits {

@@ -11,6 +11,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     summary: "mutant: redlock that needs a majority of those nodes only that answer",
     nodes: 5,
     replicas: 0,
+    permits: false,
     options: OPTIONS,
     build: |nodes, context| {
         let rules = Rules {

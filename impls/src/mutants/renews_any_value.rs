@@ -19,6 +19,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     summary: "mutant: a watchdog that renews whatever value the key holds",
     nodes: 1,
     replicas: 0,
+    permits: false,
     options: OPTIONS,
     build: |nodes, context| {
         let habits = Habits {

@@ -16,6 +16,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     summary: "mutant: a watchdog whose renewals write the key without looking",
     nodes: 1,
     replicas: 0,
+    permits: false,
     options: OPTIONS,
     build: |nodes, context| {
         let lock = Varied::new(nodes, context, WritesAnew);

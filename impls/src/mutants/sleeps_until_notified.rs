@@ -12,6 +12,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     summary: "mutant: signal-list whose waiters sleep until a release wakes them",
     nodes: 1,
     replicas: 0,
+    permits: false,
     options: &[&NAP],
     build: |nodes, context| Box::new(Varied::new(nodes, context, SignalList::BySignal)),
 };

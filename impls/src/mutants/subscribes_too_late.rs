@@ -11,6 +11,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     summary: "mutant: pubsub whose waiters miss a release just before their SUBSCRIBE",
     nodes: 1,
     replicas: 0,
+    permits: false,
     options: &[],
     build: |nodes, context| {
         let tries_when_subscribed = false;

@@ -15,6 +15,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     summary: "mutant: redlock whose validity wraps around below zero",
     nodes: 5,
     replicas: 0,
+    permits: false,
     options: OPTIONS,
     build: |nodes, context| {
         let rules = Rules {

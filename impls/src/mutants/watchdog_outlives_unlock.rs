@@ -12,6 +12,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     summary: "mutant: a watchdog that renews the lock even after its release",
     nodes: 1,
     replicas: 0,
+    permits: false,
     options: OPTIONS,
     build: |nodes, context| {
         let habits = Habits {

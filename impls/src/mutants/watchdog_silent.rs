@@ -14,6 +14,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     summary: "mutant: a watchdog that does not report the loss of the lease",
     nodes: 1,
     replicas: 0,
+    permits: false,
     options: OPTIONS,
     build: |nodes, context| {
         let habits = Habits {

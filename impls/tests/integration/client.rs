@@ -86,6 +86,7 @@ pub fn build_with(
 ) -> Box<dyn DynLock> {
     let lock = find(name).unwrap_or_else(|| panic!("no lock `{name}`"));
     let context = Context {
+        capacity: 1,
         canceller: picklock_impls::Canceller::default(),
         wall_clock,
         rng: StdRng::seed_from_u64(seed),

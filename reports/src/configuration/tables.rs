@@ -65,6 +65,8 @@ pub struct ImplTable {
     #[serde(default)]
     pub needs_every_node: bool,
     #[serde(default)]
+    pub permits: bool,
+    #[serde(default)]
     pub renews: bool,
     #[serde(default)]
     pub min_hold_ms: u64,

@@ -159,6 +159,7 @@ mod tests {
             ttl_ms: 100,
             wait_ms: 0,
             intended_ns: None,
+            weight: 1,
         };
         let granted = |op, fence| EventKind::Granted {
             worker: op as usize - 1,

@@ -36,6 +36,7 @@ impl HistoryBuilder {
             ttl_ms: 100,
             wait_ms: 0,
             intended_ns: None,
+            weight: 1,
         };
         self.at(at_ms, what)
     }

@@ -48,6 +48,7 @@ fn lock_event() -> impl Strategy<Value = EventKind> {
                 ttl_ms: ms,
                 wait_ms: other_ms,
                 intended_ns: flag.then_some(other_ms),
+                weight: 1,
             },
             3..6 => EventKind::Granted {
                 worker,

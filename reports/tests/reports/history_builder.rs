@@ -42,6 +42,7 @@ impl HistoryBuilder {
             ttl_ms: 1_000,
             wait_ms: 3_000,
             intended_ns: None,
+            weight: 1,
         };
         self.at(at_ms, what)
     }

@@ -163,6 +163,7 @@ impl SimBackend {
             wall_clock: Rc::new(self.wall(worker)),
             rng: rng::stream(init.seed, "lock", 0),
             options: options.map_err(|error| format!("option {}: {error}", error.name()))?,
+            capacity: init.capacity(),
             canceller,
         };
         Ok(self.lock.client(nodes.collect(), context))

@@ -448,6 +448,7 @@ async fn built_in_lock_is_served_on_real_servers() {
             wall_clock: Rc::new(MachineClock),
             rng: rng::stream(init.seed, "worker", 0),
             options: picklock_impls::Options::default(),
+            capacity: 1,
         };
         let strategy = find("redlock").ok_or("no redlock")?;
         Ok((strategy.build)(nodes, context))

@@ -64,6 +64,7 @@ fn answers() -> Vec<Answer> {
                 releases_unheld: Some(true),
                 fails_sections: Some(true),
                 reentrant: Some(true),
+                permits: Some(true),
                 ends_clients: Some(true),
             },
         },

@@ -109,6 +109,7 @@ pub fn init(nodes: Vec<String>) -> RequestKind {
         options: Default::default(),
         warm_up: Some("its-own".into()),
         ttl_ms: Some(1000),
+        capacity: Some(2),
     })
 }
 

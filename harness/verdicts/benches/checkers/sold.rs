@@ -125,6 +125,7 @@ fn asked(at_ns: u64, worker: usize, op: u64, key: usize) -> Event {
             ttl_ms: TTL_MS,
             wait_ms: 3 * TTL_MS,
             intended_ns: None,
+            weight: 1,
         },
     }
 }
@@ -135,6 +136,7 @@ fn finish(events: &mut Vec<Event>, at_ns: u64, keys: usize, start: i64) {
             key,
             granted: true,
             waited_ms: 1,
+            permits: None,
         };
         events.push(Event { at_ns, what });
     }
@@ -157,6 +159,7 @@ fn header(workers: usize, keys: usize, stock_start: i64) -> Header {
         nodes: 5,
         quorum: None,
         keys: (0..keys).map(|key| format!("stock:{key}")).collect(),
+        capacity: 1,
         ttl_ms: TTL_MS,
         stock_start,
         update: Update::Decrement,

@@ -18,11 +18,11 @@ pub struct Finding {
 /// position in the header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seen {
-    /// Two holds of one key overlap, as a whole or within their leases.
+    /// Holds of one key overlap, as a whole or within their leases, and together weigh more than the lock's capacity.
     Overlap {
-        /// The attempt whose interval began first.
-        earlier: u64,
-        /// The attempt whose interval began while the first one was running.
+        /// The attempts whose intervals began first: one, if the lock has one holder.
+        holders: Vec<u64>,
+        /// The attempt whose interval began while the others were running.
         later: u64,
     },
     /// A stock is wrong.
@@ -129,6 +129,8 @@ pub enum Claim {
     Renewal,
     /// The lock is independent of other locks. But another one uses the same key.
     Key,
+    /// The semaphore has a number of permits. But it granted more at the same time.
+    Capacity,
 }
 
 /// A fencing token that was not higher than an earlier one.

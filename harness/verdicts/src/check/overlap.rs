@@ -1,4 +1,7 @@
-//! Pairs of holds of one key that overlap.
+//! Holds of one key that together weigh more than the lock's capacity.
+//!
+//! A lock with one holder has the capacity 1, and every hold of it weighs 1, so any two holds that overlap are too many.
+//! A semaphore has a capacity of as many permits as it may grant at the same time.
 
 use std::collections::HashMap;
 
@@ -9,22 +12,21 @@ use crate::timeline::{Hold, Lease, work_count};
 /// only the number of violations is then a lower bound.
 const MAX_COMPARED: usize = 256;
 
-/// Calls `on_pair` with every two holds of one key of which the later one begins before `until_ns` of the earlier one,
-/// the one that began first first.
+/// Calls `on_hold` with every hold, and with the earlier holds of its key that had not ended when it began.
 ///
-/// `holds` must be in the order in which they began. The cost per hold is the number of concurrent holds, but at most
-/// [`MAX_COMPARED`]: those that last longest are kept.
-fn each_pair<'a>(
+/// `holds` must be in the order in which they began, and `until_ns` returns when a hold has ended for this purpose. The
+/// cost per hold is the number of concurrent holds, but at most [`MAX_COMPARED`]: those that last longest are kept.
+fn each_hold<'a>(
     holds: &'a [Hold],
     until_ns: impl Fn(&Hold) -> u64,
-    mut on_pair: impl FnMut(&'a Hold, &'a Hold),
+    mut on_hold: impl FnMut(&[(u64, &'a Hold)], &'a Hold),
 ) {
     let mut current: HashMap<u32, Vec<(u64, &Hold)>> = HashMap::new();
     for hold in holds {
         let others = current.entry(hold.key).or_default();
         work_count::add(others.len());
         others.retain(|(until_ns, _)| *until_ns >= hold.begin_ns);
-        others.iter().for_each(|(_, other)| on_pair(other, hold));
+        on_hold(others, hold);
         others.push((until_ns(hold), hold));
         if others.len() > MAX_COMPARED {
             let ends = others.iter().enumerate();
@@ -42,38 +44,177 @@ pub(super) type PairFilter<'a> = &'a dyn Fn(&Hold, &Hold) -> bool;
 /// Accepts every pair.
 pub(super) const ALL_PAIRS: PairFilter<'static> = &|_, _| true;
 
-/// Returns when the last of these leases ends, for [`judge_pairs`].
+/// Returns when the last of these leases ends, for [`judge_overlaps`].
 pub(super) fn last_end_ns(leases: &[Lease]) -> u64 {
     let ends = leases.iter().map(|lease| lease.until_ns);
     ends.max().unwrap_or(0)
 }
 
-/// Judges a property that forbids overlaps between two holds of a key.
+/// A part of the latest hold in which an earlier one ran, too.
+#[derive(Debug, Clone, Copy)]
+struct SharedPart<'a> {
+    part: Lease,
+    other: &'a Hold,
+}
+
+impl SharedPart<'_> {
+    /// Returns whether both holds ran at this time. A part of zero length contains its own time.
+    fn contains(&self, at_ns: u64) -> bool {
+        self.part.from_ns <= at_ns
+            && at_ns < self.part.until_ns.max(self.part.from_ns.saturating_add(1))
+    }
+}
+
+/// Judges a property that forbids that the holds of a key together weigh more than `capacity`.
 ///
-/// `until_ns` returns until when a hold can overlap with later ones. `overlaps` returns how many parts of two holds
-/// overlap, and when the first overlap begins.
-pub(super) fn judge_pairs(
+/// `until_ns` returns until when a hold can overlap with later ones. `shared` adds the parts of an earlier and a later
+/// hold that overlap. Each beginning of such a part at which the holds weigh too much is a violation.
+pub(super) fn judge_overlaps(
     holds: &[Hold],
+    capacity: u32,
     is_judged: PairFilter<'_>,
     until_ns: impl Fn(&Hold) -> u64,
-    overlaps: impl Fn(&Hold, &Hold) -> (u64, Option<u64>),
+    shared: impl Fn(&Hold, &Hold, &mut dyn FnMut(Lease)),
 ) -> Judgement {
-    let (mut count, mut first) = (0, None);
-    each_pair(holds, until_ns, |earlier, later| {
-        if !is_judged(earlier, later) {
-            return;
+    let (mut count, mut first): (u64, Option<(u64, Seen)>) = (0, None);
+    let mut parts: Vec<SharedPart<'_>> = Vec::new();
+    each_hold(holds, until_ns, |others, later| {
+        parts.clear();
+        for (_, other) in others.iter().filter(|(_, other)| is_judged(other, later)) {
+            let other: &Hold = other;
+            shared(other, later, &mut |part| {
+                parts.push(SharedPart { part, other });
+            });
         }
-        let (overlap_count, onset_ns) = overlaps(earlier, later);
-        count += overlap_count;
-        if let Some(onset_ns) = onset_ns
-            && first.is_none_or(|(first_ns, _)| onset_ns < first_ns)
-        {
-            first = Some((onset_ns, (earlier.op, later.op)));
+        parts.sort_by_key(|shared| shared.part.from_ns);
+        for (index, latest) in parts.iter().enumerate() {
+            let at_ns = latest.part.from_ns;
+            let together = || parts[..=index].iter().filter(|it| it.contains(at_ns));
+            let is_too_much = |others: u64| others + u64::from(later.weight) > u64::from(capacity);
+            // For a lock with one holder, one other hold is enough.
+            let is_violated = is_too_much(u64::from(latest.other.weight))
+                || is_too_much(together().map(|it| u64::from(it.other.weight)).sum());
+            if !is_violated {
+                continue;
+            }
+            count += 1;
+            if first.as_ref().is_none_or(|(first_ns, _)| at_ns < *first_ns) {
+                let holders = together().map(|shared| shared.other.op).collect();
+                let later = later.op;
+                first = Some((at_ns, Seen::Overlap { holders, later }));
+            }
         }
     });
-    first.map_or(Judgement::Held, |(at_ns, (earlier, later))| {
-        let seen = Seen::Overlap { earlier, later };
+    first.map_or(Judgement::Held, |(at_ns, seen)| {
         let first = Finding { at_ns, seen };
         Judgement::Violated { first, count }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeline::HoldEnd;
+
+    fn hold(op: u64, weight: u32, begin_ns: u64, end_ns: u64) -> Hold {
+        Hold {
+            worker: op as usize,
+            op,
+            key: 0,
+            weight,
+            acquire_ns: begin_ns,
+            ttl_ns: 1000,
+            begin_ns,
+            end_ns,
+            follows_ns: begin_ns,
+            first_deadline_ns: end_ns,
+            deadline_ns: end_ns,
+            earliest_deadline_ns: end_ns,
+            leases: Vec::new(),
+            possible_leases: Vec::new(),
+            lease_reported: true,
+            lease_observed: false,
+            could_wait: false,
+            token: op.to_string(),
+            fence: None,
+            ended: HoldEnd::Released,
+        }
+    }
+
+    /// Returns the time, the earlier holders and the later one of the first violation, or `None` if there is none.
+    fn first(holds: &[Hold], capacity: u32) -> Option<(u64, Vec<u64>, u64)> {
+        let end_ns = |hold: &Hold| hold.end_ns;
+        let judgement =
+            judge_overlaps(holds, capacity, ALL_PAIRS, end_ns, |one, other, on_part| {
+                if one.overlaps(other) {
+                    on_part(Lease {
+                        from_ns: other.begin_ns,
+                        until_ns: one.end_ns.min(other.end_ns),
+                    });
+                }
+            });
+        match judgement {
+            Judgement::Violated {
+                first:
+                    Finding {
+                        at_ns,
+                        seen: Seen::Overlap { holders, later },
+                    },
+                ..
+            } => Some((at_ns, holders, later)),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn only_holds_beyond_the_capacity_are_too_many() {
+        let holds = [hold(1, 1, 0, 10), hold(2, 1, 2, 4), hold(3, 1, 4, 8)];
+        assert_eq!(first(&holds, 1), Some((2, vec![1], 2)));
+        assert_eq!(first(&holds, 2), None, "the second has ended");
+        let fourth = [holds.as_slice(), &[hold(4, 1, 5, 6)]].concat();
+        assert_eq!(first(&fourth, 2), Some((5, vec![1, 3], 4)));
+        assert_eq!(first(&fourth, 3), None);
+    }
+
+    #[test]
+    fn weights_count() {
+        let holds = [hold(1, 2, 0, 10), hold(2, 1, 1, 10), hold(3, 2, 2, 10)];
+        assert_eq!(first(&holds, 5), None);
+        assert_eq!(first(&holds, 4), Some((2, vec![1, 2], 3)));
+        // A writer takes the whole capacity.
+        let holds = [hold(1, 1, 0, 10), hold(2, 1, 1, 10), hold(3, 3, 2, 10)];
+        assert_eq!(first(&holds, 3), Some((2, vec![1], 3)));
+    }
+
+    /// Compares the result with the sum of the weights at every time.
+    #[test]
+    fn random_holds_are_judged_as_by_the_definition() {
+        let mut state = 7_u64;
+        let mut draw = |below: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        for round in 0..2000 {
+            let capacity = 1 + draw(4) as u32;
+            let mut holds: Vec<Hold> = (1..=8)
+                .map(|op| {
+                    let begin_ns = draw(20);
+                    let weight = 1 + draw(u64::from(capacity)) as u32;
+                    hold(op, weight, begin_ns, begin_ns + 1 + draw(9))
+                })
+                .collect();
+            holds.sort_by_key(|hold| hold.begin_ns);
+            let load = |at_ns: u64| -> u32 {
+                let inside = holds
+                    .iter()
+                    .filter(|it| it.begin_ns <= at_ns && at_ns < it.end_ns);
+                inside.map(|hold| hold.weight).sum()
+            };
+            let too_much = (0..30).find(|at_ns| load(*at_ns) > capacity);
+            let found = first(&holds, capacity).map(|(at_ns, ..)| at_ns);
+            assert_eq!(found, too_much, "round {round}");
+        }
+    }
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::end::{EndReason, EndedBy};
 use super::fault_events::{Belated, ClockShift, MissedBecause};
+use super::header::{is_one, one};
 use super::key_change::{KeyChange, KeyName};
 
 /// An event: one line of a history after the header.
@@ -44,6 +45,9 @@ pub enum EventKind {
         /// open loop. All attempts for one buyer carry the same time.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         intended_ns: Option<u64>,
+        /// The part of the lock's capacity that a grant takes.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        weight: u32,
     },
     /// A grant arrived: the hold begins.
     Granted {
@@ -267,8 +271,12 @@ pub enum EventKind {
     /// After the buyers were done, an additional client tried to acquire the lock.
     Probe {
         key: u32,
+        /// Whether it got the lock, or all permits of a semaphore at the same time.
         granted: bool,
         waited_ms: u64,
+        /// How many permits of a semaphore it got at the same time, which is one more than there are at the most.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        permits: Option<u32>,
     },
     /// After the run, the key was still on the node. A `ttl_ms` of −1 means that it never expires.
     KeyLeft { node: usize, key: u32, ttl_ms: i64 },

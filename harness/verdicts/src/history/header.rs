@@ -28,6 +28,10 @@ pub struct Header {
     pub quorum: Option<usize>,
     /// The names of the locks' keys. Events refer to them by position.
     pub keys: Vec<String>,
+    /// The sum of the weights that the lock may grant at the same time: 1 for a lock with one holder, the number of
+    /// permits for a semaphore.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub capacity: u32,
     /// Lease time in milliseconds.
     pub ttl_ms: u64,
     /// Units in stock at the start, per key.
@@ -76,6 +80,15 @@ impl Declarations {
 
 fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+/// Returns the capacity of a lock with one holder, and the weight of a hold that needs no other.
+pub(super) fn one() -> u32 {
+    1
+}
+
+pub(super) fn is_one(number: &u32) -> bool {
+    *number == 1
 }
 
 impl Header {

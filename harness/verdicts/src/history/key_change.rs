@@ -19,6 +19,18 @@ pub enum KeyName {
     Lock(u32),
     /// A key with any other name: one with a prefix, a counter, a notification list.
     Other(Arc<str>),
+    /// One permit of a semaphore: an element of its collection that names its holder.
+    Permit {
+        /// The semaphore, by its position in the header.
+        lock: u32,
+        /// The semaphore's name, and the name of the element.
+        permit: Arc<str>,
+    },
+    /// The permits of a semaphore whose value does not name their holders: a number, or a list of tokens.
+    Count {
+        /// The semaphore, by its position in the header.
+        permits_of: u32,
+    },
 }
 
 impl KeyName {
@@ -26,8 +38,38 @@ impl KeyName {
     pub fn text<'a>(&'a self, locks: &'a [String]) -> &'a str {
         match self {
             KeyName::Lock(lock) => locks.get(*lock as usize).map_or("?", String::as_str),
-            KeyName::Other(name) => name,
+            KeyName::Other(name) | KeyName::Permit { permit: name, .. } => name,
+            KeyName::Count { permits_of } => {
+                locks.get(*permits_of as usize).map_or("?", String::as_str)
+            }
         }
+    }
+
+    /// Returns the lock that has this key by its name, or `None` for a key with any other name.
+    pub fn lock(&self) -> Option<u32> {
+        match self {
+            KeyName::Lock(lock)
+            | KeyName::Permit { lock, .. }
+            | KeyName::Count { permits_of: lock } => Some(*lock),
+            KeyName::Other(_) => None,
+        }
+    }
+
+    /// Returns whether a client can hold a lock by a value in this key. A value that never expires counts only in a key
+    /// with the lock's name, which excludes counters next to the lock.
+    pub fn may_hold_lock(&self, expires: bool) -> bool {
+        match self {
+            KeyName::Lock(_) | KeyName::Permit { .. } => true,
+            KeyName::Other(_) => expires,
+            KeyName::Count { .. } => false,
+        }
+    }
+
+    /// Returns whether two values compete for the same lock if one is in this key and one in the other: the keys are
+    /// the same, or permits of one semaphore.
+    pub fn competes_with(&self, other: &KeyName) -> bool {
+        let is_permit = |key: &KeyName| matches!(key, KeyName::Permit { .. });
+        self == other || is_permit(self) && is_permit(other) && self.lock() == other.lock()
     }
 }
 

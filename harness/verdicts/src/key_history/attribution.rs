@@ -240,6 +240,7 @@ mod tests {
             ttl_ms: 1000,
             wait_ms: 0,
             intended_ns: None,
+            weight: 1,
         }
     }
 

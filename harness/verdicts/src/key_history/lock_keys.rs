@@ -13,7 +13,7 @@ use super::key_record::KeyRecord;
 /// Returns whether a lock may rest on a value in this key: the value expires, or the key has exactly the lock's name.
 /// This excludes counters next to the lock.
 pub fn may_be_lock_value(key: &KeyName, expires: bool) -> bool {
-    expires || matches!(key, KeyName::Lock(_))
+    key.may_hold_lock(expires)
 }
 
 /// The locks of a run, for recognising their keys.
@@ -38,9 +38,8 @@ impl Locks<'_> {
     /// Returns the lock whose name is the key's name or is contained in it. If there are several, the longest name
     /// wins.
     pub fn named_by(&self, key: &KeyName) -> Option<usize> {
-        let name = match key {
-            KeyName::Lock(lock) => return usize::try_from(*lock).ok(),
-            KeyName::Other(name) => name,
+        let KeyName::Other(name) = key else {
+            return usize::try_from(key.lock()?).ok();
         };
         let is_contained = |lock: &str| !lock.is_empty() && name.contains(lock);
         let named = self.names.iter().enumerate();

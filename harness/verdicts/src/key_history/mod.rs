@@ -16,6 +16,7 @@ mod key_table;
 mod lock_keys;
 mod node_clocks;
 mod nodes_used;
+mod permits;
 mod shared_connections;
 mod value_span;
 
@@ -28,5 +29,6 @@ pub use key_table::{Holding, KeyTable, KeyUpdate, ended_values};
 pub use lock_keys::{Locks, is_acquired, lock_keys, lock_of_key, may_be_lock_value, takes_lock};
 pub use node_clocks::NodeClocks;
 pub use nodes_used::NodesUsed;
+pub use permits::split_permits;
 pub use shared_connections::{UnnamedClient, name_clients};
 pub use value_span::{Fate, Renewal, SpanEnd, ValueSpan};

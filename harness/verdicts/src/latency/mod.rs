@@ -303,6 +303,7 @@ mod tests {
             ttl_ms: 1000,
             wait_ms: 0,
             intended_ns: None,
+            weight: 1,
         }
     }
 
@@ -323,6 +324,7 @@ mod tests {
             ttl_ms,
             wait_ms,
             intended_ns: Some(intended_us * 1_000),
+            weight: 1,
         }
     }
 

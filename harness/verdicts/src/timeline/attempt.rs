@@ -27,6 +27,8 @@ pub struct Attempt {
     pub acquire_ns: u64,
     /// When the buyer arrived; only in an open loop.
     pub intended_ns: Option<u64>,
+    /// The part of the lock's capacity that a grant takes.
+    pub weight: u32,
     /// The requested lease time.
     pub ttl_ns: u64,
     /// Maximum time that the lock may spend trying to acquire.
@@ -91,6 +93,7 @@ impl Attempt {
             ttl_ms,
             wait_ms,
             intended_ns,
+            weight,
         } = event.what
         else {
             return None;
@@ -101,6 +104,7 @@ impl Attempt {
             key,
             acquire_ns: at_ns,
             intended_ns,
+            weight,
             ttl_ns: ms(ttl_ms),
             wait_ns: ms(wait_ms),
             begin_ns: None,
@@ -176,7 +180,7 @@ impl Attempt {
                 ..
             } => {
                 // A key that never expires and is not the lock's own is a counter.
-                let of_lock = ttl_ms.is_some() || matches!(key, KeyName::Lock(_));
+                let of_lock = key.may_hold_lock(ttl_ms.is_some());
                 let lives = of_lock.then_some(*ttl_ms);
                 self.record_write(at_ns, (*node, key, value), command, lives, see);
                 return Followed::Not;

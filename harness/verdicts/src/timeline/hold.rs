@@ -19,6 +19,8 @@ pub struct Hold {
     pub op: u64,
     /// The lock's key, by its position in the header.
     pub key: u32,
+    /// The part of the lock's capacity that it takes.
+    pub weight: u32,
     /// When the request was sent.
     pub acquire_ns: u64,
     /// The requested lease time.
@@ -88,7 +90,7 @@ impl Hold {
 
     /// Returns whether leases of the two holds ran at the same time.
     pub fn shares_lease_with(&self, other: &Hold) -> bool {
-        Lease::shared(&self.leases, &other.leases).0 > 0
+        Lease::shared_since_ns(&self.leases, &other.leases).is_some()
     }
 
     /// Returns whether the two holds overlap as a whole; see [`overlap`].
@@ -169,6 +171,7 @@ impl Hold {
             worker: attempt.worker,
             op: attempt.op,
             key: attempt.key,
+            weight: attempt.weight,
             acquire_ns: attempt.acquire_ns,
             ttl_ns: attempt.ttl_ns,
             begin_ns,

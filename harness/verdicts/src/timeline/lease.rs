@@ -57,26 +57,35 @@ impl Lease {
         }
     }
 
-    /// Returns how many periods of two holds overlap, and the start of the earliest overlap. Both lists must be in
+    /// Returns the start of the earliest overlap between periods of two holds. Both lists must be in chronological
+    /// order.
+    pub(crate) fn shared_since_ns(mine: &[Lease], theirs: &[Lease]) -> Option<u64> {
+        let mut since_ns: Option<u64> = None;
+        Lease::each_shared(mine, theirs, |part| {
+            since_ns = Some(since_ns.map_or(part.from_ns, |since_ns| since_ns.min(part.from_ns)));
+        });
+        since_ns
+    }
+
+    /// Calls `on_part` with every overlap between a period of one hold and one of another. Both lists must be in
     /// chronological order.
-    pub(crate) fn shared(mine: &[Lease], theirs: &[Lease]) -> (u64, Option<u64>) {
+    pub(crate) fn each_shared(mine: &[Lease], theirs: &[Lease], mut on_part: impl FnMut(Lease)) {
         let (few, many) = if mine.len() < theirs.len() {
             (mine, theirs)
         } else {
             (theirs, mine)
         };
-        let (mut count, mut since_ns) = (0, None);
         for one in few {
             let next = many.partition_point(|other| other.until_ns <= one.from_ns);
             let met = many[next..]
                 .iter()
                 .take_while(|other| other.from_ns < one.until_ns);
             for other in met.filter(|other| one.overlaps(**other)) {
-                count += 1;
-                let onset_ns = one.from_ns.max(other.from_ns);
-                since_ns = Some(since_ns.map_or(onset_ns, |since: u64| since.min(onset_ns)));
+                on_part(Lease {
+                    from_ns: one.from_ns.max(other.from_ns),
+                    until_ns: one.until_ns.min(other.until_ns),
+                });
             }
         }
-        (count, since_ns)
     }
 }

@@ -32,6 +32,7 @@ fn acquire(worker: usize, op: u64) -> EventKind {
         ttl_ms: 100,
         wait_ms: 0,
         intended_ns: None,
+        weight: 1,
     }
 }
 

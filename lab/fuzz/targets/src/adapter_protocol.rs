@@ -60,6 +60,7 @@ fn spec() -> RunSpec {
         options: Vec::new(),
         nodes: 1,
         replicas: 0,
+        permits: None,
         renews: false,
         declares: Default::default(),
         needs_every_node: false,

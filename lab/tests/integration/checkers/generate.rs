@@ -109,6 +109,7 @@ pub(super) fn header(keys: u32, nodes: usize) -> Header {
         nodes,
         quorum: None,
         keys: (0..keys).map(|key| format!("k{key}")).collect(),
+        capacity: 1,
         ttl_ms: TTL_MS,
         stock_start: 3,
         update: picklock_scenarios::Update::Decrement,
@@ -170,6 +171,7 @@ impl Player {
             wait_ms: u64::from(how % 3),
             // Some attempts serve one of two buyers of an open loop, repeatedly.
             intended_ns: (how >= 192).then_some(u64::from(how % 2)),
+            weight: 1,
         });
         State::Asking {
             op,

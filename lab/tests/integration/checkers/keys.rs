@@ -144,6 +144,7 @@ impl Player {
                     ttl_ms: TTL_MS,
                     wait_ms: 100,
                     intended_ns: None,
+                    weight: 1,
                 });
                 self.states[worker] = (State::Asking, op, self.now_ms);
                 return;

@@ -48,14 +48,15 @@ fn acquiring() -> impl Strategy<Value = EventKind> {
     );
     let intended = option::of(any::<u64>());
     prop_oneof![
-        (worker_op(), 0..KEYS, any::<(u64, u64)>(), intended).prop_map(
-            |((worker, op), key, (ttl_ms, wait_ms), intended_ns)| EventKind::Acquire {
+        (worker_op(), 0..KEYS, any::<(u64, u64, u32)>(), intended).prop_map(
+            |((worker, op), key, (ttl_ms, wait_ms, weight), intended_ns)| EventKind::Acquire {
                 worker,
                 op,
                 key,
                 ttl_ms,
                 wait_ms,
-                intended_ns
+                intended_ns,
+                weight
             }
         ),
         (worker_op(), token, times).prop_map(
@@ -259,6 +260,7 @@ fn run_event() -> impl Strategy<Value = EventKind> {
                 key,
                 granted,
                 waited_ms,
+                permits: granted.then_some(2),
             }
         }),
         (any::<usize>(), 0..KEYS, -2..3_i64).prop_map(|(node, key, ttl_ms)| EventKind::KeyLeft {

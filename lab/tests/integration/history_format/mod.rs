@@ -23,6 +23,7 @@ fn header() -> Header {
         nodes: 5,
         quorum: None,
         keys: vec!["a".into(), "b".into()],
+        capacity: 1,
         ttl_ms: 1000,
         stock_start: 3,
         update: Update::Write,
@@ -176,6 +177,7 @@ fn inconsistent_lines_are_named() {
             key,
             granted: true,
             waited_ms: 0,
+            permits: None,
         },
     };
     for (bad, word) in [

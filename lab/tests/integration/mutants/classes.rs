@@ -31,7 +31,7 @@ pub const CLASSES: &[Class] = classes! {
         ["phantom-extend", "renews-by-set", "extend-recreates"], [];
     "S4", "a release or an extension by somebody who is not the owner",
         ["release-without-token", "retry-without-token", "extend-without-token", "releases-every-key",
-         "token-by-prefix", "release-again-late", "renews-any-value"],
+         "token-by-prefix", "release-again-late", "renews-any-value", "semaphore-releases-oldest"],
         ["setnx-expire" x "gc-pause"];
     "S5", "a grant that had run out when it came", ["expired-is-held"], ["set-nx-px" x "late-grant"];
     "S6", "wrong arithmetic of durations",
@@ -57,6 +57,9 @@ pub const CLASSES: &[Class] = classes! {
     "S19", "a release without having acquired", ["finally-release"], [];
     "S21", "effects outside the lock", [], [];
     "S22", "exclusion where once was meant", [], [];
+    "S23", "a permit is minted", ["semaphore-release-retried", "semaphore-remade"],
+        ["semaphore-counter" x "permits-finally-unlock"];
+    "S24", "more permits are granted than there are", ["semaphore-one-too-many", "semaphore-counts-then-adds"], [];
     "L1", "a key without expiry", ["no-expiry"], ["setnx-expire" x "crash-mid-acquire"];
     "L2", "renewals that outlive the release", ["watchdog-outlives-unlock", "cancel-leaves-renewal", "renews-for-the-dead"], [];
     "L3", "the token is forgotten before the release has succeeded", [], [];
@@ -76,6 +79,7 @@ pub const CLASSES: &[Class] = classes! {
     "L17", "waiters use up a pool", ["waiters-take-the-pool"], [];
     "L18", "busy waiting", [], [];
     "L19", "a client waits for itself", [], [];
+    "L20", "a permit is never given back", ["semaphore-keeps-expired"], ["semaphore-counter" x "permits-holder-crash"];
 };
 
 /// Mutants whose bug does not belong to any class.

@@ -99,6 +99,7 @@ impl Gate {
         let claims = Claims {
             renews: renews(original),
             fences: original == "fenced",
+            permits: mutant.permits,
         };
         let reference = standard(mutant.nodes, mutant.replicas, claims);
         Gate {
@@ -106,6 +107,7 @@ impl Gate {
             declared: Declaration {
                 renews: Some(claims.renews),
                 nodes: mutant.nodes,
+                permits: mutant.permits,
             },
         }
     }

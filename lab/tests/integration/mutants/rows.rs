@@ -108,6 +108,12 @@ pub(super) const ROWS: &[Row] = rows! {
     "renews-for-the-dead", "set-nx-px", "ended-client", "progress", "renewed-after-end", All;
     "waiters-take-the-pool", "set-nx-px", "exhausted-pool", "exclusion", "late-extension", All;
     "failure-leaves-key", "set-nx-px", "failing-section", "claims", "false-release", All;
+    "semaphore-release-retried", "semaphore-counter", "permits-lost-release-reply", "exclusion", "permit-minted", All;
+    "semaphore-remade", "semaphore-list", "permits", "exclusion", "permit-minted", All;
+    "semaphore-one-too-many", "semaphore", "permits", "exclusion", "not-exclusive", All;
+    "semaphore-counts-then-adds", "semaphore", "permits", "exclusion", "race", All;
+    "semaphore-keeps-expired", "semaphore", "permits-holder-crash", "progress", "permit-leaked", All;
+    "semaphore-releases-oldest", "semaphore", "permits", "ownership", "stolen-release", All;
 };
 
 /// Mutants that keep every property: their bug affects something else.

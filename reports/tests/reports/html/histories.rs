@@ -42,6 +42,7 @@ fn purchase(op: u64) -> [Event; 6] {
         ttl_ms: 1_000,
         wait_ms: 0,
         intended_ns: None,
+        weight: 1,
     };
     let granted = EventKind::Granted {
         worker,

@@ -15,6 +15,7 @@ use picklock_scenarios::Phase;
 use crate::check::causes::cause_from_answers;
 use crate::check::causes::facts::{Facts, Found, Overlap, Taken};
 use crate::check::causes::lost_ownership::{LostOwnership, is_unrequested_removal};
+use crate::check::causes::permits;
 use crate::check::causes::wrong_clock::is_off_by_its_clock;
 use crate::check::finding::{Claim, Taking};
 use crate::check::progress::blocked_lock::BlockedLock;
@@ -57,6 +58,13 @@ fn cause_of_finding(facts: &Facts<'_>) -> Cause {
             },
             _,
         ) => Cause::Race,
+        (
+            Found::Attempts {
+                claim: Some(Claim::Capacity),
+                ..
+            },
+            Some(key_history),
+        ) => permits::cause_of_surplus(facts.history, key_history, facts.at_ns),
         (Found::Attempts { claim, holds, .. }, key_history) => {
             let spans = key_history.map_or(&[][..], |key_history| &key_history.spans);
             let is_off = |hold: &&Hold| {
@@ -85,6 +93,13 @@ fn cause_of_finding(facts: &Facts<'_>) -> Cause {
             },
             Some(key_history),
         ) => cause_of_overlap(facts, key_history, holds),
+        (Found::Starvation { starvation, .. }, Some(key_history))
+            if facts.history.header.capacity > 1 =>
+        {
+            let (history, holds) = (facts.history, facts.holds);
+            let cause = permits::cause_of_starvation(history, key_history, holds, starvation);
+            cause.unwrap_or(Cause::Undetermined)
+        }
         (Found::Starvation { starvation, .. }, Some(key_history)) => {
             let (history, faults) = (facts.history, facts.faults);
             BlockedLock::new(history, faults, key_history, **starvation).cause()
@@ -118,6 +133,10 @@ fn cause_of_overlap(facts: &Facts<'_>, key_history: &KeyHistory, holds: &Overlap
             (false, Some(_)) => Cause::LateExtension,
             (false, None) => Cause::OutlivedLease,
         };
+    }
+    let both = (holds.first, holds.second);
+    if let Some(cause) = permits::cause_of_count(facts.history, key_history, facts.holds, both) {
+        return cause;
     }
     let lost = lost_ownership(facts, key_history, holds.first.key);
     match lost.cause(holds.first, holds.second) {
@@ -173,7 +192,9 @@ fn cause_of_foreign_release(facts: &Facts<'_>, taken: &Taken<'_>) -> Cause {
 /// Returns `true` if the attempt that removed a value was the next to write its key.
 fn took_after_removal(spans: &[ValueSpan], by: &KeyCommand, removed: &ValueSpan) -> bool {
     let mut later = spans.iter().filter(|span| {
-        (span.node, &span.key) == (removed.node, &removed.key) && span.from_ns >= removed.until_ns
+        span.node == removed.node
+            && span.key.competes_with(&removed.key)
+            && span.from_ns >= removed.until_ns
     });
     later
         .next()
@@ -210,6 +231,7 @@ fn cause_of_false_claim(claim: Claim) -> Cause {
         Claim::Extension => Cause::RefusedExtension,
         Claim::Renewal => Cause::SilentLoss,
         Claim::Key => Cause::SharedKey,
+        Claim::Capacity => Cause::PermitMinted,
     }
 }
 

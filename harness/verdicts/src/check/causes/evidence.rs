@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use picklock_scenarios::{Phase, Property};
 
+use crate::check::causes::cause::cause;
 use crate::check::causes::facts::{Facts, Found, OutsideFault, Overlap, Taken};
 use crate::check::causes::lost_ownership::{is_same_token, took_again};
 use crate::check::causes::unbacked_grant::is_unwritten;
@@ -58,17 +59,18 @@ impl<'a> Evidence<'a> {
         else {
             return judgement;
         };
-        let stalled_ops = match first.seen {
-            Seen::ForeignRelease(first) => {
-                return self.correct_releases(judgement, &first, correction);
+        let stalled_ops = match &first.seen {
+            Seen::ForeignRelease(release) => {
+                return self.correct_releases(judgement.clone(), release, correction);
             }
             // The correction does not undo sales. It only decides whether two sellers overlapped.
             Seen::WrongStock(stock) => {
-                let sellers = self.sellers(&stock, first.at_ns);
+                let sellers = self.sellers(stock, first.at_ns);
                 let stalled = sellers.filter(|sellers| !sellers.overlap_without_stalls);
-                stalled.map(|sellers| [sellers.pair.0.op, sellers.pair.1.op])
+                stalled.map(|sellers| vec![sellers.pair.0.op, sellers.pair.1.op])
             }
-            Seen::Overlap { earlier, later } => {
+            Seen::Overlap { holders, later } => {
+                let capacity = self.history.header.capacity;
                 let holds = correction.holds(self.timeline.holds());
                 // A hold that is moved earlier may meet others then, but the history does not show that.
                 let overlapped = |one: &Hold, other: &Hold| {
@@ -76,17 +78,17 @@ impl<'a> Evidence<'a> {
                     recorded.is_some_and(|(one, other)| one.overlaps(other))
                 };
                 let corrected = match property {
-                    Property::Lease => judge_leases(&holds, &overlapped),
-                    _ => judge_holds(&holds, &overlapped),
+                    Property::Lease => judge_leases(&holds, capacity, &overlapped),
+                    _ => judge_holds(&holds, capacity, &overlapped),
                 };
                 match corrected {
                     Judgement::Violated { .. } => return corrected,
-                    _ => Some([earlier, later]),
+                    _ => Some(holders.iter().chain([later]).copied().collect()),
                 }
             }
             _ => None,
         };
-        let reason = stalled_ops.and_then(|ops| correction.reason(ops, self.history));
+        let reason = stalled_ops.and_then(|ops: Vec<u64>| correction.reason(&ops, self.history));
         reason.map_or(judgement, Judgement::Unknown)
     }
 
@@ -116,16 +118,35 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Returns a finding with everything that it names.
+    /// Returns a finding with everything that it names. If several clients held the lock when another one got it, the
+    /// explanation is about the first of them whose hold explains that it was let in.
     pub fn facts<'e>(&'e self, finding: &'e Finding) -> Facts<'e> {
+        if let Seen::Overlap { holders, .. } = &finding.seen
+            && holders.len() > 1
+        {
+            let explains = |op: &&u64| {
+                let cause = cause(&self.facts_about(finding, Some(**op)));
+                !matches!(
+                    cause,
+                    Cause::Undetermined | Cause::NotExclusive | Cause::Race
+                )
+            };
+            let deciding = holders.iter().find(explains).or(holders.first());
+            return self.facts_about(finding, deciding.copied());
+        }
+        self.facts_about(finding, None)
+    }
+
+    /// Returns a finding with everything that it names. If several clients held the lock when another one got it,
+    /// `deciding` is the attempt of one of them.
+    fn facts_about<'e>(&'e self, finding: &'e Finding, deciding: Option<u64>) -> Facts<'e> {
         let at_ns = finding.at_ns;
         let holds_of = |ops: &[u64]| ops.iter().filter_map(|op| self.hold(*op)).collect();
         let found = match &finding.seen {
-            Seen::Overlap { earlier, later } => {
-                let pair = self.pair(*earlier, *later);
-                pair.map_or(Found::Nothing, |pair| {
-                    Found::Overlap(self.overlap(pair, at_ns))
-                })
+            Seen::Overlap { holders, later } => {
+                let deciding = deciding.or(holders.first().copied());
+                let overlap = self.overlap_of(deciding, (holders, *later), at_ns);
+                overlap.map_or(Found::Nothing, Found::Overlap)
             }
             Seen::WrongStock(stock) => {
                 let sellers = self
@@ -185,10 +206,26 @@ impl<'a> Evidence<'a> {
         }
     }
 
+    /// Returns the facts about a hold that began at `at_ns` while those of `holders` were active. They are about the
+    /// hold of the attempt `deciding` among these.
+    fn overlap_of(
+        &self,
+        deciding: Option<u64>,
+        (holders, later): (&[u64], u64),
+        at_ns: u64,
+    ) -> Option<Overlap<'_>> {
+        let pair = self.pair(deciding?, later)?;
+        let others = holders.iter().filter(|op| Some(**op) != deciding);
+        Some(Overlap {
+            others: others.filter_map(|op| self.hold(*op)).collect(),
+            ..self.overlap(pair, at_ns)
+        })
+    }
+
     /// Returns the facts about two holds that overlap at `at_ns`. A later event explains nothing.
     fn overlap<'e>(&'e self, (first, second): (&'e Hold, &'e Hold), at_ns: u64) -> Overlap<'e> {
         let faults = self.timeline.faults();
-        let (_, shared_since_ns) = Lease::shared(&first.leases, &second.leases);
+        let shared_since_ns = Lease::shared_since_ns(&first.leases, &second.leases);
         let shared = shared_since_ns.is_some_and(|since_ns| since_ns <= at_ns);
         let are_over = |leases: &[Lease]| {
             let meets = |lease: &Lease| overlap(lease.span(), second.span());
@@ -216,6 +253,7 @@ impl<'a> Evidence<'a> {
         Overlap {
             first,
             second,
+            others: Vec::new(),
             has_expired_grant: !shared && (second_arrived_late || first.arrived_late(faults)),
             second_arrived_late,
             is_outlived: are_over(&first.possible_leases),

@@ -76,6 +76,8 @@ pub(in crate::check) struct Overlap<'a> {
     pub first: &'a Hold,
     /// The other hold.
     pub second: &'a Hold,
+    /// The further holds of a semaphore that were active when the second hold began.
+    pub others: Vec<&'a Hold>,
     /// Whether a grant arrived after its lease had expired, and no leases of the two ran at the same time.
     pub has_expired_grant: bool,
     /// Whether the second grant arrived after its lease had expired.

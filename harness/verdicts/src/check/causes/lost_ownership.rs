@@ -10,7 +10,7 @@ use std::collections::HashSet;
 
 use picklock_scenarios::Phase;
 
-use crate::history::{EventKind, History, KeyCommand};
+use crate::history::{EventKind, History, KeyCommand, KeyName};
 use crate::key_history::{SpanEnd, ValueSpan};
 use crate::timeline::{FaultSpan, Hold, HoldEnd, Lease, names_token, overlap};
 
@@ -33,7 +33,12 @@ impl LostOwnership<'_> {
     /// Returns why both attempts owned the lock, although the lease of each was running.
     pub fn cause(&self, one: &Hold, other: &Hold) -> Cause {
         let (Some(one_ns), Some(other_ns)) = (self.taken_ns(one), self.taken_ns(other)) else {
-            return Cause::UnbackedGrant;
+            let is_shared = self.has_foreign_permit(one) || self.has_foreign_permit(other);
+            return if is_shared {
+                Cause::SharedToken
+            } else {
+                Cause::UnbackedGrant
+            };
         };
         let (earlier, later) = if one_ns <= other_ns {
             (one, other)
@@ -48,6 +53,10 @@ impl LostOwnership<'_> {
             let earlier_value =
                 on_node().find_map(|taken| Some((taken, self.last_before(earlier, taken)?)));
             match earlier_value {
+                // Two permits of a semaphore exist at the same time.
+                Some((taken, span)) if span.key != taken.key && span.exists_at(taken.from_ns) => {
+                    ends.push(self.cause_of_crowding(taken, span, earlier));
+                }
                 Some((taken, span)) => {
                     let lasting = self.outlasting(span);
                     ends.push(self.cause_of_end(lasting, taken, earlier, later));
@@ -61,10 +70,20 @@ impl LostOwnership<'_> {
         decisive(&ends, nodes.len(), self.quorum)
     }
 
+    /// Returns `true` if the permit with the token of this hold was written by another client.
+    fn has_foreign_permit(&self, hold: &Hold) -> bool {
+        self.spans.iter().any(|span| {
+            let author = span.author.as_ref();
+            names_permit(span, hold)
+                && span.exists_at(hold.begin_ns)
+                && author.is_some_and(|author| author.worker != hold.worker)
+        })
+    }
+
     /// Returns `true` if an attempt took the lock on the node of `taken`, but in another key.
     fn took_another_key(&self, hold: &Hold, taken: &ValueSpan) -> bool {
         let mut acquired = self.acquired_values(hold).into_iter();
-        acquired.any(|span| span.node == taken.node && span.key != taken.key)
+        acquired.any(|span| span.node == taken.node && !span.key.competes_with(&taken.key))
     }
 
     /// Returns the values with which an attempt was granted the lock, in the order in which they were written. For each
@@ -101,7 +120,7 @@ impl LostOwnership<'_> {
     fn last_before<'a>(&'a self, earlier: &'a Hold, taken: &ValueSpan) -> Option<&'a ValueSpan> {
         let spans = self.spans_of(earlier);
         spans
-            .filter(|span| span.node == taken.node && span.key == taken.key)
+            .filter(|span| span.node == taken.node && span.key.competes_with(&taken.key))
             .filter(|span| span.from_ns <= taken.from_ns && !is_undone(span, earlier))
             .last()
     }
@@ -192,6 +211,17 @@ impl LostOwnership<'_> {
             SpanEnd::LostInFailover => Cause::LostOnFailover,
             SpanEnd::RanOut | SpanEnd::Stays | SpanEnd::Unseen => Cause::Undetermined,
         }
+    }
+
+    /// Returns why a permit was granted while those of others were there.
+    fn cause_of_crowding(&self, taken: &ValueSpan, span: &ValueSpan, earlier: &Hold) -> Cause {
+        let by = taken.author.as_ref();
+        let by_clocks = by.and_then(|by| cause_of_clocks(self.faults, by, span, earlier));
+        by_clocks.unwrap_or(if by.is_some_and(KeyCommand::is_script) {
+            Cause::NotExclusive
+        } else {
+            Cause::Race
+        })
     }
 
     /// Returns when the value would have expired undisturbed, or `None` if it has no expiry, or if its node's clock was
@@ -360,10 +390,17 @@ pub(in crate::check) fn is_same_token(
     if by.names_unread_value && author.is_some_and(|author| author.worker != by.worker) {
         return true;
     }
-    if !by.is_script() || author.is_none_or(|author| author.worker == by.worker) {
+    if author.is_none_or(|author| author.worker == by.worker) {
         return false;
     }
     let granted = holds.iter().find(|hold| by.is_of(hold.worker, hold.op));
+    // A command that removes a permit names it.
+    if granted.is_some_and(|hold| names_permit(span, hold)) {
+        return true;
+    }
+    if !by.is_script() {
+        return false;
+    }
     if granted.is_some_and(|hold| *hold.token == *span.value) {
         return true;
     }
@@ -377,6 +414,11 @@ pub(in crate::check) fn is_same_token(
     others
         .iter()
         .any(|other| own_values.contains(&*other.value))
+}
+
+/// Returns `true` if the value is a permit with the token of this hold.
+fn names_permit(span: &ValueSpan, hold: &Hold) -> bool {
+    matches!(span.key, KeyName::Permit { .. }) && names_token(&span.value, &hold.token)
 }
 
 /// Returns `true` if the attempt wrote the value with which it had taken the lock again at `at_ns`.

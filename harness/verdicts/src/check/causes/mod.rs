@@ -5,5 +5,6 @@ pub(super) mod cause_from_answers;
 pub(super) mod evidence;
 pub(super) mod facts;
 pub(super) mod lost_ownership;
+pub(super) mod permits;
 mod unbacked_grant;
 mod wrong_clock;

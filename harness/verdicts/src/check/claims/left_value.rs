@@ -151,9 +151,9 @@ impl LeftValue {
     /// Returns the number of nodes on which values stayed in `lock_keys`, the keys that certainly belong to the lock,
     /// or in any key if `lock_keys` is `None`.
     pub(in crate::check) fn nodes(&self, lock_keys: Option<&[KeyName]>) -> usize {
-        let own = KeyName::Lock(self.lock);
-        let is_of_lock =
-            |key: &KeyName| *key == own || lock_keys.is_none_or(|keys| keys.contains(key));
+        let is_of_lock = |key: &KeyName| {
+            key.lock() == Some(self.lock) || lock_keys.is_none_or(|keys| keys.contains(key))
+        };
         let kept = self.kept.iter().filter(|(_, key)| is_of_lock(key));
         kept.map(|(node, _)| *node)
             .collect::<BTreeSet<usize>>()

@@ -106,7 +106,7 @@ impl WrittenValues {
             let value = &current.value;
             let ended_at_ns = |expiry| clocks.ended_at_ns(value.node, expiry);
             let lives = (value.expiry).is_none_or(|expiry| ended_at_ns(expiry) > at_ns);
-            let is_of_another = matches!(value.key, KeyName::Lock(other) if other != attempt.key);
+            let is_of_another = value.key.lock().is_some_and(|other| other != attempt.key);
             let is_earlier = current.worker == attempt.worker && current.op != attempt.op;
             if is_earlier && lives && !is_of_another {
                 kept.left_by = Some(current.op);

@@ -235,6 +235,8 @@ pub(in crate::check) struct WantedKey {
     pub unexpiring_ns: Option<u64>,
     /// Whether a key was found after the run.
     pub left: bool,
+    /// Whether the lock is a semaphore. Its value may stay: whether a permit is missing, the probe shows.
+    is_semaphore: bool,
     /// Whether the probe after the run got the lock.
     pub probe_granted: Option<bool>,
 }
@@ -243,12 +245,23 @@ impl WantedKey {
     /// Creates the states of all locks of a run. With a declared margin, their keys live for longer than the leases.
     pub fn all(header: &Header) -> Vec<Self> {
         let margin_ms = header.declares.lease_margin_ms;
-        let mut key = WantedKey::default();
+        let mut key = WantedKey {
+            is_semaphore: header.capacity > 1,
+            ..WantedKey::default()
+        };
         if margin_ms > 0 {
             key.outstanding
                 .rounded_up(ms(header.ttl_ms.saturating_add(margin_ms)));
         }
         vec![key; header.keys.len()]
+    }
+
+    /// Records that the lock's key was left after the run. A lifetime of -1 means that it never expires.
+    pub fn record_left(&mut self, at_ns: u64, ttl_ms: i64) {
+        self.left = true;
+        if ttl_ms == -1 && !self.is_semaphore {
+            self.unexpiring_ns.get_or_insert(at_ns);
+        }
     }
 
     /// Returns the starvation by a key without expiry, unless it was reported already or the probe got the lock.

@@ -1,4 +1,5 @@
-//! Exclusion: no two holds of one key overlap.
+//! Exclusion: the holds of one key that overlap do not together weigh more than the lock's capacity. Two holds of a lock
+//! with one holder do.
 //!
 //! A hold is judged from the arrival of the grant at the driver until the release is sent, the worker dies, or the
 //! history ends. The true hold is no shorter: the client had the grant before it arrived at the driver, and had not yet
@@ -11,20 +12,32 @@
 
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
-use crate::check::finding::Judgement;
+use crate::check::finding::{Claim, FalseClaim, Judgement, Seen};
 use crate::check::overlap::{self, PairFilter};
-use crate::history::Header;
-use crate::timeline::{Hold, Timeline};
+use crate::history::{Event, EventKind, Header};
+use crate::timeline::{Hold, Lease, Timeline};
 
-/// The checker. It uses only the holds.
-pub(in crate::check) struct Exclusion;
+/// The checker. It uses the holds, and for a semaphore the probe after the run.
+pub(in crate::check) struct Exclusion {
+    capacity: u32,
+    /// When a probe got more permits than there are, and how many.
+    minted: Option<(u64, u32)>,
+}
 
 /// Judges holds, which must be in the order in which they began.
-pub(in crate::check) fn judge_holds(holds: &[Hold], is_judged: PairFilter<'_>) -> Judgement {
+pub(in crate::check) fn judge_holds(
+    holds: &[Hold],
+    capacity: u32,
+    is_judged: PairFilter<'_>,
+) -> Judgement {
     let end_ns = |hold: &Hold| hold.end_ns;
-    overlap::judge_pairs(holds, is_judged, end_ns, |one, other| {
-        let onset_ns = one.overlaps(other).then_some(other.begin_ns);
-        (u64::from(onset_ns.is_some()), onset_ns)
+    overlap::judge_overlaps(holds, capacity, is_judged, end_ns, |one, other, on_part| {
+        if one.overlaps(other) {
+            on_part(Lease {
+                from_ns: other.begin_ns,
+                until_ns: one.end_ns.min(other.end_ns),
+            });
+        }
     })
 }
 
@@ -38,11 +51,38 @@ impl Checker for Exclusion {
         page: include_str!("../../../explain/exclusion.md"),
     };
 
-    fn new(_: &Header) -> Self {
-        Exclusion
+    fn new(header: &Header) -> Self {
+        Exclusion {
+            capacity: header.capacity,
+            minted: None,
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        if let EventKind::Probe {
+            permits: Some(permits),
+            ..
+        } = event.what
+            && permits > self.capacity
+        {
+            self.minted.get_or_insert((event.at_ns, permits));
+        }
     }
 
     fn finish(self, timeline: &Timeline<'_>) -> Judgement {
-        judge_holds(timeline.holds(), overlap::ALL_PAIRS)
+        let judgement = judge_holds(timeline.holds(), self.capacity, overlap::ALL_PAIRS);
+        let Some((at_ns, permits)) = self.minted.filter(|_| judgement == Judgement::Held) else {
+            return judgement;
+        };
+        let statement = format!(
+            "after the run, one client got {permits} permits at the same time, and there are {}",
+            self.capacity
+        );
+        let claim = FalseClaim {
+            about: Claim::Capacity,
+            ops: Vec::new(),
+            statement,
+        };
+        Judgement::from_observations(vec![(at_ns, Seen::FalseClaim(claim))])
     }
 }

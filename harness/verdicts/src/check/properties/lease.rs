@@ -1,4 +1,5 @@
-//! Lease: no two holds overlap even when each is cut at its own lease deadline.
+//! Lease: the holds that overlap do not weigh more than the lock's capacity even when each is cut at its own lease
+//! deadline. Two holds of a lock with one holder do.
 //!
 //! A violation means that two clients were inside while each had been promised exclusive access: the service let two
 //! in. The deadline is never later than what the client may believe (see `timeline/lease_deadline.rs`), so a lock is
@@ -50,27 +51,46 @@ fn was_granted_during_lease(hold: &Hold, other: &Hold) -> bool {
     !hold.lease_reported && !hold.lease_observed && certain.iter().any(around)
 }
 
-/// Returns how many leases of two holds certainly overlap, and when the first overlap begins.
-fn certain_overlaps(one: &Hold, other: &Hold) -> (u64, Option<u64>) {
-    let shared = timeline::Lease::shared(&one.leases, &other.leases);
-    let is_during = || was_granted_during_lease(one, other) || was_granted_during_lease(other, one);
-    if shared.0 == 0 && is_during() {
-        return (1, Some(one.begin_ns.max(other.begin_ns)));
-    }
-    shared
-}
-
-/// Returns how many leases of two holds may overlap, and when the first overlap begins.
-fn possible_overlaps(one: &Hold, other: &Hold) -> (u64, Option<u64>) {
-    timeline::Lease::shared(&one.possible_leases, &other.possible_leases)
-}
-
 /// Judges the leases of holds, which must be in the order in which they began.
-pub(in crate::check) fn judge_leases(holds: &[Hold], is_judged: PairFilter<'_>) -> Judgement {
+pub(in crate::check) fn judge_leases(
+    holds: &[Hold],
+    capacity: u32,
+    is_judged: PairFilter<'_>,
+) -> Judgement {
     let certain_end_ns = |hold: &Hold| overlap::last_end_ns(&hold.leases);
     let possible_end_ns = |hold: &Hold| overlap::last_end_ns(&hold.possible_leases);
-    let certain = overlap::judge_pairs(holds, is_judged, certain_end_ns, certain_overlaps);
-    let possible = overlap::judge_pairs(holds, is_judged, possible_end_ns, possible_overlaps);
+    let certain = overlap::judge_overlaps(
+        holds,
+        capacity,
+        is_judged,
+        certain_end_ns,
+        |one, other, on_part| {
+            let mut is_shared = false;
+            timeline::Lease::each_shared(&one.leases, &other.leases, |part| {
+                is_shared = true;
+                on_part(part);
+            });
+            let is_during =
+                || was_granted_during_lease(one, other) || was_granted_during_lease(other, one);
+            // When such a lease ran is unknown, so it shows nothing about more than two holds.
+            if !is_shared && capacity == 1 && is_during() {
+                let at_ns = one.begin_ns.max(other.begin_ns);
+                on_part(timeline::Lease {
+                    from_ns: at_ns,
+                    until_ns: at_ns,
+                });
+            }
+        },
+    );
+    let possible = overlap::judge_overlaps(
+        holds,
+        capacity,
+        is_judged,
+        possible_end_ns,
+        |one, other, on_part| {
+            timeline::Lease::each_shared(&one.possible_leases, &other.possible_leases, on_part);
+        },
+    );
     match (certain, possible) {
         (Judgement::Held, Judgement::Violated { .. }) => {
             Judgement::Unknown(InconclusiveReason::LeasesMayHaveOverlapped)
@@ -94,6 +114,7 @@ impl Checker for Lease {
     }
 
     fn finish(self, timeline: &Timeline<'_>) -> Judgement {
-        judge_leases(timeline.holds(), overlap::ALL_PAIRS)
+        let capacity = timeline.history().header.capacity;
+        judge_leases(timeline.holds(), capacity, overlap::ALL_PAIRS)
     }
 }

@@ -35,7 +35,7 @@ use crate::check::inconclusive::{InconclusiveReason, key_history_gap};
 use crate::check::overlap;
 use crate::check::ownership_from_answers::{self, ReleaseClaim};
 use crate::check::properties::lease;
-use crate::history::{Event, Header, KeyName};
+use crate::history::{Event, Header};
 use crate::key_history::{KeyTable, KeyUpdate};
 use crate::timeline::{Attempt, AttemptTracker, HoldEnd, Step, Timeline};
 
@@ -168,10 +168,7 @@ impl Ownership {
 
     fn foreign_release(&self, taken: &TakenValue) -> ForeignRelease {
         let releaser = self.attempt((taken.by.worker, taken.by.op));
-        let lock_by_name = match taken.key {
-            KeyName::Lock(lock) => lock,
-            KeyName::Other(_) => 0,
-        };
+        let lock_by_name = taken.key.lock().unwrap_or(0);
         let known = releaser.or(self.attempt(taken.owner));
         ForeignRelease {
             key: known.map_or(lock_by_name, |attempt| attempt.key),
@@ -349,7 +346,8 @@ impl Checker for Ownership {
         let Judgement::Violated { first, .. } = &judgement else {
             return gap.map_or(judgement, Judgement::Unknown);
         };
-        match lease::judge_leases(timeline.holds(), overlap::ALL_PAIRS) {
+        let capacity = timeline.history().header.capacity;
+        match lease::judge_leases(timeline.holds(), capacity, overlap::ALL_PAIRS) {
             // The client may have released its own lock, because both clients had been let in.
             Judgement::Violated { first: shared, .. }
                 if !key_history && shared.at_ns <= first.at_ns =>

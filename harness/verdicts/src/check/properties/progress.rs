@@ -401,6 +401,7 @@ impl Checker for Progress {
                 key,
                 granted,
                 waited_ms,
+                ..
             } if (*key as usize) < self.keys.len() => {
                 self.run_over(at_ns.saturating_sub(ms(*waited_ms)));
                 self.probed(at_ns, *key, *granted, *waited_ms);
@@ -408,10 +409,7 @@ impl Checker for Progress {
             EventKind::KeyLeft { key, ttl_ms, .. } => {
                 self.run_over(at_ns);
                 if let Some(state) = self.keys.get_mut(*key as usize) {
-                    state.left = true;
-                    if *ttl_ms == -1 {
-                        state.unexpiring_ns.get_or_insert(at_ns);
-                    }
+                    state.record_left(at_ns, *ttl_ms);
                 }
             }
             EventKind::FreezeBreach { .. } => self.freeze_breached = true,

@@ -1,5 +1,8 @@
 //! Resource: the stock is never below zero, and the units sold and left add up.
 //!
+//! The resource of a semaphore admits every client. A client is inside from the time at which it takes a job from the
+//! stock until its hold ends. More clients inside than there are permits are a violation.
+//!
 //! Each key is judged separately, from the accesses as they happen and from the final count:
 //!
 //! - A change that leaves the stock below zero, or sells more units than there were, is a violation at that time (one
@@ -17,7 +20,7 @@ use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{Judgement, Seen, WrongStock};
 use crate::check::inconclusive::InconclusiveReason;
 use crate::history::{Event, EventKind, Header};
-use crate::timeline::Timeline;
+use crate::timeline::{Attempt, Step, Timeline};
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Stock {
@@ -33,6 +36,17 @@ pub(in crate::check) struct Resource {
     keys: Vec<Stock>,
     found: Vec<(u64, Seen)>,
     latest_ns: u64,
+    /// The number of permits, and 1 for a lock with one holder.
+    capacity: u32,
+    /// The clients of a semaphore that are inside.
+    inside: Vec<Inside>,
+}
+
+/// A client inside the resource of a semaphore.
+#[derive(Debug, Clone, Copy)]
+struct Inside {
+    op: u64,
+    key: u32,
 }
 
 impl Resource {
@@ -61,6 +75,17 @@ impl Resource {
             let sold = stock.sold;
             self.violated(at_ns, key, Some(op), (sold, to));
         }
+    }
+
+    /// Lets a client in. Each client has one permit.
+    fn enter(&mut self, at_ns: u64, op: u64, key: u32) {
+        let others = self.inside.iter().filter(|other| other.key == key);
+        let holders: Vec<u64> = others.map(|other| other.op).collect();
+        if holders.len() >= self.capacity as usize {
+            let later = op;
+            self.found.push((at_ns, Seen::Overlap { holders, later }));
+        }
+        self.inside.push(Inside { op, key });
     }
 
     /// Judges the final count of one key.
@@ -124,6 +149,14 @@ impl Checker for Resource {
             keys: vec![stock; header.keys.len()],
             found: Vec::new(),
             latest_ns: 0,
+            capacity: header.capacity,
+            inside: Vec::new(),
+        }
+    }
+
+    fn step(&mut self, _at_ns: u64, attempt: &Attempt, step: Step) {
+        if matches!(step, Step::Ended(_) | Step::Gone) {
+            self.inside.retain(|inside| inside.op != attempt.op);
         }
     }
 
@@ -135,7 +168,12 @@ impl Checker for Resource {
             }
             EventKind::StockChanged {
                 op, key, from, to, ..
-            } => self.changed(event.at_ns, *op, *key, *from, *to),
+            } => {
+                self.changed(event.at_ns, *op, *key, *from, *to);
+                if self.capacity > 1 {
+                    self.enter(event.at_ns, *op, *key);
+                }
+            }
             EventKind::End {
                 stock_left, sold, ..
             } => {

@@ -244,7 +244,7 @@ impl StallCorrection {
     /// Returns why a violation by these attempts proves nothing, or `None` if none of their holds was too long.
     pub(in crate::check) fn reason(
         &self,
-        ops: [u64; 2],
+        ops: &[u64],
         history: &History,
     ) -> Option<InconclusiveReason> {
         let shortened = ops.iter().find_map(|op| self.holds.get(op));

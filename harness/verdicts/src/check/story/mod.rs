@@ -67,6 +67,11 @@ fn summary(facts: &Facts<'_>) -> String {
             "a fencing token did not grow: {} came after {}",
             stale.fence, stale.highest
         ),
+        Found::Overlap(Overlap { others, .. }) if !others.is_empty() => format!(
+            "{} clients held permits of {lock} at once, and there are {}",
+            others.len() + 2,
+            facts.history.header.capacity
+        ),
         Found::Overlap(Overlap { first, second, .. }) => {
             let both_ns = first
                 .end_ns
@@ -107,12 +112,22 @@ fn describe_overlap(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
     } else {
         lease_at(facts, first, second.begin_ns)
     };
-    let text = format!(
-        "worker {} got {lock}{} while worker {} still held it: {lease}",
-        second.worker,
-        taken_with(facts, second),
-        first.worker,
-    );
+    let (got, taken) = (second.worker, taken_with(facts, second));
+    let text = if holds.others.is_empty() {
+        format!(
+            "worker {got} got {lock}{taken} while worker {} still held it: {lease}",
+            first.worker
+        )
+    } else {
+        let mut workers: Vec<usize> = holds.others.iter().map(|hold| hold.worker).collect();
+        workers.push(first.worker);
+        workers.sort_unstable();
+        let workers: Vec<String> = workers.iter().map(usize::to_string).collect();
+        format!(
+            "worker {got} got a permit of {lock}{taken} while workers {} still held theirs: {lease}",
+            workers.join(", ")
+        )
+    };
     draft.describe_grant(first);
     draft.add(second.begin_ns, Weight::Decisive, text);
     draft.describe_last_extension(first, second.begin_ns);
@@ -353,10 +368,23 @@ fn describe_aftermath(draft: &mut Draft<'_>, of_key: u32) {
                 key,
                 granted: false,
                 waited_ms,
+                permits,
             } if key == of_key => {
                 let waited = length(ms(waited_ms));
-                let text = format!("a probe after the run waited {waited} and was not granted");
-                (Weight::Reason, text)
+                match permits {
+                    None => {
+                        let text =
+                            format!("a probe after the run waited {waited} and was not granted");
+                        (Weight::Reason, text)
+                    }
+                    Some(permits) => {
+                        let capacity = draft.facts.history.header.capacity;
+                        let text = format!(
+                            "after the run, a probe got {permits} of {capacity} permits within {waited}"
+                        );
+                        (Weight::Decisive, text)
+                    }
+                }
             }
             _ => continue,
         };

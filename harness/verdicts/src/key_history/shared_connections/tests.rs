@@ -10,6 +10,7 @@ fn acquire(worker: usize) -> EventKind {
         ttl_ms: 1000,
         wait_ms: 0,
         intended_ns: None,
+        weight: 1,
     }
 }
 
@@ -140,6 +141,7 @@ fn key_of_a_lock_belongs_to_the_client_that_requested_it() {
         ttl_ms: 1000,
         wait_ms: 0,
         intended_ns: None,
+        weight: 1,
     };
     let change = |key: u32, value: Option<&str>| match by(0, value) {
         EventKind::KeyChanged {

@@ -1,0 +1,73 @@
+//! Tests after the run whether a semaphore still has all of its permits, and no more.
+
+use std::time::Duration;
+
+use picklock_scenarios::Phase;
+
+use super::probe::{Prober, failed};
+use super::worker_client::WorkerFailure;
+use crate::adapter::message::Answer;
+use crate::backend::Backend;
+use crate::clock::millis;
+use crate::history::EventKind;
+
+impl<B: Backend> Prober<'_, B> {
+    /// Tries to get one permit more than there are at the same time, until it has all of them or the time is over. Then
+    /// gives them back.
+    pub(super) async fn take_permits(&mut self, key: u32) {
+        let context = self.context;
+        let spec = &context.spec;
+        let capacity = spec.scenario.workload.capacity;
+        // Outstanding leases must expire first.
+        let bound = spec.ttl() + spec.scenario.judge.progress_within.resolve(spec.ttl());
+        let begun = context.clock.elapsed();
+        let mut permits = 0;
+        loop {
+            match self.take_at_once(key, capacity + 1).await {
+                Ok(taken) => permits = permits.max(taken),
+                Err(WorkerFailure::Gone(reason)) => {
+                    return failed(context, format!("the client is gone: {reason}"));
+                }
+                // Already recorded.
+                Err(WorkerFailure::BrokeProtocol(_) | WorkerFailure::Hung { .. }) => return,
+            }
+            let waited = context.clock.elapsed().saturating_sub(begun);
+            if permits >= capacity || waited >= bound {
+                break;
+            }
+            tokio::time::sleep((spec.ttl() / 10).min(bound - waited)).await;
+        }
+        context.backend.set_phase(self.number, 0, Phase::Idle);
+        let waited = context.clock.elapsed().saturating_sub(begun);
+        context.recorder.write(EventKind::Probe {
+            key,
+            granted: permits >= capacity,
+            waited_ms: millis(waited),
+            permits: Some(permits),
+        });
+    }
+
+    /// Makes up to `most` attempts, and returns how many permits it had at the same time: within half a lease since its
+    /// first request. Gives all of them back.
+    async fn take_at_once(&mut self, key: u32, most: u32) -> Result<u32, WorkerFailure> {
+        let clock = &self.context.clock;
+        let ttl_ms = self.context.spec.ttl_ms();
+        let until = clock.elapsed() + self.context.spec.ttl() / 2;
+        let (mut tokens, mut taken) = (Vec::new(), 0);
+        while taken < most {
+            let Answer::Granted { token, .. } = self.acquire(key, ttl_ms, Duration::ZERO).await?
+            else {
+                break;
+            };
+            tokens.push(token);
+            if clock.elapsed() >= until {
+                break;
+            }
+            taken += 1;
+        }
+        for token in tokens {
+            self.release(key, token).await;
+        }
+        Ok(taken)
+    }
+}

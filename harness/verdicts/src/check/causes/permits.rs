@@ -1,0 +1,188 @@
+//! Why a semaphore had too many permits, or too few, from the key history of its keys.
+
+use std::collections::{HashMap, HashSet};
+
+use picklock_scenarios::Phase;
+
+use crate::history::{EventKind, History, KeyCommand, KeyName};
+use crate::key_history::{KeyHistory, Locks, SpanEnd, ValueSpan};
+use crate::timeline::Hold;
+
+use crate::check::finding::Starvation;
+use crate::check::verdict::Cause;
+
+/// What one attempt did to a value that only counts permits.
+#[derive(Debug, Clone, Copy, Default)]
+struct Changes {
+    /// Number of permits that it took, and that it gave back.
+    taken: u64,
+    given: u64,
+    /// Whether it wrote the first number, which shows nothing about its own permit.
+    is_first: bool,
+}
+
+/// Returns why a value that only counts permits let the second client in, or `None` if the semaphore has no such value.
+pub(in crate::check) fn cause_of_count(
+    history: &History,
+    key_history: &KeyHistory,
+    holds: &[Hold],
+    (first, second): (&Hold, &Hold),
+) -> Option<Cause> {
+    let key = KeyName::Count {
+        permits_of: second.key,
+    };
+    let counts: Vec<&ValueSpan> = (key_history.spans.iter())
+        .filter(|span| span.key == key)
+        .collect();
+    let last = counts
+        .iter()
+        .rev()
+        .find(|span| span.from_ns <= second.begin_ns)?;
+    let lost = |from_ns| loss(history, key_history, second.key, (from_ns, second.begin_ns));
+    let is_granted: HashSet<u64> = holds.iter().map(|hold| hold.op).collect();
+    let changes = changes(history, second.key, second.begin_ns);
+    let gives_more = |(op, changes): (&u64, &Changes)| {
+        let is_unknown = changes.is_first && is_granted.contains(op);
+        changes.given > changes.taken + u64::from(is_unknown)
+    };
+    let is_minted = || changes.iter().any(gives_more);
+    let is_script = || last.author.as_ref().is_some_and(|by| by.is_script());
+    // A number that was lost earlier may have been wrong ever since.
+    let by_then = || {
+        is_minted()
+            .then_some(Cause::PermitMinted)
+            .or_else(|| lost(0))
+    };
+    Some(lost(first.acquire_ns).or_else(by_then).unwrap_or_else(|| {
+        if is_script() {
+            Cause::NotExclusive
+        } else {
+            Cause::Race
+        }
+    }))
+}
+
+/// Returns why one client got more permits than there are after the run.
+pub(in crate::check) fn cause_of_surplus(
+    history: &History,
+    key_history: &KeyHistory,
+    at_ns: u64,
+) -> Cause {
+    let mut locks = (0..).take(history.header.keys.len());
+    let lost = locks.find_map(|lock| loss(history, key_history, lock, (0, at_ns)));
+    lost.unwrap_or(Cause::PermitMinted)
+}
+
+/// Returns the cause for the last time between two times at which a server lost a value of the semaphore.
+fn loss(
+    history: &History,
+    key_history: &KeyHistory,
+    lock: u32,
+    (from_ns, until_ns): (u64, u64),
+) -> Option<Cause> {
+    let locks = Locks {
+        names: &history.header.keys,
+        of_attempt: &|_| None,
+    };
+    // A semaphore may store in a separate key that its permits exist.
+    let of_lock = |span: &&ValueSpan| {
+        (from_ns..=until_ns).contains(&span.until_ns)
+            && locks.named_by(&span.key) == Some(lock as usize)
+    };
+    let mut ends = key_history.spans.iter().rev().filter(of_lock);
+    ends.find_map(|span| match span.end {
+        SpanEnd::Evicted | SpanEnd::Flushed => Some(Cause::Evicted),
+        SpanEnd::LostInRestart => Some(Cause::LostOnRestart),
+        SpanEnd::LostInFailover => Some(Cause::LostOnFailover),
+        SpanEnd::ClockLeapt => Some(Cause::ClockJump),
+        // The number of permits was forgotten while clients held theirs.
+        SpanEnd::RanOut if matches!(span.key, KeyName::Count { .. }) => Some(Cause::PermitMinted),
+        _ => None,
+    })
+}
+
+/// Returns why clients did not get all permits of a semaphore, or `None` if the history does not show a permit that is
+/// missing.
+pub(in crate::check) fn cause_of_starvation(
+    history: &History,
+    key_history: &KeyHistory,
+    holds: &[Hold],
+    starvation: &Starvation,
+) -> Option<Cause> {
+    let at_ns = starvation.until_ns;
+    let is_held = |op: u64| {
+        let mut held = holds.iter().filter(|hold| hold.op == op);
+        held.any(|hold| hold.begin_ns <= at_ns && at_ns < hold.end_ns)
+    };
+    let mut permits = key_history.spans.iter().filter(|span| {
+        matches!(span.key, KeyName::Permit { lock, .. } if lock == starvation.key)
+            && span.exists_at(at_ns)
+    });
+    let is_left = |span: &ValueSpan| span.author.as_ref().is_some_and(|by| !is_held(by.op));
+    let changes = changes(history, starvation.key, at_ns);
+    let is_missing = |(op, changes): (&u64, &Changes)| {
+        let taken = changes.taken + u64::from(changes.is_first);
+        taken > changes.given && !is_held(*op)
+    };
+    (permits.any(is_left) || changes.iter().any(is_missing)).then_some(Cause::PermitLeaked)
+}
+
+/// Returns the changes of the number of permits up to `until_ns`, by attempt. What most attempts do when they acquire is
+/// taking, whether that makes the number larger or smaller.
+fn changes(history: &History, lock: u32, until_ns: u64) -> HashMap<u64, Changes> {
+    let key = KeyName::Count { permits_of: lock };
+    let mut before: HashMap<usize, i64> = HashMap::new();
+    let mut steps: Vec<(&KeyCommand, Option<i64>)> = Vec::new();
+    for event in history
+        .events
+        .iter()
+        .take_while(|event| event.at_ns <= until_ns)
+    {
+        let EventKind::KeyChanged {
+            node,
+            key: changed,
+            value,
+            why,
+            ..
+        } = &event.what
+        else {
+            continue;
+        };
+        if *changed != key {
+            continue;
+        }
+        let now = value.as_deref().map_or(0, number);
+        match why.command() {
+            Some(by) => {
+                let change = before.insert(*node, now).map(|before| now - before);
+                steps.push((by, change));
+            }
+            // The server lost the number.
+            None => drop(before.remove(node)),
+        }
+    }
+    let acquired = steps.iter().filter(|(by, _)| by.phase == Phase::Acquire);
+    let balance: i64 = acquired
+        .filter_map(|(_, change)| Some(change.as_ref()?.signum()))
+        .sum();
+    let mut changes: HashMap<u64, Changes> = HashMap::new();
+    for (by, change) in steps {
+        let of_attempt = changes.entry(by.op).or_default();
+        match change {
+            None => of_attempt.is_first = true,
+            Some(change) if (change < 0) == (balance < 0) => {
+                of_attempt.taken += change.unsigned_abs();
+            }
+            Some(change) => of_attempt.given += change.unsigned_abs(),
+        }
+    }
+    changes
+}
+
+/// Returns the number that a value is, or how many elements it has.
+fn number(value: &str) -> i64 {
+    match value.strip_prefix('{').and_then(|it| it.strip_suffix('}')) {
+        Some(elements) => elements.split(", ").count() as i64,
+        None => value.parse().unwrap_or(0),
+    }
+}

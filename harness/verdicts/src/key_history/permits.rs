@@ -1,0 +1,202 @@
+//! The permits of a semaphore, each with its own author and its own end.
+//!
+//! A semaphore stores its permits in one value. If that is a hash or a sorted set whose elements name their holders, each
+//! element is a permit: a change of the value becomes the changes of the elements that it added and removed. The number
+//! of an element, such as the end of its lease, belongs to its value. It is a time of an unknown clock, so a permit has
+//! no expiry here. Any other value, such as a number or a list of tokens, belongs to no holder. It only counts the
+//! permits.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use picklock_scenarios::Phase;
+
+use crate::history::{Event, EventKind, KeyChange, KeyName};
+
+use super::lock_keys::Locks;
+
+/// Replaces each change of a value that stores permits by the changes of the permits. `keys` are the names of the
+/// semaphores.
+pub fn split_permits(events: &mut Vec<Event>, keys: &[String]) {
+    let stores = stores(events, keys);
+    // The permits that are in each store, by node.
+    let mut held: BTreeMap<(usize, KeyName), Permits> = BTreeMap::new();
+    let mut split = Vec::with_capacity(events.len());
+    for event in events.drain(..) {
+        let EventKind::KeyChanged {
+            node,
+            key,
+            value,
+            ttl_ms,
+            why,
+        } = &event.what
+        else {
+            split.push(event);
+            continue;
+        };
+        let Some(&lock) = stores.get(key) else {
+            split.push(event);
+            continue;
+        };
+        let changed = |key: KeyName, value: Option<Arc<str>>, ttl_ms: Option<i64>| Event {
+            at_ns: event.at_ns,
+            what: EventKind::KeyChanged {
+                node: *node,
+                key,
+                value,
+                ttl_ms,
+                why: why.clone(),
+            },
+        };
+        let permits = held.entry((*node, key.clone())).or_default();
+        let now = value.as_deref().map(elements);
+        if permits.is_empty() && now.as_ref().is_none_or(Option::is_none) {
+            let count = KeyName::Count { permits_of: lock };
+            split.push(changed(count, value.clone(), *ttl_ms));
+            continue;
+        }
+        let now = now.flatten().unwrap_or_default();
+        let name = keys.get(lock as usize).map_or("", String::as_str);
+        let permit = |element: &str| KeyName::Permit {
+            lock,
+            permit: Arc::from(format!("{name} [{element}]")),
+        };
+        let gone = permits.keys().filter(|element| !now.contains_key(*element));
+        split.extend(gone.map(|element| changed(permit(element), None, None)));
+        let new = now
+            .iter()
+            .filter(|(element, value)| permits.get(*element) != Some(value));
+        split.extend(
+            new.map(|(element, value)| changed(permit(element), Some(Arc::clone(value)), None)),
+        );
+        *permits = now;
+    }
+    *events = split;
+}
+
+/// Returns the keys that store permits, each with its lock: the key with the lock's name, or else the key that contains
+/// the name and that an acquisition wrote first.
+fn stores(events: &[Event], keys: &[String]) -> BTreeMap<KeyName, u32> {
+    let locks = Locks {
+        names: keys,
+        of_attempt: &|_| None,
+    };
+    let mut stores: BTreeMap<u32, KeyName> = BTreeMap::new();
+    for event in events {
+        let EventKind::KeyChanged { key, why, .. } = &event.what else {
+            continue;
+        };
+        let is_acquired = matches!(why, KeyChange::Command(by) if by.phase == Phase::Acquire);
+        let named = locks
+            .named_by(key)
+            .and_then(|lock| u32::try_from(lock).ok());
+        let Some(lock) = named.filter(|_| is_acquired) else {
+            continue;
+        };
+        let is_own = matches!(key, KeyName::Lock(_));
+        if is_own || !stores.contains_key(&lock) {
+            stores.insert(lock, key.clone());
+        }
+    }
+    stores.into_iter().map(|(lock, key)| (key, lock)).collect()
+}
+
+/// Permits with their values, by the names of their elements.
+type Permits = BTreeMap<String, Arc<str>>;
+
+/// Returns the elements of a hash or a sorted set with a number for each of them, or `None` for any other value.
+fn elements(value: &str) -> Option<Permits> {
+    let inside = value.strip_prefix('{')?.strip_suffix('}')?;
+    inside
+        .split(", ")
+        .map(|element| {
+            let (name, number) = element.rsplit_once(": ")?;
+            number.parse::<f64>().ok()?;
+            Some((name.to_owned(), Arc::from(element)))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::KeyCommand;
+
+    fn change(op: u64, phase: Phase, key: KeyName, value: Option<&str>) -> Event {
+        Event {
+            at_ns: op,
+            what: EventKind::KeyChanged {
+                node: 0,
+                key,
+                value: value.map(Arc::from),
+                ttl_ms: Some(9),
+                why: KeyChange::Command(KeyCommand {
+                    worker: 0,
+                    op,
+                    phase,
+                    command: "EVALSHA".into(),
+                    sent_ns: None,
+                    forwarded_at_ns: None,
+                    names_unread_value: false,
+                }),
+            },
+        }
+    }
+
+    /// Returns the key and the value of each change.
+    fn after_split(mut events: Vec<Event>) -> Vec<(KeyName, Option<String>)> {
+        split_permits(&mut events, &["slots".into()]);
+        let changes = events.into_iter().filter_map(|event| match event.what {
+            EventKind::KeyChanged { key, value, .. } => Some((key, value.map(|it| it.to_string()))),
+            _ => None,
+        });
+        changes.collect()
+    }
+
+    fn permit(name: &str) -> KeyName {
+        KeyName::Permit {
+            lock: 0,
+            permit: Arc::from(format!("slots [{name}]")),
+        }
+    }
+
+    #[test]
+    fn each_element_has_its_own_author_and_end() {
+        let key = || KeyName::Other("semaphore:slots".into());
+        let changes = after_split(vec![
+            change(1, Phase::Acquire, key(), Some("{a: 17}")),
+            change(2, Phase::Acquire, key(), Some("{a: 17, b: 18.5}")),
+            change(1, Phase::Extend, key(), Some("{a: 19, b: 18.5}")),
+            change(1, Phase::Release, key(), Some("{b: 18.5}")),
+            change(
+                3,
+                Phase::Acquire,
+                KeyName::Other("slots:queue".into()),
+                Some("{c: 1}"),
+            ),
+            change(2, Phase::Release, key(), None),
+        ]);
+        let expected = [
+            (permit("a"), Some("a: 17".to_owned())),
+            (permit("b"), Some("b: 18.5".to_owned())),
+            (permit("a"), Some("a: 19".to_owned())),
+            (permit("a"), None),
+            (
+                KeyName::Other("slots:queue".into()),
+                Some("{c: 1}".to_owned()),
+            ),
+            (permit("b"), None),
+        ];
+        assert_eq!(changes, expected);
+    }
+
+    #[test]
+    fn number_and_list_of_tokens_name_no_holder() {
+        let key = || KeyName::Lock(0);
+        let count = KeyName::Count { permits_of: 0 };
+        for value in ["1", "{token-1, token-2}"] {
+            let changes = after_split(vec![change(1, Phase::Acquire, key(), Some(value))]);
+            assert_eq!(changes, [(count.clone(), Some(value.to_owned()))]);
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! `semaphore-release-retried`: `semaphore-counter` that releases again if the reply to its release was lost.
+//!
+//! The first `DECR` was executed, so the second one gives back a permit that nobody had (solid_queue PR#761). Caught by
+//! `exclusion` and `resource`.
+
+use std::time::Duration;
+
+use crate::attempts;
+use crate::contract::{Grant, Lock, LockError, Taken};
+use crate::semaphores::counter::SemaphoreCounter;
+use crate::{BuiltInLock, patience};
+
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
+    name: "semaphore-release-retried",
+    summary: "mutant: semaphore-counter that releases again after a lost reply",
+    nodes: 1,
+    replicas: 0,
+    permits: true,
+    options: patience::RETRY,
+    build: |nodes, context| Box::new(ReleaseRetried(SemaphoreCounter::new(nodes, context))),
+};
+
+struct ReleaseRetried(SemaphoreCounter);
+
+impl Lock for ReleaseRetried {
+    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
+        attempts::acquire(&mut self.0, key, ttl, wait).await
+    }
+
+    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        match self.0.release(key, grant).await {
+            Err(LockError::Ambiguous(_)) => self.0.release(key, grant).await,
+            answer => answer,
+        }
+    }
+
+    fn grants_permits(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,13 @@
+-- take_permit.lua that is wrong in one way.
+-- ARGV[4]: how many permits it grants beyond those that there are.
+-- ARGV[5]: 1 if it removes the permits whose leases are over.
+local time = redis.call("TIME")
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+if ARGV[5] == "1" then
+    redis.call("ZREMRANGEBYSCORE", KEYS[1], "-inf", now)
+end
+if redis.call("ZCARD", KEYS[1]) >= ARGV[3] + ARGV[4] then
+    return 0
+end
+redis.call("ZADD", KEYS[1], now + ARGV[2], ARGV[1])
+return 1

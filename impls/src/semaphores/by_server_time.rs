@@ -1,0 +1,122 @@
+//! `semaphore`: permits with an owner and an expiry, by the clock of the server.
+//!
+//! **Commands.** Acquire: `take_permit.lua` (`TIME`, `ZREMRANGEBYSCORE` up to now, `ZCARD`, and if a permit is left,
+//! `ZADD key (now + ttl) token` and `PEXPIRE key`). Extend: `extend_permit.lua` (`ZSCORE`, `ZADD`). Release: `ZREM key
+//! token`.
+//!
+//! **From.** "Redis in Action" (Carlson 2013), section 6.3, with the clock of the server instead of the client's, and
+//! one script instead of a transaction; redis-semaphore for Node.js works like this.
+//!
+//! **Promises.** No more holders than permits while Redis keeps the key and no client outlives its lease. A permit whose
+//! holder dies comes back when its lease is over. A release gives back only the client's own permit, however often it is
+//! sent.
+//!
+//! **Does not survive.**
+//! - A holder that is slower than its lease (S1), or that gets its grant too late (S5).
+//! - Loss of the key: failover, restart, a jump of the server's clock, eviction (S7 to S10).
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use redis::{Cmd, Script};
+
+use crate::attempts::{self, Attempts};
+use crate::contract::{Grant, Lock, LockError, Taken};
+use crate::lease::Lease;
+use crate::single_node::SingleNode;
+use crate::stopwatch::Stopwatch;
+use crate::{BuiltInLock, Context, Node, patience};
+
+/// Takes a permit.
+static TAKE_PERMIT: LazyLock<Script> =
+    LazyLock::new(|| Script::new(include_str!("take_permit.lua")));
+
+/// Gives a permit a new lease.
+static EXTEND_PERMIT: LazyLock<Script> =
+    LazyLock::new(|| Script::new(include_str!("extend_permit.lua")));
+
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
+    name: "semaphore",
+    summary: "semaphore: holders in a sorted set by the ends of their leases, by the server's clock",
+    nodes: 1,
+    replicas: 0,
+    permits: true,
+    options: patience::RETRY,
+    build: |nodes, context| Box::new(Semaphore::new(nodes, context, Clock::Server)),
+};
+
+/// The clock that measures the leases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Clock {
+    /// The server's.
+    Server,
+    /// The wall clock of each client.
+    Client,
+}
+
+pub(crate) struct Semaphore {
+    pub(crate) redis: SingleNode,
+    pub(crate) context: Context,
+    clock: Clock,
+}
+
+impl Semaphore {
+    pub(crate) fn new(nodes: Vec<Node>, context: Context, clock: Clock) -> Self {
+        Semaphore {
+            redis: SingleNode::first_of(nodes),
+            context,
+            clock,
+        }
+    }
+
+    /// Returns the client's time in milliseconds, if it is the one that counts.
+    fn now_ms(&self) -> Option<u64> {
+        let since_epoch = self.context.wall_clock.since_epoch();
+        let now_ms = u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX);
+        (self.clock == Clock::Client).then_some(now_ms)
+    }
+}
+
+impl Attempts for Semaphore {
+    fn context(&mut self) -> &mut Context {
+        &mut self.context
+    }
+
+    async fn attempt(&mut self, key: &str, name: &str, lease: Lease) -> Taken {
+        let asked = Stopwatch::start();
+        let mut take = TAKE_PERMIT.key(key);
+        take.arg(name).arg(lease.millis()).arg(self.context.capacity);
+        if let Some(now_ms) = self.now_ms() {
+            take.arg(now_ms);
+        }
+        let taken: bool = take.invoke_async(self.redis.connection()?).await?;
+        Ok(taken.then(|| lease.grant(name, asked)))
+    }
+}
+
+impl Lock for Semaphore {
+    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
+        attempts::acquire(self, key, ttl, wait).await
+    }
+
+    async fn extend(&mut self, key: &str, grant: &Grant, ttl: Duration) -> Taken {
+        let lease = Lease::new(ttl)?;
+        let asked = Stopwatch::start();
+        let mut extend = EXTEND_PERMIT.key(key);
+        extend.arg(&grant.token).arg(lease.millis());
+        if let Some(now_ms) = self.now_ms() {
+            extend.arg(now_ms);
+        }
+        let extended: bool = extend.invoke_async(self.redis.connection()?).await?;
+        Ok(extended.then(|| lease.extended(grant, asked)))
+    }
+
+    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        let removed: u64 = self.redis.ask(Cmd::zrem(key, &grant.token)).await?;
+        Ok(removed == 1)
+    }
+
+    fn grants_permits(&self) -> bool {
+        true
+    }
+}
