@@ -91,9 +91,35 @@ impl Proxy {
         server: usize,
         upstream: SocketAddr,
     ) -> io::Result<SocketAddr> {
+        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        self.open_at(ServerLink { link, server }, listen, upstream)
+            .await
+    }
+
+    /// Opens a link that listens on a given loopback address. Port 0 is any free port.
+    ///
+    /// # Errors
+    /// Returns an error under the same conditions as [`Proxy::open`], or if `listen` is not a loopback address.
+    pub async fn listen_on(
+        &self,
+        link: LinkId,
+        listen: SocketAddr,
+        upstream: SocketAddr,
+    ) -> io::Result<SocketAddr> {
+        only_loopback(listen)?;
+        self.open_at(ServerLink { link, server: 0 }, listen, upstream)
+            .await
+    }
+
+    async fn open_at(
+        &self,
+        server_link: ServerLink,
+        listen: SocketAddr,
+        upstream: SocketAddr,
+    ) -> io::Result<SocketAddr> {
         only_loopback(upstream)?;
-        let server_link = ServerLink { link, server };
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let link = server_link.link;
+        let listener = TcpListener::bind(listen).await?;
         let address = listener.local_addr()?;
         {
             let mut registry = self.state.registry();

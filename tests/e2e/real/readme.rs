@@ -82,6 +82,11 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
     ("docs/go.md", "go get", INSTALLED_LOCALLY),
     ("docs/csharp.md", "dotnet add", INSTALLED_LOCALLY),
     (
+        "docs/proxy.md",
+        "picklock proxy",
+        "it does not end by itself; integrations/python/tests/test_proxy.py starts it",
+    ),
+    (
         "README.md",
         "cargo install --locked --path .",
         "it takes minutes; the suite builds the same program",
