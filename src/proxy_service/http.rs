@@ -1,21 +1,28 @@
-//! The part of HTTP/1.1 that the control API needs: one request per connection.
+//! The control API over HTTP/1.1.
 
-use std::io;
+use std::convert::Infallible;
+use std::net::IpAddr;
 use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{TcpListener, TcpStream};
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderValue, ORIGIN};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpListener;
 use tokio::time::timeout;
 
 use super::routes::{Answer, Service, problem};
 
 /// Maximum size of a request's head, in bytes.
-const MAX_HEAD: u64 = 16 * 1024;
+const MAX_HEAD: usize = 16 * 1024;
 
 /// Maximum size of a request's body, in bytes.
 const MAX_BODY: usize = 64 * 1024;
 
-/// How long a request may take to arrive.
+/// How long the head of a request may take to arrive, and its body.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Pause after a failed accept, because the machine may be out of file descriptors.
@@ -30,121 +37,97 @@ pub async fn serve(listener: TcpListener, service: Service) {
         };
         let service = service.clone();
         tokio::task::spawn_local(async move {
+            let respond = service_fn(move |request| respond(request, service.clone()));
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(PATIENCE)
+                .max_buf_size(MAX_HEAD)
+                .serve_connection(TokioIo::new(stream), respond);
             // A client that went away needs no answer.
-            timeout(PATIENCE, converse(stream, &service)).await.ok();
+            connection.await.ok();
         });
     }
 }
 
-async fn converse(stream: TcpStream, service: &Service) -> io::Result<()> {
-    let mut stream = BufReader::new(stream);
-    let (status, body) = match read(&mut stream).await? {
-        Ok(request) => service.answer(&request.method, &request.path, &request.body),
-        Err(rejected) => rejected,
+async fn respond(
+    request: Request<Incoming>,
+    service: Service,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let (status, document) = answer(request, &service).await;
+    let mut response = Response::new(Full::from(format!("{document}\n")));
+    *response.status_mut() =
+        StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, json);
+    Ok(response)
+}
+
+async fn answer(request: Request<Incoming>, service: &Service) -> Answer {
+    let (head, body) = request.into_parts();
+    let Ok(Some(body)) = timeout(PATIENCE, read(body)).await else {
+        return problem(400, "the body of the request is incomplete");
     };
-    let body = format!("{body}\n");
-    let head = format!(
-        "HTTP/1.1 {status} {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
-        reason(status),
-        body.len()
-    );
-    stream.write_all(head.as_bytes()).await?;
-    stream.write_all(body.as_bytes()).await?;
-    stream.shutdown().await
-}
-
-fn reason(status: u16) -> &'static str {
-    match status {
-        200 => "OK",
-        201 => "Created",
-        403 => "Forbidden",
-        404 => "Not Found",
-        405 => "Method Not Allowed",
-        409 => "Conflict",
-        413 => "Content Too Large",
-        500 => "Internal Server Error",
-        _ => "Bad Request",
+    if is_web_page(&head.headers) {
+        return problem(403, "requests of web pages are refused");
     }
+    if body.len() > MAX_BODY {
+        let message = format!("the body is too large: at most {MAX_BODY} bytes are accepted");
+        return problem(413, &message);
+    }
+    let query = head.uri.query().unwrap_or_default();
+    service.answer(head.method.as_str(), head.uri.path(), query, &body)
 }
 
-struct Request {
-    method: String,
-    path: String,
-    body: Vec<u8>,
-}
-
-/// Reads a request. The inner error is the answer to a request that is refused.
-async fn read(stream: &mut BufReader<TcpStream>) -> io::Result<Result<Request, Answer>> {
-    let mut head = String::new();
-    let mut limited = (&mut *stream).take(MAX_HEAD);
-    while !head.ends_with("\r\n\r\n") && !head.ends_with("\n\n") {
-        if limited.read_line(&mut head).await? == 0 {
-            return Ok(Err(problem(
-                400,
-                "the head of the request is incomplete or too large",
-            )));
+/// Reads a body, or returns `None` if the client does not send all of it. Of a body that is too large, keeps the
+/// beginning. It reads the rest too, because a client that still sends would get a reset instead of the answer.
+async fn read(mut body: Incoming) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let data = frame.ok()?.into_data().unwrap_or_default();
+        if bytes.len() <= MAX_BODY {
+            bytes.extend_from_slice(&data);
         }
     }
-    let (request, length) = match parse(&head) {
-        Ok(parsed) => parsed,
-        Err(refused) => return Ok(Err(refused)),
-    };
-    let mut body = vec![0; length];
-    stream.read_exact(&mut body).await?;
-    Ok(Ok(Request { body, ..request }))
+    Some(bytes)
 }
 
-/// Returns the request without its body, and the length of the body.
-fn parse(head: &str) -> Result<(Request, usize), Answer> {
-    let mut lines = head.lines();
-    let mut words = lines.next().unwrap_or_default().split(' ');
-    let (Some(method), Some(path), Some(_)) = (words.next(), words.next(), words.next()) else {
-        return Err(problem(400, "this is not a request of HTTP/1.1"));
-    };
-    let mut length = 0;
-    for (name, value) in lines.filter_map(|line| line.split_once(':')) {
-        // Only a browser sends this header, for a page that may come from anywhere.
-        if name.eq_ignore_ascii_case("origin") {
-            return Err(problem(403, "requests of web pages are refused"));
-        }
-        if name.eq_ignore_ascii_case("content-length") {
-            length = value
-                .trim()
-                .parse()
-                .map_err(|_| problem(400, "Content-Length: expected a non-negative integer"))?;
-        }
-    }
-    if length > MAX_BODY {
-        return Err(problem(413, "the body is too large"));
-    }
-    let request = Request {
-        method: method.to_owned(),
-        path: path.to_owned(),
-        body: Vec::new(),
-    };
-    Ok((request, length))
+/// Returns whether a browser sends this request for a web page: only browsers send `Origin`, and a page whose name
+/// leads to this machine has that name in `Host`.
+fn is_web_page(headers: &HeaderMap) -> bool {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    headers.contains_key(ORIGIN) || host.is_some_and(|host| !is_this_machine(host))
+}
+
+fn is_this_machine(host: &str) -> bool {
+    let (name, port) = host.rsplit_once(':').unwrap_or((host, ""));
+    let name = if port.ends_with(']') { host } else { name };
+    let address = name.trim_start_matches('[').trim_end_matches(']');
+    name.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn headers(name: &'static str, value: &'static str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(name, HeaderValue::from_static(value));
+        headers
+    }
+
     #[test]
-    fn head_is_parsed_or_refused() {
-        let (request, length) = parse("POST /faults HTTP/1.1\r\ncontent-length: 5\r\n\r\n")
-            .ok()
-            .unwrap();
-        assert_eq!(
-            (request.method.as_str(), request.path.as_str(), length),
-            ("POST", "/faults", 5)
-        );
-        for (head, status) in [
-            ("hello\r\n\r\n", 400),
-            ("GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n", 400),
-            ("GET / HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n", 413),
-            ("GET / HTTP/1.1\r\nOrigin: http://example.org\r\n\r\n", 403),
+    fn request_of_a_web_page_is_recognised() {
+        for host in [
+            "127.0.0.1:80",
+            "localhost",
+            "LOCALHOST:1",
+            "[::1]:80",
+            "[::1]",
         ] {
-            assert_eq!(parse(head).err().unwrap().0, status, "{head}");
+            assert!(!is_web_page(&headers("host", host)), "{host}");
         }
+        assert!(is_web_page(&headers("host", "example.org:80")));
+        assert!(is_web_page(&headers("origin", "http://127.0.0.1:80")));
+        assert!(!is_web_page(&HeaderMap::new()));
     }
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use clap::Args;
 use picklock_harness::clock::Clock;
 use picklock_harness::proxy::{LinkId, Proxy};
+use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 
 use crate::exit::{self, Failure};
@@ -21,14 +22,17 @@ use rules::Rules;
 /// The only link of the service.
 const LINK: LinkId = LinkId { worker: 0, node: 0 };
 
-/// `picklock proxy`.
+/// Seed of the proxy. Its faults use no random numbers.
+const SEED: u64 = 1;
+
+/// Arguments of `picklock proxy`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 The control API speaks JSON: `picklock docs proxy` describes it, and GET /openapi.json returns its description.
 
 Examples:
-  picklock proxy --upstream redis://127.0.0.1:6379 --key stock
-  curl -d '{\"on\": \"reply\", \"command\": \"SET\", \"effect\": \"drop\"}' http://127.0.0.1:CONTROL/faults")]
+  picklock proxy --upstream redis://127.0.0.1:6379
+  curl -d '{\"on\": \"reply\", \"command\": \"SET\", \"key\": \"stock\", \"effect\": \"drop\"}' http://127.0.0.1:CONTROL/faults")]
 pub struct ProxyArgs {
     /// The Redis server, on this machine: redis://HOST:PORT.
     #[arg(long, value_name = "URL")]
@@ -39,12 +43,9 @@ pub struct ProxyArgs {
     /// The loopback address of the control API. Port 0 is any free port.
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:0")]
     pub control: SocketAddr,
-    /// A key that faults may name. Repeatable.
-    #[arg(long = "key", value_name = "KEY")]
-    pub keys: Vec<String>,
-    /// Seed of the proxy.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
+    /// End when standard input is closed, as it is when the program that started the proxy ends.
+    #[arg(long)]
+    pub until_stdin_closes: bool,
     /// Print the addresses as one JSON document.
     #[arg(long)]
     pub json: bool,
@@ -63,9 +64,9 @@ pub async fn run(args: ProxyArgs) -> Result<u8, Failure> {
             return Err(Failure::Usage(message));
         }
     }
-    let rules = Arc::new(Rules::new(args.keys.clone()));
-    let clock = Clock::start();
-    let proxy = Proxy::new(clock, args.keys, args.seed, Arc::clone(&rules) as _);
+    let rules = Arc::new(Rules::default());
+    let interceptor = Arc::clone(&rules);
+    let proxy = Proxy::new(Clock::start(), Vec::new(), SEED, interceptor);
     rules.attach(proxy.clone());
     let refused = |flag: &str, address: SocketAddr, error: std::io::Error| {
         Failure::Environment(format!("{flag} {address}: {error}"))
@@ -87,10 +88,18 @@ pub async fn run(args: ProxyArgs) -> Result<u8, Failure> {
     };
     tokio::select! {
         () = interrupt.wanted() => {}
+        () = stdin_closed(), if args.until_stdin_closes => {}
         () = http::serve(listener, service) => {}
     }
     proxy.close().await;
     Ok(exit::HELD)
+}
+
+/// Resolves when standard input is closed. Ignores what it contains.
+async fn stdin_closed() {
+    let mut stdin = tokio::io::stdin();
+    let mut ignored = [0; 256];
+    while stdin.read(&mut ignored).await.is_ok_and(|size| size > 0) {}
 }
 
 fn announcement(as_json: bool, listens: SocketAddr, control: SocketAddr) -> String {

@@ -26,9 +26,8 @@ pub struct Service {
 pub type Answer = (u16, Value);
 
 impl Service {
-    /// Answers a request. `path` includes the query.
-    pub fn answer(&self, method: &str, path: &str, body: &[u8]) -> Answer {
-        let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    /// Answers a request.
+    pub fn answer(&self, method: &str, path: &str, query: &str, body: &[u8]) -> Answer {
         let segments: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         match (method, segments.as_slice()) {
             ("GET", ["faults"]) => (200, json!({ "faults": self.rules.all() })),
@@ -51,7 +50,7 @@ impl Service {
         };
         match self.rules.add(rule) {
             Ok(active) => (201, json!(active)),
-            Err(Rejected::Wrong(reason)) => problem(400, &reason),
+            Err(Rejected::Wrong(reason)) => problem(400, reason),
             Err(Rejected::TooMany) => problem(409, "too many faults: remove some of them first"),
         }
     }
@@ -100,7 +99,7 @@ mod tests {
     use picklock_harness::clock::Clock;
 
     fn service() -> Service {
-        let rules = Arc::new(Rules::new(Vec::new()));
+        let rules = Arc::new(Rules::default());
         let proxy = Proxy::new(Clock::start(), Vec::new(), 1, Arc::clone(&rules) as _);
         Service { proxy, rules }
     }
@@ -108,13 +107,17 @@ mod tests {
     #[test]
     fn fault_is_added_listed_and_removed() {
         let service = service();
-        let (status, added) =
-            service.answer("POST", "/faults", br#"{"on": "reply", "effect": "drop"}"#);
+        let (status, added) = service.answer(
+            "POST",
+            "/faults",
+            "",
+            br#"{"on": "reply", "effect": "drop"}"#,
+        );
         assert_eq!((status, &added["id"]), (201, &json!(1)));
-        let (_, listed) = service.answer("GET", "/faults", b"");
+        let (_, listed) = service.answer("GET", "/faults", "", b"");
         assert_eq!(listed["faults"][0]["effect"], "drop");
-        assert_eq!(service.answer("DELETE", "/faults/1", b"").0, 200);
-        assert_eq!(service.answer("DELETE", "/faults/1", b"").0, 404);
+        assert_eq!(service.answer("DELETE", "/faults/1", "", b"").0, 200);
+        assert_eq!(service.answer("DELETE", "/faults/1", "", b"").0, 404);
     }
 
     #[test]
@@ -128,11 +131,11 @@ mod tests {
                 r#"{"on": "reply", "effect": "explode"}"#,
                 400,
             ),
-            ("GET", "/commands?after_ns=x", "", 400),
+            ("GET", "/commands", "", 400),
             ("GET", "/nothing", "", 404),
             ("PUT", "/faults", "", 405),
         ] {
-            let (got, answer) = service.answer(method, path, body.as_bytes());
+            let (got, answer) = service.answer(method, path, "after_ns=x", body.as_bytes());
             assert_eq!(got, status, "{method} {path}");
             assert!(answer["error"].is_string());
         }
@@ -140,12 +143,12 @@ mod tests {
 
     #[test]
     fn every_path_of_the_description_is_served() {
-        let (status, description) = service().answer("GET", "/openapi.json", b"");
+        let (status, description) = service().answer("GET", "/openapi.json", "", b"");
         assert_eq!(status, 200);
         for (path, methods) in description["paths"].as_object().unwrap() {
             for method in methods.as_object().unwrap().keys() {
                 let path = path.replace("{id}", "1");
-                let (status, _) = service().answer(&method.to_uppercase(), &path, b"{}");
+                let (status, _) = service().answer(&method.to_uppercase(), &path, "", b"{}");
                 assert_ne!(status, 405, "{method} {path}");
             }
         }

@@ -10,6 +10,8 @@ use picklock_harness::proxy::{
 use picklock_scenarios::{Direction, ServerError};
 use serde::{Deserialize, Serialize};
 
+use super::LINK;
+
 /// Maximum number of faults at a time.
 const MAX_RULES: usize = 1_000;
 
@@ -23,7 +25,7 @@ enum RuleEffect {
     Drop,
     /// The frame arrives when the fault is removed.
     Hold,
-    /// All connections are reset before the frame arrives.
+    /// The connection of the frame is reset before the frame arrives.
     Cut,
     /// The command is answered with an error. A request does not reach the server; a reply is replaced.
     Answer,
@@ -38,7 +40,7 @@ pub struct Rule {
     /// The command, in any case. Without it every command counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     command: Option<String>,
-    /// The key that the command must name.
+    /// Text that an argument of the command must contain, such as the name of a key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key: Option<String>,
     /// The first matching frame that is affected, from 1.
@@ -61,34 +63,22 @@ fn one() -> u64 {
 }
 
 impl Rule {
-    fn problem(&self, keys: &[String]) -> Option<String> {
+    fn problem(&self) -> Option<&'static str> {
         if (self.effect == RuleEffect::Delay) != self.for_ms.is_some() {
-            return Some("`for_ms` belongs to the effect `delay`, which requires it".to_owned());
+            return Some("`for_ms` belongs to the effect `delay`, which requires it");
         }
         if (self.effect == RuleEffect::Answer) != self.error.is_some() {
-            return Some("`error` belongs to the effect `answer`, which requires it".to_owned());
+            return Some("`error` belongs to the effect `answer`, which requires it");
         }
         if self.nth == 0 || self.times == 0 {
-            return Some("`nth` and `times` count from 1".to_owned());
+            return Some("`nth` and `times` count from 1");
         }
-        let key = self.key.as_ref().filter(|key| !keys.contains(key))?;
-        Some(format!("key `{key}`: start the proxy with --key {key}"))
+        let is_empty = |text: &Option<String>| text.as_ref().is_some_and(String::is_empty);
+        (is_empty(&self.command) || is_empty(&self.key))
+            .then_some("`command` and `key` must not be empty; without them every command counts")
     }
 
-    fn matches(&self, frame: &InterceptedFrame<'_>, keys: &[String]) -> bool {
-        let is_key = |wanted: &String| {
-            let named = frame.key.and_then(|key| keys.get(key as usize));
-            named == Some(wanted)
-        };
-        self.on == frame.direction
-            && self
-                .command
-                .as_ref()
-                .is_none_or(|command| command.eq_ignore_ascii_case(frame.command))
-            && self.key.as_ref().is_none_or(is_key)
-    }
-
-    /// Returns the effect on one frame, or `None` for a cut, which affects connections.
+    /// Returns the effect on one frame, or `None` for a cut, which affects the connection.
     fn effect(&self) -> Option<Effect> {
         match self.effect {
             RuleEffect::Delay => Some(Effect::Delay {
@@ -113,17 +103,24 @@ pub struct ActiveRule {
     matched: u64,
     /// Number of affected frames so far.
     fired: u64,
+    /// Number of the key in the command log. Faults that name the same key share it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key_number: Option<u32>,
     #[serde(skip)]
     imposed: Vec<ImposedId>,
 }
 
 impl ActiveRule {
-    /// Counts a matching frame, and returns whether it is affected.
-    fn fires(&mut self) -> bool {
-        self.matched += 1;
-        let fires = self.matched >= self.rule.nth && self.fired < self.rule.times;
-        self.fired += u64::from(fires);
-        fires
+    fn matches(&self, frame: &InterceptedFrame<'_>) -> bool {
+        let command = self.rule.command.as_ref();
+        self.rule.on == frame.direction
+            && command.is_none_or(|command| command.eq_ignore_ascii_case(frame.command))
+            && (self.key_number.is_none() || self.key_number == frame.key)
+    }
+
+    /// Returns whether the last matching frame can be affected.
+    fn may_fire(&self) -> bool {
+        self.matched >= self.rule.nth && self.fired < self.rule.times
     }
 }
 
@@ -131,14 +128,14 @@ impl ActiveRule {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rejected {
     /// The fault makes no sense.
-    Wrong(String),
+    Wrong(&'static str),
     /// There are too many faults.
     TooMany,
 }
 
 /// All faults of the service.
+#[derive(Default)]
 pub struct Rules {
-    keys: Vec<String>,
     is_armed: AtomicBool,
     state: Mutex<State>,
     proxy: OnceLock<Proxy>,
@@ -147,20 +144,37 @@ pub struct Rules {
 #[derive(Default)]
 struct State {
     last_id: u64,
+    /// Number of keys that faults have named so far.
+    key_count: u32,
     rules: Vec<ActiveRule>,
 }
 
-impl Rules {
-    /// Creates an empty set of faults, which may name these keys.
-    pub fn new(keys: Vec<String>) -> Self {
-        Rules {
-            keys,
-            is_armed: AtomicBool::new(false),
-            state: Mutex::default(),
-            proxy: OnceLock::new(),
+impl State {
+    /// Returns the number of the key that a new fault names.
+    fn key_number(&mut self, rule: &Rule) -> Option<u32> {
+        rule.key.as_ref()?;
+        let same = self.rules.iter().find(|active| active.rule.key == rule.key);
+        if let Some(active) = same {
+            return active.key_number;
         }
+        self.key_count += 1;
+        Some(self.key_count)
     }
 
+    /// Returns the keys that faults name, with their numbers. The longest comes first, because the first match counts.
+    fn keys(&self) -> Vec<(u32, Vec<u8>)> {
+        let named = |rule: &ActiveRule| {
+            let name = rule.rule.key.as_ref()?.as_bytes().to_vec();
+            Some((rule.key_number?, name))
+        };
+        let mut keys: Vec<_> = self.rules.iter().filter_map(named).collect();
+        keys.sort_by_key(|(number, name)| (std::cmp::Reverse(name.len()), *number));
+        keys.dedup();
+        keys
+    }
+}
+
+impl Rules {
     /// Sets the proxy whose frames the faults affect.
     pub fn attach(&self, proxy: Proxy) {
         self.proxy.set(proxy).ok();
@@ -171,7 +185,7 @@ impl Rules {
     /// # Errors
     /// Returns an error if the fault makes no sense, or if there are too many.
     pub fn add(&self, rule: Rule) -> Result<ActiveRule, Rejected> {
-        if let Some(problem) = rule.problem(&self.keys) {
+        if let Some(problem) = rule.problem() {
             return Err(Rejected::Wrong(problem));
         }
         let mut state = self.state();
@@ -181,13 +195,14 @@ impl Rules {
         state.last_id += 1;
         let active = ActiveRule {
             id: state.last_id,
+            key_number: state.key_number(&rule),
             rule,
             matched: 0,
             fired: 0,
             imposed: Vec::new(),
         };
         state.rules.push(active.clone());
-        self.is_armed.store(true, Ordering::Release);
+        self.publish(&state);
         Ok(active)
     }
 
@@ -203,8 +218,7 @@ impl Rules {
             let is_meant = |rule: &ActiveRule| id.is_none_or(|id| rule.id == id);
             let (removed, kept) = state.rules.drain(..).partition(is_meant);
             state.rules = kept;
-            self.is_armed
-                .store(!state.rules.is_empty(), Ordering::Release);
+            self.publish(&state);
             removed
         };
         if let Some(proxy) = self.proxy.get() {
@@ -214,25 +228,39 @@ impl Rules {
         removed.len()
     }
 
+    /// Resets a connection. Its frame waits until the connection is gone.
+    fn cut(&self, conn: u64) -> Option<FrameBarrier> {
+        self.proxy.get()?.cut_connection(conn);
+        Some(Box::pin(std::future::pending()))
+    }
+
+    /// Makes the proxy show frames if there are faults, and recognise the keys that they name.
+    fn publish(&self, state: &State) {
+        if let Some(proxy) = self.proxy.get() {
+            proxy.derive_keys(LINK.node, &state.keys());
+        }
+        self.is_armed
+            .store(!state.rules.is_empty(), Ordering::Release);
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Imposes the effect of a fault that has fired on one frame.
-    fn impose(&self, id: u64, effect: Effect, frame: &InterceptedFrame<'_>) {
+    /// Imposes the effect of a fault that fires on a frame. The proxy applies it before it shows the next frame.
+    fn impose(&self, rule: &mut ActiveRule, effect: Effect, frame: &InterceptedFrame<'_>) {
         let Some(proxy) = self.proxy.get() else {
             return;
         };
-        let imposed = proxy.impose(LinkFault {
+        if effect != Effect::Hold {
+            rule.imposed.drain(..).for_each(|id| proxy.forget(id));
+        }
+        rule.imposed.push(proxy.impose(LinkFault {
             conn: Some(frame.conn),
             direction: Some(frame.direction),
             frames: Some(1),
             ..LinkFault::everywhere(effect)
-        });
-        let mut state = self.state();
-        if let Some(rule) = state.rules.iter_mut().find(|rule| rule.id == id) {
-            rule.imposed.push(imposed);
-        }
+        }));
     }
 }
 
@@ -242,27 +270,33 @@ impl Interceptor for Rules {
     }
 
     fn intercept(&self, frame: &InterceptedFrame<'_>) -> Option<FrameBarrier> {
-        // The first fault that fires affects the frame. The others count it.
-        let mut fired = None;
+        let mut is_affected = false;
+        let mut barrier: Option<FrameBarrier> = None;
+        // The oldest fault that may fire affects the frame. The others only count it.
         for rule in &mut self.state().rules {
-            if rule.rule.matches(frame, &self.keys) && rule.fires() && fired.is_none() {
-                fired = Some((rule.id, rule.rule.effect()));
+            if !rule.matches(frame) {
+                continue;
+            }
+            rule.matched += 1;
+            if is_affected || !rule.may_fire() {
+                continue;
+            }
+            rule.fired += 1;
+            is_affected = true;
+            match rule.rule.effect() {
+                Some(effect) => self.impose(rule, effect, frame),
+                None => barrier = self.cut(frame.conn),
             }
         }
-        let (id, effect) = fired?;
-        if let Some(effect) = effect {
-            self.impose(id, effect, frame);
-            return None;
-        }
-        let proxy = self.proxy.get()?.clone();
-        Some(Box::pin(async move {
-            proxy.cut(None, None);
-        }))
+        barrier
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use picklock_harness::proxy::Acquired;
+    use picklock_scenarios::Phase;
+
     use super::*;
 
     fn rule(json: &str) -> Rule {
@@ -271,13 +305,13 @@ mod tests {
 
     #[test]
     fn effect_without_its_field_is_rejected() {
-        let rules = Rules::new(vec!["stock".to_owned()]);
+        let rules = Rules::default();
         for wrong in [
             r#"{"on": "reply", "effect": "delay"}"#,
             r#"{"on": "reply", "effect": "answer"}"#,
             r#"{"on": "reply", "effect": "drop", "for_ms": 5}"#,
             r#"{"on": "reply", "effect": "drop", "nth": 0}"#,
-            r#"{"on": "reply", "effect": "drop", "key": "other"}"#,
+            r#"{"on": "reply", "effect": "drop", "key": ""}"#,
         ] {
             assert!(
                 matches!(rules.add(rule(wrong)), Err(Rejected::Wrong(_))),
@@ -287,18 +321,84 @@ mod tests {
         assert!(rules.all().is_empty());
     }
 
+    fn frame(direction: Direction, key: Option<u32>) -> InterceptedFrame<'static> {
+        InterceptedFrame {
+            at_ns: 0,
+            link: LINK,
+            conn: 1,
+            direction,
+            command: "SET",
+            is_error: false,
+            key,
+            op: 0,
+            phase: Phase::Idle,
+            acquired: Acquired::Nothing,
+        }
+    }
+
     #[test]
     fn fault_fires_from_the_nth_frame_and_as_often_as_it_may() {
-        let rules = Rules::new(Vec::new());
+        let rules = Rules::default();
         let json = r#"{"on": "request", "command": "set", "effect": "drop", "nth": 2, "times": 2}"#;
-        let mut active = rules.add(rule(json)).unwrap();
-        let fired: Vec<bool> = (0..4).map(|_| active.fires()).collect();
-        assert_eq!(fired, [false, true, true, false]);
+        rules.add(rule(json)).unwrap();
+        let counts: Vec<_> = [Direction::Request, Direction::Reply]
+            .repeat(4)
+            .into_iter()
+            .map(|direction| {
+                rules.intercept(&frame(direction, None));
+                let active = &rules.all()[0];
+                (active.matched, active.fired)
+            })
+            .collect();
+        let expected = [
+            (1, 0),
+            (1, 0),
+            (2, 1),
+            (2, 1),
+            (3, 2),
+            (3, 2),
+            (4, 2),
+            (4, 2),
+        ];
+        assert_eq!(counts, expected);
+    }
+
+    #[test]
+    fn oldest_fault_affects_a_frame_and_the_others_count_it() {
+        let rules = Rules::default();
+        for _ in 0..2 {
+            rules
+                .add(rule(r#"{"on": "request", "effect": "drop"}"#))
+                .unwrap();
+        }
+        let fired = || {
+            rules
+                .all()
+                .iter()
+                .map(|rule| rule.fired)
+                .collect::<Vec<_>>()
+        };
+        rules.intercept(&frame(Direction::Request, None));
+        assert_eq!(fired(), [1, 0]);
+        rules.intercept(&frame(Direction::Request, None));
+        assert_eq!(fired(), [1, 1]);
+    }
+
+    #[test]
+    fn keys_have_numbers_and_the_longest_comes_first() {
+        let rules = Rules::default();
+        let numbers: Vec<_> = ["lock:1", "lock:12", "lock:1"]
+            .map(|key| format!(r#"{{"on": "reply", "effect": "drop", "key": "{key}"}}"#))
+            .map(|json| rules.add(rule(&json)).unwrap().key_number)
+            .into();
+        assert_eq!(numbers, [Some(1), Some(2), Some(1)]);
+        let keys = rules.state().keys();
+        assert_eq!(keys, [(2, b"lock:12".to_vec()), (1, b"lock:1".to_vec())]);
     }
 
     #[test]
     fn faults_are_limited_and_removed() {
-        let rules = Rules::new(Vec::new());
+        let rules = Rules::default();
         let drop_reply = rule(r#"{"on": "reply", "effect": "drop"}"#);
         for _ in 0..MAX_RULES {
             rules.add(drop_reply.clone()).unwrap();

@@ -255,8 +255,13 @@ impl Proxy {
     /// in which it has dropped frames are reset.
     pub fn lift(&self, id: ImposedId) {
         for conn in self.state.faults.lift(id) {
-            self.state.cut_notice(conn).notify_one();
+            self.cut_connection(conn);
         }
+    }
+
+    /// Removes a fault that has affected all of its frames, together with its count.
+    pub fn forget(&self, id: ImposedId) {
+        self.state.faults.forget(id);
     }
 
     /// Returns the number of frames that a fault has affected so far, whether it is in force or lifted. For a
@@ -274,6 +279,11 @@ impl Proxy {
         open.filter(|open| lists(workers, open.link.worker) && lists(nodes, open.link.node))
             .map(|open| open.cut.notify_one())
             .count()
+    }
+
+    /// Resets a connection on both sides.
+    pub fn cut_connection(&self, conn: u64) {
+        self.state.cut_notice(conn).notify_one();
     }
 
     /// Returns the monitor that detects data from frozen and dead workers.

@@ -10,12 +10,12 @@ from ._engine import PicklockError, _end, _message, engine
 
 
 class Proxy:
-    """A proxy that runs while it is open: `with picklock.Proxy("redis://127.0.0.1:6379", keys=["stock"]) as proxy`. Its
-    clients connect to `proxy.url`. Faults can name the `keys`."""
+    """A proxy that runs while it is open: `with picklock.Proxy("redis://127.0.0.1:6379") as proxy`. Its clients connect
+    to `proxy.url`."""
 
-    def __init__(self, upstream, keys=()):
-        words = ["proxy", "--json", "--upstream", upstream, *(word for key in keys for word in ("--key", key))]
-        self._process = subprocess.Popen([engine(), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    def __init__(self, upstream):
+        words = ["proxy", "--json", "--until-stdin-closes", "--upstream", upstream]
+        self._process = subprocess.Popen([engine(), *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                          stderr=subprocess.PIPE, text=True)
         line = self._process.stdout.readline()
         if not line:
@@ -31,8 +31,8 @@ class Proxy:
 
     def close(self):
         _end(self._process)
-        self._process.stdout.close()
-        self._process.stderr.close()
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            pipe.close()
 
     def faults(self):
         """Returns the faults, and how often each has matched and fired."""
@@ -44,7 +44,7 @@ class Proxy:
 
     @contextlib.contextmanager
     def fault(self, on, effect, **fields):
-        """Adds a fault for the time of a `with` block. docs/proxy.md has the fields."""
+        """Adds a fault for the time of a `with` block. `picklock docs proxy` has the fields."""
         added = self._request("POST", "/faults", {"on": on, "effect": effect, **fields})
         try:
             yield added["id"]
@@ -74,3 +74,5 @@ class Proxy:
                 return json.load(reply)
         except urllib.error.HTTPError as problem:
             raise PicklockError(json.load(problem)["error"]) from None
+        except OSError as problem:
+            raise PicklockError(f"the proxy does not answer: {problem}") from None

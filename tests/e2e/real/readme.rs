@@ -84,7 +84,12 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
     (
         "docs/proxy.md",
         "picklock proxy",
-        "it does not end by itself; integrations/python/tests/test_proxy.py starts it",
+        "tests/e2e/real/proxy.rs starts it with free ports",
+    ),
+    (
+        "docs/proxy.md",
+        "curl",
+        "tests/e2e/real/proxy.rs runs each of these commands",
     ),
     (
         "README.md",
