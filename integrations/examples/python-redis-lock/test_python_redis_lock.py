@@ -30,5 +30,5 @@ class PythonRedisLock(picklock.Lock):
 test_kept = picklock.scenarios(PythonRedisLock, "calm", "slow-section", "stale-delete")
 
 
-def test_expired_grant_is_not_noticed(picklock):
-    picklock.run(PythonRedisLock, "late-grant", expect={"exclusion": "violated", "ownership": "held"})
+def test_failover_loses_the_lock(picklock):
+    picklock.run(PythonRedisLock, "master-failover", expect={"lease": "violated", "ownership": "held"})
