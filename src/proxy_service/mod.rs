@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use picklock_harness::clock::Clock;
-use picklock_harness::proxy::{LinkId, Proxy};
+use picklock_harness::proxy::Proxy;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 
@@ -17,10 +17,7 @@ use crate::exit::{self, Failure};
 use crate::interrupt::Interrupt;
 use crate::print;
 use routes::Service;
-use rules::Rules;
-
-/// The only link of the service.
-const LINK: LinkId = LinkId { worker: 0, node: 0 };
+use rules::{LINK, Rules};
 
 /// Seed of the proxy. Its faults use no random numbers.
 const SEED: u64 = 1;

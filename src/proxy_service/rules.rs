@@ -5,12 +5,13 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use picklock_harness::proxy::{
-    Effect, FrameBarrier, ImposedId, InterceptedFrame, Interceptor, LinkFault, Proxy,
+    Effect, FrameBarrier, ImposedId, InterceptedFrame, Interceptor, LinkFault, LinkId, Proxy,
 };
 use picklock_scenarios::{Direction, ServerError};
 use serde::{Deserialize, Serialize};
 
-use super::LINK;
+/// The only link of the service.
+pub const LINK: LinkId = LinkId { worker: 0, node: 0 };
 
 /// Maximum number of faults at a time.
 const MAX_RULES: usize = 1_000;
