@@ -13,6 +13,7 @@ use picklock_scenarios::{BackendName, LeaseDuration, catalog};
 use crate::exit::Failure;
 use crate::external_choice::ExternalArgs;
 use crate::named_lock::NamedLock;
+use crate::proxy_service::ProxyArgs;
 
 /// Tries to pick distributed locks on Redis: competing buyers, faults at the worst moment, a
 /// verdict that says whose fault it was.
@@ -67,6 +68,8 @@ pub enum Command {
     Check(CheckArgs),
     /// Show the messages, commands, key history and faults of a saved run in one table.
     Log(LogArgs),
+    /// Put faults between any program and its Redis server, controlled over HTTP.
+    Proxy(ProxyArgs),
     /// Write an adapter for your own lock, with a picklock.toml and a CI workflow.
     Init(InitArgs),
     /// Write reports from saved runs: run directories, matrix directories, documents.

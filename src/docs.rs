@@ -32,6 +32,7 @@ const PAGES: &[Page] = pages![
     "go",
     "java",
     "csharp",
+    "proxy",
     "matrix",
     "gate",
     "reports",

@@ -26,6 +26,7 @@ mod name_pattern;
 mod named_lock;
 mod output_directory;
 mod print;
+mod proxy_service;
 mod reference_lock;
 mod replay;
 mod report;
@@ -76,6 +77,7 @@ fn main() -> ExitCode {
         Command::List(args) => listing::run(&args).map(|()| exit::HELD),
         Command::Check(args) => check::run(&args),
         Command::Log(args) => log::run(&args),
+        Command::Proxy(args) => on_one_thread(proxy_service::run(args)),
         Command::Init(args) => init::run(&args).map(|()| exit::HELD),
         Command::Report(args) => report::run(&args),
         Command::Explain(args) => explain::run(&args).map(|()| exit::HELD),

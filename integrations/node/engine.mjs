@@ -70,6 +70,21 @@ export function engine() {
 const running = new Set();
 process.on("exit", () => running.forEach((child) => child.kill("SIGINT")));
 
+/** Starts `picklock proxy`, and returns the process and the line with its addresses. It ends with this process. */
+export async function startService(words) {
+  const child = spawn(engine(), words, { stdio: ["pipe", "pipe", "pipe"] });
+  running.add(child);
+  child.on("close", () => running.delete(child));
+  const errors = [];
+  child.stderr.on("data", (chunk) => errors.push(chunk));
+  const line = await new Promise((resolve, reject) => {
+    child.on("error", reject);
+    child.stdout.once("data", (chunk) => resolve(chunk.toString("utf8")));
+    child.on("close", (code) => reject(new PicklockError(message(Buffer.concat(errors).toString("utf8")) || `exit code ${code}`)));
+  });
+  return { child, line };
+}
+
 /** Runs the engine. Returns its exit code, standard output and standard error. A signal ends the run. */
 export function call(words, signal) {
   return new Promise((resolve, reject) => {

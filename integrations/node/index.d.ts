@@ -56,3 +56,41 @@ export class NotApplicable extends PicklockError {}
 export class Violation extends Error {
   verdicts: Record<Property, { status: Status; cause?: string; story?: string[] }>;
 }
+
+/** What a fault of the proxy matches. `picklock docs proxy` explains the fields. */
+export interface FaultFields {
+  command?: string;
+  key?: string;
+  nth?: number;
+  times?: number;
+  for_ms?: number;
+  error?: ServerError;
+}
+
+export type ServerError = "READONLY" | "LOADING" | "MISCONF" | "CLUSTERDOWN" | "NOREPLICAS" | "BUSY";
+export type Fault = FaultFields & { id: number; on: string; effect: string; matched: number; fired: number };
+
+export interface AddedFault extends AsyncDisposable {
+  id: number;
+  remove(): Promise<unknown>;
+}
+
+/** A proxy between a test and its Redis server. */
+export interface RedisProxy extends AsyncDisposable {
+  /** The URL for clients of Redis. */
+  url: string;
+  /** The URL of the control API. */
+  control: string;
+  fault(on: "request" | "reply", effect: "delay" | "drop" | "hold" | "cut" | "answer", fields?: FaultFields): Promise<AddedFault>;
+  dropRequest(fields?: FaultFields): Promise<AddedFault>;
+  dropReply(fields?: FaultFields): Promise<AddedFault>;
+  delayRequest(forMs: number, fields?: FaultFields): Promise<AddedFault>;
+  delayReply(forMs: number, fields?: FaultFields): Promise<AddedFault>;
+  answer(error: ServerError, fields?: FaultFields): Promise<AddedFault>;
+  faults(): Promise<Fault[]>;
+  commands(afterNs?: number): Promise<Record<string, unknown>[]>;
+  close(): Promise<void>;
+}
+
+/** Starts a proxy in front of a Redis server of this machine. */
+export function startProxy(upstream: string): Promise<RedisProxy>;

@@ -4,6 +4,7 @@ import { scenarioNames, standard } from "./engine.mjs";
 import { Inconclusive, NotApplicable, run } from "./run.mjs";
 
 export { PicklockError } from "./engine.mjs";
+export { startProxy } from "./proxy.mjs";
 export { Inconclusive, NotApplicable, run, Violation } from "./run.mjs";
 
 // Milliseconds that a test may take. A run ends by itself long before.

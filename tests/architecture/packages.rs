@@ -226,3 +226,18 @@ fn a_file_outside_the_package_is_found() {
     assert_eq!(plain(Path::new("src/x/../../docs/")), Path::new("docs"));
     assert!(std::panic::catch_unwind(|| plain(Path::new("src/../../docs"))).is_err());
 }
+
+/// A module of Go cannot contain files from outside its folder, so this one has a copy of the adapter.
+#[test]
+fn adapter_of_the_go_module_is_a_copy() {
+    let text = |path: &str| std::fs::read_to_string(root().join(path)).expect("a file");
+    let adapter = text("adapters/go/picklock_adapter.go");
+    let adapter = adapter.replace("\npackage main\n", "\npackage picklock\n");
+    let first =
+        "// Code generated from adapters/go/picklock_adapter.go by scripts/package; DO NOT EDIT.";
+    assert!(
+        text("integrations/go/adapter.go") == format!("{first}\n\n{adapter}"),
+        "integrations/go/adapter.go is not a copy of adapters/go/picklock_adapter.go; `scripts/package BINARY DIRECTORY go` \
+         writes it"
+    );
+}

@@ -91,9 +91,35 @@ impl Proxy {
         server: usize,
         upstream: SocketAddr,
     ) -> io::Result<SocketAddr> {
+        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        self.open_at(ServerLink { link, server }, listen, upstream)
+            .await
+    }
+
+    /// Opens a link that listens on a given loopback address. Port 0 is any free port.
+    ///
+    /// # Errors
+    /// Returns an error under the same conditions as [`Proxy::open`], or if `listen` is not a loopback address.
+    pub async fn listen_on(
+        &self,
+        link: LinkId,
+        listen: SocketAddr,
+        upstream: SocketAddr,
+    ) -> io::Result<SocketAddr> {
+        only_loopback(listen)?;
+        self.open_at(ServerLink { link, server: 0 }, listen, upstream)
+            .await
+    }
+
+    async fn open_at(
+        &self,
+        server_link: ServerLink,
+        listen: SocketAddr,
+        upstream: SocketAddr,
+    ) -> io::Result<SocketAddr> {
         only_loopback(upstream)?;
-        let server_link = ServerLink { link, server };
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let link = server_link.link;
+        let listener = TcpListener::bind(listen).await?;
         let address = listener.local_addr()?;
         {
             let mut registry = self.state.registry();
@@ -229,8 +255,13 @@ impl Proxy {
     /// in which it has dropped frames are reset.
     pub fn lift(&self, id: ImposedId) {
         for conn in self.state.faults.lift(id) {
-            self.state.cut_notice(conn).notify_one();
+            self.cut_connection(conn);
         }
+    }
+
+    /// Removes a fault that has affected all of its frames, together with its count.
+    pub fn forget(&self, id: ImposedId) {
+        self.state.faults.forget(id);
     }
 
     /// Returns the number of frames that a fault has affected so far, whether it is in force or lifted. For a
@@ -248,6 +279,11 @@ impl Proxy {
         open.filter(|open| lists(workers, open.link.worker) && lists(nodes, open.link.node))
             .map(|open| open.cut.notify_one())
             .count()
+    }
+
+    /// Resets a connection on both sides.
+    pub fn cut_connection(&self, conn: u64) {
+        self.state.cut_notice(conn).notify_one();
     }
 
     /// Returns the monitor that detects data from frozen and dead workers.

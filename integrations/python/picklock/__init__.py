@@ -6,7 +6,8 @@
 from ._adapter import Definite, Grant, extended, lost, try_for
 from ._engine import (Inconclusive, NotApplicable, PicklockError, Result, Violation, __version__, plan, run)
 from ._lock import AsyncLock, Lock
+from ._proxy import Proxy
 from .suite import scenarios
 
-__all__ = ["AsyncLock", "Definite", "Grant", "Inconclusive", "Lock", "NotApplicable", "PicklockError", "Result",
+__all__ = ["AsyncLock", "Definite", "Grant", "Inconclusive", "Lock", "NotApplicable", "PicklockError", "Proxy", "Result",
            "Violation", "__version__", "extended", "lost", "plan", "run", "scenarios", "try_for"]

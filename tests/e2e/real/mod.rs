@@ -28,6 +28,7 @@
 //! - [`contained_locks`]: locks in separate containers
 //! - [`configured_locks`]: locks that `picklock.toml` defines
 //! - [`exclusive`]: tests that must not run at the same time
+//! - [`proxy`]: `picklock proxy`, driven by curl
 //! - [`readme`]: every command of the README and the docs
 //! - [`containers`], [`proc_table`]: containers and processes of this machine, with their owners
 
@@ -56,6 +57,7 @@ mod other_users;
 mod peculiar_locks;
 mod proc_table;
 mod proven_faults;
+mod proxy;
 mod readme;
 mod reference;
 mod replay;

@@ -82,6 +82,16 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
     ("docs/go.md", "go get", INSTALLED_LOCALLY),
     ("docs/csharp.md", "dotnet add", INSTALLED_LOCALLY),
     (
+        "docs/proxy.md",
+        "picklock proxy",
+        "tests/e2e/real/proxy.rs starts it with free ports",
+    ),
+    (
+        "docs/proxy.md",
+        "curl",
+        "tests/e2e/real/proxy.rs runs each of these commands",
+    ),
+    (
         "README.md",
         "cargo install --locked --path .",
         "it takes minutes; the suite builds the same program",

@@ -128,6 +128,14 @@ impl ImposedFaults {
         })
     }
 
+    /// Removes a fault, together with its count.
+    pub(crate) fn forget(&self, id: ImposedId) {
+        self.change(|faults| {
+            faults.in_force.remove(&id);
+            faults.lifted.remove(&id);
+        });
+    }
+
     /// Returns the number of frames that a fault has affected, whether it is in force or lifted.
     pub(crate) fn affected_frames(&self, id: ImposedId) -> u64 {
         self.with(|faults| {
