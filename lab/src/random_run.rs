@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use picklock_impls::{BuiltInLock, LOCKS, MUTANTS};
-use picklock_scenarios::{BackendName, Scenario, catalog};
+use picklock_scenarios::{BackendName, Scenario, WorkloadKind, catalog};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -75,12 +75,15 @@ impl Dice {
     /// # Panics
     /// Panics if a drawn scenario is not valid.
     pub fn draw(&mut self) -> (&'static BuiltInLock, Scenario, u64) {
-        let locks: Vec<&'static BuiltInLock> = LOCKS.iter().chain(MUTANTS).collect();
+        // Semaphores have several holders, which the independent judge does not know.
+        let all = LOCKS.iter().chain(MUTANTS);
+        let locks: Vec<&'static BuiltInLock> = all.filter(|lock| !lock.permits).collect();
         let lock = locks[self.below(locks.len())];
         let scenario = if self.once_in(4) {
             let all = catalog::names().map(|name| catalog::named(name).expect("it is valid"));
             let mut simulated: Vec<Scenario> = all
                 .filter(|scenario| scenario.runs_in(BackendName::Sim))
+                .filter(|scenario| scenario.workload.kind != WorkloadKind::Permits)
                 .collect();
             simulated.swap_remove(self.below(simulated.len()))
         } else {
