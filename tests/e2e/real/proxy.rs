@@ -2,13 +2,15 @@
 
 use std::net::TcpListener;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use picklock_harness::clock::Clock;
 use redis::{Connection, RedisResult};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::foreign_server::ForeignServer;
+use super::leftovers::becomes;
 use crate::running::{Running, picklock};
 
 /// How long a client of Redis waits for a reply.
@@ -76,11 +78,9 @@ impl Service {
 
     /// Waits until the key `stock` has a value.
     fn await_stock(&self, case: &str) {
-        let began = Instant::now();
-        while self.stock().is_none() {
-            assert!(began.elapsed().as_secs() < 10, "{case}: it does not arrive");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        becomes(case, || {
+            self.stock().map(|_| ()).ok_or("it has no value".to_owned())
+        });
     }
 
     /// Adds a fault, writes a key through it, and compares what the client and the server see.
@@ -104,7 +104,7 @@ impl Service {
         if effect != "delay" {
             client.set_read_timeout(Some(REPLY_LIMIT)).unwrap();
         }
-        let began = Instant::now();
+        let began = Clock::start();
         let answer: RedisResult<()> = redis::cmd("SET").arg("stock").arg(7).exec(&mut client);
         let spent = began.elapsed();
         let is_lost = on == "request" && effect != "delay";
