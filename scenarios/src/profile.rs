@@ -75,6 +75,7 @@ pub const PROFILES: &[Profile] = &[Profile {
         ("late-grant", For::SeveralNodes),
         ("late-winner", For::Every),
         ("cancel-reply", For::Every),
+        ("crash-mid-acquire", For::Every),
         ("failing-section", For::Every),
         ("reentrant", For::Every),
         ("stale-delete", For::Every),

@@ -9,5 +9,11 @@ use crate::varied_semaphore::{Mistake, VariedSemaphore, varied};
 pub(crate) const LOCK: BuiltInLock = varied(
     "semaphore-counts-then-adds",
     "mutant: semaphore that counts in one command and takes a permit in the next one",
-    |nodes, context| Box::new(VariedSemaphore::new(nodes, context, Mistake::CountsThenAdds)),
+    |nodes, context| {
+        Box::new(VariedSemaphore::new(
+            nodes,
+            context,
+            Mistake::CountsThenAdds,
+        ))
+    },
 );

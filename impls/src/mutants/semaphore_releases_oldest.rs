@@ -8,5 +8,11 @@ use crate::varied_semaphore::{Mistake, VariedSemaphore, varied};
 pub(crate) const LOCK: BuiltInLock = varied(
     "semaphore-releases-oldest",
     "mutant: semaphore that gives back the oldest permit, whoever has it",
-    |nodes, context| Box::new(VariedSemaphore::new(nodes, context, Mistake::ReleasesOldest)),
+    |nodes, context| {
+        Box::new(VariedSemaphore::new(
+            nodes,
+            context,
+            Mistake::ReleasesOldest,
+        ))
+    },
 );

@@ -85,7 +85,9 @@ impl Attempts for Semaphore {
     async fn attempt(&mut self, key: &str, name: &str, lease: Lease) -> Taken {
         let asked = Stopwatch::start();
         let mut take = TAKE_PERMIT.key(key);
-        take.arg(name).arg(lease.millis()).arg(self.context.capacity);
+        take.arg(name)
+            .arg(lease.millis())
+            .arg(self.context.capacity);
         if let Some(now_ms) = self.now_ms() {
             take.arg(now_ms);
         }

@@ -46,11 +46,7 @@ pub(crate) struct SemaphoreList {
 
 impl SemaphoreList {
     /// Creates a client that takes a token with this script.
-    pub(crate) fn new(
-        nodes: Vec<Node>,
-        context: Context,
-        take: &'static LazyLock<Script>,
-    ) -> Self {
+    pub(crate) fn new(nodes: Vec<Node>, context: Context, take: &'static LazyLock<Script>) -> Self {
         SemaphoreList {
             redis: SingleNode::first_of(nodes),
             context,
@@ -61,7 +57,10 @@ impl SemaphoreList {
 
 /// Returns the token in the name of a grant, which is `TOKEN/NAME`, because each token is granted many times.
 fn token_of(grant: &Grant) -> &str {
-    grant.token.split_once('/').map_or("token-0", |(token, _)| token)
+    grant
+        .token
+        .split_once('/')
+        .map_or("token-0", |(token, _)| token)
 }
 
 impl Attempts for SemaphoreList {
@@ -91,7 +90,9 @@ impl Lock for SemaphoreList {
     }
 
     async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        self.redis.ask::<i64>(Cmd::rpush(key, token_of(grant))).await?;
+        self.redis
+            .ask::<i64>(Cmd::rpush(key, token_of(grant)))
+            .await?;
         Ok(true)
     }
 
