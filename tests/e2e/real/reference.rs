@@ -231,7 +231,7 @@ fn a_worse_lock_fails_and_is_told_where() {
     let careless = "script = \"return redis.call('DEL', KEYS[1])\"";
     let worse = changed(release, careless, matrix).exits(1);
     for said in [
-        "mine × gc-pause × process",
+        "✘ mine in gc-pause: stolen-release",
         "ownership violated: stolen-release, expected held",
         "hold in gc-pause",
         "exit 1: 1 cell is unexpected",
