@@ -44,7 +44,7 @@ const DO = [
   ['in', '+', 'Zoom in (+)'],
   ['out', '−', 'Zoom out (-)'],
   ['all', 'Whole run', 'The whole run (0)'],
-  ['messages', 'Messages', 'Commands and replies as arrows (m)'],
+  ['messages', 'Messages', 'Messages as arrows: commands and replies (m)'],
   ['nodes', 'Every node', 'A lane for every node'],
 ];
 

@@ -76,6 +76,7 @@ fn key_lanes_match_the_key_history() {
     sheet.prefer("light");
     sheet.value("document.querySelector('.timeline').scrollIntoView({block: 'center'})");
     sheet.click("[data-do='nodes']");
+    sheet.settle();
     let mut colours: Vec<(u64, String)> = Vec::new();
     let mut lines = key_history(history);
     // The pointer cannot hit narrower values.
