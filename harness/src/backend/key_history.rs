@@ -8,8 +8,19 @@ use crate::history::{Event, KeyHistoryCheck};
 pub struct MissingKeyHistory {
     /// The reason in words.
     pub reason: String,
-    /// Whether a server did not report everything that it had executed, although it seemed to.
+    /// Whether the servers reported what they executed, but a part of it is missing or could not be followed. Otherwise
+    /// there was no report, or it ended.
     pub is_gap: bool,
+}
+
+impl MissingKeyHistory {
+    /// Creates the reason for a gap in the servers' reports.
+    pub fn gap(reason: String) -> Self {
+        MissingKeyHistory {
+            reason,
+            is_gap: true,
+        }
+    }
 }
 
 impl From<String> for MissingKeyHistory {
@@ -28,11 +39,6 @@ pub trait KeyHistory {
     /// # Errors
     /// Returns an error with the reason if the run has no key history or the history is incomplete.
     async fn key_changes(&self) -> Result<Vec<Event>, MissingKeyHistory>;
-
-    /// Returns whether the servers report their commands, so that only a gap can keep the run from having a key history.
-    fn observes_keys(&self) -> bool {
-        false
-    }
 
     /// Returns how much of the result of [`KeyHistory::key_changes`] was confirmed by reading the servers' keys, or
     /// `None` if the keys were not read.

@@ -196,7 +196,6 @@ async fn history<B: Backend>(
     let mut events = context.recorder.take();
     let changes = end.step(context.backend.key_changes()).await;
     let changes = changes.unwrap_or_else(|| Err("the user did not wait for it".to_owned().into()));
-    let is_unfollowed = changes.is_err() && context.backend.observes_keys();
     let merged = changes.and_then(|mut changes| {
         if context.spec.lock.command.is_some() {
             let warm_up = context.spec.warm_up_prefix();
@@ -219,7 +218,7 @@ async fn history<B: Backend>(
         // The verdicts then rest on the driver's events alone, and the report states that.
         Err(missing) => {
             events.retain(|event| !matches!(event.what, EventKind::KeyChanged { .. }));
-            record_missing_key_history(&mut events, missing, is_unfollowed);
+            record_missing_key_history(&mut events, missing);
         }
     }
     History { header, events }
@@ -246,17 +245,13 @@ fn name_clients_of_changes<B: Backend>(
     name_clients(events, &context.spec.keys(), workload).map_err(|unnamed| unnamed.to_string())
 }
 
-fn record_missing_key_history(
-    events: &mut Vec<Event>,
-    missing: MissingKeyHistory,
-    is_unfollowed: bool,
-) {
+fn record_missing_key_history(events: &mut Vec<Event>, missing: MissingKeyHistory) {
     let end = events.pop();
     events.extend(end.as_ref().map(|end| Event {
         at_ns: end.at_ns,
         what: EventKind::KeyHistoryIncomplete {
             reason: missing.reason,
-            has_gap: missing.is_gap || is_unfollowed,
+            has_gap: missing.is_gap,
         },
     }));
     events.extend(end);

@@ -54,10 +54,6 @@ impl KeyHistory for ServerBackend {
         Ok(events)
     }
 
-    fn observes_keys(&self) -> bool {
-        !self.observers.borrow().is_empty()
-    }
-
     async fn key_history_check(&self) -> Option<KeyHistoryCheck> {
         self.key_history_check.get()
     }

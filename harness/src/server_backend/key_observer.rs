@@ -289,7 +289,7 @@ impl ObservedNode {
         let mut replay = self.replay.borrow_mut();
         let gap = gaps
             .find_map(|gap| gap)
-            .or_else(|| replay.gap().map(Into::into));
+            .or_else(|| replay.gap().map(MissingKeyHistory::gap));
         (replay.take(), gap)
     }
 
@@ -424,10 +424,7 @@ impl ObservedNode {
     /// Records that the server does not report what it has executed, although it seems to.
     fn record_unreported(&self, server: usize, reason: &str) {
         let mut gap = self.servers[server].gap.borrow_mut();
-        gap.get_or_insert_with(|| MissingKeyHistory {
-            reason: reason.to_owned(),
-            is_gap: true,
-        });
+        gap.get_or_insert_with(|| MissingKeyHistory::gap(reason.to_owned()));
     }
 
     async fn read(self: Rc<Self>, server: usize, mut reader: OwnedReadHalf) {
