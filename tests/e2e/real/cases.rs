@@ -26,7 +26,7 @@ fn all_cases_are_right(folder: &str) {
     let outcome = Command::new("python3")
         .arg(project(&format!("tests/cases/{folder}/run.py")))
         .arg(env!("CARGO_BIN_EXE_picklock"))
-        .envs([("SEEDS", "1"), ("JOBS", "4")])
+        .envs([("SEEDS", "1"), ("JOBS", "3")])
         .output()
         .unwrap();
     let lines = String::from_utf8_lossy(&outcome.stdout);
