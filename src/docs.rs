@@ -32,6 +32,8 @@ const PAGES: &[Page] = pages![
     "protocol",
     "trial",
     "scenarios",
+    "causes",
+    "remedies",
     "configuration",
     "sentinel",
     "cluster",
