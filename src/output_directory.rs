@@ -1,27 +1,56 @@
 //! Writes and deletes below a directory that the user named. No symbolic link below that directory is followed: it may
 //! lead out of the directory, to files that are not Picklock's. The directory itself may be a link.
 //!
-//! Every step on the way is opened relative to the one before (`openat` with `O_NOFOLLOW`), so that a link that appears
-//! in the meantime is refused as well.
+//! The directory is opened once, and every step on the way is opened relative to the one before (`openat` with
+//! `O_NOFOLLOW`), so that a link that appears in the meantime is refused as well, in place of the directory too.
 
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
-use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{self, AtFlags, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 /// Maximum depth of a directory that is removed.
 const MAX_DEPTH: usize = 8;
 
-/// A directory that the user named.
+/// Flags for opening a directory.
+const DIRECTORY: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::CLOEXEC);
+
+/// A directory that the user named, or the default one of a command.
 #[derive(Debug, Clone)]
 pub struct OutputDirectory {
     root: PathBuf,
     /// Mode of new directories below it.
     mode: Mode,
+    /// True if the directory itself may be a symbolic link.
+    may_be_link: bool,
+    /// The directory, which is opened at its first use. Clones share it.
+    opened: Arc<OnceLock<OwnedFd>>,
+}
+
+/// A directory below an [`OutputDirectory`] for another process of Picklock. The path is valid until this is dropped,
+/// and leads to this very directory even if a link takes its place.
+#[derive(Debug)]
+pub struct HandedDirectory(OwnedFd);
+
+impl HandedDirectory {
+    /// Returns the path that another process of this user can open.
+    pub fn path(&self) -> PathBuf {
+        let descriptor = self.0.as_raw_fd();
+        PathBuf::from(format!("/proc/{}/fd/{descriptor}", std::process::id()))
+    }
+
+    /// Replaces this path in a message of the other process by one that the user knows.
+    pub fn named(&self, message: &str, path: &Path) -> String {
+        message.replace(&*self.path().to_string_lossy(), &path.to_string_lossy())
+    }
 }
 
 impl OutputDirectory {
@@ -30,6 +59,16 @@ impl OutputDirectory {
         OutputDirectory {
             root: root.to_owned(),
             mode: Mode::RWXU,
+            may_be_link: true,
+            opened: Arc::default(),
+        }
+    }
+
+    /// Returns the directory as one whose name is Picklock's choice, so that it must not be a symbolic link either.
+    pub fn by_default(self) -> Self {
+        OutputDirectory {
+            may_be_link: false,
+            ..self
         }
     }
 
@@ -38,7 +77,41 @@ impl OutputDirectory {
         OutputDirectory {
             root: root.to_owned(),
             mode: Mode::RWXU | Mode::RWXG | Mode::RWXO,
+            may_be_link: true,
+            opened: Arc::default(),
         }
+    }
+
+    /// Returns its path.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Creates the directory itself, with its parents, unless it exists.
+    pub fn make(&self) -> io::Result<()> {
+        let mut builder = std::fs::DirBuilder::new();
+        builder
+            .recursive(true)
+            .mode(self.mode.bits())
+            .create(&self.root)?;
+        self.opened().map(drop)
+    }
+
+    /// Locks the directory against other processes of Picklock, until the last clone of this is dropped.
+    ///
+    /// # Errors
+    /// Returns an error if it cannot be opened, or if another process has locked it.
+    pub fn lock(&self) -> io::Result<()> {
+        match fs::flock(self.opened()?, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => Err(io::Error::other("another picklock is writing to it")),
+            // A file system may not have locks.
+            _ => Ok(()),
+        }
+    }
+
+    /// Creates a directory like [`OutputDirectory::create`] for another process.
+    pub fn hand_over(&self, inside: &Path) -> io::Result<HandedDirectory> {
+        self.folder(inside, true).map(HandedDirectory)
     }
 
     /// Creates a directory below this one, with its parents, unless it exists.
@@ -54,8 +127,8 @@ impl OutputDirectory {
         }
     }
 
-    /// Reads a regular file that is not longer than `most` bytes.
-    pub fn read(&self, inside: &Path, most: u64) -> io::Result<String> {
+    /// Opens a regular file for reading.
+    pub fn open(&self, inside: &Path) -> io::Result<File> {
         let (folder, name) = self.place(inside, false)?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = fs::openat(&folder, name, flags, Mode::empty());
@@ -63,8 +136,18 @@ impl OutputDirectory {
         if !file.metadata()?.is_file() {
             return Err(io::Error::other("it is no regular file"));
         }
+        Ok(file)
+    }
+
+    /// Reads a regular file that is not longer than `most` bytes.
+    pub fn read(&self, inside: &Path, most: u64) -> io::Result<String> {
         let mut text = String::new();
-        if file.take(most + 1).read_to_string(&mut text)? as u64 > most {
+        if self
+            .open(inside)?
+            .take(most + 1)
+            .read_to_string(&mut text)? as u64
+            > most
+        {
             return Err(io::Error::other(format!("it is longer than {most} bytes")));
         }
         Ok(text)
@@ -145,9 +228,33 @@ impl OutputDirectory {
         Ok((self.folder(parent, create)?, name))
     }
 
+    /// Returns the directory itself.
+    ///
+    /// # Errors
+    /// Returns an error if it cannot be opened, or if its path leads elsewhere since it was opened.
+    fn opened(&self) -> io::Result<&OwnedFd> {
+        let Some(opened) = self.opened.get() else {
+            let flags = if self.may_be_link {
+                DIRECTORY
+            } else {
+                DIRECTORY | OFlags::NOFOLLOW
+            };
+            let opened = fs::open(&self.root, flags, Mode::empty())
+                .map_err(|errno| refused(errno, self.root.as_os_str()))?;
+            return Ok(self.opened.get_or_init(|| opened));
+        };
+        let (first, now) = (fs::fstat(opened)?, fs::stat(&self.root)?);
+        if (first.st_dev, first.st_ino) == (now.st_dev, now.st_ino) {
+            return Ok(opened);
+        }
+        Err(io::Error::other(format!(
+            "another directory has taken the place of {} in the meantime",
+            self.root.display()
+        )))
+    }
+
     fn folder(&self, inside: &Path, create: bool) -> io::Result<OwnedFd> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let mut folder = fs::open(&self.root, flags, Mode::empty())?;
+        let mut folder = self.opened()?.try_clone()?;
         for part in inside.components() {
             let Component::Normal(name) = part else {
                 return Err(io::ErrorKind::InvalidInput.into());
@@ -158,8 +265,7 @@ impl OutputDirectory {
                     _ => {}
                 }
             }
-            let flags = flags | OFlags::NOFOLLOW;
-            let next = fs::openat(&folder, name, flags, Mode::empty());
+            let next = fs::openat(&folder, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty());
             folder = next.map_err(|errno| refused(errno, name))?;
         }
         Ok(folder)
@@ -195,8 +301,7 @@ fn each_file(
             see(folder, name, AtFlags::empty())?;
             continue;
         }
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let inner = fs::openat(folder, name, flags, Mode::empty())?;
+        let inner = fs::openat(folder, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?;
         each_file(&inner, depth - 1, see)?;
         see(folder, name, AtFlags::REMOVEDIR)?;
     }
@@ -261,6 +366,46 @@ mod tests {
         );
         assert!(output.read(Path::new("file"), 3).is_err());
         assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn directory_that_is_replaced_after_its_first_use_is_not_written_through() {
+        let temporary = tempfile::tempdir().unwrap();
+        let [root, moved, theirs] =
+            ["out", "moved", "theirs"].map(|name| temporary.path().join(name));
+        std::fs::create_dir(&root).unwrap();
+        std::fs::create_dir_all(theirs.join("a")).unwrap();
+        let output = OutputDirectory::private(&root);
+        let handed = output.hand_over(Path::new("a/run")).unwrap();
+        std::fs::rename(root.join("a"), root.join("b")).unwrap();
+        symlink(theirs.join("a"), root.join("a")).unwrap();
+        // Another process that was given the directory goes on with the directory itself.
+        std::fs::write(handed.path().join("run.json"), "").unwrap();
+        assert!(root.join("b/run/run.json").exists());
+        assert!(output.create(Path::new("a/new")).is_err());
+        std::fs::rename(&root, &moved).unwrap();
+        symlink(&theirs, &root).unwrap();
+        let refusal = output.write(Path::new("x"), |_| Ok(())).unwrap_err();
+        assert!(refusal.to_string().contains("in the meantime"), "{refusal}");
+        assert!(output.remove(Path::new("a"), |_| true).is_err());
+        let left = |path: &Path| std::fs::read_dir(path).unwrap().count();
+        assert_eq!((left(&theirs), left(&theirs.join("a"))), (1, 0));
+    }
+
+    #[test]
+    fn default_directory_is_not_a_link() {
+        let temporary = tempfile::tempdir().unwrap();
+        let [link, theirs] = ["link", "theirs"].map(|name| temporary.path().join(name));
+        std::fs::create_dir(&theirs).unwrap();
+        symlink(&theirs, &link).unwrap();
+        let output = OutputDirectory::private(&link).by_default();
+        assert!(output.make().is_err());
+        assert!(output.write(Path::new("x"), |_| Ok(())).is_err());
+        assert_eq!(std::fs::read_dir(&theirs).unwrap().count(), 0);
+        OutputDirectory::private(&link).make().unwrap();
+        let new = OutputDirectory::private(&temporary.path().join("new/a")).by_default();
+        new.make().unwrap();
+        new.write(Path::new("x"), |_| Ok(())).unwrap();
     }
 
     #[test]

@@ -14,6 +14,9 @@ use crate::exit::{self, Failure};
 use crate::output_directory::OutputDirectory;
 use crate::{print, report_reader};
 
+/// Directory of a report without `--out`.
+pub const DEFAULT_OUT: &str = "picklock-report";
+
 /// Directory for the files until all of them are complete.
 const UNFINISHED: &str = ".unfinished";
 
@@ -126,6 +129,11 @@ fn size(bytes: usize) -> String {
 fn place(out: &Path, files: &[File]) -> Result<(), Failure> {
     let existed = out.exists();
     let output = OutputDirectory::shared(out);
+    let output = if out == Path::new(DEFAULT_OUT) {
+        output.by_default()
+    } else {
+        output
+    };
     let unfinished = Path::new(UNFINISHED);
     let attempt = || -> Result<(), (PathBuf, io::Error)> {
         let at = |name: &Path| {

@@ -2,7 +2,6 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
@@ -20,19 +19,10 @@ use crate::repro;
 use crate::saved_run::{self, WIRE};
 use crate::untrusted_file::gzip_path;
 
-/// Creates a directory, with its parents, that no other user of the machine can read: a history names programs and
-/// keys, and a log may contain anything. An existing directory is left unchanged.
-pub fn make_private(path: &Path) -> io::Result<()> {
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
-}
-
-/// A directory for one run.
+/// A directory for one run. No other user of the machine can read it: a history names programs and keys, and a log may
+/// contain anything.
 pub struct RunDirectory {
     output: OutputDirectory,
-    root: PathBuf,
     /// Path of the run below the directory that the user named.
     inside: PathBuf,
 }
@@ -56,42 +46,41 @@ pub fn is_of_run(name: &str) -> bool {
 }
 
 impl RunDirectory {
-    /// Creates the directory; it may exist if it contains no run.
+    /// Creates the directory; it may exist if it contains no run. No other process of Picklock can write a run to it
+    /// until this is dropped.
     ///
     /// # Errors
-    /// Returns an error if it cannot be created, or contains another run.
+    /// Returns an error if it cannot be created, contains another run, or another process is writing one.
     pub fn create(path: &Path) -> Result<Self, Failure> {
+        let refused =
+            |problem: String| Failure::Usage(format!("--out {}: {problem}", path.display()));
+        let directory = RunDirectory::at(path);
+        let made = directory.output.make();
+        made.map_err(|error| refused(format!("cannot create the directory: {error}")))?;
+        let locked = directory.output.lock();
+        locked.map_err(|error| refused(error.to_string()))?;
         if path.join("run.json").exists() || path.join("history.jsonl").exists() {
-            return Err(Failure::Usage(format!(
-                "--out {}: it already contains a run; choose a new directory",
-                path.display()
-            )));
+            let problem = "it already contains a run; choose a new directory";
+            return Err(refused(problem.to_owned()));
         }
-        make_private(path).map_err(|error| {
-            Failure::Usage(format!(
-                "--out {}: cannot create the directory: {error}",
-                path.display()
-            ))
-        })?;
-        Ok(RunDirectory::at(path))
+        Ok(directory)
     }
 
     /// Returns an existing directory that the user named.
     pub fn at(path: &Path) -> Self {
-        RunDirectory::below(path, Path::new(""))
+        RunDirectory::below(&OutputDirectory::private(path), Path::new(""))
     }
 
     /// Returns a directory below the one that the user named. No part of `inside` may be a symbolic link.
-    pub fn below(root: &Path, inside: &Path) -> Self {
+    pub fn below(output: &OutputDirectory, inside: &Path) -> Self {
         RunDirectory {
-            output: OutputDirectory::private(root),
-            root: root.to_owned(),
+            output: output.clone(),
             inside: inside.to_owned(),
         }
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.root.join(&self.inside).join(name)
+        self.output.root().join(&self.inside).join(name)
     }
 
     /// Writes a file completely or not at all: it gets its name last.
@@ -146,7 +135,7 @@ impl RunDirectory {
     /// Compresses the command log, which is nine tenths of a saved run, to a twentieth of its size.
     pub fn compress_wire(&self) -> Result<(), Failure> {
         let path = self.path(WIRE);
-        let Ok(mut log) = File::open(&path) else {
+        let Ok(mut log) = self.output.open(&self.inside.join(WIRE)) else {
             return Ok(());
         };
         let packed = gzip_path(Path::new(WIRE));
@@ -157,6 +146,24 @@ impl RunDirectory {
         })?;
         let removed = self.output.remove_file(&self.inside.join(WIRE));
         removed.map_err(Failure::at("remove", &path))
+    }
+
+    /// Copies the files of another saved run.
+    ///
+    /// # Errors
+    /// Returns an error if a file cannot be read or written.
+    pub fn copy(&self, from: &RunDirectory) -> Result<(), Failure> {
+        let path = from.path("");
+        for entry in fs::read_dir(&path)
+            .map_err(Failure::at("read", &path))?
+            .flatten()
+        {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let opened = from.output.open(&from.inside.join(&name));
+            let mut file = opened.map_err(Failure::at("read", &entry.path()))?;
+            self.write(&name, |copy| io::copy(&mut file, copy).map(drop))?;
+        }
+        Ok(())
     }
 
     /// Copies the logs of workers and nodes.
@@ -170,5 +177,27 @@ impl RunDirectory {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directory_takes_one_run_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run");
+        let refusal = || match RunDirectory::create(&path) {
+            Err(Failure::Usage(text)) => text,
+            _ => String::new(),
+        };
+        let first = RunDirectory::create(&path).unwrap();
+        assert!(refusal().contains("another picklock is writing"));
+        drop(first);
+        let second = RunDirectory::create(&path).unwrap();
+        second.write("run.json", |_| Ok(())).unwrap();
+        drop(second);
+        assert!(refusal().contains("already contains a run"));
     }
 }

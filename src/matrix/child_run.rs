@@ -37,12 +37,21 @@ impl ChildRuns {
     pub async fn run(&self, task: &Task, seed: u64) -> Result<Option<JudgedRun>, String> {
         let clock = Clock::start();
         let mut command = command(&task.spec.with_seed(seed))?;
+        // The directory must stay open until the run has ended.
+        let mut handed = None;
         if let Some(directory) = &self.directory {
             // A rerun must start with an empty directory.
             directory.discard(task, seed);
-            command.arg("--out").arg(directory.run(task, seed));
+            let run = handed.insert(directory.run(task, seed)?);
+            command.arg("--out").arg(run.path());
         }
-        let record = finish(command, &self.interrupt).await?;
+        let record = finish(command, &self.interrupt).await.map_err(|reason| {
+            // The child was given the directory by a path that means nothing to the user.
+            match (&handed, &self.directory) {
+                (Some(run), Some(directory)) => run.named(&reason, directory.path()),
+                _ => reason,
+            }
+        })?;
         Ok(record.map(|record| result_of(record, millis(clock.elapsed()))))
     }
 }

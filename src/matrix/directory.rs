@@ -10,9 +10,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{ErrorKind, Write};
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use picklock_harness::external_servers::ExternalServers;
@@ -22,16 +20,14 @@ use picklock_harness::spec::LockSpec;
 use picklock_reports::documents;
 use picklock_reports::file_name::slug;
 use picklock_scenarios::BackendName;
-use rustix::fs::{FlockOperation, Mode, OFlags};
-use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::request::MatrixRequest;
 use super::selection::Task;
 use crate::exit::Failure;
-use crate::output_directory::OutputDirectory;
+use crate::output_directory::{HandedDirectory, OutputDirectory};
 use crate::reproduce_command::ReproduceCommand;
-use crate::run_directory::{RunDirectory, is_of_run, make_private};
+use crate::run_directory::{RunDirectory, is_of_run};
 use crate::untrusted_file::MAX_DOCUMENT_LENGTH;
 
 /// Format and version of a stored cell.
@@ -40,10 +36,8 @@ const CELL_FORMAT: &str = "picklock-cell/1";
 /// The directory of a matrix.
 #[derive(Debug, Clone)]
 pub struct MatrixDirectory {
-    path: PathBuf,
+    /// The directory, which this process has locked.
     output: OutputDirectory,
-    /// The open directory, which this process has locked.
-    _lock: Arc<OwnedFd>,
 }
 
 /// A finished cell, with the conditions under which it can replace a new run.
@@ -182,13 +176,13 @@ impl MatrixDirectory {
     /// Returns an error if it contains something else, or cannot be created.
     pub fn open(path: &Path, empty: &MatrixRecord) -> Result<MatrixDirectory, Failure> {
         let wrong = |text: String| Failure::Usage(format!("--out {}: {text}", path.display()));
-        make_private(path)
-            .map_err(|error| wrong(format!("cannot create the directory: {error}")))?;
         let directory = MatrixDirectory {
-            path: path.to_owned(),
             output: OutputDirectory::private(path),
-            _lock: Arc::new(lock(path).map_err(wrong)?),
         };
+        let made = directory.output.make();
+        made.map_err(|error| wrong(format!("cannot create the directory: {error}")))?;
+        let locked = directory.output.lock();
+        locked.map_err(|error| wrong(error.to_string()))?;
         match fs::read_to_string(path.join("matrix.json")) {
             Ok(text) => {
                 let document: Option<serde_json::Value> = serde_json::from_str(&text).ok();
@@ -253,12 +247,12 @@ impl MatrixDirectory {
     }
 
     pub fn path(&self) -> &Path {
-        &self.path
+        self.output.root()
     }
 
     /// Writes the document.
     pub fn finish(&self, record: &MatrixRecord) -> Result<(), Failure> {
-        RunDirectory::at(&self.path).write("matrix.json", |file| {
+        RunDirectory::below(&self.output, Path::new("")).write("matrix.json", |file| {
             writeln!(file, "{}", documents::matrix_json(record))
         })
     }
@@ -280,9 +274,15 @@ impl MatrixDirectory {
         Ok(found)
     }
 
-    /// Returns the directory of a run until the run to show is known.
-    pub fn run(&self, task: &Task, seed: u64) -> PathBuf {
-        self.path.join(run_dir(task, seed))
+    /// Creates the directory of a run until the run to show is known.
+    ///
+    /// # Errors
+    /// Returns an error if it cannot be created, or a symbolic link is in the way.
+    pub fn run(&self, task: &Task, seed: u64) -> Result<HandedDirectory, String> {
+        let inside = run_dir(task, seed);
+        let path = self.path().join(&inside);
+        let created = self.output.hand_over(&inside);
+        created.map_err(|error| format!("cannot create {}: {error}", path.display()))
     }
 
     /// Removes a run that is not shown.
@@ -295,19 +295,20 @@ impl MatrixDirectory {
     pub fn shown(&self, task: &Task) -> Result<RunDirectory, Failure> {
         let inside = cell_dir(task);
         let created = self.output.create(Path::new(&inside));
-        created.map_err(Failure::at("create", &self.path.join(&inside)))?;
-        Ok(RunDirectory::below(&self.path, Path::new(&inside)))
+        created.map_err(Failure::at("create", &self.path().join(&inside)))?;
+        Ok(RunDirectory::below(&self.output, Path::new(&inside)))
     }
 
     /// Stores a finished cell: first its shown run, if it has a directory, then the cell itself.
     pub fn store(&self, task: &Task, key: &RunConditions, cell: &mut Cell) -> Result<(), Failure> {
         let name = cell_dir(task);
-        let from = self.run(task, cell.seed);
-        if from.exists() {
-            let renamed = (self.output).rename(&run_dir(task, cell.seed), Path::new(&name));
-            renamed.map_err(Failure::at("rename", &from))?;
+        let from = run_dir(task, cell.seed);
+        let path = self.path().join(&from);
+        if path.exists() {
+            let renamed = self.output.rename(&from, Path::new(&name));
+            renamed.map_err(Failure::at("rename", &path))?;
         }
-        let directory = RunDirectory::below(&self.path, Path::new(&name));
+        let directory = RunDirectory::below(&self.output, Path::new(&name));
         directory.compress_wire()?;
         cell.run_dir = Some(name);
         let stored = StoredCell {
@@ -328,7 +329,7 @@ impl MatrixDirectory {
         let cell = Path::new(&cell);
         let unfinished = format!(".{}-seed-", task.spec.backend);
         let parent = cell.parent().unwrap_or(Path::new(""));
-        let path = self.path.join(parent);
+        let path = self.path().join(parent);
         let refused = |error| Failure::Usage(format!("--out {}: {error}", path.display()));
         self.output.create(parent).map_err(refused)?;
         for entry in fs::read_dir(&path).into_iter().flatten().flatten() {
@@ -339,18 +340,6 @@ impl MatrixDirectory {
             }
         }
         Ok(())
-    }
-}
-
-/// Locks a directory against other processes of Picklock, until the result is dropped.
-fn lock(path: &Path) -> Result<OwnedFd, String> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let directory = rustix::fs::open(path, flags, Mode::empty())
-        .map_err(|errno| format!("cannot open the directory: {errno}"))?;
-    match rustix::fs::flock(&directory, FlockOperation::NonBlockingLockExclusive) {
-        Err(Errno::WOULDBLOCK) => Err("another picklock is writing to it".to_owned()),
-        // A file system may not have locks.
-        _ => Ok(directory),
     }
 }
 

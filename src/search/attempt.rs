@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use picklock_harness::backend::Capabilities;
 use picklock_harness::clock::Clock;
@@ -17,10 +17,11 @@ use super::plan_run::{self, PlanRun};
 use super::saved_counterexamples;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
+use crate::output_directory::OutputDirectory;
 use crate::print;
 use crate::reproduce_command::ReproduceCommand;
 use crate::run::MANY_WORKERS;
-use crate::run_directory::{RunDirectory, make_private};
+use crate::run_directory::RunDirectory;
 
 /// Number of runs of a plan with a new violation. A violation that occurs in more than half of them is a
 /// counterexample.
@@ -42,7 +43,9 @@ pub struct Attempts {
     pub backend: BackendName,
     pub wanted: ViolationFilter,
     pub interrupt: Interrupt,
-    pub out: PathBuf,
+    pub out: OutputDirectory,
+    /// Whether the user did not name the directory, so that it is removed if it stays empty.
+    pub is_default: bool,
     /// The clock of the hunt.
     pub clock: Clock,
     /// The signatures that were repeated for each violation.
@@ -95,9 +98,9 @@ impl Attempts {
     /// Runs the plan, and repeats it if it violates something in a new way. Returns `None` if it could not be run to its
     /// end. `number` is the plan's number, from 1.
     pub async fn attempt(&self, plan: &Plan, number: u64) -> Result<Option<Attempted>, Failure> {
-        let work = self.out.join(WORK).join(number.to_string());
+        let work = Path::new(WORK).join(number.to_string());
         let attempted = self.attempt_in(&work, plan, number).await;
-        fs::remove_dir_all(&work).ok();
+        self.out.remove(&work, |_| true).ok();
         attempted
     }
 
@@ -191,7 +194,8 @@ impl Attempts {
     }
 
     async fn run(&self, plan: &Plan, directory: &Path) -> Result<Option<PlanRun>, Failure> {
-        plan_run::run(self.spec(plan), plan, directory, &self.interrupt).await
+        let place = (&self.out, directory);
+        plan_run::run(self.spec(plan), plan, place, &self.interrupt).await
     }
 
     fn shown(&self, run: &PlanRun) -> Shown {
@@ -230,8 +234,9 @@ impl Attempts {
         recurred: Recurred,
     ) -> Result<(), Failure> {
         let name = self.next_name(violation);
-        let directory = self.out.join(ASIDE).join(&name);
+        let directory = Path::new(ASIDE).join(&name);
         self.copy_run(plan, run, &directory)?;
+        let directory = self.out.root().join(directory);
         let Recurred { times, runs } = recurred;
         print::err(&format!(
             "{name}: came in {times} of {runs} runs of its plan, so it is not counted; kept in {}\n",
@@ -247,8 +252,9 @@ impl Attempts {
         run: &PlanRun,
         violation: Violation,
     ) -> Result<Counterexample, Failure> {
-        let directory = self.out.join(self.next_name(violation));
-        let (spec, record) = self.copy_run(plan, run, &directory)?;
+        let name = self.next_name(violation);
+        let (spec, record) = self.copy_run(plan, run, Path::new(&name))?;
+        let directory = self.out.root().join(name);
         let signature = plan.signature();
         let mut found =
             saved_counterexamples::find(&spec, &record, violation, signature, &directory);
@@ -268,26 +274,23 @@ impl Attempts {
         run: &PlanRun,
         to: &Path,
     ) -> Result<(RunSpec, RunRecord), Failure> {
-        make_private(to).map_err(Failure::at("make", to))?;
-        let files = fs::read_dir(&run.directory).map_err(Failure::at("read", &run.directory))?;
-        for entry in files.flatten() {
-            let copy = to.join(entry.file_name());
-            fs::copy(entry.path(), &copy).map_err(Failure::at("write", &copy))?;
-        }
-        let spec = saved_counterexamples::kept_in(self.spec(plan), to);
+        let saved = RunDirectory::below(&self.out, to);
+        saved.copy(&RunDirectory::below(&self.out, &run.directory))?;
+        let spec = saved_counterexamples::kept_in(self.spec(plan), &self.out.root().join(to));
         let record = RunRecord {
             reproduce: ReproduceCommand::of_run(&spec).to_string(),
             ..run.record.clone()
         };
-        RunDirectory::at(to).describe(&spec, &record)?;
+        saved.describe(&spec, &record)?;
         Ok((spec, record))
     }
 
     /// Removes the directories that have stayed empty.
     pub fn clean_up(&self) {
-        for directory in [self.out.join(WORK), self.out.clone()] {
-            // One with files in it stays.
-            fs::remove_dir(directory).ok();
+        // One with files in it stays.
+        self.out.remove_empty(Path::new(WORK)).ok();
+        if self.is_default {
+            fs::remove_dir(self.out.root()).ok();
         }
     }
 
@@ -296,7 +299,8 @@ impl Attempts {
         loop {
             self.named.set(self.named.get() + 1);
             let name = saved_counterexamples::name(violation, self.named.get());
-            let is_used = [self.out.join(&name), self.out.join(ASIDE).join(&name)];
+            let out = self.out.root();
+            let is_used = [out.join(&name), out.join(ASIDE).join(&name)];
             if !is_used.iter().any(|path| path.exists()) {
                 return name;
             }

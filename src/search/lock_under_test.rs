@@ -1,5 +1,7 @@
 //! The setup of a search: from the command line to the lock under test, and to the violations that count.
 
+use std::path::Path;
+
 use picklock_harness::search::fault_model::Group;
 use picklock_harness::search::{Target, ViolationFilter};
 use picklock_harness::spec::{LockSpec, ServerChoice};
@@ -10,6 +12,10 @@ use crate::configuration::configured_locks::ConfiguredLocks;
 use crate::exit::Failure;
 use crate::lock;
 use crate::matrix::request::processors;
+use crate::output_directory::OutputDirectory;
+
+/// The directory for counterexamples without `--out`.
+const DEFAULT_OUT: &str = "picklock-counterexamples";
 
 /// The lock under test of a search.
 pub struct LockUnderTest {
@@ -19,6 +25,8 @@ pub struct LockUnderTest {
     pub groups: Vec<Group>,
     pub shard: (u64, u64),
     pub threads: usize,
+    /// Directory of its counterexamples.
+    pub out: OutputDirectory,
 }
 
 impl LockUnderTest {
@@ -35,6 +43,7 @@ impl LockUnderTest {
             some => some.to_vec(),
         };
         let environment = |name: &str| std::env::var(name).ok();
+        let shard = shard::parse(args.shard.as_deref(), environment)?;
         Ok(LockUnderTest {
             spec,
             servers: ServerChoice {
@@ -47,9 +56,29 @@ impl LockUnderTest {
                 ..ViolationFilter::default()
             },
             groups,
-            shard: shard::parse(args.shard.as_deref(), environment)?,
+            shard,
+            out: out_of(args, shard),
             threads: args.jobs.unwrap_or_else(processors).max(1),
         })
+    }
+
+    /// Creates the directory that the user named, and locks it against other searches. The default directory is created
+    /// only for a counterexample.
+    ///
+    /// # Errors
+    /// Returns an error if the directory cannot be created, if another process writes to it, or if the default
+    /// directory is a symbolic link.
+    pub fn claim_out(&self, args: &SearchArgs) -> Result<(), Failure> {
+        let out = &self.out;
+        let claimed = match &args.out {
+            Some(_) => out.make().and_then(|()| out.lock()),
+            // Not opened by `out` yet: another search may remove it while it is empty.
+            None => OutputDirectory::private(out.root())
+                .by_default()
+                .check(Path::new("search.json")),
+        };
+        let path = out.root().display();
+        claimed.map_err(|error| Failure::Usage(format!("--out {path}: {error}")))
     }
 
     /// Returns the lock with its code.
@@ -59,5 +88,15 @@ impl LockUnderTest {
             spec: self.spec.clone(),
             servers: self.servers.clone(),
         })
+    }
+}
+
+/// Returns the directory for counterexamples. Shards that run in one directory must not overwrite each other's.
+fn out_of(args: &SearchArgs, (shard, of): (u64, u64)) -> OutputDirectory {
+    let default = |name: &str| OutputDirectory::private(Path::new(name)).by_default();
+    match (&args.out, of) {
+        (Some(out), _) => OutputDirectory::private(out),
+        (None, 1) => default(DEFAULT_OUT),
+        (None, of) => default(&format!("{DEFAULT_OUT}-{shard}-of-{of}")),
     }
 }

@@ -1,6 +1,6 @@
 //! One run of a plan on servers, in a process of its own, as in a matrix: the work of one run must not delay others.
 
-use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use picklock_harness::history::History;
@@ -11,40 +11,44 @@ use picklock_harness::spec::{RunSpec, ScenarioSource};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::matrix::child_run;
-use crate::run_directory::make_private;
+use crate::output_directory::OutputDirectory;
 use crate::saved_run::{self, HISTORY};
 
 /// A finished run of a plan.
 pub struct PlanRun {
     pub record: RunRecord,
     pub history: History,
-    /// Directory of the saved run.
+    /// Directory of the saved run, below the directory of the search.
     pub directory: PathBuf,
 }
 
-/// Runs the plan, and saves its run below `directory`. Returns `None` if the user interrupted it, or if it could not be
-/// run to its end, which is no evidence about the lock.
+/// Runs the plan, and saves its run below `inside`, a path below the directory of the search. Returns `None` if the user
+/// interrupted it, or if it could not be run to its end, which is no evidence about the lock.
 ///
 /// # Errors
 /// Returns an error if the directory cannot be written.
 pub async fn run(
     spec: RunSpec,
     plan: &Plan,
-    directory: &Path,
+    (output, inside): (&OutputDirectory, &Path),
     interrupt: &Interrupt,
 ) -> Result<Option<PlanRun>, Failure> {
-    make_private(directory).map_err(Failure::at("make", directory))?;
-    let file = directory.join("plan.toml");
+    output.make().map_err(Failure::at("make", output.root()))?;
+    let plan_file = inside.join("plan.toml");
+    let file = output.root().join(&plan_file);
     let text = toml::to_string(&plan.scenario)
         .map_err(|error| Failure::Environment(format!("cannot write a plan: {error}")))?;
-    fs::write(&file, text).map_err(Failure::at("write", &file))?;
+    let written = output.write(&plan_file, |to| to.write_all(text.as_bytes()));
+    written.map_err(Failure::at("write", &file))?;
     let spec = RunSpec {
         source: ScenarioSource::Named(file.display().to_string()),
         ..spec
     };
-    let out = directory.join("run");
+    let directory = inside.join("run");
+    let out = output.root().join(&directory);
+    let handed = (output.hand_over(&directory)).map_err(Failure::at("make", &out))?;
     let mut command = child_run::command(&spec).map_err(Failure::Environment)?;
-    command.arg("--out").arg(&out);
+    command.arg("--out").arg(handed.path());
     let Ok(Some(record)) = child_run::finish(command, interrupt).await else {
         return Ok(None);
     };
@@ -54,6 +58,6 @@ pub async fn run(
     Ok(Some(PlanRun {
         history: saved_run::history(&out.join(HISTORY))?,
         record,
-        directory: out,
+        directory,
     }))
 }

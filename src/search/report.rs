@@ -1,7 +1,7 @@
 //! Creates, prints and saves the record of a search.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use picklock_harness::counterexamples::MAX_SIGNATURES;
@@ -23,12 +23,9 @@ use super::saved_counterexamples;
 use super::searching::{SeenAfter, Stop, beside};
 use crate::exit::{self, Failure};
 use crate::interrupt::Interrupt;
-use crate::run_directory::{RunDirectory, make_private};
+use crate::run_directory::RunDirectory;
 use crate::untrusted_file::{self, Links, MAX_DOCUMENT_LENGTH};
 use crate::{lock, print};
-
-/// The directory for counterexamples without `--out`.
-const DEFAULT_OUT: &str = "picklock-counterexamples";
 
 const FILE: &str = "search.json";
 
@@ -121,10 +118,9 @@ pub fn finish(
         record = continued(earlier, record);
     }
     if let Some(out) = &args.out {
-        make_private(out)
-            .map_err(|error| Failure::Usage(format!("--out {}: {error}", out.display())))?;
         let json = documents::json(&record);
-        RunDirectory::at(out).write(FILE, |file| writeln!(file, "{json}"))?;
+        RunDirectory::below(&lock_under_test.out, Path::new(""))
+            .write(FILE, |file| writeln!(file, "{json}"))?;
         crate::report::write_beside(out, &["html"])?;
     }
     print(&record, args.json);
@@ -148,17 +144,7 @@ pub async fn shrunk(
     let (own, all) = (target.clone(), stop.all.clone());
     let shrinking = move || shrink_all(&own, found, EFFORT, threads, &all);
     let groups = beside(interrupt, stop, shrinking).await?;
-    let out = out_of(args, lock_under_test.shard);
-    saved_counterexamples::keep(&target, groups, seen, &out, earlier).await
-}
-
-/// Returns the directory for counterexamples. Shards that run in one directory must not overwrite each other's.
-pub fn out_of(args: &SearchArgs, (shard, of): (u64, u64)) -> PathBuf {
-    match (&args.out, of) {
-        (Some(out), _) => out.clone(),
-        (None, 1) => PathBuf::from(DEFAULT_OUT),
-        (None, of) => PathBuf::from(format!("{DEFAULT_OUT}-{shard}-of-{of}")),
-    }
+    saved_counterexamples::keep(&target, groups, seen, &lock_under_test.out, earlier).await
 }
 
 /// Returns `known`, the coverage without the results, with the results.

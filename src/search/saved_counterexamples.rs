@@ -4,7 +4,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use picklock_harness::record::{Counterexample, RunRecord};
-use picklock_harness::run::{self, RunResult};
+use picklock_harness::run;
 use picklock_harness::search::{CounterexampleGroup, Target, Violation};
 use picklock_harness::spec::{RunSpec, ScenarioSource};
 use picklock_reports::repro::FILE;
@@ -12,11 +12,11 @@ use picklock_reports::repro::FILE;
 use super::searching::SeenAfter;
 use crate::backend_choice::ChosenBackend;
 use crate::exit::Failure;
+use crate::output_directory::OutputDirectory;
 use crate::print;
 use crate::reproduce_command::ReproduceCommand;
 use crate::run::record;
-use crate::run_directory::{RunDirectory, make_private};
-use crate::saved_run;
+use crate::run_directory::RunDirectory;
 
 /// Returns the records of the counterexamples, each saved in a separate directory below `out`. If a rerun does not
 /// reproduce the violation, the simulation has a bug: a warning is printed, and the counterexample is dropped. The
@@ -25,7 +25,7 @@ pub async fn keep(
     target: &Target,
     groups: Vec<CounterexampleGroup>,
     seen: &SeenAfter,
-    out: &Path,
+    out: &OutputDirectory,
     earlier: &[Counterexample],
 ) -> Result<Vec<Counterexample>, Failure> {
     let mut counterexamples: Vec<Counterexample> = Vec::new();
@@ -36,7 +36,7 @@ pub async fn keep(
             .chain(&counterexamples)
             .filter(|it| (it.property, it.cause) == (property, cause));
         let name = name(group.violation, like.count() + 1);
-        match keep_one(target, &group, &out.join(&name)).await? {
+        match keep_one(target, &group, out, &name).await? {
             Some(find) => counterexamples.push(Counterexample {
                 after_s: seen.get(&group.violation).map(|it| in_millis(*it)),
                 ..find
@@ -52,12 +52,14 @@ pub async fn keep(
 async fn keep_one(
     target: &Target,
     group: &CounterexampleGroup,
-    directory: &Path,
+    out: &OutputDirectory,
+    name: &str,
 ) -> Result<Option<Counterexample>, Failure> {
     let Some(spec) = target.run_spec(&group.plan) else {
         return Ok(None);
     };
-    let spec = kept_in(spec, directory);
+    let directory = out.root().join(name);
+    let spec = kept_in(spec, &directory);
     let chosen = ChosenBackend::new(None, "searched".to_owned());
     let backend = chosen.backend(&spec, true)?;
     let result = run::run(&spec, backend, Rc::new(()), std::future::pending()).await?;
@@ -66,7 +68,8 @@ async fn keep_one(
     if record.verdicts[&property].cause != Some(cause) {
         return Ok(None);
     }
-    keep_run(&spec, &result, &record, directory)?;
+    out.make().map_err(Failure::at("make", out.root()))?;
+    RunDirectory::below(out, Path::new(name)).keep(&spec, &result, &record)?;
     let signature = group.signature.clone();
     Ok(Some(Counterexample {
         schedules: group.count,
@@ -74,7 +77,7 @@ async fn keep_one(
         robust: group.robust,
         unshrunk: group.unshrunk.clone(),
         not_needed: group.not_needed.clone(),
-        ..find(&spec, &record, group.violation, signature, directory)
+        ..find(&spec, &record, group.violation, signature, &directory)
     }))
 }
 
@@ -99,19 +102,6 @@ pub fn in_millis(seconds: f64) -> f64 {
 pub fn name(violation: Violation, number: usize) -> String {
     let Violation { property, cause } = violation;
     format!("{property}-{cause}-{number}")
-}
-
-/// Saves a run in a separate directory.
-pub fn keep_run(
-    spec: &RunSpec,
-    result: &RunResult,
-    record: &RunRecord,
-    directory: &Path,
-) -> Result<(), Failure> {
-    let name = Path::new(directory.file_name().unwrap_or_default());
-    let root = saved_run::parent(directory);
-    make_private(root).map_err(Failure::at("make", root))?;
-    RunDirectory::below(root, name).keep(spec, result, record)
 }
 
 /// Creates the counterexample of one schedule from its run.

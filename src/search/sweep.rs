@@ -51,6 +51,7 @@ pub async fn run(args: SweepArgs) -> Result<u8, Failure> {
         command: command(&args),
         next: 0,
     };
+    lock_under_test.claim_out(&args.search)?;
     let (threads, stop) = (lock_under_test.threads, Stop::default());
     let progress = SearchProgress::new(args.search.quiet, None);
     let (swept, seen, elapsed_s) = search(&interrupt, &stop, progress, move |stop, progress| {
