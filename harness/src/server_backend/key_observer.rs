@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use super::marks::Marks;
 use super::report_connection::{connected, open_report};
 use super::stored_keys::{self, ANSWER, KeyInspection, Stored};
 use crate::backend::MissingKeyHistory;
@@ -35,6 +35,16 @@ const MAX_MARKS: usize = 3;
 
 /// A gap: the report does not contain a mark.
 const NO_MARK: &str = "a mark (ECHO) did not come back in the MONITOR output";
+
+/// A gap: the report does not contain a mark, although it does not pause.
+const NO_PAUSE: &str = "a mark (ECHO) did not come back within 2 s although the MONITOR output kept coming, so it is not read any further";
+
+/// Number of bytes that an external server reports after a mark was sent, and before it comes back, from which on the
+/// report counts as one without a pause.
+const MAX_UNMARKED: u64 = CHUNK as u64;
+
+/// Maximum number of bytes of a report to read at once.
+const CHUNK: usize = 1 << 16;
 
 /// A gap: the report does not contain a command.
 const NO_COMMAND: &str =
@@ -65,17 +75,14 @@ struct ObservedServer {
     marker: tokio::sync::Mutex<Option<OwnedWriteHalf>>,
     /// The task that reads the report.
     reader: RefCell<Option<JoinHandle<()>>>,
+    /// Number of bytes of the report that were read.
+    received: Cell<u64>,
+    /// True if the report is not worth reading any further, because it does not pause.
+    is_given_up: Cell<bool>,
     /// Reason why the report is incomplete, if it is.
     gap: RefCell<Option<MissingKeyHistory>>,
     /// Number of keys that an external server had evicted at the start, if it reports evictions.
     evicted: Cell<Option<u64>>,
-}
-
-#[derive(Default)]
-struct Marks {
-    sent: Cell<u64>,
-    seen: Cell<u64>,
-    changed: Notify,
 }
 
 impl ObservedNode {
@@ -99,6 +106,8 @@ impl ObservedNode {
             marked: Rc::default(),
             marker: tokio::sync::Mutex::default(),
             reader: RefCell::default(),
+            received: Cell::default(),
+            is_given_up: Cell::default(),
             gap: RefCell::default(),
             evicted: Cell::default(),
         };
@@ -389,6 +398,7 @@ impl ObservedNode {
             return true;
         }
         let marks = Rc::clone(&observed.marked);
+        let received_before = observed.received.get();
         let mark = marks.sent.get() + 1;
         marks.sent.set(mark);
         let send_mark = async {
@@ -413,7 +423,13 @@ impl ObservedNode {
             }
         };
         // A server that is frozen now executes nothing.
-        timeout(ANSWER, seen).await.is_ok()
+        let is_seen = timeout(ANSWER, seen).await.is_ok();
+        let unmarked = observed.received.get() - received_before;
+        if !is_seen && self.shared.is_some() && unmarked >= MAX_UNMARKED {
+            observed.is_given_up.set(true);
+            self.record_unreported(server, NO_PAUSE);
+        }
+        is_seen
     }
 
     fn record_gap(&self, server: usize, reason: &str) {
@@ -432,14 +448,20 @@ impl ObservedNode {
         if let Some(shared) = &self.shared {
             report.skip_other_users(shared.prefix.clone());
         }
-        let mut chunk = vec![0; 1 << 16];
+        let mut chunk = vec![0; CHUNK];
+        let observed = &self.servers[server];
         // The proxy has recorded requests since before the first connection.
         while let Some(sent) = self.proxy.sent_requests() {
+            // Without this, a report that does not pause would keep timers from expiring.
+            tokio::task::yield_now().await;
             let count = reader.read(&mut chunk).await.unwrap_or(0);
-            if count == 0 {
+            if count == 0 || observed.is_given_up.get() {
                 break;
             }
-            let marks = &self.servers[server].marked;
+            observed
+                .received
+                .set(observed.received.get() + count as u64);
+            let marks = &observed.marked;
             let replay = &mut self.replay.borrow_mut();
             let (chunk, at_ns) = (&chunk[..count], self.clock.now_ns());
             let echoed = |word: &[u8]| marks.echoed(word, &self.mark);
@@ -454,19 +476,10 @@ impl ObservedNode {
             }
         }
         // Release everything that waits for marks, because nothing more will be read.
-        self.servers[server].marked.seen.set(u64::MAX);
-        self.servers[server].marked.changed.notify_waiters();
+        observed.marked.seen.set(u64::MAX);
+        observed.marked.changed.notify_waiters();
     }
 }
 
-impl Marks {
-    /// Handles a word echoed in the MONITOR output; words that start with `beginning` are our marks.
-    fn echoed(&self, word: &[u8], beginning: &str) {
-        let mark = std::str::from_utf8(word).ok();
-        let mark = mark.and_then(|word| word.strip_prefix(beginning)?.parse().ok());
-        if let Some(mark) = mark {
-            self.seen.set(self.seen.get().max(mark));
-            self.changed.notify_waiters();
-        }
-    }
-}
+#[cfg(test)]
+mod tests;

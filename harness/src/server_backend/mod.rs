@@ -9,6 +9,7 @@ mod key_observer;
 mod links;
 mod liveness;
 mod liveness_monitor;
+mod marks;
 mod nodes;
 mod probe;
 mod replication;

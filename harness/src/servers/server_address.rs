@@ -24,7 +24,7 @@ impl Password {
     ///
     /// # Errors
     /// Returns an error if the operating system cannot provide entropy.
-    pub(super) fn fresh() -> io::Result<Password> {
+    pub(crate) fn fresh() -> io::Result<Password> {
         let bytes = rng::fresh_secret();
         Ok(Password(
             bytes.map_err(|error| io::Error::other(error.to_string()))?,
@@ -58,7 +58,7 @@ pub struct ServerAddress {
 }
 
 impl ServerAddress {
-    pub(super) fn new(socket: SocketAddr, password: Password) -> ServerAddress {
+    pub(crate) fn new(socket: SocketAddr, password: Password) -> ServerAddress {
         ServerAddress { socket, password }
     }
 
