@@ -113,9 +113,10 @@ fn announcement(as_json: bool, listens: SocketAddr, control: SocketAddr) -> Stri
 /// Returns the address of a server from its URL.
 fn address_of(url: &str) -> Result<SocketAddr, Failure> {
     let wrong = || {
-        Failure::Usage(format!(
-            "--upstream {url}: expected redis://HOST:PORT of a server on this machine"
-        ))
+        Failure::Usage(
+            "--upstream: expected redis://HOST:PORT of a server on this machine, without a password"
+                .to_owned(),
+        )
     };
     let host = url.strip_prefix("redis://").ok_or_else(wrong)?;
     let host = host.trim_end_matches('/');
