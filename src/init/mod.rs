@@ -60,8 +60,10 @@ fn write_adapter(args: &InitArgs) -> Result<(), Failure> {
     let mut files: Vec<(PathBuf, &str)> = files.filter(|(path, _)| !stays(path)).collect();
     let workflow = origin(args)?.map(|origin| {
         let service = args.ci.unwrap_or_else(|| repository.service());
-        repository.workflow(service, &origin, &project)
+        repository.check(service, &origin).map_err(Failure::Usage)?;
+        Ok::<_, Failure>(repository.workflow(service, &origin, &project))
     });
+    let workflow = workflow.transpose()?;
     if let Some((path, text)) = &workflow {
         files.push((repository.root.join(path), text));
     }
@@ -133,6 +135,13 @@ fn origin(args: &InitArgs) -> Result<Option<Origin>, Failure> {
             )));
         }
         return Ok(Some(Origin::Clone(path)));
+    }
+    if ci::has_password(&source) {
+        return Err(Failure::Usage(
+            "--source: the URL contains a password or a token, which the workflow would publish\n  = help: omit it, \
+             and give CI access in another way, such as a deploy key or a submodule"
+                .to_owned(),
+        ));
     }
     match given(&args.rev, "The commit or the tag to use: ")? {
         Some(rev) => Ok(Some(Origin::Git { source, rev })),
