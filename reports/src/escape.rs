@@ -9,13 +9,46 @@
 
 use std::borrow::Cow;
 
-/// Begins a command of the older kind, which a GitHub Actions runner executes wherever it stands in a line.
-const OLD_COMMAND: &str = "##[";
+/// Returns the place of the next command for the runner of a CI job that is executed wherever it is in a line: two
+/// number signs and a bracket or a name, as in `##[group]` (GitHub Actions), `##vso[` (Azure Pipelines) and `##teamcity[`.
+fn hash_command(text: &str) -> Option<usize> {
+    let mut signs = text.match_indices("##").map(|(at, _)| at);
+    // The signs of `###[` overlap.
+    let overlaps = |at: usize| text[at + 2..].starts_with('#').then_some(at + 1);
+    let is_command =
+        |at: &usize| text[at + 2..].starts_with(|c: char| c == '[' || c.is_ascii_alphabetic());
+    signs.find_map(|at| {
+        [Some(at), overlaps(at)]
+            .into_iter()
+            .flatten()
+            .find(is_command)
+    })
+}
+
+/// Writes the first character of each such command as `escape`.
+pub(crate) fn without_hash_commands<'a>(text: &'a str, escape: &str) -> Cow<'a, str> {
+    let Some(first) = hash_command(text) else {
+        return Cow::Borrowed(text);
+    };
+    let (mut shown, mut rest, mut next) = (String::new(), text, Some(first));
+    while let Some(at) = next {
+        shown.push_str(&rest[..at]);
+        shown.push_str(escape);
+        rest = &rest[at + 1..];
+        next = hash_command(rest);
+    }
+    shown.push_str(rest);
+    Cow::Owned(shown)
+}
+
+/// The escape of a number sign.
+const HASH: &str = "\\u{23}";
 
 /// Returns `text` with every control character and invisible formatting character written as `\u{..}`. The
 /// first character of a GitHub workflow command is escaped too.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if !is_workflow_command(text) && !text.contains(OLD_COMMAND) && !text.chars().any(is_control) {
+    let is_command = is_workflow_command(text) || hash_command(text).is_some();
+    if !is_command && !text.chars().any(is_control) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
@@ -29,9 +62,9 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(inert(shown))
 }
 
-/// Escapes the first characters of what a GitHub Actions runner would execute as a command in this line.
+/// Escapes the first characters of what the runner of a CI job would execute as a command in this line.
 fn inert(line: String) -> String {
-    let line = line.replace(OLD_COMMAND, "\\u{23}#[");
+    let line = without_hash_commands(&line, HASH).into_owned();
     if !is_workflow_command(&line) {
         return line;
     }
@@ -60,7 +93,7 @@ impl Inert {
     /// Makes the text of an output inert.
     pub fn new(text: &str) -> Inert {
         let is_plain = |c: char| c == '\n' || c == '\t' || !is_control(c);
-        if text.chars().all(is_plain) && !text.contains("::") && !text.contains(OLD_COMMAND) {
+        if text.chars().all(is_plain) && !text.contains("::") && !text.contains("##") {
             return Inert(text.to_owned());
         }
         let lines: Vec<String> = text.split('\n').map(inert_line).collect();
@@ -71,7 +104,7 @@ impl Inert {
     pub fn annotations(text: &str) -> Inert {
         let lines = text.split('\n').map(|line| {
             let shown: String = pieces(line).flat_map(Piece::shown).collect();
-            shown.replace(OLD_COMMAND, "\\u{23}#[")
+            without_hash_commands(&shown, HASH).into_owned()
         });
         Inert(lines.collect::<Vec<String>>().join("\n"))
     }
@@ -130,7 +163,7 @@ fn inert_line(line: &str) -> String {
             Piece::Style(_) => None,
         })
         .collect();
-    let is_command = is_workflow_command(&plain) || plain.contains(OLD_COMMAND);
+    let is_command = is_workflow_command(&plain) || hash_command(&plain).is_some();
     let mut shown = String::with_capacity(line.len() + 16);
     let mut is_first = true;
     for piece in pieces(line) {
@@ -154,20 +187,28 @@ fn is_plain_in_shell(c: char) -> bool {
 }
 
 /// Returns a word as it must be typed in a POSIX shell. Braces, `!` and all other special characters are quoted, and a
-/// word with control characters is written in the form `$'…'`, which bash and zsh read.
+/// word that would be changed on its way to a terminal is written in the form `$'…'`, which bash and zsh read.
 pub fn quoted(word: &str) -> String {
-    if !word.is_empty() && word.chars().all(is_plain_in_shell) {
-        return word.to_owned();
-    }
-    if !word.chars().any(is_control) {
+    // A line shows a no-break space as a space, and escapes the commands of a runner.
+    let begins_command = |at: usize| {
+        let rest = &word[at..];
+        hash_command(rest) == Some(0) || rest.starts_with("::") && is_workflow_command(rest)
+    };
+    let is_changed = |(at, c): (usize, char)| {
+        is_control(c) || c == '\u{a0}' || matches!(c, '#' | ':') && begins_command(at)
+    };
+    if !word.char_indices().any(is_changed) {
+        if !word.is_empty() && word.chars().all(is_plain_in_shell) {
+            return word.to_owned();
+        }
         return format!("'{}'", word.replace('\'', "'\\''"));
     }
     let mut typed = "$'".to_owned();
-    for c in word.chars() {
+    for (at, c) in word.char_indices() {
         match c {
             '\\' | '\'' => typed.extend(['\\', c]),
             '\n' => typed.push_str("\\n"),
-            c if is_control(c) => {
+            c if is_changed((at, c)) => {
                 let mut bytes = [0; 4];
                 for byte in c.encode_utf8(&mut bytes).bytes() {
                     typed.push_str(&format!("\\x{byte:02x}"));
@@ -194,7 +235,7 @@ pub fn shortened(text: &str, max: usize) -> String {
 /// Applies [`visible`] to each line of a text.
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
     let is_harmless =
-        !text.chars().any(|c| c != '\n' && is_control(c)) && !text.contains(OLD_COMMAND);
+        !text.chars().any(|c| c != '\n' && is_control(c)) && hash_command(text).is_none();
     if is_harmless && !text.lines().any(is_workflow_command) {
         return Cow::Borrowed(text);
     }
@@ -205,7 +246,7 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
 /// Escapes these characters in a JSON document too: JSON itself requires it only for C0 controls. The same applies to
 /// the commands of a runner.
 pub fn visible_json(document: String) -> String {
-    let document = document.replace(OLD_COMMAND, "\\u0023#[");
+    let document = without_hash_commands(&document, "\\u0023").into_owned();
     // The syntax of JSON is ASCII, so all other characters are inside strings.
     let is_hidden = |c: char| c >= '\u{7f}' && is_control(c);
     if document.chars().any(is_hidden) {
@@ -325,6 +366,24 @@ mod tests {
         assert_eq!(visible("  ::add-mask::a"), r"  \u{3a}:add-mask::a");
         assert_eq!(visible("##[group]a"), r"\u{23}#[group]a");
         assert_eq!(visible("a ##[group]a"), r"a \u{23}#[group]a");
+        for (text, shown) in [
+            ("a ##vso[task.x]/tmp", r"a \u{23}#vso[task.x]/tmp"),
+            ("##teamcity[x] ##[y]", r"\u{23}#teamcity[x] \u{23}#[y]"),
+            ("é###vso[x]", r"é#\u{23}#vso[x]"),
+            ("####[", r"##\u{23}#["),
+        ] {
+            assert_eq!(visible(text), shown);
+            assert_eq!(visible_lines(text), shown);
+            assert_eq!(Inert::annotations(text).as_str(), shown);
+            assert_eq!(hash_command(Inert::new(text).as_str()), None);
+            let document = visible_json(serde_json::to_string(text).unwrap());
+            assert_eq!(hash_command(&document), None);
+            assert_eq!(serde_json::from_str::<String>(&document).unwrap(), text);
+        }
+        for harmless in ["## a", "#", "##", "###", "##1"] {
+            assert_eq!(visible(harmless), harmless);
+            assert_eq!(Inert::new(harmless).as_str(), harmless);
+        }
         for address in ["::1", "::ffff:1.2.3.4", "a ::b::c"] {
             assert!(matches!(visible(address), Cow::Borrowed(same) if same == address));
         }
@@ -376,8 +435,16 @@ mod tests {
             ("it's", r"'it'\''s'"),
             ("a\n'b\\", r"$'a\n\'b\\'"),
             ("\u{1b}\u{202e}", r"$'\x1b\xe2\x80\xae'"),
+            ("a\u{a0}b", r"$'a\xc2\xa0b'"),
+            ("k=##[error]", r"$'k=\x23#[error]'"),
+            ("a ###vso[b", r"$'a #\x23#vso[b'"),
+            ("a ::error::b", r"$'a \x3a:error::b'"),
+            ("::error::b", r"$'\x3a:error::b'"),
+            ("redis://[::1]:7", "'redis://[::1]:7'"),
+            ("## a", "'## a'"),
         ] {
             assert_eq!(quoted(word), typed);
+            assert_eq!(Inert::new(typed).as_str(), typed);
             let shell = std::process::Command::new("bash")
                 .args(["-c", &format!("printf %s {typed}")])
                 .output()
