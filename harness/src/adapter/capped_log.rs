@@ -21,7 +21,12 @@ const MAX_TAIL: usize = 64 << 10;
 /// open.
 const PIPE_GRACE: Duration = Duration::from_millis(250);
 
-/// Returns at most `max` lines from the end of a worker's log, or none if the log cannot be read. Of each stack trace
+/// Maximum number of characters of a line to quote.
+#[cfg(feature = "servers")]
+const MAX_LINE: usize = 500;
+
+/// Returns at most `max` lines from the end of a worker's log, or none if the log cannot be read. A long line is cut. Of
+/// each stack trace
 /// only the first frame is kept, because most languages print the error before the trace.
 #[cfg(feature = "servers")]
 pub(crate) fn last_lines(log: &std::path::Path, max: usize) -> Vec<String> {
@@ -35,7 +40,14 @@ pub(crate) fn last_lines(log: &std::path::Path, max: usize) -> Vec<String> {
         }
         follows_frame = is_frame;
     }
-    lines.split_off(lines.len().saturating_sub(max))
+    let mut last = lines.split_off(lines.len().saturating_sub(max));
+    for line in &mut last {
+        if let Some((end, _)) = line.char_indices().nth(MAX_LINE) {
+            line.truncate(end);
+            line.push('…');
+        }
+    }
+    last
 }
 
 /// Number of lines from the end of a log in which the reason of a worker's death is looked for. A runtime prints a
@@ -164,6 +176,8 @@ mod tests {
             "Node.js v20",
         ];
         assert_eq!(last_lines(&log, 8), expected);
+        std::fs::write(&log, "é".repeat(1 << 20)).unwrap();
+        assert_eq!(last_lines(&log, 8), [format!("{}…", "é".repeat(MAX_LINE))]);
     }
 
     #[tokio::test]
