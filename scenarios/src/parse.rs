@@ -6,6 +6,12 @@ use crate::nearest::did_you_mean;
 use crate::scenario::Scenario;
 use crate::validate;
 
+/// Maximum number of characters of a line to show.
+const MAX_EXCERPT: usize = 300;
+
+/// Maximum number of characters of a problem to show. A message of the TOML parser may quote the file.
+const MAX_PROBLEM: usize = 2_000;
+
 /// A problem in a scenario file, with its position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct ScenarioError {
@@ -87,10 +93,14 @@ impl fmt::Display for ScenarioError {
         if let Some((line, column)) = self.place {
             write!(f, ":{line}:{column}")?;
         }
-        write!(f, ": {}", self.problem)?;
+        match self.problem.char_indices().nth(MAX_PROBLEM) {
+            Some((end, _)) => write!(f, ": {}…", &self.problem[..end])?,
+            None => write!(f, ": {}", self.problem)?,
+        }
         if let (Some((line, column)), Some(excerpt)) = (self.place, &self.excerpt) {
             let gutter = line.to_string();
             let blank = " ".repeat(gutter.len());
+            let (excerpt, column) = around(excerpt, column);
             let indent = " ".repeat(column.saturating_sub(1));
             write!(
                 f,
@@ -102,6 +112,24 @@ impl fmt::Display for ScenarioError {
         }
         Ok(())
     }
+}
+
+/// Returns the part of a line around a column, and the column in this part.
+fn around(line: &str, column: usize) -> (String, usize) {
+    let length = line.chars().count();
+    if length <= MAX_EXCERPT {
+        return (line.to_owned(), column);
+    }
+    let first = column.saturating_sub(MAX_EXCERPT / 2);
+    let begin = if first > 0 { "…" } else { "" };
+    let end = if first + MAX_EXCERPT < length {
+        "…"
+    } else {
+        ""
+    };
+    let part: String = line.chars().skip(first).take(MAX_EXCERPT).collect();
+    let column = column - first + begin.chars().count();
+    (format!("{begin}{part}{end}"), column)
 }
 
 impl Scenario {
@@ -177,4 +205,30 @@ fn locate(text: &str, path: &[String]) -> Option<usize> {
         value = found;
     }
     Some(value.span().start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_shows_only_the_part_of_a_long_line_around_its_place() {
+        let text = format!("a = {}!{}\n", "x".repeat(100_000), "é".repeat(100_000));
+        let problem = "y".repeat(100_000);
+        for offset in [0, 4, 100_004, text.len() - 3] {
+            let error = ScenarioError::at("f", &text, Some(offset), problem.clone(), None);
+            let shown = error.to_string();
+            assert!(shown.chars().count() < 3_500, "{}", shown.len());
+            let lines: Vec<&str> = shown.lines().collect();
+            let [.., line, caret] = lines.as_slice() else {
+                panic!("{shown}")
+            };
+            let column = caret.chars().position(|c| c == '^').unwrap();
+            assert_eq!(
+                line.chars().nth(column),
+                text[offset..].chars().next(),
+                "{offset}: {shown}"
+            );
+        }
+    }
 }
