@@ -202,6 +202,13 @@ impl OutputDirectory {
         Ok(fs::unlinkat(&folder, name, AtFlags::REMOVEDIR)?)
     }
 
+    /// Removes the directory itself if it is empty and not named by the user.
+    pub fn remove_empty_default(&self) {
+        if !self.may_be_link {
+            std::fs::remove_dir(&self.root).ok();
+        }
+    }
+
     /// Removes a directory with all files whose names `is_ours` accepts. If it contains another file, nothing is
     /// removed.
     pub fn remove(&self, inside: &Path, is_ours: fn(&str) -> bool) -> io::Result<()> {

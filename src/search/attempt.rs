@@ -2,7 +2,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::Path;
 
 use picklock_harness::backend::Capabilities;
@@ -44,8 +43,6 @@ pub struct Attempts {
     pub wanted: ViolationFilter,
     pub interrupt: Interrupt,
     pub out: OutputDirectory,
-    /// Whether the user did not name the directory, so that it is removed if it stays empty.
-    pub is_default: bool,
     /// The clock of the hunt.
     pub clock: Clock,
     /// The signatures that were repeated for each violation.
@@ -289,9 +286,7 @@ impl Attempts {
     pub fn clean_up(&self) {
         // One with files in it stays.
         self.out.remove_empty(Path::new(WORK)).ok();
-        if self.is_default {
-            fs::remove_dir(self.out.root()).ok();
-        }
+        self.out.remove_empty_default();
     }
 
     /// Returns the name of the next directory, which no earlier hunt has used.

@@ -20,6 +20,7 @@ pub async fn run(args: HuntArgs) -> Result<u8, Failure> {
     let time = time(args.time)?;
     let interrupt = Interrupt::listen()?;
     let base = base(&args, &lock_under_test)?;
+    lock_under_test.claim_out(&args.search)?;
     if args.backend != HuntedBackend::Sim {
         return on_servers::hunt(&args, &lock_under_test, &base, time, &interrupt).await;
     }
@@ -39,7 +40,6 @@ pub async fn run(args: HuntArgs) -> Result<u8, Failure> {
     let progress = SearchProgress::new(args.search.quiet, time);
     let latencies = "latencies of 50 to 250 µs, drawn from each plan's own";
     let mut about = about(&args, nodes, BackendName::Sim, latencies);
-    lock_under_test.claim_out(&args.search)?;
     let earlier = Earlier::find(&args.search, &about)?;
     let first = earlier.as_ref().map_or(0, Earlier::next);
     let ((tried, patterns, next), seen, elapsed_s) =

@@ -49,7 +49,6 @@ pub async fn hunt(
     let nodes = base.topology.nodes.unwrap_or(lock_under_test.spec.nodes);
     let latencies = "the latencies of real servers on this machine, which differ from run to run";
     let mut about = about(args, nodes, chosen.name(), latencies);
-    lock_under_test.claim_out(&args.search)?;
     let earlier = Earlier::find(&args.search, &about)?;
     let draw = Draw {
         lock: &lock_under_test.spec,
@@ -71,7 +70,6 @@ pub async fn hunt(
             },
             interrupt: interrupt.clone(),
             out: lock_under_test.out.clone(),
-            is_default: args.search.out.is_none(),
             clock: clock.clone(),
             known: RefCell::new(BTreeMap::new()),
             named: Cell::new(0),
