@@ -1,5 +1,8 @@
 //! `picklock docs`: the pages of `docs/`, embedded in the binary.
 
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
+
 use crate::cli::DocsArgs;
 use crate::exit::Failure;
 use crate::print;
@@ -55,7 +58,7 @@ pub fn run(args: &DocsArgs) -> Result<(), Failure> {
         None => index(),
         Some(wanted) => page(wanted)?,
     };
-    print::out(&said);
+    print::out(&Inert::with_styles(&said));
     Ok(())
 }
 
@@ -103,7 +106,13 @@ fn unknown<'a>(
 ) -> Failure {
     let shown: String = name.chars().take(60).collect();
     let hint = or_meant(name, all);
-    Failure::Usage(format!("there is no {what} `{shown}`{hint} ({where_})"))
+    Failure::Usage(inert!(
+        "there is no {} `{}`{} ({})",
+        what,
+        shown,
+        Inert::lines(&hint),
+        where_
+    ))
 }
 
 /// Returns the depth and the title of a heading.

@@ -127,7 +127,7 @@ fn every_format_writes_unique_files_with_its_extension() {
                 format.name,
                 file.name
             );
-            assert!(!file.bytes.is_empty(), "{}", file.name);
+            assert!(!file.bytes().is_empty(), "{}", file.name);
             names.push(file.name);
         }
     }
