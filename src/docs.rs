@@ -72,8 +72,8 @@ pub fn run(args: &DocsArgs) -> Result<(), Failure> {
     };
     let markdown = page(wanted)?;
     if std::io::stdout().is_terminal() {
-        let page = for_terminal(&markdown, print::width().min(MAX_WIDTH));
-        pager::show(&Inert::with_styles(&page));
+        let rendered = for_terminal(&markdown, print::width().min(MAX_WIDTH));
+        pager::show(&Inert::with_styles(&rendered));
     } else {
         print::out(&Inert::with_styles(&markdown));
     }
