@@ -109,7 +109,7 @@ fn limit_of_file_sizes_ends_with_words() {
     let (code, said) = limited("ulimit -f 1", line, home.path());
     assert_eq!(code, Some(4), "{said}");
     assert!(
-        said.contains("history.jsonl") && said.contains("too large"),
+        said.contains("cannot write run/") && said.contains("too large"),
         "{said}"
     );
     let is_complete = home.path().join("run/run.json").exists();
