@@ -324,7 +324,7 @@ pub struct ReportArgs {
     )]
     pub formats: Vec<String>,
     /// The directory to write to. Files of an earlier report in it are replaced.
-    #[arg(long, value_name = "DIR", default_value = "picklock-report")]
+    #[arg(long, value_name = "DIR", default_value = crate::report::DEFAULT_OUT)]
     pub out: PathBuf,
     /// Earlier results to compare with: reports changed verdicts and latency ratios.
     #[arg(long, value_name = "PATH", num_args = 1..)]

@@ -8,9 +8,13 @@ use picklock_harness::driver::RunError;
 use picklock_harness::run::RunFailure;
 use picklock_harness::servers::BackendError;
 use picklock_harness::sim::SimError;
-use picklock_reports::escape::visible;
+use picklock_reports::escape::shortened;
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 use picklock_reports::matrix::Severity;
 use picklock_scenarios::ScenarioError;
+
+use crate::worker_stderr::MAX_LINE_LENGTH;
 
 /// All judged properties held.
 pub const HELD: u8 = 0;
@@ -36,34 +40,29 @@ pub fn from_severity(severity: Severity) -> u8 {
 }
 
 /// The reason why a run has nothing to report.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum Failure {
     /// The command line or a file is wrong.
-    #[error("{0}")]
-    Usage(String),
+    Usage(Inert),
     /// This machine cannot run it.
-    #[error("{0}")]
-    Environment(String),
+    Environment(Inert),
     /// The scenario needs something that the servers do not support.
-    #[error("not applicable: {0}")]
-    NotApplicable(String),
+    NotApplicable(Inert),
     /// The simulation of the lock does not end.
-    #[error("{0}")]
-    Stuck(String),
+    Stuck(Inert),
     /// The user stopped it before there was anything to report.
-    #[error("interrupted before there was anything to report; nothing was left behind")]
     Interrupted,
 }
 
 impl From<ScenarioError> for Failure {
     fn from(error: ScenarioError) -> Self {
-        Failure::Usage(error.to_string())
+        Failure::Usage(Inert::lines(&error.to_string()))
     }
 }
 
 impl From<BackendError> for Failure {
     fn from(error: BackendError) -> Self {
-        Failure::Environment(error.to_string())
+        Failure::Environment(Inert::lines(&error.to_string()))
     }
 }
 
@@ -71,11 +70,11 @@ impl From<RunFailure> for Failure {
     fn from(failure: RunFailure) -> Self {
         match failure {
             RunFailure::Simulation(error @ (SimError::Stuck { .. } | SimError::Internal(_))) => {
-                Failure::Stuck(error.to_string())
+                Failure::Stuck(Inert::lines(&error.to_string()))
             }
             RunFailure::Worker { error, log } => not_started(&error, &log),
             RunFailure::Interrupted => Failure::Interrupted,
-            other => Failure::Environment(other.to_string()),
+            other => Failure::Environment(Inert::lines(&other.to_string())),
         }
     }
 }
@@ -83,7 +82,20 @@ impl From<RunFailure> for Failure {
 impl Failure {
     /// Returns the failure of an operation on this file or directory, with the reason.
     pub fn at<E: Display>(what: &str, path: &Path) -> impl FnOnce(E) -> Failure {
-        move |error| Failure::Environment(format!("cannot {what} {}: {error}", path.display()))
+        move |error| Failure::Environment(inert!("cannot {} {}: {}", what, path.display(), error))
+    }
+
+    /// Returns the message.
+    pub fn text(&self) -> Inert {
+        match self {
+            Failure::Usage(text) | Failure::Environment(text) | Failure::Stuck(text) => {
+                text.clone()
+            }
+            Failure::NotApplicable(text) => inert!("not applicable: {}", text),
+            Failure::Interrupted => Inert::literal(
+                "interrupted before there was anything to report; nothing was left behind",
+            ),
+        }
     }
 
     pub fn code(&self) -> ExitCode {
@@ -102,13 +114,14 @@ fn not_started(error: &RunError, log: &[String]) -> Failure {
         return Failure::Interrupted;
     };
     // The log may already contain the adapter's own message.
-    let error = error.to_string();
-    let lines: Vec<_> = error.lines().map(visible).collect();
-    let mut text = lines.join("\n");
+    let mut text = Inert::lines(&error.to_string());
     if !log.is_empty() {
-        text.push_str(&format!("\n  worker {worker} wrote to its standard error:"));
+        text.push(&inert!(
+            "\n  worker {} wrote to its standard error:",
+            worker
+        ));
         for line in log {
-            text.push_str(&format!("\n    {}", visible(line)));
+            text.push(&inert!("\n    {}", shortened(line, MAX_LINE_LENGTH)));
         }
     }
     Failure::Environment(text)

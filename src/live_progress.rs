@@ -5,6 +5,8 @@ use std::cell::{Cell, RefCell};
 use indicatif::ProgressBar;
 use picklock_harness::history::{Event, EventKind};
 use picklock_harness::run::{Observer, RunPhase};
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 use picklock_reports::progress::Progress;
 
 use crate::status_line::StatusLine;
@@ -44,8 +46,8 @@ impl Observer for LiveProgress {
             RunPhase::Teardown => "shutting down",
         };
         match &self.shown {
-            StatusLine::Bar(bar) => bar.set_message(name),
-            lines => lines.say(name),
+            StatusLine::Bar(bar) => bar.show(&Inert::literal(name)),
+            lines => lines.say(&Inert::literal(name)),
         }
     }
 
@@ -78,7 +80,7 @@ impl Observer for LiveProgress {
             | EventKind::WorkerDown { .. } => self.line(event),
             _ => return,
         }
-        bar.set_message(format!(
+        bar.show(&inert!(
             "running · granted {} · sold {} · faults {}",
             self.granted.get(),
             self.sold.get(),

@@ -12,6 +12,7 @@ use picklock_harness::key_history::write_key_history;
 use picklock_harness::record::RunRecord;
 use picklock_harness::run::RunResult;
 use picklock_harness::spec::RunSpec;
+use picklock_reports::inert;
 use picklock_reports::{documents, repro as repro_text};
 
 use crate::exit::Failure;
@@ -27,6 +28,18 @@ pub fn make_private(path: &Path) -> io::Result<()> {
         .recursive(true)
         .mode(0o700)
         .create(path)
+}
+
+/// Refuses a directory that the user did not name if it is a symbolic link: in a foreign repository, it may lead
+/// anywhere.
+pub fn refuse_link(unnamed: &Path) -> Result<(), Failure> {
+    if unnamed.is_symlink() {
+        return Err(Failure::Usage(inert!(
+            "{}: a symbolic link\n  = help: name the directory to write to by --out",
+            unnamed.display()
+        )));
+    }
+    Ok(())
 }
 
 /// A directory for one run.
@@ -62,15 +75,16 @@ impl RunDirectory {
     /// Returns an error if it cannot be created, or contains another run.
     pub fn create(path: &Path) -> Result<Self, Failure> {
         if path.join("run.json").exists() || path.join("history.jsonl").exists() {
-            return Err(Failure::Usage(format!(
+            return Err(Failure::Usage(inert!(
                 "--out {}: it already contains a run; choose a new directory",
                 path.display()
             )));
         }
         make_private(path).map_err(|error| {
-            Failure::Usage(format!(
-                "--out {}: cannot create the directory: {error}",
-                path.display()
+            Failure::Usage(inert!(
+                "--out {}: cannot create the directory: {}",
+                path.display(),
+                error
             ))
         })?;
         Ok(RunDirectory::at(path))
@@ -135,7 +149,7 @@ impl RunDirectory {
     pub fn describe(&self, spec: &RunSpec, record: &RunRecord) -> Result<(), Failure> {
         let name = repro_text::FILE;
         let text = repro_text::text(&repro::of(spec, record))
-            .map_err(|error| Failure::Environment(format!("cannot write {name}: {error}")))?;
+            .map_err(|error| Failure::Environment(inert!("cannot write {}: {}", name, error)))?;
         self.write(name, |file| file.write_all(text.as_bytes()))?;
         // Written last: a directory with a run.json is complete.
         self.write("run.json", |file| {

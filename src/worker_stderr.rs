@@ -4,10 +4,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use picklock_harness::history::{EventKind, History};
+use picklock_reports::escape::shortened;
 
 /// Maximum number of workers to quote.
 const MAX_WORKERS: usize = 3;
 const MAX_LINES: usize = 4;
+/// Maximum length of a quoted line, in characters.
+pub const MAX_LINE_LENGTH: usize = 500;
 
 /// Returns the lines that explain the failure of each worker that died on its own or broke the protocol: the start of
 /// its fatal trace, or else its last lines. `logs` is the directory of the workers' logs.
@@ -36,7 +39,10 @@ fn lines(worker: usize, logs: &Path) -> Vec<String> {
         .unwrap_or_else(|| lines[lines.len().saturating_sub(MAX_LINES)..].to_vec());
     let quoted = explaining.iter();
     quoted
-        .map(|line| format!("worker {worker} wrote to its standard error: {line}"))
+        .map(|line| {
+            let line = shortened(line, MAX_LINE_LENGTH);
+            format!("worker {worker} wrote to its standard error: {line}")
+        })
         .collect()
 }
 

@@ -77,6 +77,11 @@ pub enum ExternalServersError {
     #[error("{url}: the environment variable {variable} is not set")]
     NoVariable { url: String, variable: String },
     #[error(
+        "{0}: a password that begins with `$` is the name of an environment variable, and this one cannot be a name; \
+         put the password into a variable"
+    )]
+    NotAVariable(String),
+    #[error(
         "prefix {0:?}: expected 1 to 64 printable ASCII characters, without spaces, quotes, backslashes and the \
          wildcards `*?[]{{}}`"
     )]
@@ -178,6 +183,10 @@ fn resolve_password(
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Secret, ExternalServersError> {
     if let Some(name) = typed.expose().strip_prefix('$') {
+        let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        if name.is_empty() || !name.bytes().all(is_of_name) {
+            return Err(ExternalServersError::NotAVariable(server.to_string()));
+        }
         let Some(text) = variable(name) else {
             return Err(ExternalServersError::NoVariable {
                 url: server.to_string(),
@@ -247,13 +256,39 @@ impl ExternalServer {
     }
 }
 
-/// Removes the password from a URL, which may be malformed.
+/// Returns the parts of a URL, which may be malformed, that cannot be a password: its scheme, and a host with a port and
+/// a database at its end.
 fn without_password(url: &str) -> String {
-    match (url.split_once("://"), url.rsplit_once('@')) {
-        (Some((scheme, _)), Some((_, place))) => format!("{scheme}://...@{place}"),
-        (None, Some((_, place))) => format!("...@{place}"),
-        _ => url.to_owned(),
-    }
+    let (scheme, rest) = match url.split_once("://") {
+        Some((scheme, rest)) if scheme.chars().all(|c| c.is_ascii_lowercase()) => {
+            (format!("{scheme}://"), rest)
+        }
+        _ => (String::new(), url),
+    };
+    let (user, place) = match rest.rsplit_once('@') {
+        Some((_, place)) => ("...@", place),
+        None => ("", rest),
+    };
+    let place = if is_place(place) { place } else { "..." };
+    format!("{scheme}{user}{place}")
+}
+
+/// Returns whether the text is a host name or address, with or without a port and a database.
+fn is_place(text: &str) -> bool {
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let (place, database) = text.split_once('/').unwrap_or((text, ""));
+    let (host, port) = match place.strip_prefix('[').and_then(|it| it.split_once(']')) {
+        Some((host, port)) => (
+            host.replace(':', ""),
+            port.strip_prefix(':').unwrap_or(port),
+        ),
+        None => {
+            let (host, port) = place.split_once(':').unwrap_or((place, ""));
+            (host.to_owned(), port)
+        }
+    };
+    let is_of_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    host.bytes().all(is_of_host) && is_number(port) && is_number(database)
 }
 
 impl fmt::Display for ExternalServer {
@@ -378,6 +413,12 @@ mod tests {
             "unix:///tmp/s",
             "redis://u:geheim@h:x",
             "redis://h?protocol=3",
+            "redis://ana:geheim",
+            "redis://ana:geheim,Long@h:1",
+            "redis://h:1:geheim",
+            "redis://h:1/geheim",
+            "redis://h:1/?password=geheim",
+            "geheim@h",
         ] {
             let error = servers(&[url]).unwrap_err();
             assert!(
@@ -393,6 +434,13 @@ mod tests {
         );
         assert!(error(&["redis://h", "rediss://h:6379"]).contains("twice"));
         assert!(error(&["redis://:$NONE@h"]).contains("NONE is not set"));
+        let no_name = error(&["redis://u:$geheim%23x@h"]);
+        assert!(
+            no_name.contains("cannot be a name") && !no_name.contains("geheim"),
+            "{no_name}"
+        );
+        assert!(error(&["redis://u:geheim@h:x"]).starts_with("redis://...@...: expected"));
+        assert!(error(&["http://h:1"]).starts_with("http://h:1: expected"));
         assert_eq!(error(&[]), "no server URL given");
     }
 

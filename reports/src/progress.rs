@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use picklock_verdicts::check::describe_incident;
 use picklock_verdicts::history::{EndedBy, Event, EventKind, Misbehaviour};
 
-use crate::escape::visible;
+use crate::inert;
+use crate::inert::Inert;
 use crate::units::time_ns;
 
 /// Shorter stalls of the harness are not shown.
@@ -21,9 +22,9 @@ pub struct Progress {
 impl Progress {
     /// Returns one line without a newline, such as `  1.204 s  worker 2 got the lock`, or `None` for an event
     /// that is too frequent or too minor to show.
-    pub fn line(&mut self, event: &Event) -> Option<String> {
+    pub fn line(&mut self, event: &Event) -> Option<Inert> {
         let text = self.text(&event.what)?;
-        Some(format!("{:>9}  {}", time_ns(event.at_ns), visible(&text)))
+        Some(inert!("{:>9}  {}", time_ns(event.at_ns), text))
     }
 
     /// Describes an event without its time. The text may contain untrusted text from the lock or a file.
@@ -119,10 +120,11 @@ mod tests {
     use super::*;
 
     fn line(at_ms: u64, what: EventKind) -> Option<String> {
-        Progress::default().line(&Event {
+        let line = Progress::default().line(&Event {
             at_ns: at_ms * 1_000_000,
             what,
-        })
+        });
+        line.map(|line| line.as_str().to_owned())
     }
 
     #[test]

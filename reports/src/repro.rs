@@ -7,7 +7,7 @@ use std::fmt::Write;
 use picklock_verdicts::check::{Property, Status};
 use picklock_verdicts::record::{RecordedVerdict, Repro};
 
-use crate::escape::visible;
+use crate::escape::{visible, visible_toml};
 
 /// Name of the file in a run's directory.
 pub const FILE: &str = "repro.toml";
@@ -17,7 +17,7 @@ pub const FILE: &str = "repro.toml";
 /// # Errors
 /// Returns an error if TOML cannot represent a value, such as a path that is not UTF-8.
 pub fn text(repro: &Repro) -> Result<String, toml::ser::Error> {
-    let document = toml::to_string(repro)?;
+    let document = visible_toml(&toml::to_string(repro)?);
     Ok(format!("{}\n{document}", head(repro)))
 }
 

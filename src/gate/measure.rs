@@ -6,6 +6,7 @@
 
 use picklock_harness::record::Cell;
 use picklock_reports::gate::{CellKey, GateRuns, Pair, Paired, Rules, absorb};
+use picklock_reports::inert;
 use picklock_scenarios::BackendName;
 
 use super::config::Config;
@@ -30,7 +31,7 @@ pub async fn plan(config: &Config, interrupt: &Interrupt) -> Result<Vec<MatrixPl
         for (backend, reason) in plan.backends() {
             if !announced.contains(&backend) {
                 announced.push(backend);
-                print::err(&format!("backend {backend} ({reason})\n"));
+                print::err(&inert!("backend {} ({})\n", backend, reason));
             }
         }
         plans.push(plan);
@@ -112,7 +113,7 @@ async fn run_pairs(
             return Ok(None);
         };
         if !quiet {
-            print::err(&format!("[pair {}/{pairs}] {}\n", pair + 1, paired.key));
+            print::err(&inert!("[pair {}/{}] {}\n", pair + 1, pairs, paired.key));
         }
         paired.error = paired.error.take().or(of_control.error);
         paired.pairs.push(Pair {

@@ -20,6 +20,8 @@ use std::path::Path;
 
 use picklock_harness::record::{MatrixRecord, SkippedCell};
 use picklock_reports::gate::{Decision, annotations, decide, gate_json, markdown, terminal};
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 
 use crate::exit::{self, Failure};
 use crate::interrupt::Interrupt;
@@ -55,7 +57,7 @@ pub async fn run(args: GateArgs) -> Result<u8, Failure> {
     let out = kept.as_ref();
     let measured = measure::run(&config, &rules, &plans, out, args.quiet, &interrupt);
     let Some(mut ran) = measured.await? else {
-        print::err("interrupted: nothing was decided\n");
+        print::err(&Inert::literal("interrupted: nothing was decided\n"));
         return Ok(exit::INTERRUPTED);
     };
     if args.update_baseline {
@@ -77,7 +79,7 @@ pub async fn run(args: GateArgs) -> Result<u8, Failure> {
 
 fn tell(args: &GateArgs, decision: &Decision) -> Result<(), Failure> {
     if args.json {
-        print::out(&format!("{}\n", gate_json(decision)))
+        print::document(&gate_json(decision))
     } else {
         print::out(&terminal(decision))
     }
@@ -99,9 +101,10 @@ fn append(path: &Path, text: &str) -> Result<(), Failure> {
         .open(path);
     file.and_then(|mut file| writeln!(file, "{text}"))
         .map_err(|error| {
-            Failure::Environment(format!(
-                "GITHUB_STEP_SUMMARY: cannot write {}: {error}",
-                path.display()
+            Failure::Environment(inert!(
+                "GITHUB_STEP_SUMMARY: cannot write {}: {}",
+                path.display(),
+                error
             ))
         })
 }

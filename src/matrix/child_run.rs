@@ -79,7 +79,7 @@ pub async fn finish(
 
 /// Returns the command that the user would type for this run, with its output captured.
 pub fn command(spec: &RunSpec) -> Result<Command, String> {
-    let program = lock::this_program().map_err(|failure| failure.to_string())?;
+    let program = lock::this_program().map_err(|failure| failure.text().as_str().to_owned())?;
     let mut command = Command::new(program);
     command
         .args(ReproduceCommand::of_run(spec).arguments())

@@ -21,6 +21,8 @@ use picklock_harness::record::{Cell, MATRIX_FORMAT, MatrixRecord, ServersTable};
 use picklock_harness::spec::LockSpec;
 use picklock_reports::documents;
 use picklock_reports::file_name::slug;
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 use picklock_scenarios::BackendName;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -181,9 +183,9 @@ impl MatrixDirectory {
     /// # Errors
     /// Returns an error if it contains something else, or cannot be created.
     pub fn open(path: &Path, empty: &MatrixRecord) -> Result<MatrixDirectory, Failure> {
-        let wrong = |text: String| Failure::Usage(format!("--out {}: {text}", path.display()));
+        let wrong = |text: Inert| Failure::Usage(inert!("--out {}: {}", path.display(), text));
         make_private(path)
-            .map_err(|error| wrong(format!("cannot create the directory: {error}")))?;
+            .map_err(|error| wrong(inert!("cannot create the directory: {}", error)))?;
         let directory = MatrixDirectory {
             path: path.to_owned(),
             output: OutputDirectory::private(path),
@@ -194,8 +196,9 @@ impl MatrixDirectory {
                 let document: Option<serde_json::Value> = serde_json::from_str(&text).ok();
                 let format = document.as_ref().and_then(|d| d["format"].as_str());
                 if format != Some(MATRIX_FORMAT) {
-                    return Err(wrong(format!(
-                        "its matrix.json is not a {MATRIX_FORMAT} document; choose a new directory"
+                    return Err(wrong(inert!(
+                        "its matrix.json is not a {} document; choose a new directory",
+                        MATRIX_FORMAT
                     )));
                 }
                 // The existing document may describe a different request.
@@ -203,10 +206,10 @@ impl MatrixDirectory {
                 return Ok(directory);
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(wrong(format!("cannot read its matrix.json: {error}"))),
+            Err(error) => return Err(wrong(inert!("cannot read its matrix.json: {}", error))),
         }
         let listed = fs::read_dir(path)
-            .map_err(|error| wrong(format!("cannot read the directory: {error}")))?;
+            .map_err(|error| wrong(inert!("cannot read the directory: {}", error)))?;
         if let Some(entry) = listed.flatten().next() {
             let what = if path.join("run.json").exists() {
                 "it already contains a single run".to_owned()
@@ -216,7 +219,7 @@ impl MatrixDirectory {
                     entry.file_name().to_string_lossy()
                 )
             };
-            return Err(wrong(format!("{what}; choose a new directory")));
+            return Err(wrong(inert!("{}; choose a new directory", what)));
         }
         directory.finish(empty)?;
         Ok(directory)
@@ -329,7 +332,7 @@ impl MatrixDirectory {
         let unfinished = format!(".{}-seed-", task.spec.backend);
         let parent = cell.parent().unwrap_or(Path::new(""));
         let path = self.path.join(parent);
-        let refused = |error| Failure::Usage(format!("--out {}: {error}", path.display()));
+        let refused = |error| Failure::Usage(inert!("--out {}: {}", path.display(), error));
         self.output.create(parent).map_err(refused)?;
         for entry in fs::read_dir(&path).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
@@ -343,12 +346,12 @@ impl MatrixDirectory {
 }
 
 /// Locks a directory against other processes of Picklock, until the result is dropped.
-fn lock(path: &Path) -> Result<OwnedFd, String> {
+fn lock(path: &Path) -> Result<OwnedFd, Inert> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = rustix::fs::open(path, flags, Mode::empty())
-        .map_err(|errno| format!("cannot open the directory: {errno}"))?;
+        .map_err(|errno| inert!("cannot open the directory: {}", errno))?;
     match rustix::fs::flock(&directory, FlockOperation::NonBlockingLockExclusive) {
-        Err(Errno::WOULDBLOCK) => Err("another picklock is writing to it".to_owned()),
+        Err(Errno::WOULDBLOCK) => Err(Inert::literal("another picklock is writing to it")),
         // A file system may not have locks.
         _ => Ok(directory),
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use picklock_harness::record::Cell;
 use picklock_harness::run::RunFailure;
 use picklock_harness::sim::{self, Simulation};
+use picklock_reports::inert;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -98,9 +99,10 @@ impl<'a> MatrixRun<'a> {
                     self.progress.recalled(self.request.seeds);
                     *cell = Some(*cell_of_before);
                 }
-                StoredState::Outdated(what) => self.progress.say(&format!(
-                    "{}: runs again, because {what} changed",
-                    task.title()
+                StoredState::Outdated(what) => self.progress.say(&inert!(
+                    "{}: runs again, because {} changed",
+                    task.title(),
+                    what
                 )),
                 StoredState::Missing => {}
             }
@@ -108,8 +110,11 @@ impl<'a> MatrixRun<'a> {
         let recalled = self.cells.iter().flatten().count();
         if recalled > 0 {
             let all = self.cells.len();
-            self.progress
-                .say(&format!("{recalled} of {all} cells were already finished"));
+            self.progress.say(&inert!(
+                "{} of {} cells were already finished",
+                recalled,
+                all
+            ));
         }
         Ok(())
     }

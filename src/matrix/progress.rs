@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use indicatif::ProgressBar;
 use picklock_harness::record::Cell;
-use picklock_reports::escape::visible;
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 use picklock_reports::matrix::describe_outcome;
 use picklock_reports::units::span_ms;
 
@@ -41,9 +42,9 @@ impl MatrixProgress {
         }
     }
 
-    /// Prints a line above the status line. Control characters in a lock's message are escaped.
-    pub fn say(&self, line: &str) {
-        self.shown.say(&visible(line));
+    /// Prints a line above the status line.
+    pub fn say(&self, line: &Inert) {
+        self.shown.say(line);
     }
 
     pub fn begun(&mut self, title: String) {
@@ -64,7 +65,7 @@ impl MatrixProgress {
     pub fn finished(&mut self, cell: &Cell) {
         self.done += 1;
         self.mismatches += usize::from(cell.is_unexpected());
-        let line = format!(
+        let line = inert!(
             "[{}/{}] {} × {} × {}: {}",
             self.done,
             self.cells,
@@ -84,15 +85,19 @@ impl MatrixProgress {
         let StatusLine::Bar(bar) = &self.shown else {
             return;
         };
-        bar.inc(runs);
-        let left = time_left(bar.elapsed(), bar.position(), bar.length().unwrap_or(0));
+        let (elapsed, done, total) = bar.count(runs);
+        let left = time_left(elapsed, done, total);
         let left = left.map_or_else(String::new, |left| {
             let seconds = left.as_secs().max(1) * 1_000;
             format!("about {} left · ", span_ms(seconds))
         });
-        bar.set_message(format!(
-            "{left}{}/{} cells · {} unexpected · {}",
-            self.done, self.cells, self.mismatches, self.running
+        bar.show(&inert!(
+            "{}{}/{} cells · {} unexpected · {}",
+            left,
+            self.done,
+            self.cells,
+            self.mismatches,
+            self.running
         ));
     }
 }

@@ -11,6 +11,7 @@ use picklock_harness::history::History;
 use picklock_harness::record::{Counterexample, Recurred, RunRecord};
 use picklock_harness::search::{Plan, Shown, Violation, ViolationFilter};
 use picklock_harness::spec::{LockSpec, RunSpec, ServerChoice};
+use picklock_reports::inert;
 use picklock_scenarios::{BackendName, Seeds, catalog};
 
 use super::plan_run::{self, PlanRun};
@@ -233,8 +234,11 @@ impl Attempts {
         let directory = self.out.join(ASIDE).join(&name);
         self.copy_run(plan, run, &directory)?;
         let Recurred { times, runs } = recurred;
-        print::err(&format!(
-            "{name}: came in {times} of {runs} runs of its plan, so it is not counted; kept in {}\n",
+        print::err(&inert!(
+            "{}: came in {} of {} runs of its plan, so it is not counted; kept in {}\n",
+            name,
+            times,
+            runs,
             directory.display()
         ));
         Ok(())

@@ -7,6 +7,8 @@ use picklock_harness::history::History;
 use picklock_harness::record::RunRecord;
 use picklock_harness::search::Plan;
 use picklock_harness::spec::{RunSpec, ScenarioSource};
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
@@ -36,14 +38,15 @@ pub async fn run(
     make_private(directory).map_err(Failure::at("make", directory))?;
     let file = directory.join("plan.toml");
     let text = toml::to_string(&plan.scenario)
-        .map_err(|error| Failure::Environment(format!("cannot write a plan: {error}")))?;
+        .map_err(|error| Failure::Environment(inert!("cannot write a plan: {}", error)))?;
     fs::write(&file, text).map_err(Failure::at("write", &file))?;
     let spec = RunSpec {
         source: ScenarioSource::Named(file.display().to_string()),
         ..spec
     };
     let out = directory.join("run");
-    let mut command = child_run::command(&spec).map_err(Failure::Environment)?;
+    let mut command = child_run::command(&spec)
+        .map_err(|problem| Failure::Environment(Inert::lines(&problem)))?;
     command.arg("--out").arg(&out);
     let Ok(Some(record)) = child_run::finish(command, interrupt).await else {
         return Ok(None);

@@ -12,6 +12,8 @@ use picklock_harness::record::{
 use picklock_harness::search::{Effort, Tried, shrink_all};
 use picklock_reports::documents::{self, Document};
 use picklock_reports::escape::quoted;
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 use picklock_reports::search::continued;
 use picklock_reports::terminal;
 use picklock_reports::units::count;
@@ -23,7 +25,7 @@ use super::saved_counterexamples;
 use super::searching::{SeenAfter, Stop, beside};
 use crate::exit::{self, Failure};
 use crate::interrupt::Interrupt;
-use crate::run_directory::{RunDirectory, make_private};
+use crate::run_directory::{RunDirectory, make_private, refuse_link};
 use crate::untrusted_file::{self, Links, MAX_DOCUMENT_LENGTH};
 use crate::{lock, print};
 
@@ -81,9 +83,10 @@ impl Earlier {
         }
         if !args.quiet {
             let done = count(record.schedules, "schedule");
-            print::err(&format!(
-                "continues the search in {} after {done}\n",
-                out.display()
+            print::err(&inert!(
+                "continues the search in {} after {}\n",
+                out.display(),
+                done
             ));
         }
         Ok(Some(Earlier(*record)))
@@ -122,7 +125,7 @@ pub fn finish(
     }
     if let Some(out) = &args.out {
         make_private(out)
-            .map_err(|error| Failure::Usage(format!("--out {}: {error}", out.display())))?;
+            .map_err(|error| Failure::Usage(inert!("--out {}: {}", out.display(), error)))?;
         let json = documents::json(&record);
         RunDirectory::at(out).write(FILE, |file| writeln!(file, "{json}"))?;
         crate::report::write_beside(out, &["html"])?;
@@ -142,23 +145,28 @@ pub async fn shrunk(
 ) -> Result<Vec<Counterexample>, Failure> {
     let found = tried.counterexamples.clone();
     if !args.quiet && found.simplest_violation().is_some() && !stop.all.load(Ordering::Relaxed) {
-        print::err("shrinking what was found\n");
+        print::err(&Inert::literal("shrinking what was found\n"));
     }
     let (target, threads) = (lock_under_test.target()?, lock_under_test.threads);
     let (own, all) = (target.clone(), stop.all.clone());
     let shrinking = move || shrink_all(&own, found, EFFORT, threads, &all);
     let groups = beside(interrupt, stop, shrinking).await?;
-    let out = out_of(args, lock_under_test.shard);
+    let out = out_of(args, lock_under_test.shard)?;
     saved_counterexamples::keep(&target, groups, seen, &out, earlier).await
 }
 
 /// Returns the directory for counterexamples. Shards that run in one directory must not overwrite each other's.
-pub fn out_of(args: &SearchArgs, (shard, of): (u64, u64)) -> PathBuf {
-    match (&args.out, of) {
-        (Some(out), _) => out.clone(),
+///
+/// # Errors
+/// Returns an error if the user named none, and there is a symbolic link of that name.
+pub fn out_of(args: &SearchArgs, (shard, of): (u64, u64)) -> Result<PathBuf, Failure> {
+    let unnamed = match (&args.out, of) {
+        (Some(out), _) => return Ok(out.clone()),
         (None, 1) => PathBuf::from(DEFAULT_OUT),
         (None, of) => PathBuf::from(format!("{DEFAULT_OUT}-{shard}-of-{of}")),
-    }
+    };
+    refuse_link(&unnamed)?;
+    Ok(unnamed)
 }
 
 /// Returns `known`, the coverage without the results, with the results.
@@ -253,11 +261,11 @@ fn record(
 
 /// Prints the report.
 pub fn print(record: &SearchRecord, json: bool) {
-    print::out(&if json {
-        format!("{}\n", documents::json(record))
+    if json {
+        print::document(&documents::json(record));
     } else {
-        terminal::search(record, print::width())
-    });
+        print::out(&terminal::search(record, print::width()));
+    }
 }
 
 /// Returns the exit code for the search of this process, which may be one shard.

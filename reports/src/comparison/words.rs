@@ -6,6 +6,7 @@ use picklock_verdicts::check::Property;
 
 use super::{Change, Comparison, Direction, OtherServer, Place, Ratio};
 use crate::escape::{shortened, visible};
+use crate::inert::Inert;
 use crate::markdown::quoted::code;
 use crate::markdown::{COMMENT_BYTES, Page, place_columns, table_of};
 use crate::units::span_us;
@@ -15,7 +16,7 @@ pub(crate) const METHOD: &str = "Bounds are distribution-free 99 % intervals of 
                       of the count, not of the machine.";
 
 /// Formats the comparison for a terminal. The text ends with a newline.
-pub fn text(comparison: &Comparison) -> String {
+pub fn text(comparison: &Comparison) -> Inert {
     let mut out = format!("Before and after: {} cells in both\n", comparison.cells);
     writeln!(out, "\nVerdicts: {}", tally(comparison)).ok();
     for change in &comparison.verdicts {
@@ -41,7 +42,7 @@ pub fn text(comparison: &Comparison) -> String {
         writeln!(out, "{kind}: {cell}").ok();
     }
     writeln!(out, "\n{METHOD}").ok();
-    out
+    Inert::lines(&out)
 }
 
 impl fmt::Display for Place {

@@ -3,7 +3,8 @@
 use super::decide::Decision;
 use super::finding::Finding;
 use super::limit_check::Measurement;
-use crate::escape::visible;
+use crate::inert;
+use crate::inert::Inert;
 use crate::matrix::{NOT_APPLICABLE, Severity};
 use crate::units::count;
 
@@ -11,17 +12,17 @@ use crate::units::count;
 const MAX_FINDINGS: usize = 30;
 
 /// Formats the decision as text.
-pub fn terminal(decision: &Decision) -> String {
-    let mut text = String::new();
+pub fn terminal(decision: &Decision) -> Inert {
+    let mut text = Inert::default();
     for finding in decision.findings.iter().take(MAX_FINDINGS) {
         add_finding(finding, &mut text);
     }
     let more = decision.findings.len().saturating_sub(MAX_FINDINGS);
     if more > 0 {
-        text.push_str(&format!("… and {more} more; --json has them all\n\n"));
+        text.push(&inert!("… and {} more; --json has them all\n\n", more));
     }
     for known in &decision.accepted {
-        text.push_str(&format!("~ {}\n", visible(known)));
+        text.push(&inert!("~ {}\n", known));
     }
     // If there are findings, show only the limits that took many runs to check.
     let passes = decision.severity() == Severity::AsExpected;
@@ -33,13 +34,14 @@ pub fn terminal(decision: &Decision) -> String {
             Some(_) => one.words.clone(),
             None => format!("{}: {}{}", one.limit, one.now, before.unwrap_or_default()),
         };
-        text.push_str(&format!("✔ {}: {}\n", one.cell, visible(&words)));
+        text.push(&inert!("✔ {}: {}\n", one.cell, words));
     }
     let more = kept.len().saturating_sub(MAX_FINDINGS);
     if more > 0 {
-        text.push_str(&format!("✔ … and {} more met\n", count(more, "limit")));
+        text.push(&inert!("✔ … and {} more met\n", count(more, "limit")));
     }
-    text + &headline(decision) + "\n"
+    text.push(&inert!("{}\n", headline(decision)));
+    text
 }
 
 /// Returns one line that states whether the gate passes.
@@ -65,12 +67,12 @@ pub(super) fn headline(decision: &Decision) -> String {
     format!("{sign} gate failed: {checked}; {wrong}{undone}")
 }
 
-fn add_finding(finding: &Finding, text: &mut String) {
-    text.push_str(&format!("✘ {}\n", finding.title()));
+fn add_finding(finding: &Finding, text: &mut Inert) {
+    text.push(&inert!("✘ {}\n", finding.title()));
     for line in lines(finding) {
-        text.push_str(&format!("  {}\n", visible(&line)));
+        text.push(&inert!("  {}\n", line));
     }
-    text.push('\n');
+    text.push(&Inert::literal("\n"));
 }
 
 /// Returns the lines of a finding, which all formats share: what happened, whose fault it is, where, the properties, the

@@ -164,10 +164,7 @@ pub fn comparison_file(
     comparison: &Comparison,
 ) -> Result<File, FormatError> {
     let page = comparison_page(before, after, comparison)?;
-    Ok(File {
-        name: "comparison.html".to_owned(),
-        bytes: page.into_bytes(),
-    })
+    Ok(File::page("comparison.html", page))
 }
 
 fn change_counts(comparison: &Comparison) -> Vec<Count> {

@@ -1,12 +1,16 @@
 //! Before and after: real changes are reported, and noise is not.
 
-use picklock_reports::comparison::{Comparison, Direction, compare, json, markdown, text};
+use picklock_reports::comparison::{Comparison, Direction, compare, json, markdown};
 use picklock_reports::statistics::{TAIL, enclosing_ranks};
 use picklock_verdicts::check::{Cause, Property, Status, Verdict};
 use picklock_verdicts::latency::summarize;
 use picklock_verdicts::record::MatrixRecord;
 
 use crate::cells::{hostile, matrix};
+
+fn text(comparison: &Comparison) -> String {
+    picklock_reports::comparison::text(comparison).to_string()
+}
 
 /// A deterministic generator of numbers that look random.
 struct Generator(u64);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use picklock_reports::gate::{
     Baseline, CellKey, CellRules, Decision, GateRuns, Limit, Metric, Pair, Paired, Reference,
-    Rules, Side, absorb, annotations, changes, decide, gate_json, markdown, terminal,
+    Rules, Side, absorb, changes, decide, gate_json, markdown,
 };
 use picklock_reports::matrix::Severity;
 use picklock_verdicts::check::{Cause, Property, Verdict};
@@ -12,6 +12,14 @@ use picklock_verdicts::latency::summarize;
 use picklock_verdicts::record::{Cell, Counts, Latency, MatrixRecord, Redis, SkippedCell};
 
 use crate::cell;
+
+fn terminal(decision: &Decision) -> String {
+    picklock_reports::gate::terminal(decision).to_string()
+}
+
+fn annotations(decision: &Decision) -> String {
+    picklock_reports::gate::annotations(decision).to_string()
+}
 
 fn latency(values_us: &[u64]) -> BTreeMap<String, Latency> {
     let one = || summarize(values_us.iter().copied());

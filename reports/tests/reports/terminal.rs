@@ -148,7 +148,7 @@ fn hostile_lock_is_escaped() {
 #[test]
 fn control_codes_of_a_hostile_lock_are_escaped() {
     let (record, history) = samples::hostile();
-    let text = terminal::run(&record, &history, 120, Detail::Everything);
+    let text = terminal::run(&record, &history, 120, Detail::Everything).to_string();
     let commands = plain(&text).chars().find(|c| c.is_control() && *c != '\n');
     assert_eq!(commands, None);
     // The attack's own green must appear as text, not as a style.
@@ -159,7 +159,7 @@ fn control_codes_of_a_hostile_lock_are_escaped() {
 #[test]
 fn overlapping_holds_are_red() {
     let (record, history) = samples::gc_pause();
-    let text = terminal::run(&record, &history, 100, Detail::Answer);
+    let text = terminal::run(&record, &history, 100, Detail::Answer).to_string();
     let row = |worker: &str| {
         let found = text.lines().find(|line| plain(line).starts_with(worker));
         found.unwrap().to_owned()
