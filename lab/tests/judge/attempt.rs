@@ -358,10 +358,16 @@ pub fn attempts(file: &File) -> Vec<Attempt> {
         }
     }
     let end = file.end();
+    // The run ends its clients before it probes the locks.
+    let mut clients_end = file.events("commands-sent").map(|line| line.at);
+    let clients_end = clients_end.next().unwrap_or(end);
     let mut all: Vec<Attempt> = order.iter().filter_map(|op| by_op.remove(op)).collect();
     for attempt in &mut all {
         attempt.until = attempt.until.min(end);
-        attempt.answered = attempt.answered.min(end);
+        let is_unanswered = attempt.answer == Answer::None;
+        attempt.answered = attempt
+            .answered
+            .min(if is_unanswered { clients_end } else { end });
     }
     all
 }

@@ -16,6 +16,8 @@
 //! | how long a key lives on a node whose clock was set | undecided |
 //! | a probe that was refused, while something was outstanding when it began | undecided: it waits for one lease and the bound, to the millisecond |
 //! | a lock that waits for its replicas, when they are cut off or promoted | undecided |
+//! | no value stands when the wait has become too long | the last value that kept the lock in this wait may be the cause, besides a wake-up that was lost |
+//! | a request that is not answered when the run ends its clients | ends then |
 //! | a key without TTL | one that is left when the run is over |
 
 use std::collections::BTreeMap;
@@ -423,9 +425,18 @@ fn too_long(case: &Case, key: u64, free: Span, note: String) -> Finding {
 fn wait_causes(case: &Case, key: u64, free: Span) -> Vec<&'static str> {
     let key_history: &KeyHistory = case.key_history;
     let at = free.1.min(free.0.saturating_add(case.file.bound));
-    let standing: Vec<_> = (key_history.values_of_lock(key))
+    let mut standing: Vec<_> = (key_history.values_of_lock(key))
         .filter(|value| value.exists_at(at))
         .collect();
+    let is_free = standing.is_empty();
+    if is_free {
+        let ended = key_history.values_of_lock(key);
+        standing.extend(
+            ended
+                .filter(|value| free.0 < value.until && value.until <= at)
+                .max_by_key(|value| value.until),
+        );
+    }
     let mut causes = Vec::new();
     for value in &standing {
         let owner = value.owner;
@@ -474,6 +485,6 @@ fn wait_causes(case: &Case, key: u64, free: Span) -> Vec<&'static str> {
         let time = |name: &str| line.num(name).unwrap_or_default();
         time("from_ns") <= free.0 && at <= time("until_ns")
     });
-    causes.extend((standing.is_empty() && slept).then_some("lost-wake-up"));
+    causes.extend((is_free && slept).then_some("lost-wake-up"));
     causes
 }
