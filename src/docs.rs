@@ -1,9 +1,15 @@
 //! `picklock docs`: the pages of `docs/`, embedded in the binary.
 
+use std::io::IsTerminal;
+
 use crate::cli::DocsArgs;
 use crate::exit::Failure;
-use crate::print;
+use crate::terminal_markdown::render;
 use crate::usage_hint::or_meant;
+use crate::{pager, print};
+
+/// Maximum width of a page on a terminal, in columns. Longer lines are hard to read.
+const MAX_WIDTH: usize = 100;
 
 /// A page: its name and its Markdown.
 struct Page {
@@ -26,7 +32,12 @@ const PAGES: &[Page] = pages![
     "protocol",
     "trial",
     "scenarios",
-    "deployments",
+    "causes",
+    "remedies",
+    "configuration",
+    "sentinel",
+    "cluster",
+    "application",
     "python",
     "node",
     "go",
@@ -46,17 +57,56 @@ const PAGES: &[Page] = pages![
     "security",
 ];
 
-/// Prints a page, one paragraph of it (`protocol#granted`), or the list of all pages.
+/// Prints a page, one paragraph of it (`protocol#granted`), or the list of all pages. A terminal gets the rendered page,
+/// in a pager if it is long; a file or a pipe gets the Markdown.
 ///
 /// # Errors
 /// Returns an error with the nearest name if there is no such page or paragraph.
 pub fn run(args: &DocsArgs) -> Result<(), Failure> {
-    let said = match args.page.as_deref() {
-        None => index(),
-        Some(wanted) => page(wanted)?,
+    let Some(wanted) = args.page.as_deref() else {
+        print::out(&index());
+        return Ok(());
     };
-    print::out(&said);
+    let markdown = page(wanted)?;
+    if std::io::stdout().is_terminal() {
+        pager::show(&for_terminal(&markdown, print::width().min(MAX_WIDTH)));
+    } else {
+        print::out(&markdown);
+    }
     Ok(())
+}
+
+/// Returns the rendered page, with the commands that show the pages it links to.
+fn for_terminal(markdown: &str, width: usize) -> String {
+    let rendered = render(markdown, width);
+    let mut text = rendered.text;
+    let mut commands: Vec<String> = Vec::new();
+    for link in &rendered.links {
+        commands.extend(command_for(link).filter(|it| !commands.contains(it)));
+    }
+    if !commands.is_empty() {
+        text.push_str("\nSee also:\n");
+    }
+    for command in commands {
+        text.push_str(&format!("  {command}\n"));
+    }
+    text
+}
+
+/// Returns the command that shows the page a link leads to, or `None` if the binary does not contain that page.
+fn command_for(link: &str) -> Option<String> {
+    let (file, paragraph) = link.split_once('#').unwrap_or((link, ""));
+    let name = file.strip_suffix(".md")?;
+    if let Some((folder, topic)) = name.rsplit_once('/') {
+        return folder
+            .ends_with("/explain")
+            .then(|| format!("picklock explain {topic}"));
+    }
+    PAGES.iter().find(|page| page.name == name)?;
+    Some(match paragraph {
+        "" => format!("picklock docs {name}"),
+        paragraph => format!("picklock docs {name}#{paragraph}"),
+    })
 }
 
 fn index() -> String {
@@ -177,6 +227,46 @@ mod tests {
             "{found}"
         );
         assert!(under_heading(text, "no-heading").is_none());
+    }
+
+    #[test]
+    fn links_become_commands() {
+        let links = [
+            ("gate.md", Some("picklock docs gate")),
+            (
+                "protocol.md#granted",
+                Some("picklock docs protocol#granted"),
+            ),
+            (
+                "../scenarios/explain/race.md",
+                Some("picklock explain race"),
+            ),
+            ("../lab/pages/mutants.md", None),
+            ("https://redis.io/x.md", None),
+            ("pictures/how-it-works.svg", None),
+        ];
+        for (link, command) in links {
+            assert_eq!(command_for(link).as_deref(), command, "{link}");
+        }
+        let page = for_terminal("[a](gate.md) and [b](gate.md)\n", 80);
+        assert!(
+            page.ends_with("\n\nSee also:\n  picklock docs gate\n"),
+            "{page}"
+        );
+    }
+
+    #[test]
+    fn pages_fit_a_terminal_of_eighty_columns() {
+        for page in PAGES {
+            let text = for_terminal(page.text, 80);
+            for line in console::strip_ansi_codes(&text).lines() {
+                // Code is not wrapped, and a word or a row of a table may be longer than a line.
+                let is_prose = !line.starts_with(' ') && !line.contains("  ");
+                let is_long =
+                    is_prose && line.contains(' ') && console::measure_text_width(line) > 80;
+                assert!(!is_long, "{}: {line}", page.name);
+            }
+        }
     }
 
     #[test]

@@ -35,6 +35,15 @@ fn out_inert(text: &Inert) {
     }
 }
 
+/// Returns the text as standard output would get it: without styles if they are not wanted.
+pub fn styled(text: &str) -> String {
+    let text = for_terminal(text, std::io::stdout().is_terminal());
+    match anstream::AutoStream::choice(&std::io::stdout()) {
+        anstream::ColorChoice::Never => anstream::adapter::strip_str(&text).to_string(),
+        _ => text.into_owned(),
+    }
+}
+
 /// Returns why some of the output could not be written, such as a full disk. The usual exit code would then mislead a
 /// program that reads the output.
 pub fn lost() -> Option<&'static str> {

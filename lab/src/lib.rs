@@ -12,15 +12,19 @@
 //! - [`counterfactual`]: whether the causes of simulated runs need the faults that they name
 //! - [`random_run`]: random locks, scenarios and seeds
 //! - [`simulated`]: one simulated run, for comparisons
+//! - [`gallery`]: for each cause a run that shows it, with its timeline as a picture
+//! - [`site`]: the documentation as a static site
 //! - [`fuzz_inputs`]: the fuzzing inputs, as files for libFuzzer
 
 pub mod bug_corpus;
 pub mod counterfactual;
 pub mod findings;
 pub mod fuzz_inputs;
+pub mod gallery;
 pub mod generated_part;
 pub mod library;
 pub mod random_run;
 pub mod servers;
 pub mod simulated;
+pub mod site;
 pub mod truth_table;

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use picklock_lab::generated_part::replaced_between;
 use picklock_lab::library::{Library, Limits};
-use picklock_lab::{bug_corpus, counterfactual, findings, fuzz_inputs, servers};
+use picklock_lab::{bug_corpus, counterfactual, findings, fuzz_inputs, gallery, servers, site};
 use picklock_reports::combine::{from_run, merge};
 use picklock_reports::documents::{Document, read};
 use picklock_reports::report_input::ReportInput;
@@ -61,6 +61,15 @@ enum Command {
         #[command(flatten)]
         target: PageTarget,
     },
+    /// Write the gallery of causes: docs/causes.md and its pictures
+    Gallery,
+    /// Write the documentation as a static site, and check its links
+    Site {
+        /// Directory of the site. Files of an earlier site are overwritten
+        out: PathBuf,
+    },
+    /// Write a Markdown file as one HTML page, as GitHub would show it
+    Render { markdown: PathBuf, out: PathBuf },
     /// Manage the fuzzing inputs
     #[command(subcommand)]
     Inputs(InputsCommand),
@@ -155,8 +164,37 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
             seed,
             target,
         } => target.write(&counterfactual_page(seed, violated)),
+        Command::Gallery => write_gallery(),
+        Command::Site { out } => {
+            let pages = site::write(&root(), &out)?;
+            Ok(writeln!(
+                std::io::stdout(),
+                "{}: {pages} pages",
+                out.display()
+            )?)
+        }
+        Command::Render { markdown, out } => {
+            Ok(fs::write(out, site::single_page(&text(&markdown)?))?)
+        }
         Command::Inputs(command) => inputs(command),
     }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn write_gallery() -> Result<(), Box<dyn Error>> {
+    let exhibits = gallery::exhibits()?;
+    let docs = root().join("docs");
+    let pictures = docs.join("pictures/causes");
+    fs::create_dir_all(&pictures)?;
+    for one in &exhibits {
+        let name = format!("{}.svg", one.cause.as_str());
+        fs::write(pictures.join(name), &one.picture)?;
+    }
+    let page = Some(docs.join("causes.md"));
+    PageTarget { page }.write(&gallery::page(&exhibits))
 }
 
 fn counterfactual_page(seed: u64, violated: u64) -> String {

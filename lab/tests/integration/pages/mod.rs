@@ -3,6 +3,7 @@
 use picklock_verdicts::check::{Status, Verdict};
 
 mod findings;
+mod numbers;
 mod program;
 mod servers;
 

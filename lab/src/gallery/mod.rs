@@ -1,0 +1,314 @@
+//! The gallery of causes: for each cause the smallest reproduction in the catalog, its timeline as a picture, and the
+//! remedy. [`exhibits`] runs them, so the page and the pictures cannot become stale.
+
+mod picture;
+
+use std::fmt::Write;
+
+use picklock_harness::history::History;
+use picklock_impls::find;
+use picklock_reports::problem::{Problem, problems};
+use picklock_reports::units::time_ns;
+use picklock_scenarios::catalog;
+use picklock_verdicts::check::{Cause, Responsible, judge};
+
+use crate::simulated::simulate;
+
+/// The seed of every run.
+const SEED: u64 = 1;
+
+/// A cause, the lock and the scenario that show it, and the paragraph of `docs/remedies.md` that has the code.
+#[derive(Debug, Clone, Copy)]
+struct Row(Cause, &'static str, &'static str, Option<&'static str>);
+
+const FENCE: Option<&str> = Some("check-a-fencing-token");
+const TOKEN: Option<&str> = Some("compare-the-token-and-delete-in-one-script");
+const EXTEND: Option<&str> = Some("extend-only-what-is-yours");
+const ACQUIRE: Option<&str> = Some("acquire-in-one-command-with-a-random-token");
+const DOUBT: Option<&str> = Some("undo-an-attempt-without-an-answer");
+const VALIDITY: Option<&str> = Some("check-the-remaining-lease");
+const COMMIT: Option<&str> = Some("write-before-the-release-and-only-there");
+const SERVERS: Option<&str> = Some("configure-the-servers");
+
+/// The causes that a simulated run of a lock in the catalog shows. The order is that of the page.
+const ROWS: &[Row] = &[
+    Row(Cause::OutlivedLease, "set-nx-px", "gc-pause", FENCE),
+    Row(Cause::ExpiredGrant, "setnx-lua", "late-grant", VALIDITY),
+    Row(Cause::LateWrite, "set-nx-px", "late-write", FENCE),
+    Row(
+        Cause::StolenRelease,
+        "setnx-expire",
+        "finally-unlock",
+        TOKEN,
+    ),
+    Row(Cause::Race, "get-then-del", "stale-delete", TOKEN),
+    Row(Cause::FalseRelease, "pubsub", "lost-release", DOUBT),
+    Row(
+        Cause::OwnRemoval,
+        "token-per-client",
+        "late-release",
+        ACQUIRE,
+    ),
+    Row(Cause::NoTtl, "setnx-expire", "crash-mid-acquire", ACQUIRE),
+    Row(Cause::SharedToken, "set-nx-px", "same-seed", ACQUIRE),
+    Row(Cause::WrongExpiry, "seconds-as-millis", "calm", ACQUIRE),
+    Row(Cause::SharedKey, "truncated-key", "two-keys", None),
+    Row(Cause::SplitKey, "split-key", "calm", None),
+    Row(
+        Cause::AmbiguousAcquire,
+        "refused-but-won",
+        "late-winner",
+        DOUBT,
+    ),
+    Row(Cause::StaleReply, "reads-old-replies", "eviction", DOUBT),
+    Row(Cause::PhantomExtend, "getset", "late-extend", EXTEND),
+    Row(
+        Cause::ForeignRenewal,
+        "renews-any-value",
+        "cut-off-holder",
+        EXTEND,
+    ),
+    Row(
+        Cause::LateExtension,
+        "waiters-take-the-pool",
+        "exhausted-pool",
+        EXTEND,
+    ),
+    Row(Cause::RefusedExtension, "encoded-release", "extend", EXTEND),
+    Row(
+        Cause::RenewedAfterRelease,
+        "watchdog-outlives-unlock",
+        "lost-release",
+        EXTEND,
+    ),
+    Row(
+        Cause::RenewedAfterEnd,
+        "renews-for-the-dead",
+        "ended-client",
+        EXTEND,
+    ),
+    Row(
+        Cause::LostWakeUp,
+        "subscribes-too-late",
+        "late-subscribe",
+        None,
+    ),
+    Row(
+        Cause::UnbackedGrant,
+        "redlock-no-quorum",
+        "split-vote",
+        VALIDITY,
+    ),
+    Row(
+        Cause::WaitsForEveryNode,
+        "needs-every-node",
+        "quorum-erosion",
+        None,
+    ),
+    Row(
+        Cause::NotExclusive,
+        "semaphore-one-too-many",
+        "permits-lost-release",
+        None,
+    ),
+    Row(
+        Cause::PermitMinted,
+        "semaphore-counter",
+        "permits-finally-unlock",
+        None,
+    ),
+    Row(
+        Cause::PermitLeaked,
+        "semaphore-counter",
+        "permits-holder-crash",
+        None,
+    ),
+    Row(
+        Cause::LostOnFailover,
+        "set-nx-px",
+        "master-failover",
+        SERVERS,
+    ),
+    Row(Cause::LostOnRestart, "set-nx-px", "node-restart", SERVERS),
+    Row(Cause::QuorumErosion, "redlock", "quorum-erosion", SERVERS),
+    Row(Cause::Evicted, "set-nx-px", "eviction", SERVERS),
+    Row(Cause::ClockJump, "set-nx-px", "clock-jump", SERVERS),
+    Row(Cause::ClockSkew, "getset", "clock-skew", ACQUIRE),
+    Row(
+        Cause::ReleasedBeforeCommit,
+        "set-nx-px",
+        "late-commit",
+        COMMIT,
+    ),
+    Row(
+        Cause::UncheckedWrite,
+        "set-nx-px",
+        "unchecked-write",
+        COMMIT,
+    ),
+    Row(Cause::StaleRead, "set-nx-px", "stale-read", COMMIT),
+];
+
+/// A cause with its page section and its picture.
+#[derive(Debug)]
+pub struct Exhibit {
+    /// The cause.
+    pub cause: Cause,
+    /// Its section of the page, as Markdown.
+    pub section: String,
+    /// Its timeline, as SVG.
+    pub picture: String,
+}
+
+/// Runs every reproduction.
+///
+/// # Errors
+/// Returns an error if a run does not show its cause any more, so that its row needs another lock or scenario.
+pub fn exhibits() -> Result<Vec<Exhibit>, String> {
+    ROWS.iter().map(exhibit).collect()
+}
+
+/// Returns the generated part of the page.
+pub fn page(exhibits: &[Exhibit]) -> String {
+    let mut text: String = exhibits
+        .iter()
+        .map(|it| format!("{}\n", it.section))
+        .collect();
+    text.push_str("## Other causes\n\n");
+    text.push_str(
+        "No built-in lock shows these in the simulation. `picklock explain` describes them.\n\n",
+    );
+    for cause in Cause::ALL {
+        if !exhibits.iter().any(|it| it.cause == cause) {
+            text.push_str(&format!("- {}: {}\n", explained(cause), cause.summary()));
+        }
+    }
+    text
+}
+
+fn explained(cause: Cause) -> String {
+    format!(
+        "[`{cause}`](../scenarios/explain/{cause}.md)",
+        cause = cause.as_str()
+    )
+}
+
+fn exhibit(Row(cause, lock, scenario, code): &Row) -> Result<Exhibit, String> {
+    let failed = |reason: &str| format!("{}: {lock} in {scenario}: {reason}", cause.as_str());
+    let built_in = find(lock).ok_or_else(|| failed("there is no such lock"))?;
+    let loaded = catalog::named(scenario).map_err(|error| failed(&error.to_string()))?;
+    let run = simulate(built_in, loaded, SEED).ok_or_else(|| failed("it does not fit"))?;
+    let verdicts = judge(&run.history);
+    let all = problems(&verdicts);
+    let shown = all.iter().find(|problem| problem.causes.contains(cause));
+    let shown = shown.ok_or_else(|| failed("the run does not have this cause"))?;
+    let command = format!("picklock scenario {scenario} --impl {lock} --backend sim --seed {SEED}");
+    Ok(Exhibit {
+        cause: *cause,
+        section: section(*cause, shown, &command, *code),
+        picture: picture_of(shown, &run.history, *cause),
+    })
+}
+
+fn picture_of(problem: &Problem<'_>, history: &History, cause: Cause) -> String {
+    let moments: Vec<u64> = problem
+        .deciding()
+        .iter()
+        .filter_map(|it| it.at_ns)
+        .collect();
+    picture::svg(
+        history,
+        &moments,
+        &format!("{}: {}", cause.as_str(), cause.summary()),
+    )
+}
+
+fn section(cause: Cause, problem: &Problem<'_>, command: &str, code: Option<&str>) -> String {
+    let name = cause.as_str();
+    let mut text = format!("## `{name}`\n\n");
+    let mut put = |line: &str| writeln!(text, "{line}").unwrap_or_default();
+    put(&format!(
+        "{}. {}.\n",
+        capitalised(cause.summary()),
+        at_fault(cause)
+    ));
+    put(&format!(
+        "![Timeline of {name}](pictures/causes/{name}.svg)\n"
+    ));
+    for (index, one) in problem.deciding().iter().enumerate() {
+        let time = one
+            .at_ns
+            .map_or(String::new(), |at_ns| format!("{}: ", time_ns(at_ns)));
+        let line = without_time(one.line)
+            .replace('*', "\\*")
+            .replace('_', "\\_");
+        put(&format!("{}. {time}{line}", index + 1));
+    }
+    put(&format!("\n```sh\n{command}\n```\n"));
+    let remedy = cause
+        .remedy()
+        .map_or("None is known for all locks".to_owned(), capitalised);
+    let code = code.map_or(String::new(), |code| {
+        format!(" ([code](remedies.md#{code}))")
+    });
+    put(&format!(
+        "Remedy: {remedy}{code}. More: {}.",
+        explained(cause)
+    ));
+    text
+}
+
+/// Returns a story's line without the time that it begins with, which stands in front of it already.
+fn without_time(line: &str) -> &str {
+    let is_time =
+        |time: &str| time.ends_with(" s") && time.starts_with(|c: char| c.is_ascii_digit());
+    match line.split_once("  ").or_else(|| line.split_once(": ")) {
+        Some((time, rest)) if is_time(time) => rest.trim_start(),
+        _ => line,
+    }
+}
+
+fn at_fault(cause: Cause) -> String {
+    match cause.responsible() {
+        Responsible::Client(act) => format!("The client's fault: {act}"),
+        Responsible::Lock => "The lock's fault".to_owned(),
+        Responsible::Redis => "Redis lost the lock, and the lock relied on it".to_owned(),
+        Responsible::Application(act) => format!("The application's fault: {act}"),
+        Responsible::Resource(act) => format!("The resource's fault: {act}"),
+        Responsible::Undetermined => "The history does not show whose fault it is".to_owned(),
+    }
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::generated_part::replaced_between;
+
+    /// `picklock-lab gallery` writes what this test compares.
+    #[test]
+    fn page_and_pictures_are_up_to_date() {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+        let read = |path: &str| std::fs::read_to_string(docs.join(path)).unwrap();
+        let all = exhibits().unwrap();
+        let shown = read("causes.md");
+        assert!(
+            replaced_between(&shown, &page(&all)).unwrap() == shown,
+            "docs/causes.md is stale: cargo run -p picklock-lab -- gallery"
+        );
+        for one in &all {
+            let name = format!("pictures/causes/{}.svg", one.cause.as_str());
+            assert!(read(&name) == one.picture, "{name} is stale");
+            assert!(one.picture.len() < 8_000, "{name}: {}", one.picture.len());
+        }
+        let pictures = std::fs::read_dir(docs.join("pictures/causes")).unwrap();
+        assert_eq!(pictures.count(), all.len());
+    }
+}
