@@ -123,7 +123,7 @@ def test_interrupted_test_leaves_no_process(tmp_path):
 
 def test_threads_and_processes_of_a_lock_are_ended(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(picklock.Inconclusive, match="does not use the servers"):
+    with pytest.raises(picklock.Violation, match="refused without having sent a command"):
         picklock.run(locks.LeavesThreads, "calm", **PROCESS)
     assert not _processes(tmp_path)
 
