@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use picklock_reports::inert;
 use picklock_reports::inert::Inert;
 
-use super::{next_lines, refuse_to_overwrite};
+use super::new_files::{next_lines, refuse_to_overwrite};
 use crate::exit::Failure;
 use crate::output_directory::OutputDirectory;
 use crate::print;
@@ -224,7 +224,8 @@ fn require_project(framework: &Framework, directory: &Path) -> Result<(), Failur
 }
 
 fn names(directory: &Path) -> Result<Vec<OsString>, Failure> {
-    let entries = fs::read_dir(directory).map_err(Failure::at("read", directory))?;
+    let entries = fs::read_dir(directory)
+        .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", directory.display())))?;
     Ok(entries.flatten().map(|entry| entry.file_name()).collect())
 }
 

@@ -3,6 +3,7 @@
 //! - [`cli`]: the command line
 //! - [`template`]: the parts of an adapter in one language
 //! - [`languages`]: the table of languages
+//! - [`new_files`]: refuses to overwrite files, and lists those that were written
 //! - [`project`]: the files for one choice
 //! - [`ci`]: the workflow, at the root of the repository
 //! - [`first_test`]: a test in an existing project, in place of all that
@@ -11,6 +12,7 @@ mod ci;
 pub mod cli;
 mod first_test;
 mod languages;
+mod new_files;
 mod project;
 mod template;
 
@@ -18,7 +20,6 @@ use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
-use picklock_reports::escape::quoted;
 use picklock_reports::inert;
 use picklock_reports::inert::Inert;
 use picklock_scenarios::nearest;
@@ -29,6 +30,7 @@ use crate::print;
 use ci::{Origin, Repository};
 use cli::InitArgs;
 pub use languages::library_like;
+use new_files::{next_lines, refuse_to_overwrite};
 use project::{GITIGNORE, Project, Surroundings};
 use template::{Language, Library};
 
@@ -201,36 +203,6 @@ fn library(language: &'static Language, name: &str) -> Result<&'static Library, 
     )))
 }
 
-/// All or nothing: half of an adapter among the user's own files would be hard to clean up.
-fn refuse_to_overwrite(directory: &Path, files: &[PathBuf], help: &str) -> Result<(), Failure> {
-    if directory.exists() && !directory.is_dir() {
-        return Err(Failure::Usage(inert!(
-            "{} is not a folder",
-            directory.display()
-        )));
-    }
-    // A broken symbolic link counts as an existing file.
-    let there = files.iter().filter(|path| path.symlink_metadata().is_ok());
-    let there: Vec<String> = there.map(|path| shown(path, directory)).collect();
-    if there.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::Usage(inert!(
-        "{} has {} already; nothing was written\n  = help: {}",
-        directory.display(),
-        there.join(", "),
-        help
-    )))
-}
-
-/// Returns a path relative to the new folder, or the full path if it is elsewhere.
-fn shown(path: &Path, directory: &Path) -> String {
-    path.strip_prefix(directory)
-        .unwrap_or(path)
-        .display()
-        .to_string()
-}
-
 /// Returns the folder of the user that contains a file, and the file's path in it.
 fn below(path: &Path, folders: [&Path; 2]) -> (OutputDirectory, PathBuf) {
     let around = folders.into_iter().find_map(|folder| {
@@ -253,21 +225,4 @@ fn next_steps(directory: &Path, written: &[&Path], project: &Project) -> String 
     ));
     steps.push("picklock gate".to_owned());
     next_lines(directory, written, &steps)
-}
-
-/// Lists the written files and the next steps.
-fn next_lines(directory: &Path, written: &[&Path], steps: &[String]) -> String {
-    let mut text = format!("wrote in {}:\n", directory.display());
-    for path in written {
-        text.push_str(&format!("  {}\n", shown(path, directory)));
-    }
-    text.push_str("\nnext:\n");
-    if directory != Path::new(".") {
-        let directory = directory.to_string_lossy();
-        text.push_str(&format!("  cd {}\n", quoted(&directory)));
-    }
-    for step in steps {
-        text.push_str(&format!("  {step}\n"));
-    }
-    text
 }
