@@ -5,7 +5,6 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use picklock_harness::adapter::worker_command::WorkerCommand;
-use picklock_harness::history::Declarations;
 use picklock_harness::lock_factory::LockFactory;
 use picklock_harness::spec::LockSpec;
 use picklock_impls::{BuiltInLock, MUTANTS, OptionError, built_in as built_in_locks, find};
@@ -68,17 +67,10 @@ fn spec(
         let command = program(name).map_err(wrong)?;
         refuse_bare_file(&command).map_err(wrong)?;
         return Ok(LockSpec {
-            name: named.shown().to_owned(),
             typed: named.label().map(|_| name.to_owned()),
-            configuration: None,
             options: options.to_vec(),
-            nodes: 1,
-            replicas: 0,
-            permits: None,
-            renews: false,
-            declares: Declarations::default(),
-            needs_every_node: false,
             command: Some(command),
+            ..LockSpec::new(named.shown())
         });
     }
     let Some(lock) = find(name) else {
@@ -89,17 +81,8 @@ fn spec(
         });
     };
     Ok(LockSpec {
-        name: name.to_owned(),
-        typed: None,
-        configuration: None,
         options: options.to_vec(),
-        nodes: lock.nodes,
-        replicas: lock.replicas,
-        permits: Some(lock.permits),
-        renews: false,
-        declares: Declarations::default(),
-        needs_every_node: false,
-        command: None,
+        ..LockFactory::built_in(lock).spec().clone()
     })
 }
 

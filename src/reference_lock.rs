@@ -71,7 +71,6 @@ pub fn expected_of(scenario: &Scenario, standard: &str) -> Expected {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
 
     use picklock_harness::lock_factory::LockFactory;
 
@@ -80,7 +79,7 @@ mod tests {
     #[test]
     fn reference_must_promise_what_the_lock_promises() {
         let lock = LockFactory::built_in(named("watchdog").unwrap());
-        let spec = lock.spec(&BTreeMap::new());
+        let spec = lock.spec().clone();
         let found = |name, renews| {
             let claims = Claims {
                 renews,

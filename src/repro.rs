@@ -85,13 +85,10 @@ fn lock_of(lock: &ReproLock) -> Result<LockSpec, Failure> {
     let command = program(named.given())
         .map_err(|problem| Failure::Usage(format!("{}: {problem}", named.shown())))?;
     let one = LockSpec {
-        name: named.shown().to_owned(),
         typed: Some(named.given().to_owned()),
-        configuration: None,
         options,
         nodes: lock.nodes.unwrap_or(*NODES.start()),
         replicas: lock.replicas.unwrap_or(*REPLICAS.start()),
-        permits: None,
         renews: lock.renews,
         declares: Declarations {
             min_hold_ms: lock.min_hold_ms.unwrap_or(0),
@@ -103,6 +100,7 @@ fn lock_of(lock: &ReproLock) -> Result<LockSpec, Failure> {
             environment: lock.environment.clone(),
             ..command
         }),
+        ..LockSpec::new(named.shown())
     };
     lock::configured(one, &[])
 }

@@ -11,91 +11,14 @@ using System.Collections.Generic;
 using System.Diagnostics;
 using System.IO;
 using System.Linq;
-using System.Reflection;
 using System.Text;
 using System.Threading;
 using System.Threading.Tasks;
 
 namespace MyLock
 {
-    /// <summary>Throw this if the request certainly had no effect: no key was changed. Every other exception is
-    /// reported as one that may have had an effect.</summary>
-    public sealed class DefiniteException : Exception
-    {
-        public DefiniteException(string message) : base(message) { }
-    }
-
-    /// <summary>A granted lock.</summary>
-    public sealed class Grant
-    {
-        public Grant(string token, ulong? fence = null, long? askedAt = null)
-        {
-            Token = token;
-            Fence = fence;
-            AskedAt = askedAt;
-        }
-
-        /// <summary>Passed back to Release and Extend.</summary>
-        public string Token { get; }
-
-        /// <summary>Fencing token, if the lock has them: larger with every grant.</summary>
-        public ulong? Fence { get; }
-
-        /// <summary>When the command that took the lock was sent, by Stopwatch.GetTimestamp(). TryFor sets it if the
-        /// lock does not. Without it the answer has no valid_ms, and Picklock bounds the lease by its own
-        /// clock.</summary>
-        public long? AskedAt { get; internal set; }
-
-        /// <summary>Cancelled by the library when the lock is lost. The module then reports the loss.</summary>
-        public CancellationToken Lost { get; set; }
-
-        /// <summary>Returns false once the library considers the lock lost. The module asks every few milliseconds,
-        /// because the library does not notify its holder.</summary>
-        public Func<bool> IsHeld { get; set; }
-    }
-
-    /// <summary>The lock that you implement. A null grant means that another client has the lock.</summary>
-    public interface ILock
-    {
-        Task<Grant> Acquire(string key, TimeSpan ttl, TimeSpan wait);
-
-        /// <summary>Returns null if the library does not report whether the lock was still held.</summary>
-        Task<bool?> Release(string key, string token);
-    }
-
-    /// <summary>A lock that can be extended.</summary>
-    public interface IExtendable : ILock
-    {
-        Task<Grant> Extend(string key, string token, TimeSpan ttl);
-    }
-
-    /// <summary>A lock whose client can give up waiting.</summary>
-    public interface ICancellable : ILock
-    {
-        /// <summary>When the client gives up, returns null if the lock certainly was not taken, or the result of a
-        /// command in flight.</summary>
-        Task<Grant> Acquire(string key, TimeSpan ttl, TimeSpan wait, CancellationToken givenUp);
-    }
-
-    /// <summary>A lock that handles an exception that leaves the section.</summary>
-    public interface IFailingSections : ILock
-    {
-        /// <summary>Does what an application does when its section fails, and returns the same as Release.</summary>
-        Task<bool?> SectionFailed(string key, string token);
-    }
-
-    /// <summary>A lock that can be released although it was refused, as by a `finally` that unlocks in any
-    /// case.</summary>
-    public interface IUnheldRelease : ILock
-    {
-        /// <summary>Returns the same as Release.</summary>
-        Task<bool?> ReleaseUnheld(string key);
-    }
-
-    /// <summary>Creates the lock. The nodes are URLs such as redis://HOST:PORT.</summary>
-    public delegate ILock MakeLock(string[] nodes, TimeSpan timeout, IReadOnlyDictionary<string, string> options);
-
-    public sealed class PicklockAdapter
+    /// <summary>Serves a lock: reads requests and answers them.</summary>
+    public sealed partial class PicklockAdapter
     {
         // Latest supported version; all earlier ones are supported, too.
         private const long Protocol = 2;
@@ -185,54 +108,6 @@ namespace MyLock
             {
                 Write(Named(token), message);
             }
-        }
-
-        /// <summary>Returns the version of the library that defines <paramref name="type"/>, as its package has
-        /// it.</summary>
-        public static string VersionOf(Type type)
-        {
-            var version = type.Assembly.GetCustomAttribute<AssemblyInformationalVersionAttribute>();
-            return version == null
-                ? type.Assembly.GetName().Version.ToString()
-                : version.InformationalVersion.Split('+')[0];
-        }
-
-        /// <summary>Returns the value of a private field, or of a field of that value, and so on. For the token that a
-        /// lock writes if the library does not show it.</summary>
-        public static object PrivateField(object of, params string[] path)
-        {
-            const BindingFlags anywhere = BindingFlags.Instance | BindingFlags.Public | BindingFlags.NonPublic;
-            return path.Aggregate(of, (value, name) => (value.GetType().GetField(name, anywhere)
-                ?? throw new DefiniteException($"{value.GetType()} has no field {name}")).GetValue(value));
-        }
-
-        /// <summary>Returns the value of an option that has a few values, of which the first is the default.</summary>
-        public static string Choice(
-            IReadOnlyDictionary<string, string> options, string name, params string[] values)
-        {
-            var chosen = options.TryGetValue(name, out var given) ? given : values[0];
-            return values.Contains(chosen)
-                ? chosen
-                : throw new DefiniteException($"{name} is one of [{string.Join(", ", values)}], and not {chosen}");
-        }
-
-        /// <summary>Returns host and port of a node's URL. Refuses the addresses of Sentinels and of a Redis
-        /// Cluster.</summary>
-        public static Uri Server(string node) => node.StartsWith("redis://", StringComparison.Ordinal)
-            ? new Uri(node)
-            : throw new DefiniteException($"the lock cannot use the address {node}");
-
-        /// <summary>Returns the addresses, HOST:PORT, and the name of the master if the addresses are those of
-        /// Sentinels; otherwise the name is null.</summary>
-        public static (string[] Addresses, string Master) Addresses(string node)
-        {
-            const string sentinels = "redis+sentinel://";
-            if (!node.StartsWith(sentinels, StringComparison.Ordinal))
-            {
-                return (new[] { Server(node).Authority }, null);
-            }
-            var parts = node.Substring(sentinels.Length).Split('/');
-            return (parts[0].Split(','), parts[1]);
         }
 
         /// <summary>Answers requests until standard input ends, then ends the process. The options are the

@@ -8,16 +8,12 @@ use std::sync::Arc;
 
 use picklock_impls::{BuiltInLock, Context, DynLock, Lock, Node, OptionError, OptionSpec, Options};
 
-use crate::history::Declarations;
 use crate::spec::LockSpec;
 
 /// Creates clients of a lock. It is `Send`, because a simulation runs on its own thread.
 #[derive(Clone)]
 pub struct LockFactory {
-    name: String,
-    nodes: usize,
-    replicas: usize,
-    permits: Option<bool>,
+    spec: LockSpec,
     options: &'static [&'static OptionSpec],
     build: Arc<dyn Fn(Vec<Node>, Context) -> Box<dyn DynLock> + Send + Sync>,
 }
@@ -30,10 +26,10 @@ impl LockFactory {
         build: impl Fn(Vec<Node>, Context) -> L + Send + Sync + 'static,
     ) -> Self {
         LockFactory {
-            name: name.into(),
-            nodes,
-            replicas: 0,
-            permits: None,
+            spec: LockSpec {
+                nodes,
+                ..LockSpec::new(name)
+            },
             options: &[],
             build: Arc::new(move |nodes, context| Box::new(build(nodes, context))),
         }
@@ -48,44 +44,27 @@ impl LockFactory {
     /// Creates a factory for a built-in lock.
     pub fn built_in(lock: &'static BuiltInLock) -> Self {
         LockFactory {
-            name: lock.name.to_owned(),
-            nodes: lock.nodes,
-            replicas: lock.replicas,
-            permits: Some(lock.permits),
+            spec: LockSpec {
+                nodes: lock.nodes,
+                replicas: lock.replicas,
+                permits: Some(lock.permits),
+                ..LockSpec::new(lock.name)
+            },
             options: lock.options,
             build: Arc::new(lock.build),
         }
     }
 
-    /// Returns the lock's name for the history.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Returns the number of independent nodes that the lock wants.
-    pub fn nodes(&self) -> usize {
-        self.nodes
-    }
-
-    /// Returns the minimum number of replicas of each node.
-    pub fn replicas(&self) -> usize {
-        self.replicas
+    /// Returns the lock's part of a specification, without options.
+    pub fn spec(&self) -> &LockSpec {
+        &self.spec
     }
 
     /// Returns the lock's part of a specification, with these options.
-    pub fn spec(&self, options: &BTreeMap<String, String>) -> LockSpec {
+    pub fn spec_with(&self, options: &BTreeMap<String, String>) -> LockSpec {
         LockSpec {
-            name: self.name.clone(),
-            typed: None,
-            configuration: None,
             options: options.clone().into_iter().collect(),
-            nodes: self.nodes,
-            replicas: self.replicas,
-            permits: self.permits,
-            renews: false,
-            declares: Declarations::default(),
-            needs_every_node: false,
-            command: None,
+            ..self.spec.clone()
         }
     }
 
@@ -113,6 +92,6 @@ impl RefUnwindSafe for LockFactory {}
 
 impl std::fmt::Debug for LockFactory {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} on {} nodes", self.name, self.nodes)
+        write!(f, "{} on {} nodes", self.spec.name, self.spec.nodes)
     }
 }

@@ -67,6 +67,23 @@ pub struct LockSpec {
 }
 
 impl LockSpec {
+    /// Creates a lock in this process on one node without replicas, without options and declarations.
+    pub fn new(name: impl Into<String>) -> LockSpec {
+        LockSpec {
+            name: name.into(),
+            typed: None,
+            configuration: None,
+            options: Vec::new(),
+            nodes: 1,
+            replicas: 0,
+            permits: None,
+            renews: false,
+            declares: Declarations::default(),
+            needs_every_node: false,
+            command: None,
+        }
+    }
+
     /// Returns `true` if the lock's code is in this process. Only such a lock can be simulated.
     pub fn is_in_process(&self) -> bool {
         self.command.is_none()
@@ -341,17 +358,9 @@ mod tests {
 
     fn lock(nodes: usize, replicas: usize) -> LockSpec {
         LockSpec {
-            name: "any".into(),
-            typed: None,
-            configuration: None,
-            options: Vec::new(),
             nodes,
             replicas,
-            permits: None,
-            renews: false,
-            declares: Declarations::default(),
-            needs_every_node: false,
-            command: None,
+            ..LockSpec::new("any")
         }
     }
 

@@ -199,7 +199,7 @@ func (r run) failure(title string, one cell, wrong map[string]string, directory 
 	if r.reference != "" {
 		lines = append(lines, fmt.Sprintf("The reference lock %s would keep: %s.", r.reference, strings.Join(names, ", ")))
 		if len(shared) > 0 {
-			lines = append(lines, "It violates these too, so they are not counted: "+strings.Join(shared, ", ")+".")
+			lines = append(lines, "The reference lock does not keep these either, so they are not counted: "+strings.Join(shared, ", ")+".")
 		}
 	}
 	lines = append(append(lines, ""), story(filepath.Join(directory, "run"))...)

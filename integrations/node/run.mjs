@@ -87,7 +87,7 @@ async function failure({ title, cell, failed, reference, directory }) {
     const shared = Object.keys(expected).filter(
       (property) => expected[property] === "any" && verdicts[property].status === "violated",
     );
-    if (shared.length > 0) lines.push(`It violates these too, so they are not counted: ${shared.join(", ")}.`);
+    if (shared.length > 0) lines.push(`The reference lock does not keep these either, so they are not counted: ${shared.join(", ")}.`);
   }
   lines.push("", ...(await story(join(directory, "run"))), ...workerOutput(directory), "", await places(directory));
   return lines.join("\n");

@@ -1,7 +1,5 @@
 //! One simulated run of a built-in lock, for comparisons.
 
-use std::collections::BTreeMap;
-
 use picklock_harness::history::History;
 use picklock_harness::lock_factory::LockFactory;
 use picklock_harness::sim::{Simulation, run};
@@ -24,7 +22,7 @@ pub struct SimulatedRun {
 /// Panics if the simulation returns no history, because a lock is stuck or Picklock has a bug.
 pub fn simulate(lock: &'static BuiltInLock, scenario: Scenario, seed: u64) -> Option<SimulatedRun> {
     let factory = LockFactory::built_in(lock);
-    let about = factory.spec(&BTreeMap::new());
+    let about = factory.spec().clone();
     let spec = RunSpec::simulated(about, scenario, seed).resolved().ok()?;
     let scenario = spec.scenario.clone();
     let simulation = Simulation {

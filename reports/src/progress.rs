@@ -33,7 +33,7 @@ impl Progress {
                 Some(fault) => format!("ended: {fault}"),
                 None => format!("fault {id} ended"),
             },
-            EventKind::FaultFired { id, took_ms } => match self.faults.get(id) {
+            EventKind::FaultFired { id, took_ms, .. } => match self.faults.get(id) {
                 Some(fault) => format!("in effect after {took_ms} ms: {fault}"),
                 None => format!("fault {id} in effect after {took_ms} ms"),
             },

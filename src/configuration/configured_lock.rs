@@ -74,13 +74,11 @@ impl ConfiguredLock {
         }
         let variables = table.environment.iter();
         let lock = LockSpec {
-            name: name.get_ref().clone(),
             typed: Some(if is_image {
                 given.clone()
             } else {
                 format!("{EXEC}{given}")
             }),
-            configuration: None,
             options: table.options.clone().into_iter().collect(),
             nodes: number(source, table.nodes.as_ref(), "nodes", NODES)?,
             replicas: number(source, table.replicas.as_ref(), "replicas", REPLICAS)?,
@@ -98,6 +96,7 @@ impl ConfiguredLock {
                     .collect(),
                 ..command
             }),
+            ..LockSpec::new(name.get_ref())
         };
         Ok(ConfiguredLock {
             lock,

@@ -6,6 +6,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use super::ci::Service;
+use super::first_test::FRAMEWORKS;
 use super::languages::LANGUAGES;
 
 /// `picklock init`.
@@ -13,8 +14,12 @@ use super::languages::LANGUAGES;
 #[command(after_help = INIT_HELP)]
 pub struct InitArgs {
     /// The language of the adapter.
-    #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
-    pub lang: String,
+    #[arg(long, value_name = "LANGUAGE", value_parser = languages(), required_unless_present = "test")]
+    pub lang: Option<String>,
+    /// Write a first test for this test framework into the existing project in DIR, in place of an adapter.
+    #[arg(long, value_name = "FRAMEWORK", value_parser = frameworks(),
+          conflicts_with_all = ["lang", "lib", "source", "rev", "ci", "only_workflow"])]
+    pub test: Option<String>,
     /// Library whose lock to test instead of the example (`picklock docs adapters` lists them).
     #[arg(long, value_name = "NAME")]
     pub lib: Option<String>,
@@ -41,7 +46,8 @@ Examples:
   picklock init --lang python my-lock
   picklock init --lang python --lib pottery pottery-lock
   picklock init --lang go --source https://example.org/picklock.git --rev v0.1.0 my-lock
-  picklock init --lang node --source vendor/picklock --only-workflow my-lock";
+  picklock init --lang node --source vendor/picklock --only-workflow my-lock
+  picklock init --test pytest";
 
 /// The names of the languages, with their hidden aliases.
 fn languages() -> PossibleValuesParser {
@@ -50,6 +56,13 @@ fn languages() -> PossibleValuesParser {
         value.aliases(language.aliases.iter().copied())
     });
     values.collect::<Vec<_>>().into()
+}
+
+fn frameworks() -> PossibleValuesParser {
+    let value = |framework: &super::first_test::Framework| {
+        PossibleValue::new(framework.name).help(framework.about)
+    };
+    FRAMEWORKS.iter().map(value).collect::<Vec<_>>().into()
 }
 
 fn word(text: &str) -> Result<String, &'static str> {

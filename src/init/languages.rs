@@ -36,9 +36,11 @@ pub const LANGUAGES: &[Language] = &[
         about: "Mono 6, or .NET 8 or later if only that is installed; its libraries need .NET",
         packages: &["mono-mcs"],
         ignored: &["bin/", "build/", "obj/", "my-lock.exe"],
-        module: templates!("csharp": "PicklockAdapter.cs", "SmallJson.cs"),
+        module: templates!("csharp": "PicklockAdapter.cs", "LockContract.cs", "SmallJson.cs"),
         example: templates!("csharp": "MyLock.cs", "RespClient.cs", "MyLock.csproj"),
-        prepare: &["mcs -out:my-lock.exe MyLock.cs RespClient.cs PicklockAdapter.cs SmallJson.cs"],
+        prepare: &[
+            "mcs -out:my-lock.exe MyLock.cs RespClient.cs PicklockAdapter.cs LockContract.cs SmallJson.cs",
+        ],
         run: "mono my-lock.exe",
         variants: CSHARP_VARIANTS,
         module_file: None,

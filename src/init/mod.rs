@@ -5,9 +5,11 @@
 //! - [`languages`]: the table of languages
 //! - [`project`]: the files for one choice
 //! - [`ci`]: the workflow, at the root of the repository
+//! - [`first_test`]: a test in an existing project, in place of all that
 
 mod ci;
 pub mod cli;
+mod first_test;
 mod languages;
 mod project;
 mod template;
@@ -28,14 +30,22 @@ pub use languages::library_like;
 use project::{GITIGNORE, Project, Surroundings};
 use template::{Language, Library};
 
-/// Writes the adapter, and says what comes next.
+/// Writes the adapter or the test, and says what comes next.
 ///
 /// # Errors
 /// Returns an error if there is no such library, or if a file exists already or cannot be written.
 pub fn run(args: &InitArgs) -> Result<(), Failure> {
+    match &args.test {
+        Some(framework) => first_test::write(framework, &args.directory),
+        None => write_adapter(args),
+    }
+}
+
+fn write_adapter(args: &InitArgs) -> Result<(), Failure> {
     // clap refuses all other names.
-    let language = languages::named(&args.lang)
-        .ok_or_else(|| Failure::Usage(format!("--lang {}: no such language", args.lang)))?;
+    let name = args.lang.as_deref().unwrap_or_default();
+    let language = languages::named(name)
+        .ok_or_else(|| Failure::Usage(format!("--lang {name}: no such language")))?;
     let library = args.lib.as_deref().map(|name| library(language, name));
     let library = library.transpose()?;
     let repository = Repository::around(&args.directory);
@@ -55,7 +65,9 @@ pub fn run(args: &InitArgs) -> Result<(), Failure> {
     if let Some((path, text)) = &workflow {
         files.push((repository.root.join(path), text));
     }
-    refuse_to_overwrite(&args.directory, &files)?;
+    let places: Vec<PathBuf> = files.iter().map(|(path, _)| path.clone()).collect();
+    let help = "name an empty or a new folder, as in `picklock init --lang LANGUAGE my-lock`";
+    refuse_to_overwrite(&args.directory, &places, help)?;
     let created = fs::create_dir_all(&args.directory);
     created.map_err(Failure::at("create", &args.directory))?;
     let output = |path: &Path| below(path, [&args.directory, &repository.root]);
@@ -155,21 +167,19 @@ fn library(language: &'static Language, name: &str) -> Result<&'static Library, 
 }
 
 /// All or nothing: half of an adapter among the user's own files would be hard to clean up.
-fn refuse_to_overwrite(directory: &Path, files: &[(PathBuf, &str)]) -> Result<(), Failure> {
+fn refuse_to_overwrite(directory: &Path, files: &[PathBuf], help: &str) -> Result<(), Failure> {
     if directory.exists() && !directory.is_dir() {
         let problem = format!("{} is not a folder", directory.display());
         return Err(Failure::Usage(problem));
     }
     // A broken symbolic link counts as an existing file.
-    let there = files
-        .iter()
-        .filter(|(path, _)| path.symlink_metadata().is_ok());
-    let there: Vec<String> = there.map(|(path, _)| shown(path, directory)).collect();
+    let there = files.iter().filter(|path| path.symlink_metadata().is_ok());
+    let there: Vec<String> = there.map(|path| shown(path, directory)).collect();
     if there.is_empty() {
         return Ok(());
     }
     Err(Failure::Usage(format!(
-        "{} has {} already; nothing was written\n  = help: name an empty or a new folder, as in `picklock init --lang LANGUAGE my-lock`",
+        "{} has {} already; nothing was written\n  = help: {help}",
         directory.display(),
         there.join(", ")
     )))
@@ -198,6 +208,17 @@ fn below(path: &Path, folders: [&Path; 2]) -> (OutputDirectory, PathBuf) {
 }
 
 fn next_steps(directory: &Path, written: &[&Path], project: &Project) -> String {
+    let mut steps: Vec<String> = project.prepare.iter().map(|it| (*it).to_owned()).collect();
+    steps.push(format!(
+        "picklock scenario gc-pause --impl {}",
+        project.label
+    ));
+    steps.push("picklock gate".to_owned());
+    next_lines(directory, written, &steps)
+}
+
+/// Lists the written files and the next steps.
+fn next_lines(directory: &Path, written: &[&Path], steps: &[String]) -> String {
     let mut text = format!("wrote in {}:\n", directory.display());
     for path in written {
         text.push_str(&format!("  {}\n", shown(path, directory)));
@@ -207,12 +228,8 @@ fn next_steps(directory: &Path, written: &[&Path], project: &Project) -> String 
         let directory = directory.to_string_lossy();
         text.push_str(&format!("  cd {}\n", quoted(&directory)));
     }
-    for command in project.prepare {
-        text.push_str(&format!("  {command}\n"));
+    for step in steps {
+        text.push_str(&format!("  {step}\n"));
     }
-    text.push_str(&format!(
-        "  picklock scenario gc-pause --impl {}\n  picklock gate\n",
-        project.label
-    ));
     text
 }

@@ -1,4 +1,4 @@
-//! The lock under test of a search: from the command line to the lock, and to the violations that count.
+//! The setup of a search: from the command line to the lock under test, and to the violations that count.
 
 use picklock_harness::search::fault_model::Group;
 use picklock_harness::search::{Target, ViolationFilter};

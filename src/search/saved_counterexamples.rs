@@ -73,6 +73,7 @@ async fn keep_one(
         first: group.number(),
         robust: group.robust,
         unshrunk: group.unshrunk.clone(),
+        not_needed: group.not_needed.clone(),
         ..find(&spec, &record, group.violation, signature, directory)
     }))
 }
@@ -128,6 +129,7 @@ pub fn find(
         cause,
         signature,
         faults: faults.map(|fault| fault.sentence()).collect(),
+        not_needed: Vec::new(),
         schedules: 1,
         first: 1,
         robust: true,

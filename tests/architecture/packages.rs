@@ -181,7 +181,9 @@ const WITH_ADDRESS: &[&str] = &[
     "docs/go.md",
     "integrations/csharp/Picklock.csproj",
     "integrations/csharp/README.md",
+    "integrations/examples/redsync/redsync_test.go",
     "integrations/go/README.md",
+    "integrations/go/example/broken_lock_test.go",
     "integrations/go/example/my_lock_test.go",
     "integrations/go/go.mod",
     "integrations/java/README.md",
@@ -192,6 +194,7 @@ const WITH_ADDRESS: &[&str] = &[
     "integrations/python/README.md",
     "scripts/install",
     "scripts/test-packages",
+    "src/init/first_test.rs",
 ];
 
 #[test]

@@ -260,3 +260,87 @@ fn unknown_languages_and_libraries_are_refused() {
     });
     insta::assert_snapshot!(said.join("\n"));
 }
+
+/// Every test framework, with a file by which its projects are recognised, and the files of its first test.
+const FRAMEWORKS: [(&str, &str, &[&str]); 6] = [
+    ("pytest", "pyproject.toml", &["tests/test_my_lock.py"]),
+    (
+        "junit",
+        "pom.xml",
+        &["src/test/java/example/MyLockTest.java"],
+    ),
+    ("gotest", "go.mod", &["my_lock_test.go"]),
+    (
+        "vitest",
+        "package.json",
+        &["tests/my_lock.mjs", "tests/my_lock.test.mjs"],
+    ),
+    (
+        "node",
+        "package.json",
+        &["tests/my_lock.mjs", "tests/my_lock.test.mjs"],
+    ),
+    ("xunit", "Shop.csproj", &["MyLockTests.cs"]),
+];
+
+#[test]
+fn first_test_is_written_into_a_project() {
+    for (framework, project_file, expected) in FRAMEWORKS {
+        let line = format!("init --test {framework} shop");
+        let call = picklock(&line).file(&format!("shop/{project_file}"), "");
+        let outcome = call.file("shop/tests/x", "").run().exits(0);
+        let mut written = files("shop", &outcome);
+        written.retain(|path| path != Path::new(project_file) && path != Path::new("tests/x"));
+        let expected: Vec<PathBuf> = expected.iter().map(PathBuf::from).collect();
+        assert_eq!(written, expected, "{framework}: {}", outcome.all());
+        for path in &expected {
+            let path = path.to_string_lossy();
+            assert!(outcome.stdout.contains(&*path), "{}", outcome.all());
+        }
+    }
+}
+
+#[test]
+fn first_test_belongs_to_the_go_package_around_it() {
+    let call = picklock("init --test gotest").file("go.mod", "module example.org/shop\n");
+    let call = call.file(
+        "stock.go",
+        "// Package stock sells.\npackage stock // of the shop\n",
+    );
+    let test = call.run().exits(0).text_file("my_lock_test.go");
+    assert!(test.starts_with("package stock\n\nimport ("), "{test}");
+}
+
+#[test]
+fn first_test_uses_the_framework_of_the_project() {
+    let call = picklock("init --test vitest").file("package.json", "{}");
+    let test = call.run().exits(0).text_file("my_lock.test.mjs");
+    assert!(
+        test.starts_with("import { test } from \"vitest\";"),
+        "{test}"
+    );
+}
+
+#[test]
+fn first_test_lists_files_and_next_steps() {
+    let call = picklock("init --test pytest").file("pyproject.toml", "");
+    insta::assert_snapshot!(call.run().exits(0).stdout);
+}
+
+#[test]
+fn first_test_is_refused_without_a_project_or_over_a_file() {
+    let refused = [
+        "init --test xunit",
+        "init --test node nowhere",
+        "init --test pytest",
+        "init --test mocha",
+        "init --test pytest --lang python",
+    ];
+    let messages = refused.map(|line| {
+        let call = picklock(line).file("pyproject.toml", "");
+        let outcome = call.file("test_my_lock.py", "mine").run().exits(2);
+        assert_eq!(outcome.text_file("test_my_lock.py"), "mine");
+        format!("$ picklock {line}\n{}", outcome.stderr)
+    });
+    insta::assert_snapshot!(messages.join("\n"));
+}

@@ -3,6 +3,7 @@
 //! - [`running`]: how the tests start the binary, few at a time, and the results that they get
 //! - [`cases`]: scenarios that once gave wrong verdicts
 //! - [`init`]: writes a new adapter and overwrites nothing
+//! - [`front_ends`]: the failure that the packages of `integrations/` print, in every language
 //! - [`install`]: the script that installs a release, and the archive that it downloads
 //! - [`input`]: errors in a command line, a file or a machine are reported: what, where, and what to do
 //! - [`mistakes`]: mistakes of first-time users
@@ -34,6 +35,7 @@ mod cases;
 mod commands;
 mod configuration;
 mod ending;
+mod front_ends;
 mod gate;
 mod init;
 mod input;

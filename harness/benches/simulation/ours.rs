@@ -1,6 +1,5 @@
 //! Our side: runs of the simulation, judged by all checkers.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -31,7 +30,7 @@ pub struct Totals {
 
 /// Returns the simulations with the seeds from zero on.
 fn simulations(scenario: &Scenario, lock: &LockFactory, runs: u64) -> Vec<Simulation> {
-    let spec = lock.spec(&BTreeMap::new());
+    let spec = lock.spec().clone();
     let simulation = |seed| Simulation {
         spec: RunSpec::simulated(spec.clone(), scenario.clone(), seed),
         lock: lock.clone(),

@@ -21,14 +21,20 @@ const MAX_TAIL: usize = 64 << 10;
 /// open.
 const PIPE_GRACE: Duration = Duration::from_millis(250);
 
-/// Returns at most `max` lines from the end of a worker's log, or none if the log cannot be read.
+/// Returns at most `max` lines from the end of a worker's log, or none if the log cannot be read. Of each stack trace
+/// only the first frame is kept, because most languages print the error before the trace.
 #[cfg(feature = "servers")]
 pub(crate) fn last_lines(log: &std::path::Path, max: usize) -> Vec<String> {
     let log = std::fs::read(log).unwrap_or_default();
-    let mut lines: Vec<String> = String::from_utf8_lossy(&log)
-        .lines()
-        .map(str::to_owned)
-        .collect();
+    let mut lines: Vec<String> = Vec::new();
+    let mut follows_frame = false;
+    for line in String::from_utf8_lossy(&log).lines() {
+        let is_frame = line.starts_with([' ', '\t']) && line.trim_start().starts_with("at ");
+        if !(is_frame && follows_frame) {
+            lines.push(line.to_owned());
+        }
+        follows_frame = is_frame;
+    }
     lines.split_off(lines.len().saturating_sub(max))
 }
 
@@ -140,6 +146,24 @@ mod tests {
         assert_eq!(words(dotnet), expected);
         assert_eq!(words("one\nbye\n\n"), Some("bye".to_owned()));
         assert_eq!(words("\n"), None);
+    }
+
+    #[cfg(feature = "servers")]
+    #[test]
+    fn last_lines_name_the_error_before_its_stack_trace() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("worker-0.log");
+        let frames = "    at load (node:internal/modules:1:1)\n".repeat(20);
+        let text = format!("Error: Cannot find package 'ioredis'\n{frames}}}\n\nNode.js v20\n");
+        std::fs::write(&log, text).unwrap();
+        let expected = [
+            "Error: Cannot find package 'ioredis'",
+            "    at load (node:internal/modules:1:1)",
+            "}",
+            "",
+            "Node.js v20",
+        ];
+        assert_eq!(last_lines(&log, 8), expected);
     }
 
     #[tokio::test]

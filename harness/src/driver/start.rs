@@ -181,7 +181,6 @@ impl<B: Backend> ClientDriver<B> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
 
     use picklock_scenarios::catalog;
 
@@ -191,7 +190,7 @@ mod tests {
     #[test]
     fn worker_warms_up_with_its_own_key_on_first_start_only() {
         let lock = LockFactory::built_in(picklock_impls::find("set-nx-px").unwrap());
-        let lock = lock.spec(&BTreeMap::new());
+        let lock = lock.spec().clone();
         let spec = RunSpec::simulated(lock, catalog::named("calm").unwrap(), 1);
         let warm_up = |incarnation| {
             let init = init(&spec, 7, Vec::new(), 1);

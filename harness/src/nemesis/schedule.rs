@@ -204,7 +204,10 @@ impl<B: Backend> Nemesis<B> {
         if let Some(imposed) = plan.frames.and_then(|_| self.imposed(id)) {
             self.frame_limited.borrow_mut().insert(id, (index, imposed));
         }
-        let since_ns = self.record_fired(id, &plan, requested_at_ns);
+        let waiting = location
+            .worker
+            .filter(|worker| !target.workers.contains(worker));
+        let since_ns = self.record_fired(id, &plan, waiting, requested_at_ns);
         let lasts = plan.lasts();
         match lasts {
             Lasts::AtOnce => self.make_permanent(id),
@@ -237,18 +240,31 @@ impl<B: Backend> Nemesis<B> {
         self.end(id).await;
     }
 
-    /// Records that a fault that was requested at `requested_at_ns` has fired. Returns the time from which it counts.
-    fn record_fired(&self, id: u32, plan: &FaultPlan, requested_at_ns: u64) -> u64 {
+    /// Records that a fault that was requested at `requested_at_ns` has fired. `waiting` is the client at the trigger that
+    /// had to wait for that, if the fault does not affect it. Returns the time from which the fault counts.
+    fn record_fired(
+        &self,
+        id: u32,
+        plan: &FaultPlan,
+        waiting: Option<usize>,
+        requested_at_ns: u64,
+    ) -> u64 {
+        // While a node does not answer, every client may wait.
+        let is_of_nodes = plan.kind.affects() == Affects::Nodes;
+        let waiting = waiting.filter(|_| !is_of_nodes);
+        if (is_of_nodes || waiting.is_some())
+            && let Some(took_ms) = self.delay_ms(requested_at_ns)
+        {
+            self.context.recorder.write(EventKind::FaultFired {
+                id,
+                took_ms,
+                waiting,
+            });
+        }
         // A worker is frozen from the signal on. The confirmation that all its threads have stopped
         // comes later, much later on a busy machine.
         if freezes_workers(plan) {
             return requested_at_ns;
-        }
-        if plan.kind.affects() == Affects::Nodes
-            && let Some(took_ms) = self.delay_ms(requested_at_ns)
-        {
-            let fired = EventKind::FaultFired { id, took_ms };
-            self.context.recorder.write(fired);
         }
         self.context.clock.now_ns()
     }

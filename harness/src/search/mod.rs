@@ -45,7 +45,7 @@ pub use generate::Draw;
 pub use hunt::Hunt;
 pub use novelty::Memory;
 pub use plan::{Plan, Target};
-pub use shrink::{Demand, shrink};
+pub use shrink::{Demand, Shrunk, shrink};
 pub use shrink_all::{Effort, shrink_all};
 pub use sweep::{Progress, Sweep, SweepError, Tried};
 

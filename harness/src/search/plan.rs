@@ -90,7 +90,7 @@ impl Target {
     /// Creates a target for a lock with its default options, on the default server.
     pub fn new(lock: LockFactory) -> Target {
         Target {
-            spec: lock.spec(&std::collections::BTreeMap::new()),
+            spec: lock.spec().clone(),
             servers: ServerChoice::default(),
             lock,
         }

@@ -6,6 +6,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use picklock_scenarios::FaultPlan;
+
 use super::attempt::{Keep, show};
 use super::candidates::{PASSES, Shrunken};
 use super::plan::{Plan, Target};
@@ -25,9 +27,24 @@ pub struct Demand {
     pub robust: bool,
 }
 
+/// The result of shrinking.
+#[derive(Debug, Clone)]
+pub struct Shrunk {
+    /// The smallest plan found.
+    pub plan: Plan,
+    /// The faults of the original plan that the violation does not need: it occurred without them.
+    pub removed: Vec<FaultPlan>,
+}
+
 /// Returns the smallest plan found that meets the demand, starting from one that does. Runs at most
 /// `budget` candidates, and several more runs for each candidate that must be robust.
-pub fn shrink(target: &Target, plan: Plan, demand: Demand, budget: u64, stop: &AtomicBool) -> Plan {
+pub fn shrink(
+    target: &Target,
+    plan: Plan,
+    demand: Demand,
+    budget: u64,
+    stop: &AtomicBool,
+) -> Shrunk {
     let mut shrinking = Shrinking {
         context: Shrunken {
             target,
@@ -41,20 +58,32 @@ pub fn shrink(target: &Target, plan: Plan, demand: Demand, budget: u64, stop: &A
         left: budget,
         stop,
     };
+    // The other passes change faults, but keep their number and order.
+    let (mut kept, mut removed) = (plan.scenario.faults.clone(), Vec::new());
     let mut plan = plan;
     'again: loop {
         for pass in PASSES {
             let candidates = pass(&shrinking.context, &plan);
             if let Some(smaller) = shrinking.first_smaller(&plan, candidates) {
+                if let Some(fault) = removed_fault(&plan, &smaller) {
+                    removed.push(kept.remove(fault));
+                }
                 plan = smaller;
                 continue 'again;
             }
             if shrinking.is_over() {
-                return plan;
+                break 'again;
             }
         }
-        return plan;
+        break;
     }
+    Shrunk { plan, removed }
+}
+
+/// Returns the index of the fault that the smaller plan does not have, or `None` if it has as many faults.
+fn removed_fault(plan: &Plan, smaller: &Plan) -> Option<usize> {
+    let mut faults = 0..plan.scenario.faults.len();
+    faults.find(|fault| plan.without(*fault).scenario.faults == smaller.scenario.faults)
 }
 
 struct Shrinking<'a> {

@@ -2,11 +2,13 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use picklock_scenarios::FaultPlan;
+
 use super::attempt::{Keep, show_one};
 use super::plan::Target;
 use super::robust::is_robust;
 use super::share::share;
-use super::shrink::{Demand, shrink};
+use super::shrink::{Demand, Shrunk, shrink};
 use super::{CounterexampleGroup, Counterexamples};
 use crate::counterexamples::{ViolationFilter, worth_shrinking};
 
@@ -33,6 +35,7 @@ pub fn shrink_all(
     counterexamples.mark_robust(|group| {
         !stop.load(Ordering::Relaxed) && is_robust(target, &group.plan, group.violation)
     });
+    counterexamples.record_origins();
     let groups = worth_shrinking(counterexamples.simplest(), effort.signatures);
     let never = AtomicBool::new(false);
     let mut smaller = Counterexamples::default();
@@ -71,26 +74,28 @@ fn shrink_same(
         ..ViolationFilter::default()
     };
     let mut done: Vec<CounterexampleGroup> = Vec::new();
-    for mut group in same {
-        group.unshrunk = vec![group.unshrunk()];
+    for group in same {
         let reusable = done.iter().find(|one| {
             let shown = show_one(target, &everything, &one.plan, Keep::Nothing);
             shown.is_some_and(|shown| shown.violations.contains(&group.violation))
                 && (!group.robust || is_robust(target, &one.plan, group.violation))
         });
-        let plan = match reusable {
-            Some(other) => other.plan.clone(),
+        let (plan, not_needed) = match reusable {
+            Some(other) => (other.plan.clone(), other.not_needed.clone()),
             None => {
                 let demand = Demand {
                     violation: group.violation,
                     robust: group.robust,
                 };
-                shrink(target, group.plan, demand, effort.runs, stop)
+                let Shrunk { plan, removed } =
+                    shrink(target, group.plan, demand, effort.runs, stop);
+                (plan, removed.iter().map(FaultPlan::sentence).collect())
             }
         };
         done.push(CounterexampleGroup {
             signature: plan.signature(),
             plan,
+            not_needed,
             ..group
         });
     }

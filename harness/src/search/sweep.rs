@@ -112,6 +112,7 @@ impl Tried {
                     count: 1,
                     robust: false,
                     unshrunk: Vec::new(),
+                    not_needed: Vec::new(),
                 });
             }
         }

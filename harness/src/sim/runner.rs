@@ -175,7 +175,6 @@ fn record_unknown_commands(history: &mut History, unknown: BTreeSet<String>) {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
 
     use picklock_scenarios::catalog;
 
@@ -187,7 +186,7 @@ mod tests {
         let lock = LockFactory::built_in(picklock_impls::find(lock).unwrap());
         let scenario = catalog::named("gc-pause").unwrap();
         let simulation = Simulation {
-            spec: RunSpec::simulated(lock.spec(&BTreeMap::new()), scenario, 1),
+            spec: RunSpec::simulated(lock.spec().clone(), scenario, 1),
             lock,
             logs_commands: false,
         };

@@ -269,7 +269,7 @@ impl Trial {
     fn target(&self, lock: &LockFactory) -> Target {
         Target {
             lock: lock.clone(),
-            spec: lock.spec(&self.options),
+            spec: lock.spec_with(&self.options),
             servers: self.servers.for_backend(BackendName::Sim),
         }
     }
@@ -281,7 +281,7 @@ impl Trial {
             backend: self.backend(),
             servers: self.servers.clone(),
             overrides: self.overrides,
-            ..RunSpec::simulated(lock.spec(&self.options), self.scenario.clone(), 0)
+            ..RunSpec::simulated(lock.spec_with(&self.options), self.scenario.clone(), 0)
         };
         let spec = spec.resolved().map_err(|refused| *refused.error)?;
         if let Err(source) = lock.read_options(&self.options) {

@@ -120,7 +120,7 @@ impl Outcome {
     pub fn assert_as_expected(&self) {
         let scenario = &self.scenario;
         // The caller asks for it, so the expectations apply to this lock.
-        let expected = Expected::for_lock(scenario, self.lock.name(), Tables::NamedOrAll);
+        let expected = Expected::for_lock(scenario, &self.lock.spec().name, Tables::NamedOrAll);
         if expected == Expected::default() {
             panic!("the scenario `{}` has no expectations", scenario.name);
         }
@@ -154,7 +154,7 @@ impl Outcome {
         let verdict = &run.verdicts[&property];
         let mut text = format!(
             "`{}` in `{}`: {property} should be {wanted}, which fails in {count} of {} runs\n\nseed {}: {property} {}",
-            self.lock.name(),
+            self.lock.spec().name,
             self.scenario.name,
             self.runs.len(),
             run.seed,

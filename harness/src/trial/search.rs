@@ -124,7 +124,7 @@ fn searched(
     let never = AtomicBool::new(false);
     let groups = shrink_all(target, tried.counterexamples, EFFORT, threads(), &never);
     Ok(Searched {
-        lock: target.lock.name().to_owned(),
+        lock: target.lock.spec().name.clone(),
         schedules: tried.schedules,
         exhaustive: can_be_exhaustive && tried.complete && tried.stuck == 0,
         counterexamples: found(target, groups)?,

@@ -72,10 +72,10 @@ fn reaper() -> Result<(), WorkerError> {
 }
 
 fn worker(name: &str, locks: &[LockFactory]) -> Result<(), WorkerError> {
-    let lock = locks.iter().find(|lock| lock.name() == name);
+    let lock = locks.iter().find(|lock| lock.spec().name == name);
     let lock = lock.ok_or_else(|| WorkerError::Unknown {
         name: name.to_owned(),
-        known: locks.iter().map(|it| it.name().to_owned()).collect(),
+        known: locks.iter().map(|it| it.spec().name.clone()).collect(),
     })?;
     on_new_thread(async || {
         let mut answers = pipe::OpenOptions::new()

@@ -98,6 +98,8 @@ pub struct CounterexampleGroup<P> {
     pub robust: bool,
     /// The groups that it was shrunk from; empty if it was not shrunk.
     pub unshrunk: Vec<Unshrunk>,
+    /// Descriptions of the faults that shrinking removed from the first plan.
+    pub not_needed: Vec<String>,
 }
 
 impl<P> CounterexampleGroup<P> {
@@ -148,8 +150,17 @@ impl<P> Counterexamples<P> {
                 old.unshrunk.extend(new.unshrunk);
                 if (!new.robust, &new.place) < (!old.robust, &old.place) {
                     (old.plan, old.place, old.robust) = (new.plan, new.place, new.robust);
+                    old.not_needed = new.not_needed;
                 }
             }
+        }
+    }
+
+    /// Records each group as the origin of itself. A shard then lists every signature, whichever of them it shrinks, so
+    /// that a merge counts each where a single process would have counted it.
+    pub fn record_origins(&mut self) {
+        for group in self.groups.values_mut() {
+            group.unshrunk = vec![group.unshrunk()];
         }
     }
 
@@ -222,6 +233,7 @@ pub fn worth_shrinking<P>(
         let mut like = worth.iter_mut();
         if let Some(first) = like.find(|one| one.violation == group.violation) {
             first.count += group.count;
+            first.unshrunk.extend(group.unshrunk);
         }
     }
     worth
@@ -271,6 +283,45 @@ mod tests {
         assert_eq!(
             causes(own.unavoidable(&verdicts)),
             [Cause::Evicted, Cause::OutlivedLease]
+        );
+    }
+
+    #[test]
+    fn explained_and_omitted_groups_stay_among_the_origins() {
+        let group = |signature: &str, place: u64, count: u64| CounterexampleGroup {
+            violation: Violation {
+                property: Property::Lease,
+                cause: Cause::StolenRelease,
+            },
+            signature: signature.split(' ').map(str::to_owned).collect(),
+            plan: (),
+            place: (1, vec![place]),
+            count,
+            robust: false,
+            unshrunk: Vec::new(),
+            not_needed: Vec::new(),
+        };
+        let mut found = Counterexamples::default();
+        for one in [
+            group("cut", 1, 5),
+            group("cut delay", 2, 7),
+            group("drop", 3, 11),
+        ] {
+            found.add(one);
+        }
+        found.record_origins();
+        let worth = worth_shrinking(found.simplest(), 1);
+        let [first] = worth.as_slice() else {
+            panic!("{worth:?}");
+        };
+        assert_eq!(first.count, 23);
+        let origins: Vec<(String, u64)> = (first.unshrunk.iter())
+            .map(|origin| (origin.signature.join(" "), origin.schedules))
+            .collect();
+        let expected = [("cut", 5), ("cut delay", 7), ("drop", 11)];
+        assert_eq!(
+            origins,
+            expected.map(|(name, count)| (name.to_owned(), count))
         );
     }
 

@@ -5,6 +5,7 @@
 //! The key would expire on its own. Renewed by name, it locks out all clients, including its own, for as long as that
 //! client lives (S11). Caught by `progress`, cause `ambiguous-acquire`, when the reply to an acquisition is lost.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::BuiltInLock;
@@ -29,13 +30,35 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
             minds_the_lease: false,
             ..Habits::SOUND
         };
-        let renewals = Renewals::new(habits);
-        Box::new(Varied::new(nodes, context, RenewsInDoubt { renewals }))
+        let way = RenewsInDoubt {
+            renewals: Renewals::new(habits),
+            doubts: VecDeque::new(),
+        };
+        Box::new(Varied::new(nodes, context, way))
     },
 };
 
+/// Maximum number of renewals at the same time. While no server can be reached, each attempt begins another one, and
+/// without a limit their requests grow with the square of the time.
+const MAX_DOUBTS: usize = 8;
+
 struct RenewsInDoubt {
     renewals: Renewals,
+    /// The latest attempts in doubt, oldest first.
+    doubts: VecDeque<Grant>,
+}
+
+impl RenewsInDoubt {
+    /// Records an attempt in doubt, and stops the renewal of the oldest one if there are too many.
+    fn record(&mut self, perhaps: Grant) {
+        self.doubts.retain(|doubt| doubt.token != perhaps.token);
+        self.doubts.push_back(perhaps);
+        if self.doubts.len() > MAX_DOUBTS
+            && let Some(oldest) = self.doubts.pop_front()
+        {
+            self.renewals.end(&oldest);
+        }
+    }
 }
 
 impl Variation for RenewsInDoubt {
@@ -53,6 +76,7 @@ impl Variation for RenewsInDoubt {
             let options = original.options();
             way.renewals
                 .begin(options, &perhaps, lease.duration(), renewal);
+            way.record(perhaps);
         }
         tried
     }

@@ -105,7 +105,7 @@ namespace Picklock
                 var shared = statuses.Keys.Where(one => (string?)expected[one] == "any" && statuses[one] == "violated").ToList();
                 if (shared.Count > 0)
                 {
-                    text.Append($"It violates these too, so they are not counted: {string.Join(", ", shared)}.\n");
+                    text.Append($"The reference lock does not keep these either, so they are not counted: {string.Join(", ", shared)}.\n");
                 }
             }
             text.Append('\n').Append(await Story().ConfigureAwait(false)).Append(WorkerOutput()).Append('\n');

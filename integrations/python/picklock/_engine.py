@@ -212,7 +212,7 @@ def _failure(title, result, failed, reference, cell, directory):
         shared = [name for name, wanted in cell["expected"].items()
                   if wanted == "any" and result[name] == "violated"]
         if shared:
-            lines.append(f"It violates these too, so they are not counted: {', '.join(shared)}.")
+            lines.append(f"The reference lock does not keep these either, so they are not counted: {', '.join(shared)}.")
     lines += ["", *story(str(directory / "run")), *_worker_output(directory), "", _places(directory)]
     return "\n".join(lines)
 

@@ -95,7 +95,7 @@ fn smallest(known_bug: &KnownBug, plan: Plan) -> Plan {
         violation,
         robust: false,
     };
-    shrink(&target(known_bug), plan, demand, SHRINKING, &never)
+    shrink(&target(known_bug), plan, demand, SHRINKING, &never).plan
 }
 
 fn target(known_bug: &KnownBug) -> Target {

@@ -43,6 +43,8 @@ pub(super) struct CounterexampleView {
     pub(super) cause: &'static str,
     pub(super) schedules: String,
     pub(super) faults: Vec<Name>,
+    /// The faults of the first schedule that shrinking could remove.
+    pub(super) not_needed: Vec<Name>,
     pub(super) story: Story,
     pub(super) command: Command,
     /// The cell of its run, if that cell is on the page.
@@ -173,6 +175,11 @@ fn counterexample_view(
         schedules: count(counterexample.schedules, "schedule"),
         faults: counterexample
             .faults
+            .iter()
+            .map(|it| sentence(it))
+            .collect(),
+        not_needed: counterexample
+            .not_needed
             .iter()
             .map(|it| sentence(it))
             .collect(),

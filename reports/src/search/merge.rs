@@ -218,6 +218,7 @@ fn merge_counterexamples(counterexamples: &[Counterexample]) -> Vec<Counterexamp
                 count: origin.schedules,
                 robust: false,
                 unshrunk: Vec::new(),
+                not_needed: Vec::new(),
             });
         }
     }
@@ -276,6 +277,7 @@ mod tests {
             cause: Cause::StolenRelease,
             signature: words(signature),
             faults: Vec::new(),
+            not_needed: Vec::new(),
             schedules: 1,
             first: 1,
             robust: false,

@@ -2,7 +2,7 @@
 
 use anstyle::Style;
 use picklock_scenarios::BackendName;
-use picklock_verdicts::latency::REQUESTED;
+use picklock_verdicts::latency::{LOSS_REPORT, REQUESTED};
 use picklock_verdicts::record::{Counts, Latency, RunRecord};
 
 use super::line::{BAD, FAINT, Line};
@@ -119,6 +119,7 @@ fn latency_head(width: usize) -> Line {
 fn latency_row(operation: &str, latency: &Latency, width: usize) -> Line {
     let operation = match operation {
         REQUESTED => "· request",
+        LOSS_REPORT => "loss seen",
         other => other,
     };
     let name = Line::new().plain("  ").plain(operation);
@@ -151,4 +152,28 @@ fn phases(record: &RunRecord) -> Line {
     };
     let title = Line::new().styled(FAINT, "  took");
     title.pad_to(NAME_COLUMN).plain(&took)
+}
+
+#[cfg(test)]
+mod tests {
+    use picklock_verdicts::latency::HANDOVER;
+
+    use super::*;
+
+    #[test]
+    fn names_of_latencies_fit_their_column() {
+        let latency = Latency {
+            count: 1,
+            p50_us: 1,
+            p90_us: 1,
+            p99_us: 1,
+            p999_us: 1,
+            max_us: 1,
+            histogram: String::new(),
+        };
+        for operation in ["acquire", REQUESTED, "release", HANDOVER, LOSS_REPORT] {
+            let row = latency_row(operation, &latency, 100).render();
+            assert!(!row.contains('…'), "{row}");
+        }
+    }
 }

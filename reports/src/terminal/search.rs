@@ -74,6 +74,10 @@ fn describe_counterexamples(
     for fault in &first.faults {
         lines.extend(Line::new().plain("    ").plain(fault).wrap(width, 6));
     }
+    for fault in &first.not_needed {
+        let line = Line::new().styled(FAINT, "    not needed: ").plain(fault);
+        lines.extend(line.wrap(width, 6));
+    }
     for sentence in first.story.iter().filter(|_| with_story) {
         let line = Line::new().styled(FAINT, "      ").plain(sentence);
         lines.extend(line.wrap(width, 8));

@@ -51,6 +51,30 @@ fn verdict_cases_are_right_on_processes() {
     run_folder("verdicts", &cases);
 }
 
+/// Correct locks whose commands, keys or values are unusual are not accused of anything that `set-nx-px` does not do
+/// either. The lab runs them in the whole catalog.
+#[test]
+fn odd_but_correct_locks_are_not_accused() {
+    let config = project("lab/honest/picklock.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    let names = text.lines().filter_map(|line| line.strip_prefix("[impl."));
+    let locks: Vec<&str> = names.filter_map(|name| name.strip_suffix(']')).collect();
+    assert!(locks.len() >= 17, "{locks:?}");
+    let matrix = Command::new(env!("CARGO_BIN_EXE_picklock"))
+        .args(["matrix", "--backend", "process", "--jobs", "4", "--quiet"])
+        .args(["--scenario", "calm,lost-reply", "--impl", &locks.join(",")])
+        .arg("--config")
+        .arg(&config)
+        .output()
+        .unwrap();
+    let table = String::from_utf8_lossy(&matrix.stdout);
+    let errors = String::from_utf8_lossy(&matrix.stderr);
+    assert!(
+        matches!(matrix.status.code(), Some(0 | 3)),
+        "{table}{errors}"
+    );
+}
+
 /// Each fault of a server that lies, a text that commands, or a link that leads elsewhere, with a small input.
 #[test]
 fn hostile_servers_texts_and_links_do_no_harm() {

@@ -187,6 +187,10 @@ by = "1.5ttl"
 frames = 1
 workers = "same"
 nodes = "same"
+[[fault]]
+kind = "flush-scripts"
+at = "0s"
+optional = true
 "#;
     let plan = Plan {
         scenario: Scenario::parse(text, "many").unwrap(),
@@ -204,8 +208,12 @@ nodes = "same"
         robust: false,
     };
     let shrunk = shrink(&target, plan, demand, 3_000, &AtomicBool::new(false));
-    let scenario = &shrunk.scenario;
+    let scenario = &shrunk.plan.scenario;
     assert_eq!((scenario.faults.len(), scenario.workload.workers), (1, 2));
+    let removed: Vec<&str> = (shrunk.removed.iter())
+        .map(|fault| fault.kind.as_str())
+        .collect();
+    assert_eq!(removed, ["flush-scripts"]);
 }
 
 /// Without a fault, two clients get a lock without a quorum only if they split the nodes within 0.1

@@ -82,7 +82,7 @@ fn every_cell_is_deterministic_and_as_expected() {
     for_the_whole_catalog(seeds(2), |scenario, lock, seed| {
         let history = simulate(scenario, lock, seed);
         // For more seeds, use `picklock matrix --backend sim --seeds 1000`.
-        if seed < 2 && as_expected(scenario, lock.name(), seed, &history) {
+        if seed < 2 && as_expected(scenario, &lock.spec().name, seed, &history) {
             judged.fetch_add(1, Ordering::Relaxed);
         }
         // The other seed is only repeated in the long run.
@@ -94,7 +94,7 @@ fn every_cell_is_deterministic_and_as_expected() {
         assert!(
             first == second,
             "{} × {scenario}, seed {seed}: two runs differ\n{}",
-            lock.name(),
+            lock.spec().name,
             first_difference(&first, &second)
         );
     });

@@ -48,8 +48,6 @@ mod trials;
 mod trouble;
 mod undo;
 
-use std::collections::BTreeMap;
-
 use picklock_harness::history::History;
 use picklock_harness::sim::{LockFactory, Simulation, run};
 use picklock_harness::spec::RunSpec;
@@ -58,9 +56,9 @@ use picklock_scenarios::{Scenario, catalog};
 /// Creates a run of a scenario with this lock, which may need more replicas than the scenario has.
 pub fn simulation(mut scenario: Scenario, lock: &LockFactory, seed: u64) -> Simulation {
     let replicas = &mut scenario.topology.replicas;
-    *replicas = lock.replicas().max(*replicas);
+    *replicas = lock.spec().replicas.max(*replicas);
     Simulation {
-        spec: RunSpec::simulated(lock.spec(&BTreeMap::new()), scenario, seed),
+        spec: RunSpec::simulated(lock.spec().clone(), scenario, seed),
         lock: lock.clone(),
         logs_commands: false,
     }

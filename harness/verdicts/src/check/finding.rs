@@ -60,7 +60,7 @@ pub struct WrongStock {
 }
 
 /// A release that succeeded after the lock had been granted to another client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ForeignRelease {
     /// The lock's key.
     pub key: u32,
@@ -79,7 +79,7 @@ pub struct ForeignRelease {
 }
 
 /// The effect of a command on another client's value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Taking {
     /// It removed the value.
     Removed,

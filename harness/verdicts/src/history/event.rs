@@ -209,9 +209,16 @@ pub enum EventKind {
     },
     /// A fault has ended. A fault that never ends has no such event.
     FaultEnded { id: u32 },
-    /// A fault on nodes took effect `took_ms` milliseconds after its `FaultBegan`. The client at the trigger waited
-    /// during this time, and other clients may have waited as well. Times below a tenth of a lease are not recorded.
-    FaultFired { id: u32, took_ms: u64 },
+    /// A fault took effect `took_ms` milliseconds after its `FaultBegan`. The client at the trigger waited during this
+    /// time: for example, a holder waited until the death of another client was confirmed. If the fault affects nodes,
+    /// other clients may have waited as well. Times below a tenth of a lease are not recorded.
+    FaultFired {
+        id: u32,
+        took_ms: u64,
+        /// The only client that waited, or absent if every client may have waited.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        waiting: Option<usize>,
+    },
     /// A fault on nodes lasted `late_ms` milliseconds longer than its scenario plans, because a server was slow to
     /// stop or to come back. Recorded just before its `FaultEnded`. Times below a tenth of a lease are not recorded.
     FaultOverran { id: u32, late_ms: u64 },

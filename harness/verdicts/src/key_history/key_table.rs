@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::history::{Event, EventKind, KeyChange, KeyCommand, KeyName};
 
+use super::elements::is_rest;
 use super::expiry::Expiry;
 
 /// The current value of a key, according to the events of the history.
@@ -127,6 +128,9 @@ impl<'a> KeyTable<'a> {
     /// A value that a worker's command replaces counts as a new one, unless the same attempt wrote both. An increased
     /// hold count or a refreshed timestamp therefore still belongs to that attempt, and to the command that wrote the
     /// value first.
+    ///
+    /// A command that removes some elements of a collection leaves the rest to its earlier author or, if that was its own
+    /// attempt, to an unknown one: a client that leaves a queue does not own the remaining elements.
     pub fn event(&mut self, event: &'a Event, see: impl FnOnce(KeyUpdate<'_>)) {
         let EventKind::KeyChanged {
             node,
@@ -143,7 +147,9 @@ impl<'a> KeyTable<'a> {
         let before = held.as_ref();
         let now = value.as_ref().map(|value| {
             let by = why.command();
-            let stays = before.filter(|before| {
+            let cut = before.filter(|before| by.is_some() && is_rest(before.value, value));
+            let is_foreign = |author: &&KeyCommand| !is_of_one_attempt(Some(*author), by);
+            let stays = before.filter(|_| cut.is_none()).filter(|before| {
                 // Only the expiry changed, or the same attempt wrote again.
                 (before.value == value && !writes_again(why))
                     || is_of_one_attempt(before.author, by)
@@ -154,7 +160,10 @@ impl<'a> KeyTable<'a> {
                 serial: stays.map_or(self.written, |before| before.serial),
                 on_free_key: stays.map_or(before.is_none(), |before| before.on_free_key),
                 written_ns: stays.map_or(event.at_ns, |before| before.written_ns),
-                author: stays.map_or(by, |before| before.author),
+                author: match cut {
+                    Some(before) => before.author.filter(is_foreign),
+                    None => stays.map_or(by, |before| before.author),
+                },
                 expiry: ttl_ms.map(|ttl_ms| Expiry {
                     set_ns: event.at_ns,
                     ttl_ms,

@@ -8,6 +8,7 @@
 //! when it existed, and how it went away. [`KeyHistory`] is the key history of a whole history.
 
 mod attribution;
+mod elements;
 mod expiry;
 mod file;
 mod from_history;
@@ -21,6 +22,7 @@ mod shared_connections;
 mod value_span;
 
 pub use attribution::attribute_changes;
+pub use elements::{adds_element, is_collection, is_of_several, shares_element};
 pub use expiry::Expiry;
 pub use file::{FORMAT, write_key_history};
 pub use from_history::KeyHistory;

@@ -176,8 +176,12 @@ pub struct Counterexample {
     pub cause: Cause,
     /// The signature: the kinds of its faults, and the kinds of their injection points.
     pub signature: Vec<String>,
-    /// Descriptions of its faults.
+    /// Descriptions of its faults. After shrinking, the violation needs all of them.
     pub faults: Vec<String>,
+    /// Descriptions of the faults of the first such plan that the violation does not need, because shrinking could remove
+    /// them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_needed: Vec<String>,
     /// Number of plans with this counterexample, or with one that it explains.
     pub schedules: u64,
     /// Number of the first such plan, counted from 1.

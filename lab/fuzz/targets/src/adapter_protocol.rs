@@ -53,18 +53,5 @@ pub fn run(input: &[u8]) {
 fn spec() -> RunSpec {
     let text = include_str!("adapter_protocol.toml");
     let scenario = Scenario::parse(text, "adapter_protocol.toml").expect("its scenario is valid");
-    let lock = LockSpec {
-        name: "input".to_owned(),
-        typed: None,
-        configuration: None,
-        options: Vec::new(),
-        nodes: 1,
-        replicas: 0,
-        permits: None,
-        renews: false,
-        declares: Default::default(),
-        needs_every_node: false,
-        command: None,
-    };
-    RunSpec::simulated(lock, scenario, 1)
+    RunSpec::simulated(LockSpec::new("input"), scenario, 1)
 }

@@ -282,7 +282,13 @@ fn loss() -> impl Strategy<Value = EventKind> {
         node_and_reason.prop_map(|(node, reason)| EventKind::NodeLost { node, reason }),
         any::<usize>().prop_map(|node| EventKind::UnrequestedFailover { node }),
         any::<u64>().prop_map(|late_ms| EventKind::HarnessStalled { late_ms }),
-        (0..4_u32, any::<u64>()).prop_map(|(id, took_ms)| EventKind::FaultFired { id, took_ms }),
+        (0..4_u32, any::<u64>(), option::of(0..WORKERS)).prop_map(|(id, took_ms, waiting)| {
+            EventKind::FaultFired {
+                id,
+                took_ms,
+                waiting,
+            }
+        }),
         (0..4_u32, any::<u64>()).prop_map(|(id, late_ms)| EventKind::FaultOverran { id, late_ms }),
         any::<String>().prop_map(|reason| EventKind::ResourceExhausted { reason }),
         (0..WORKERS, any::<String>())

@@ -1,7 +1,5 @@
 //! Random runs: any lock under a generated scenario, or under one from the catalog.
 
-use std::collections::BTreeMap;
-
 use picklock_harness::sim::{LockFactory, Simulation};
 use picklock_harness::spec::RunSpec;
 use picklock_impls::{LOCKS, MUTANTS, find};
@@ -37,9 +35,9 @@ impl Cell {
 /// Returns a run with this lock, with the replicas that it needs.
 fn simulation(mut scenario: Scenario, lock: LockFactory, seed: u64) -> Simulation {
     let replicas = &mut scenario.topology.replicas;
-    *replicas = lock.replicas().max(*replicas);
+    *replicas = lock.spec().replicas.max(*replicas);
     Simulation {
-        spec: RunSpec::simulated(lock.spec(&BTreeMap::new()), scenario, seed),
+        spec: RunSpec::simulated(lock.spec().clone(), scenario, seed),
         lock,
         logs_commands: false,
     }

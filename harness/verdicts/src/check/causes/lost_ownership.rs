@@ -11,11 +11,10 @@ use std::collections::HashSet;
 use picklock_scenarios::Phase;
 
 use crate::history::{EventKind, History, KeyCommand, KeyName};
-use crate::key_history::{SpanEnd, ValueSpan};
+use crate::key_history::{SpanEnd, ValueSpan, adds_element, is_of_several, shares_element};
 use crate::timeline::{FaultSpan, Hold, HoldEnd, Lease, names_token, overlap};
 
 use crate::check::causes::wrong_clock::{cause_of_clocks, is_off_by_its_clock};
-use crate::check::claims::taken_value::{adds_element, is_of_several, shares_element};
 use crate::check::verdict::Cause;
 
 /// The evidence about the attempts on one key.

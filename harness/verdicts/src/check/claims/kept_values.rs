@@ -13,12 +13,11 @@ use std::sync::Arc;
 use picklock_scenarios::Phase;
 
 use crate::history::{Event, EventKind, KeyCommand, KeyName};
-use crate::key_history::{Expiry, KeyUpdate, NodeClocks, may_be_lock_value};
+use crate::key_history::{Expiry, KeyUpdate, NodeClocks, may_be_lock_value, shares_element};
 use crate::timeline::{Attempt, Step, UnderWay, names_token, work_count};
 
 use crate::check::claims::false_answers::FalseAnswers;
 use crate::check::claims::left_value::{LeftValue, ReportedState, ending_anyway_until_ns};
-use crate::check::claims::taken_value::shares_element;
 use crate::check::stalls::reply_delays::ReplyDelays;
 
 /// Tolerance for expiries, in nanoseconds. Servers count them in whole milliseconds, by a clock that they read once per

@@ -3,7 +3,11 @@
 use picklock_scenarios::Phase;
 
 use crate::history::{KeyCommand, KeyName};
-use crate::key_history::{KeyUpdate, may_be_lock_value};
+use crate::key_history::{
+    KeyHistory, KeyUpdate, ValueSpan, is_collection, is_of_several, may_be_lock_value,
+    shares_element,
+};
+use crate::timeline::{Hold, Timeline, names_token};
 
 use crate::check::finding::Taking;
 
@@ -11,8 +15,11 @@ use crate::check::finding::Taking;
 #[derive(Debug, Clone)]
 pub(in crate::check) struct TakenValue {
     pub(in crate::check) key: KeyName,
+    pub(in crate::check) node: usize,
     /// The number of the key on its node.
     pub(in crate::check) place: usize,
+    /// Whether the value is a collection, which may be a queue.
+    pub(in crate::check) is_collection: bool,
     /// The command that changed it.
     pub(in crate::check) by: KeyCommand,
     /// The worker that had written the value, and its attempt.
@@ -66,7 +73,10 @@ impl TakenValue {
     ) -> Self {
         TakenValue {
             key: update.key.clone(),
+            node: update.node,
             place: update.place,
+            is_collection: (update.before.as_ref())
+                .is_some_and(|before| is_collection(before.value)),
             by: command.clone(),
             owner: (author.worker, author.op),
             written_ns: (update.before.as_ref()).map_or(at_ns, |before| before.written_ns),
@@ -81,74 +91,42 @@ impl TakenValue {
     }
 }
 
-/// Returns `true` if both values are collections with a common element. Such a collection belongs to several clients
-/// (waiters or readers), and it is unknown whose element went away.
-pub(in crate::check) fn shares_element(before: &str, now: &str) -> bool {
-    let (Some(before), Some(now)) = (elements(before), elements(now)) else {
-        return false;
-    };
-    let now: Vec<&str> = now.collect();
-    before.into_iter().any(|element| now.contains(&element))
-}
+/// Maximum number of holds that are examined for the key in which a lock keeps its tokens.
+const MAX_EXAMINED_HOLDS: usize = 20;
 
-/// Returns `true` if the later collection has an element that the earlier one does not have.
-pub(in crate::check) fn adds_element(before: &str, now: &str) -> bool {
-    let (Some(before), Some(mut now)) = (elements(before), elements(now)) else {
-        return false;
-    };
-    let before: Vec<&str> = before.collect();
-    now.any(|element| !before.contains(&element))
-}
-
-/// Returns `true` for a collection of more than one element, which may belong to several clients. Each of them may keep
-/// it alive.
-pub(in crate::check) fn is_of_several(value: &str) -> bool {
-    elements(value).is_some_and(|elements| elements.count() > 1)
-}
-
-/// Returns what identifies the owners of a collection's elements, or `None` if the value is a string (possibly JSON).
-///
-/// For most collections these are the elements' names: tokens with hold counts or scores. A hash with fields of a fixed
-/// name, such as `{count: 2, owner: a}`, has the owner in a field's value; its numbers identify no owner.
-fn elements(value: &str) -> Option<impl Iterator<Item = &str>> {
-    let inside = value.strip_prefix('{')?.strip_suffix('}')?;
-    if inside.starts_with('"') {
-        return None;
+/// Returns those of these keys that are queues of waiting clients, and not locks: no grant's token was in the key when the
+/// grant arrived, although grants had their tokens in another key.
+pub(in crate::check) fn queues<'a>(
+    timeline: &Timeline<'_>,
+    places: impl Iterator<Item = &'a (usize, KeyName)>,
+) -> Vec<&'a (usize, KeyName)> {
+    let mut places: Vec<&(usize, KeyName)> = places.collect();
+    places.sort_unstable();
+    places.dedup();
+    if places.is_empty() {
+        return places;
     }
-    let is_number = |value: &str| value.parse::<f64>().is_ok();
-    let is_owner = move |element: &&str| {
-        let field = element.split_once(": ");
-        field.is_some_and(|(_, value)| !is_number(value))
-    };
-    let is_record = inside.split(", ").any(|element| is_owner(&element));
-    let kept = inside
-        .split(", ")
-        .filter(move |element| !is_record || is_owner(element));
-    Some(kept.map(move |element| match element.split_once(": ") {
-        Some((name, _)) if !is_record => name,
-        _ => element,
-    }))
+    let key_history = KeyHistory::from_history(timeline.history());
+    let holds = timeline.holds();
+    places.retain(|(node, key)| {
+        let (own, others): (Vec<&ValueSpan>, Vec<&ValueSpan>) = (key_history.spans.iter())
+            .filter(|span| span.node == *node)
+            .partition(|span| span.key == *key);
+        let mut examined = holds.iter().take(MAX_EXAMINED_HOLDS);
+        let is_elsewhere = |hold: &Hold| others.iter().any(|span| names(span, hold));
+        examined.any(is_elsewhere) && !holds.iter().any(|hold| has_token(&own, hold))
+    });
+    places
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Returns `true` if the value existed when the grant arrived, and names its token.
+fn names(span: &ValueSpan, hold: &Hold) -> bool {
+    span.exists_at(hold.begin_ns) && names_token(&span.value, &hold.token)
+}
 
-    #[test]
-    fn hash_with_fixed_fields_belongs_to_the_owner_in_its_values() {
-        // A waiting client has increased the counter.
-        assert!(shares_element("{lock: 1, pid: a1}", "{lock: 2, pid: a1}"));
-        assert!(!shares_element("{lock: 2, pid: a1}", "{lock: 1, pid: b2}"));
-        assert!(adds_element("{lock: 2, pid: a1}", "{lock: 1, pid: b2}"));
-        assert!(!is_of_several("{lock: 2, pid: a1}"));
-    }
-
-    #[test]
-    fn hold_counts_and_scores_belong_to_the_names() {
-        assert!(shares_element("{a1: 1}", "{a1: 2, b2: 1}"));
-        assert!(adds_element("{a1: 1}", "{a1: 1, b2: 1}"));
-        assert!(is_of_several("{a1: 1, b2: 1}"));
-        assert!(!shares_element("{a1: 17.5}", "{b2: 18.25}"));
-        assert!(shares_element("{a1, b2}", "{b2, c3}"));
-    }
+/// Returns `true` if one of the values of a key, in chronological order, names the token of the grant when it arrived.
+fn has_token(values: &[&ValueSpan], hold: &Hold) -> bool {
+    let begun = values.partition_point(|span| span.from_ns <= hold.begin_ns);
+    let last = begun.checked_sub(1).and_then(|last| values.get(last));
+    last.is_some_and(|span| names(span, hold))
 }

@@ -14,6 +14,9 @@
 //! running value of its own client, at most one lease after that client had released another hold of the lock, the
 //! removal belongs to that release, and took a lock that was not the one to release.
 //!
+//! A collection whose key had the token of no grant, while another key had them, is a queue of waiting clients, and no
+//! lock: a release may take the next ticket from it.
+//!
 //! A value that was written to a free key belongs to its writer, whether or not the writer learns that it has the lock.
 //! A value that was written over another one may not be a lock: GETSET writes even if it finds that another client has
 //! the lock. So a finding stays pending until the attempt that wrote the value is granted. If that attempt writes the
@@ -28,14 +31,14 @@ use std::collections::HashMap;
 use picklock_scenarios::Phase;
 
 use crate::check::checker::Checker;
-use crate::check::claims::taken_value::TakenValue;
+use crate::check::claims::taken_value::{TakenValue, queues};
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{ForeignRelease, Judgement, Seen, Taking};
 use crate::check::inconclusive::{InconclusiveReason, key_history_gap};
 use crate::check::overlap;
 use crate::check::ownership_from_answers::{self, ReleaseClaim};
 use crate::check::properties::lease;
-use crate::history::{Event, Header};
+use crate::history::{Event, Header, KeyName};
 use crate::key_history::{KeyTable, KeyUpdate};
 use crate::timeline::{Attempt, AttemptTracker, HoldEnd, Step, Timeline};
 
@@ -57,6 +60,8 @@ pub(in crate::check) struct Ownership {
     unproven: HashMap<usize, u64>,
     pending: Vec<PendingFinding>,
     found: Vec<ForeignRelease>,
+    /// The findings about collections, each with the collection's node and key.
+    collections: HashMap<ForeignRelease, (usize, KeyName)>,
 }
 
 /// A command that took a value which may turn out not to be another client's lock.
@@ -106,6 +111,12 @@ impl Ownership {
         }
         let granted = (self.pending.into_iter()).filter(|pending| pending.ungranted.is_none());
         self.found.extend(granted.map(|pending| pending.release));
+        let queued = queues(timeline, self.collections.values());
+        let is_of_queue = |release: &ForeignRelease| {
+            let place = self.collections.get(release);
+            place.is_some_and(|place| queued.contains(&place))
+        };
+        self.found.retain(|release| !is_of_queue(release));
         (self.found, false)
     }
 
@@ -147,8 +158,13 @@ impl Ownership {
             (_, false) => true,
         };
         if is_finding {
+            let release = self.foreign_release(taken);
+            if taken.is_collection {
+                let place = (taken.node, taken.key.clone());
+                self.collections.insert(release, place);
+            }
             self.pending.push(PendingFinding {
-                release: self.foreign_release(taken),
+                release,
                 place: taken.place,
                 ungranted: is_unproven.then_some(taken.owner),
             });

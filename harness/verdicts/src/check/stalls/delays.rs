@@ -1,5 +1,7 @@
 //! The time that the harness lost: it was stalled, or a fault took long to inject.
 
+use std::collections::BTreeMap;
+
 use crate::history::{EventKind, History};
 use crate::timeline::ms;
 
@@ -78,8 +80,10 @@ const MAX_ACTIONS: usize = 6;
 pub(in crate::check) struct Delays {
     /// The stalls of the harness.
     stalls: Spans,
-    /// The stalls, and the times in which a fault was being injected.
+    /// The stalls, and the times in which a fault was being injected for which every client may have waited.
     all: Spans,
+    /// The same with the times in which a fault was being injected for which only this client waited, by worker.
+    own: BTreeMap<usize, Spans>,
 }
 
 impl Delays {
@@ -88,16 +92,31 @@ impl Delays {
         let stalls: Vec<(u64, u64)> = (history.events.iter())
             .filter_map(|event| HarnessStall::from_event(event).map(HarnessStall::span))
             .collect();
-        let injections = history.events.iter().filter_map(|event| match event.what {
-            EventKind::FaultFired { took_ms, .. } => {
-                Some((event.at_ns.saturating_sub(ms(took_ms)), event.at_ns))
+        let mut all = stalls.clone();
+        let mut own: BTreeMap<usize, Vec<(u64, u64)>> = BTreeMap::new();
+        for event in &history.events {
+            if let EventKind::FaultFired {
+                took_ms, waiting, ..
+            } = event.what
+            {
+                let span = (event.at_ns.saturating_sub(ms(took_ms)), event.at_ns);
+                match waiting {
+                    Some(worker) => own.entry(worker).or_default().push(span),
+                    None => all.push(span),
+                }
             }
-            _ => None,
-        });
-        let all: Vec<(u64, u64)> = injections.chain(stalls.iter().copied()).collect();
-        (!all.is_empty()).then(|| Delays {
+        }
+        let with_all = |mut spans: Vec<(u64, u64)>| {
+            spans.extend(&all);
+            Spans::new(spans)
+        };
+        let own: BTreeMap<usize, Spans> = (own.into_iter())
+            .map(|(worker, spans)| (worker, with_all(spans)))
+            .collect();
+        (!all.is_empty() || !own.is_empty()).then(|| Delays {
             stalls: Spans::new(stalls),
             all: Spans::new(all),
+            own,
         })
     }
 
@@ -121,9 +140,13 @@ impl Delays {
         lengths.iter().take(MAX_ACTIONS).sum()
     }
 
-    /// Returns how long faults were being injected between two times, without the stalls.
-    pub(in crate::check) fn injecting_ns(&self, from_ns: u64, until_ns: u64) -> u64 {
-        let all_ns = self.all.within(from_ns, until_ns);
+    /// Returns for how long this worker may have waited for the injection of faults between two times, without the stalls.
+    pub(in crate::check) fn injecting_ns(
+        &self,
+        worker: usize,
+        (from_ns, until_ns): (u64, u64),
+    ) -> u64 {
+        let all_ns = (self.own.get(&worker).unwrap_or(&self.all)).within(from_ns, until_ns);
         all_ns.saturating_sub(self.stalled_ns(from_ns, until_ns))
     }
 }
@@ -148,7 +171,7 @@ mod tests {
         let stalls = (0..100).map(|at| (10 * at, 10 * at + 1 + at % 2)).collect();
         let delays = Delays {
             stalls: Spans::new(stalls),
-            all: Spans::default(),
+            ..Delays::default()
         };
         assert_eq!(delays.late_ns(0, 1000), 2 * MAX_ACTIONS as u64);
         assert_eq!(delays.late_ns(0, 12), 3);

@@ -163,7 +163,8 @@ impl StallCorrection {
     /// Cuts a hold at its lease if the client's step at `at_ns` came after the lease, and would have come in time
     /// without the delays.
     fn cut_at_lease(&mut self, at_ns: u64, hold: &mut ActiveHold, delays: &Delays) {
-        let injecting_ns = delays.injecting_ns(hold.begin_ns.max(hold.reported_at_ns), at_ns);
+        let since_ns = hold.begin_ns.max(hold.reported_at_ns);
+        let injecting_ns = delays.injecting_ns(hold.worker, (since_ns, at_ns));
         let lost_ns = hold.late_since_report_ns + injecting_ns;
         let in_time = at_ns.saturating_sub(lost_ns) <= hold.latest_deadline_ns;
         // If the lock does not report how long its lease runs, it may have run until now. Then nothing was late.

@@ -7,9 +7,8 @@ use picklock_scenarios::Phase;
 use super::sentence::{clock, length};
 use crate::check::causes::facts::Facts;
 use crate::check::causes::lost_ownership::late_release;
-use crate::check::claims::taken_value::shares_element;
 use crate::history::KeyCommand;
-use crate::key_history::{SpanEnd, ValueSpan};
+use crate::key_history::{SpanEnd, ValueSpan, shares_element};
 use crate::timeline::{Hold, ms};
 
 /// Maximum number of characters of a value to show.

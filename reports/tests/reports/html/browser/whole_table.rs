@@ -1,7 +1,6 @@
 //! The whole truth table on one page, as `picklock matrix --out R && picklock report R` writes it: its size,
 //! and how it is read, filtered and printed.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use picklock_harness::sim::{LockFactory, Simulation, run};
@@ -61,7 +60,7 @@ fn whole_table() -> ReportInput {
 fn proxy(lock: &str, scenario: &str) -> CommandLog {
     let lock = LockFactory::built_in(find(lock).expect("a built-in lock"));
     let scenario = catalog::named(scenario).expect("a scenario of the catalog");
-    let spec = RunSpec::simulated(lock.spec(&BTreeMap::new()), scenario, 1).resolved();
+    let spec = RunSpec::simulated(lock.spec().clone(), scenario, 1).resolved();
     let simulated = run(Simulation {
         spec: spec.expect("the scenario fits the lock"),
         lock,

@@ -104,7 +104,8 @@ final class Judgement {
             List<String> shared = statuses.keySet().stream()
                     .filter(one -> "any".equals(expected.get(one)) && "violated".equals(statuses.get(one))).toList();
             if (!shared.isEmpty()) {
-                text.append("It violates these too, so they are not counted: ").append(String.join(", ", shared)).append(".\n");
+                text.append("The reference lock does not keep these either, so they are not counted: ")
+                        .append(String.join(", ", shared)).append(".\n");
             }
         }
         return text.append("\n").append(story()).append(workerOutput()).append("\n").append(places()).toString();
