@@ -5,6 +5,7 @@
 //! ([`crate::statistics`]); all other ratios are reported as noise.
 
 mod outcome;
+mod parameters;
 mod words;
 
 use picklock_scenarios::BackendName;
@@ -26,6 +27,7 @@ use crate::statistics::estimate;
 
 pub use crate::statistics::Estimate;
 pub use outcome::Outcome;
+pub use parameters::Parameter;
 pub(crate) use words::{METHOD, describe_ratio, percentile};
 pub use words::{json, markdown, text};
 
@@ -42,6 +44,8 @@ pub struct Comparison {
     pub format: &'static str,
     /// Number of cells in both sets.
     pub cells: usize,
+    /// Parameters of the runs that differ.
+    pub parameters: Vec<Parameter>,
     /// Changed verdicts, the worst first.
     pub verdicts: Vec<Change>,
     /// Latency ratios: those beyond noise first, the worst at the top.
@@ -62,6 +66,22 @@ impl Comparison {
     pub(crate) fn changed(&self, direction: Direction) -> impl Iterator<Item = &Change> {
         let changes = self.verdicts.iter();
         changes.filter(move |change| change.direction == direction)
+    }
+
+    /// Describes the parameters that differ in one line, such as `ttl 2s → 3s`. Empty if none does.
+    pub(crate) fn describe_parameters(&self) -> String {
+        let words: Vec<String> = self.parameters.iter().map(Parameter::to_string).collect();
+        words.join(", ")
+    }
+
+    /// Returns the cells whose scenario has changed for another reason than a parameter.
+    pub(crate) fn unexplained_scenarios(&self) -> &[Place] {
+        let is_explained = self.parameters.iter().any(Parameter::changes_scenarios);
+        if is_explained && self.other_scenario.len() == self.cells {
+            &[]
+        } else {
+            &self.other_scenario
+        }
     }
 }
 
@@ -157,6 +177,7 @@ pub struct Ratio {
 pub fn compare(before: &MatrixRecord, after: &MatrixRecord) -> Result<Comparison, FormatError> {
     let mut comparison = Comparison {
         format: FORMAT,
+        parameters: parameters::changed(&before.reproduce, &after.reproduce),
         ..Comparison::default()
     };
     // Iterate in reverse, so that the first cell of a place is popped first if a place occurs twice.

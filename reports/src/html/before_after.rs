@@ -43,6 +43,8 @@ const MAX_PLACES: usize = 200;
 struct BeforeAfter {
     frame: Frame,
     cells: usize,
+    /// The parameters that differ, or empty.
+    parameters: Name,
     groups: Vec<Group>,
     lists: Vec<PlaceList>,
     width: f64,
@@ -138,6 +140,7 @@ pub fn comparison_page(
             )
         },
         cells: comparison.cells,
+        parameters: sentence(&comparison.describe_parameters()),
         groups: groups(comparison, &after.matrix.cells),
         lists: lists(comparison),
         ticks: axis.ticks(),
@@ -309,7 +312,7 @@ fn lists(comparison: &Comparison) -> Vec<PlaceList> {
         (
             "Scenario changed",
             "Same name, different content: the scenario may be the reason for a change.",
-            describe(&comparison.other_scenario),
+            describe(comparison.unexplained_scenarios()),
         ),
         (
             "Server changed",

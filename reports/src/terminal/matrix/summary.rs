@@ -41,7 +41,11 @@ pub(super) fn advice(scorecard: &Scorecard, width: usize) -> Vec<Line> {
     let lines = scorecard.advice.iter().flat_map(|advice| {
         let purpose = format!("{}: ", advice.purpose.as_str());
         let line = Line::new().plain(&purpose).styled(STRONG, &advice.pick);
-        line.plain(&advice.reason).wrap(width, 2)
+        let needs = match advice.needs.as_str() {
+            "" => String::new(),
+            needs => format!("; needs {needs}"),
+        };
+        line.plain(&advice.reason).plain(&needs).wrap(width, 2)
     });
     lines.collect()
 }
