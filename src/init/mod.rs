@@ -214,5 +214,10 @@ fn next_steps(directory: &Path, written: &[&Path], project: &Project) -> String 
         "  picklock scenario gc-pause --impl {}\n  picklock gate\n",
         project.label
     ));
+    if let Some(renewal) = project.renewal {
+        text.push_str(&format!(
+            "\nif your lock renews its lease in the background:\n  {renewal}\n  set `renews = true` in picklock.toml\n"
+        ));
+    }
     text
 }
