@@ -17,6 +17,9 @@ pub(crate) const METHOD: &str = "Bounds are distribution-free 99 % intervals of 
 /// Formats the comparison for a terminal. The text ends with a newline.
 pub fn text(comparison: &Comparison) -> String {
     let mut out = format!("Before and after: {} cells in both\n", comparison.cells);
+    for parameter in &comparison.parameters {
+        writeln!(out, "Changed: {}", parameter.describe()).ok();
+    }
     writeln!(out, "\nVerdicts: {}", tally(comparison)).ok();
     for change in &comparison.verdicts {
         let (sign, cell, item) = (
@@ -140,6 +143,10 @@ pub fn markdown(comparison: &Comparison) -> String {
         tally(comparison)
     );
     page.add("headlines", &head);
+    for parameter in &comparison.parameters {
+        let line = format!("- Changed: {}\n", parameter.describe());
+        page.add("changed parameters", &line);
+    }
     let head = "| | lock | scenario | backend | property | before | after |\n\
                 |---|---|---|---|---|---|---|\n";
     let changes = comparison.verdicts.iter().map(change_row);
