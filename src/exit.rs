@@ -22,6 +22,9 @@ pub const USAGE: u8 = 2;
 pub const INCONCLUSIVE: u8 = 3;
 /// No Redis, no engine, no image, no port.
 pub const ENVIRONMENT: u8 = 4;
+/// The program of the lock did not start. Only runs that are part of a matrix or a gate end with it; for users it is an
+/// environment problem.
+pub const NOT_STARTED: u8 = 5;
 /// Interrupted by the user.
 pub const INTERRUPTED: u8 = 130;
 
@@ -44,6 +47,14 @@ pub enum Failure {
     /// This machine cannot run it.
     #[error("{0}")]
     Environment(String),
+    /// The program of the lock did not start.
+    #[error("{text}")]
+    NotStarted {
+        /// The reason, with the end of what the program printed.
+        text: String,
+        /// Whether the run is part of a matrix or a gate, which must distinguish it from other failures.
+        is_child: bool,
+    },
     /// The scenario needs something that the servers do not support.
     #[error("not applicable: {0}")]
     NotApplicable(String),
@@ -86,10 +97,23 @@ impl Failure {
         move |error| Failure::Environment(format!("cannot {what} {}: {error}", path.display()))
     }
 
+    /// Returns the same failure for a run that is part of a matrix or a gate.
+    #[must_use]
+    pub fn in_child(self) -> Failure {
+        match self {
+            Failure::NotStarted { text, .. } => Failure::NotStarted {
+                text,
+                is_child: true,
+            },
+            other => other,
+        }
+    }
+
     pub fn code(&self) -> ExitCode {
         ExitCode::from(match self {
             Failure::Usage(_) => USAGE,
-            Failure::Environment(_) => ENVIRONMENT,
+            Failure::NotStarted { is_child: true, .. } => NOT_STARTED,
+            Failure::Environment(_) | Failure::NotStarted { .. } => ENVIRONMENT,
             Failure::Stuck(_) | Failure::NotApplicable(_) => INCONCLUSIVE,
             Failure::Interrupted => INTERRUPTED,
         })
@@ -111,5 +135,8 @@ fn not_started(error: &RunError, log: &[String]) -> Failure {
             text.push_str(&format!("\n    {}", visible(line)));
         }
     }
-    Failure::Environment(text)
+    Failure::NotStarted {
+        text,
+        is_child: false,
+    }
 }

@@ -22,6 +22,13 @@ mod timeline;
 mod value_rows;
 mod verdicts;
 
+/// Wraps a line of plain text into lines of at most `width` columns. All but the first are indented.
+pub(crate) fn wrapped(text: &str, width: usize, indent: usize) -> String {
+    let width = width.clamp(run::MIN_WIDTH, run::MAX_WIDTH);
+    let lines = line::Line::new().plain(text).wrap(width, indent);
+    lines.iter().map(|line| line.render() + "\n").collect()
+}
+
 pub use detail::Detail;
 pub use log::log;
 pub use matrix::matrix;
