@@ -149,7 +149,12 @@ fn tell(args: &MatrixArgs, record: &MatrixRecord, finished: &MatrixResult, took:
             "interrupted: {missing} of {wanted} cells are missing{short}{hint}\n"
         ));
     } else if !args.quiet {
-        print::err(&format!("{} in {took}\n", units::count(wanted, "cell")));
+        let all = units::count(wanted + record.skipped.len(), "cell");
+        let ran = match record.skipped.len() {
+            0 => String::new(),
+            _ => format!(", {wanted} of which could be run"),
+        };
+        print::err(&format!("{all} in {took}{ran}\n"));
     }
 }
 

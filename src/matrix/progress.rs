@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use indicatif::ProgressBar;
+use picklock_harness::clock::Clock;
 use picklock_harness::record::Cell;
 use picklock_reports::escape::visible;
 use picklock_reports::matrix::describe_outcome;
@@ -26,6 +27,10 @@ pub struct MatrixProgress {
     done: usize,
     mismatches: usize,
     running: String,
+    clock: Clock,
+    /// Number of runs that ended, and of all runs.
+    runs: (u64, u64),
+    is_estimated: bool,
 }
 
 impl MatrixProgress {
@@ -38,6 +43,9 @@ impl MatrixProgress {
             done: 0,
             mismatches: 0,
             running: String::new(),
+            clock: Clock::start(),
+            runs: (0, runs),
+            is_estimated: false,
         }
     }
 
@@ -80,18 +88,26 @@ impl MatrixProgress {
         self.refresh(0);
     }
 
-    fn refresh(&self, runs: u64) {
+    fn refresh(&mut self, runs: u64) {
+        self.runs.0 += runs;
+        let (ended, all) = self.runs;
+        let left = time_left(self.clock.elapsed(), ended, all);
+        let left = left.map(|left| {
+            let seconds = left.as_secs().max(1) * 1_000;
+            format!("about {} left", span_ms(seconds))
+        });
         let StatusLine::Bar(bar) = &self.shown else {
+            // Lines cannot be replaced, so the estimate comes once.
+            if let Some(left) = left.filter(|_| !self.is_estimated) {
+                self.is_estimated = true;
+                self.say(&format!("{ended} of {all} runs ended, {left}"));
+            }
             return;
         };
         bar.inc(runs);
-        let left = time_left(bar.elapsed(), bar.position(), bar.length().unwrap_or(0));
-        let left = left.map_or_else(String::new, |left| {
-            let seconds = left.as_secs().max(1) * 1_000;
-            format!("about {} left · ", span_ms(seconds))
-        });
+        let left = left.unwrap_or_else(|| "measuring the time".to_owned());
         bar.set_message(format!(
-            "{left}{}/{} cells · {} unexpected · {}",
+            "{left} · {}/{} cells · {} unexpected · {}",
             self.done, self.cells, self.mismatches, self.running
         ));
     }
