@@ -65,15 +65,15 @@ impl Parameters {
 
     /// Returns all changes.
     pub(super) fn list(self) -> Vec<Parameter> {
-        let in_words = |name: &str, value: u64| match name {
+        let describe = |name: &str, value: u64| match name {
             "ttl" => span_ms(value),
             _ => value.to_string(),
         };
         let all = self.0.into_iter();
         all.map(|((name, after), (before, cells))| Parameter {
             name,
-            before: before.iter().map(|value| in_words(name, *value)).collect(),
-            after: in_words(name, after),
+            before: before.iter().map(|value| describe(name, *value)).collect(),
+            after: describe(name, after),
             cells,
         })
         .collect()
