@@ -26,6 +26,9 @@ pub const USAGE: u8 = 2;
 pub const INCONCLUSIVE: u8 = 3;
 /// No Redis, no engine, no image, no port.
 pub const ENVIRONMENT: u8 = 4;
+/// The program of the lock did not start. Only runs that are part of a matrix or a gate end with it; for users it is an
+/// environment problem.
+pub const NOT_STARTED: u8 = 5;
 /// Interrupted by the user.
 pub const INTERRUPTED: u8 = 130;
 
@@ -46,6 +49,13 @@ pub enum Failure {
     Usage(Inert),
     /// This machine cannot run it.
     Environment(Inert),
+    /// The program of the lock did not start.
+    NotStarted {
+        /// The reason, with the end of what the program printed.
+        text: Inert,
+        /// Whether the run is part of a matrix or a gate, which must distinguish it from other failures.
+        is_child: bool,
+    },
     /// The scenario needs something that the servers do not support.
     NotApplicable(Inert),
     /// The simulation of the lock does not end.
@@ -91,6 +101,7 @@ impl Failure {
             Failure::Usage(text) | Failure::Environment(text) | Failure::Stuck(text) => {
                 text.clone()
             }
+            Failure::NotStarted { text, .. } => text.clone(),
             Failure::NotApplicable(text) => inert!("not applicable: {}", text),
             Failure::Interrupted => Inert::literal(
                 "interrupted before there was anything to report; nothing was left behind",
@@ -98,10 +109,23 @@ impl Failure {
         }
     }
 
+    /// Returns the same failure for a run that is part of a matrix or a gate.
+    #[must_use]
+    pub fn in_child(self) -> Failure {
+        match self {
+            Failure::NotStarted { text, .. } => Failure::NotStarted {
+                text,
+                is_child: true,
+            },
+            other => other,
+        }
+    }
+
     pub fn code(&self) -> ExitCode {
         ExitCode::from(match self {
             Failure::Usage(_) => USAGE,
-            Failure::Environment(_) => ENVIRONMENT,
+            Failure::NotStarted { is_child: true, .. } => NOT_STARTED,
+            Failure::Environment(_) | Failure::NotStarted { .. } => ENVIRONMENT,
             Failure::Stuck(_) | Failure::NotApplicable(_) => INCONCLUSIVE,
             Failure::Interrupted => INTERRUPTED,
         })
@@ -124,5 +148,8 @@ fn not_started(error: &RunError, log: &[String]) -> Failure {
             text.push(&inert!("\n    {}", shortened(line, MAX_LINE_LENGTH)));
         }
     }
-    Failure::Environment(text)
+    Failure::NotStarted {
+        text,
+        is_child: false,
+    }
 }

@@ -21,11 +21,12 @@ pub struct LiveProgress {
 }
 
 impl LiveProgress {
-    pub fn new(quiet: bool) -> Self {
+    /// Creates the display for a run with this many clients.
+    pub fn new(quiet: bool, workers: usize) -> Self {
         let template = "{spinner} {elapsed}  {msg}";
         LiveProgress {
             shown: StatusLine::new(quiet, ProgressBar::new_spinner, template),
-            progress: RefCell::default(),
+            progress: RefCell::new(Progress::with_workers(workers)),
             granted: Cell::new(0),
             sold: Cell::new(0),
             faults: Cell::new(0),
@@ -43,7 +44,12 @@ impl Observer for LiveProgress {
     fn phase(&self, phase: RunPhase) {
         let name = match phase {
             RunPhase::Setup => "setting up servers and workers",
-            RunPhase::Teardown => "shutting down",
+            RunPhase::Teardown => {
+                if let Some(stalls) = self.progress.borrow().stalls() {
+                    self.shown.say(&stalls);
+                }
+                "shutting down"
+            }
         };
         match &self.shown {
             StatusLine::Bar(bar) => bar.show(&Inert::literal(name)),
@@ -52,6 +58,9 @@ impl Observer for LiveProgress {
     }
 
     fn event(&self, event: &Event) {
+        if self.progress.borrow_mut().counts_stall(&event.what) {
+            return;
+        }
         let bar = match &self.shown {
             StatusLine::Nothing => return,
             StatusLine::Lines => return self.line(event),

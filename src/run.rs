@@ -132,9 +132,9 @@ async fn run_once(
     interrupt: &Interrupt,
 ) -> Result<(RunResult, RunRecord), Failure> {
     let backend = chosen.backend(spec, reporting.out.is_some())?;
-    let progress = Rc::new(LiveProgress::new(
-        reporting.quiet || chosen.servers.is_none(),
-    ));
+    let quiet = reporting.quiet || chosen.servers.is_none();
+    let workers = spec.scenario.workload.workers;
+    let progress = Rc::new(LiveProgress::new(quiet, workers));
     let result = run::run(spec, backend, progress, interrupt.clone().wanted()).await?;
     let record = record(spec, chosen, &result);
     Ok((result, record))

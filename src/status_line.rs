@@ -17,11 +17,9 @@ impl Bar {
         self.0.set_message(message.checked().as_str().to_owned());
     }
 
-    /// Counts steps, and returns the elapsed time, the steps so far, and their total.
-    pub fn count(&self, steps: u64) -> (Duration, u64, u64) {
-        let bar = &self.0;
-        bar.inc(steps);
-        (bar.elapsed(), bar.position(), bar.length().unwrap_or(0))
+    /// Counts steps that are done.
+    pub fn advance(&self, steps: u64) {
+        self.0.inc(steps);
     }
 }
 

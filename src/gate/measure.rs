@@ -39,7 +39,7 @@ pub async fn plan(config: &Config, interrupt: &Interrupt) -> Result<Vec<MatrixPl
     Ok(plans)
 }
 
-/// Runs everything; `None` if the user interrupted it.
+/// Runs everything. If the user interrupts, the result contains what was found so far, and says so.
 ///
 /// # Errors
 /// Returns an error if the control cannot be run at all.
@@ -50,7 +50,7 @@ pub async fn run(
     directory: Option<&MatrixDirectory>,
     quiet: bool,
     interrupt: &Interrupt,
-) -> Result<Option<GateRuns>, Failure> {
+) -> Result<GateRuns, Failure> {
     let mut ran = GateRuns::default();
     for plan in plans {
         let unpaired = |key: &CellKey| !rules.is_paired(key);
@@ -81,7 +81,8 @@ pub async fn run(
             }
         }
     }
-    Ok(Some(ran).filter(|_| !interrupt.is_wanted()))
+    ran.matrix.interrupted = interrupt.is_wanted();
+    Ok(ran)
 }
 
 /// Runs a cell and its control in pairs, and adds them to `paired`. Returns the cell of all its runs, or `None` if the

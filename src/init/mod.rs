@@ -224,5 +224,11 @@ fn next_steps(directory: &Path, written: &[&Path], project: &Project) -> String 
         project.label
     ));
     steps.push("picklock gate".to_owned());
-    next_lines(directory, written, &steps)
+    let mut text = next_lines(directory, written, &steps);
+    if let Some(renewal) = project.renewal {
+        text.push_str(&format!(
+            "\nif your lock renews its lease in the background:\n  {renewal}\n  set `renews = true` in picklock.toml\n"
+        ));
+    }
+    text
 }

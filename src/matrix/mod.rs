@@ -159,7 +159,12 @@ fn tell(args: &MatrixArgs, record: &MatrixRecord, finished: &MatrixResult, took:
             hint
         ));
     } else if !args.quiet {
-        print::err(&inert!("{} in {}\n", units::count(wanted, "cell"), took));
+        let all = units::count(wanted + record.skipped.len(), "cell");
+        let ran = match record.skipped.len() {
+            0 => String::new(),
+            _ => format!(", {wanted} of which could be run"),
+        };
+        print::err(&inert!("{} in {}{}\n", all, took, ran));
     }
 }
 

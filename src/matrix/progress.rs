@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use indicatif::ProgressBar;
+use picklock_harness::clock::Clock;
 use picklock_harness::record::Cell;
 use picklock_reports::inert;
 use picklock_reports::inert::Inert;
@@ -27,6 +28,10 @@ pub struct MatrixProgress {
     done: usize,
     mismatches: usize,
     running: String,
+    clock: Clock,
+    /// Number of runs that ended, and of all runs.
+    runs: (u64, u64),
+    is_estimated: bool,
 }
 
 impl MatrixProgress {
@@ -39,6 +44,9 @@ impl MatrixProgress {
             done: 0,
             mismatches: 0,
             running: String::new(),
+            clock: Clock::start(),
+            runs: (0, runs),
+            is_estimated: false,
         }
     }
 
@@ -81,18 +89,26 @@ impl MatrixProgress {
         self.refresh(0);
     }
 
-    fn refresh(&self, runs: u64) {
+    fn refresh(&mut self, runs: u64) {
+        self.runs.0 += runs;
+        let (ended, all) = self.runs;
+        let left = time_left(self.clock.elapsed(), ended, all);
+        let left = left.map(|left| {
+            let seconds = left.as_secs().max(1) * 1_000;
+            format!("about {} left", span_ms(seconds))
+        });
         let StatusLine::Bar(bar) = &self.shown else {
+            // Lines cannot be replaced, so the estimate comes once.
+            if let Some(left) = left.filter(|_| !self.is_estimated) {
+                self.is_estimated = true;
+                self.say(&inert!("{} of {} runs ended, {}", ended, all, left));
+            }
             return;
         };
-        let (elapsed, done, total) = bar.count(runs);
-        let left = time_left(elapsed, done, total);
-        let left = left.map_or_else(String::new, |left| {
-            let seconds = left.as_secs().max(1) * 1_000;
-            format!("about {} left · ", span_ms(seconds))
-        });
+        bar.advance(runs);
+        let left = left.unwrap_or_else(|| "measuring the time".to_owned());
         bar.show(&inert!(
-            "{}{}/{} cells · {} unexpected · {}",
+            "{} · {}/{} cells · {} unexpected · {}",
             left,
             self.done,
             self.cells,

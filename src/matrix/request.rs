@@ -142,6 +142,15 @@ impl MatrixRequest {
             _ => processors(),
         })
     }
+
+    /// Returns the number of parallel runs if they turn out to need little CPU time.
+    pub fn max_jobs_in(&self, backend: BackendName) -> usize {
+        let jobs = self.jobs_in(backend);
+        match (self.jobs, backend) {
+            (None, BackendName::Process) => jobs.max(2 * processors()),
+            _ => jobs,
+        }
+    }
 }
 
 /// Returns the number of CPUs of this machine.

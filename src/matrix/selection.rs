@@ -45,6 +45,8 @@ impl Task {
             measures: spec.scenario.measures,
             nodes: spec.nodes(),
             replicas: spec.lock.replicas,
+            ttl_ms: Some(spec.ttl_ms()),
+            workers: Some(spec.scenario.workload.workers),
         }
     }
 }

@@ -28,7 +28,7 @@ pub struct PlanRun {
 /// run to its end, which is no evidence about the lock.
 ///
 /// # Errors
-/// Returns an error if the directory cannot be written.
+/// Returns an error if the directory cannot be written, or if the program of the lock does not start.
 pub async fn run(
     spec: RunSpec,
     plan: &Plan,
@@ -48,8 +48,10 @@ pub async fn run(
     let mut command = child_run::command(&spec)
         .map_err(|problem| Failure::Environment(Inert::lines(&problem)))?;
     command.arg("--out").arg(&out);
-    let Ok(Some(record)) = child_run::finish(command, interrupt).await else {
-        return Ok(None);
+    let record = match child_run::finish(command, interrupt).await {
+        Ok(Some(record)) => record,
+        Err(failed) if failed.is_not_started => return Err(Failure::Environment(failed.reason)),
+        Ok(None) | Err(_) => return Ok(None),
     };
     if record.interrupted {
         return Ok(None);

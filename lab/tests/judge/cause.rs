@@ -141,7 +141,7 @@ impl Case<'_> {
             (other, one)
         };
         if first.deadline_at(second.from()) <= second.from() && at > second.from() {
-            return ["phantom-extend", "foreign-renewal"].into();
+            return ["phantom-extend", "foreign-renewal", "shared-token"].into();
         }
         // The lease that ran had been reported by an extension after the value was gone.
         for attempt in [one, other] {
@@ -152,7 +152,7 @@ impl Case<'_> {
                 .map(|value| value.until);
             let gone = ended.max().unwrap_or_default();
             if last.is_some_and(|report| !report.is_grant && report.at > gone) {
-                causes.extend(["phantom-extend", "foreign-renewal"]);
+                causes.extend(["phantom-extend", "foreign-renewal", "shared-token"]);
             }
         }
         let rests_on = |attempt| {
@@ -234,7 +234,7 @@ impl Case<'_> {
         };
         let own = value.owner.is_some_and(|(worker, _)| worker == by.worker);
         match by.phase.as_str() {
-            _ if own => vec!["own-removal", "undetermined"],
+            _ if own => vec!["own-removal", "shared-token", "undetermined"],
             "acquire" => vec![
                 "race",
                 "not-exclusive",
@@ -370,8 +370,8 @@ impl Case<'_> {
             if self.was_told_late(first, second) && !expired(one) && !expired(other) {
                 ["late-loss-report"].into()
             } else if !expired(one) && !expired(other) {
-                // The judge does not examine extensions that reached no server.
-                ["outlived-lease", "late-extension"].into()
+                // The judge examines neither extensions that reached no server nor whether a loss was reported.
+                ["outlived-lease", "late-extension", "silent-loss"].into()
             } else if unbacked {
                 ["expired-grant", "unbacked-grant"].into()
             } else {

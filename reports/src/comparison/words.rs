@@ -5,8 +5,8 @@ use std::fmt::{self, Write};
 use picklock_verdicts::check::Property;
 
 use super::{Change, Comparison, Direction, OtherServer, Place, Ratio};
-use crate::escape::{shortened, visible};
 use crate::inert::Inert;
+use crate::escape::{shortened, visible};
 use crate::markdown::quoted::code;
 use crate::markdown::{COMMENT_BYTES, Page, place_columns, table_of};
 use crate::units::span_us;
@@ -18,9 +18,8 @@ pub(crate) const METHOD: &str = "Bounds are distribution-free 99 % intervals of 
 /// Formats the comparison for a terminal. The text ends with a newline.
 pub fn text(comparison: &Comparison) -> Inert {
     let mut out = format!("Before and after: {} cells in both\n", comparison.cells);
-    let parameters = comparison.describe_parameters();
-    if !parameters.is_empty() {
-        writeln!(out, "Parameters: {parameters}").ok();
+    for parameter in &comparison.parameters {
+        writeln!(out, "Changed: {}", parameter.describe()).ok();
     }
     writeln!(out, "\nVerdicts: {}", tally(comparison)).ok();
     for change in &comparison.verdicts {
@@ -117,9 +116,9 @@ fn times_and_bounds(ratio: &Ratio) -> (String, String) {
 /// Returns cells that are noted without a change: the kind of the note and the cell.
 fn notes(comparison: &Comparison) -> impl Iterator<Item = (&'static str, String)> {
     let lists = [
-        ("Only before", comparison.only_before.as_slice()),
-        ("Only after", comparison.only_after.as_slice()),
-        ("Scenario changed", comparison.unexplained_scenarios()),
+        ("Only before", &comparison.only_before),
+        ("Only after", &comparison.only_after),
+        ("Scenario changed", &comparison.other_scenario),
     ];
     let places = lists
         .into_iter()
@@ -139,16 +138,16 @@ impl OtherServer {
 /// Formats the comparison for a pull-request comment, worst changes first.
 pub fn markdown(comparison: &Comparison) -> String {
     let mut page = Page::new(COMMENT_BYTES);
-    let parameters = match comparison.describe_parameters().as_str() {
-        "" => String::new(),
-        words => format!(" Parameters: {}.", code(words)),
-    };
     let head = format!(
-        "## Picklock: before and after\n\n{} cells in both.{parameters} Verdicts: {}.\n\n",
+        "## Picklock: before and after\n\n{} cells in both. Verdicts: {}.\n\n",
         comparison.cells,
         tally(comparison)
     );
     page.add("headlines", &head);
+    for parameter in &comparison.parameters {
+        let line = format!("- Changed: {}\n", parameter.describe());
+        page.add("changed parameters", &line);
+    }
     let head = "| | lock | scenario | backend | property | before | after |\n\
                 |---|---|---|---|---|---|---|\n";
     let changes = comparison.verdicts.iter().map(change_row);

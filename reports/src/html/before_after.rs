@@ -12,7 +12,8 @@ use super::ratio_axis::{self, Axis, Mark, Tick};
 use super::tone::Tone;
 use crate::cell_status;
 use crate::comparison::{
-    Change, Comparison, Direction, METHOD, OtherServer, Place, Ratio, describe_ratio, percentile,
+    Change, Comparison, Direction, METHOD, OtherServer, Parameter, Place, Ratio, describe_ratio,
+    percentile,
 };
 use crate::formats::{File, FormatError};
 use crate::report_input::ReportInput;
@@ -43,8 +44,8 @@ const MAX_PLACES: usize = 200;
 struct BeforeAfter {
     frame: Frame,
     cells: usize,
-    /// The parameters that differ, or empty.
-    parameters: Name,
+    /// Parameters with other values after, in words.
+    parameters: Vec<String>,
     groups: Vec<Group>,
     lists: Vec<PlaceList>,
     width: f64,
@@ -140,7 +141,11 @@ pub fn comparison_page(
             )
         },
         cells: comparison.cells,
-        parameters: sentence(&comparison.describe_parameters()),
+        parameters: comparison
+            .parameters
+            .iter()
+            .map(Parameter::describe)
+            .collect(),
         groups: groups(comparison, &after.matrix.cells),
         lists: lists(comparison),
         ticks: axis.ticks(),
@@ -312,7 +317,7 @@ fn lists(comparison: &Comparison) -> Vec<PlaceList> {
         (
             "Scenario changed",
             "Same name, different content: the scenario may be the reason for a change.",
-            describe(comparison.unexplained_scenarios()),
+            describe(&comparison.other_scenario),
         ),
         (
             "Server changed",

@@ -44,7 +44,9 @@ fn show_with((record, history): Sample, width: usize, detail: Detail) -> String 
 
 #[test]
 fn gc_pause_at_120() {
-    insta::assert_snapshot!(show(samples::gc_pause(), 120));
+    let text = show(samples::gc_pause(), 120);
+    assert!(text.lines().count() <= 40, "{text}");
+    insta::assert_snapshot!(text);
 }
 
 #[test]
@@ -62,6 +64,18 @@ fn gc_pause_with_everything() {
 #[test]
 fn gc_pause_at_60() {
     insta::assert_snapshot!(show(samples::gc_pause(), 60));
+}
+
+/// A long summary of a scenario is cut after a sentence, never within one.
+#[test]
+fn summary_consists_of_whole_sentences() {
+    let (mut record, history) = samples::gc_pause();
+    record.summary = "The first sentence is short. The second one is so long that it does not fit on the two lines \
+                      that a short report has for the summary of a scenario, however wide they are here."
+        .into();
+    let text = show((record, history), 80);
+    assert!(text.contains("  The first sentence is short.\n"), "{text}");
+    assert!(!text.contains("The second one"), "{text}");
 }
 
 #[test]
@@ -110,7 +124,9 @@ fn overlapping_workers_are_drawn_among_many() {
 
 #[test]
 fn calm() {
-    insta::assert_snapshot!(show(samples::calm(), 80));
+    let text = show(samples::calm(), 80);
+    assert!(text.lines().count() <= 12, "{text}");
+    insta::assert_snapshot!(text);
 }
 
 #[test]
