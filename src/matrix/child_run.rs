@@ -30,6 +30,8 @@ pub struct ChildRuns {
     pub interrupt: Interrupt,
     /// Locks whose program did not start, with the reason. They are not tried again in other cells.
     pub not_started: Mutex<Vec<(LockSpec, String)>>,
+    /// Locks that have run. If their program does not start later, the machine was too slow for it.
+    pub started: Mutex<Vec<LockSpec>>,
 }
 
 impl ChildRuns {
@@ -50,6 +52,11 @@ impl ChildRuns {
         }
         let record = finish(command, &self.interrupt).await;
         let record = record.map_err(|failed| self.note(&task.spec.lock, failed))?;
+        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
+        if !started.contains(&task.spec.lock) {
+            started.push(task.spec.lock.clone());
+        }
+        drop(started);
         Ok(record.map(|record| result_of(record, millis(clock.elapsed()))))
     }
 
@@ -67,7 +74,10 @@ impl ChildRuns {
 
     /// Remembers a program that did not start. Returns the reason of the first such failure.
     fn note(&self, lock: &LockSpec, failed: FailedRun) -> String {
-        if !failed.is_not_started {
+        let started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_started = started.contains(lock);
+        drop(started);
+        if !failed.is_not_started || has_started {
             return failed.reason;
         }
         let earlier = self.reason_not_started(lock);

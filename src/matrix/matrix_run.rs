@@ -143,6 +143,7 @@ impl<'a> MatrixRun<'a> {
                 directory: self.directory.clone(),
                 interrupt: interrupt.clone(),
                 not_started: Mutex::default(),
+                started: Mutex::default(),
             })
         });
         let (sender, mut receiver) = mpsc::unbounded_channel();
