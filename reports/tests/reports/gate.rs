@@ -12,14 +12,7 @@ use picklock_verdicts::latency::summarize;
 use picklock_verdicts::record::{Cell, Counts, Latency, MatrixRecord, Redis, SkippedCell};
 
 use crate::cell;
-
-fn terminal(decision: &Decision) -> String {
-    picklock_reports::gate::terminal(decision).to_string()
-}
-
-fn annotations(decision: &Decision) -> String {
-    picklock_reports::gate::annotations(decision).to_string()
-}
+use crate::samples::{annotations, terminal};
 
 fn latency(values_us: &[u64]) -> BTreeMap<String, Latency> {
     let one = || summarize(values_us.iter().copied());
