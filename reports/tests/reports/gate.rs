@@ -13,15 +13,7 @@ use picklock_verdicts::record::{Cell, Counts, Latency, MatrixRecord, Redis, Skip
 use unicode_width::UnicodeWidthStr;
 
 use crate::cell;
-
-/// Formats the decision for a wide terminal.
-fn terminal(decision: &Decision) -> String {
-    picklock_reports::gate::terminal(decision, 200).to_string()
-}
-
-fn annotations(decision: &Decision) -> String {
-    picklock_reports::gate::annotations(decision).to_string()
-}
+use crate::samples::{annotations, terminal};
 
 fn latency(values_us: &[u64]) -> BTreeMap<String, Latency> {
     let one = || summarize(values_us.iter().copied());
