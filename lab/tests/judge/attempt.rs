@@ -298,6 +298,12 @@ impl Attempt {
     }
 }
 
+/// Returns when the run ended its clients, which is before it probes the locks.
+fn clients_end(file: &File) -> u64 {
+    let mut ends = file.events("commands-sent").map(|line| line.at);
+    ends.next().unwrap_or(file.end())
+}
+
 /// Returns all attempts of the buyers, in the order of their requests.
 pub fn attempts(file: &File) -> Vec<Attempt> {
     let mut by_op: BTreeMap<u64, Attempt> = BTreeMap::new();
@@ -358,16 +364,13 @@ pub fn attempts(file: &File) -> Vec<Attempt> {
         }
     }
     let end = file.end();
-    // The run ends its clients before it probes the locks.
-    let mut clients_end = file.events("commands-sent").map(|line| line.at);
-    let clients_end = clients_end.next().unwrap_or(end);
     let mut all: Vec<Attempt> = order.iter().filter_map(|op| by_op.remove(op)).collect();
     for attempt in &mut all {
         attempt.until = attempt.until.min(end);
-        let is_unanswered = attempt.answer == Answer::None;
-        attempt.answered = attempt
-            .answered
-            .min(if is_unanswered { clients_end } else { end });
+        if attempt.answer == Answer::None {
+            attempt.answered = attempt.answered.min(clients_end(file));
+        }
+        attempt.answered = attempt.answered.min(end);
     }
     all
 }

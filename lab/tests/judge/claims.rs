@@ -274,7 +274,9 @@ fn written_again(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
         let before = own
             .iter()
             .filter(|one| (one.node, &one.key) == (value.node, &value.key));
-        let replaced = before.clone().any(|one| one.until == value.from);
+        let replaced = before
+            .clone()
+            .any(|one| one.until == value.from && matches!(one.end, End::Overwritten(_)));
         let had = before.clone().any(|one| phase(one) == "acquire")
             && before
                 .clone()

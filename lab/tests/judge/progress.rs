@@ -466,7 +466,11 @@ fn wait_causes(case: &Case, key: u64, free: Span) -> Vec<&'static str> {
         causes.extend((too_long && value.expiries.len() == 1).then_some("wrong-expiry"));
         // Its release was answered, and the value is still there.
         let answered = by.is_some_and(|one| one.released.is_some());
-        causes.extend(answered.then_some("false-release"));
+        let counted_down = case.attempts.iter().any(|one| {
+            let is_owner = owner.is_some_and(|(worker, _)| worker == one.worker);
+            is_owner && one.released.is_some_and(|(at, _)| value.exists_at(at))
+        });
+        causes.extend((answered || counted_down).then_some("false-release"));
         causes.push(match () {
             () if value.runs_out(at) == u64::MAX => "no-ttl",
             () if other_lock => "shared-key",
