@@ -6,6 +6,8 @@ use picklock_harness::backend::Capabilities;
 use picklock_harness::run::{BackendSetup, ServerSetup};
 use picklock_harness::servers::{Binary, Detection, ServerKind, detect};
 use picklock_harness::spec::{LockSpec, RunSpec, ServerChoice};
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 use picklock_scenarios::{BackendName, Scenario, StockPlace};
 
 use crate::cli::{ConfigArgs, ServerArgs};
@@ -128,7 +130,7 @@ pub async fn choose(wanted: BackendRequest<'_>) -> Result<ChosenBackend, Failure
             Ok(ChosenBackend::new(Some(ServerKind::Docker(image)), reason))
         }
         Some(BackendName::External) => {
-            let no_servers = || Failure::Usage(external_choice::NO_SERVERS.into());
+            let no_servers = || Failure::Usage(Inert::literal(external_choice::NO_SERVERS));
             let servers = (wanted.servers.external.as_ref()).ok_or_else(no_servers)?;
             if named.is_some() {
                 of_servers(wanted.servers)?;
@@ -158,16 +160,17 @@ fn of_servers(servers: &ServerChoice) -> Result<Option<BackendName>, Failure> {
             ("--redis-server", servers.redis_server.is_some()),
         ];
         return match others.into_iter().find(|(_, is_given)| *is_given) {
-            Some((flag, _)) => Err(Failure::Usage(format!(
-                "--redis is about servers that run already, and {flag} about servers that picklock starts: leave one out"
+            Some((flag, _)) => Err(Failure::Usage(inert!(
+                "--redis is about servers that run already, and {} about servers that picklock starts: leave one out",
+                flag
             ))),
             None => Ok(Some(BackendName::External)),
         };
     }
     match (&servers.image, &servers.redis_server) {
-        (Some(_), Some(_)) => Err(Failure::Usage(
-            "--image is about containers, and --redis-server about processes: leave one out, or choose by --backend".into(),
-        )),
+        (Some(_), Some(_)) => Err(Failure::Usage(Inert::literal(
+            "--image is about containers, and --redis-server about processes: leave one out, or choose by --backend",
+        ))),
         (Some(_), None) => Ok(Some(BackendName::Docker)),
         (None, Some(_)) => Ok(Some(BackendName::Process)),
         (None, None) => Ok(None),
@@ -204,8 +207,12 @@ pub fn refuse_unused(
 ) -> Result<(), Failure> {
     let is_used = |by| backends.iter().any(|one| one.is_none_or(|one| one == by));
     let unused = |flag: &str, value: &str, by: BackendName| {
-        Err(Failure::Usage(format!(
-            "{flag} {value}: only the backend {by} uses it; leave out --backend, or write --backend {by}"
+        Err(Failure::Usage(inert!(
+            "{} {}: only the backend {} uses it; leave out --backend, or write --backend {}",
+            flag,
+            value,
+            by,
+            by
         )))
     };
     match servers {
@@ -254,8 +261,10 @@ async fn detected(
         return Ok(ChosenBackend::new(backend, reason));
     }
     if let Some(server) = wanted.servers.named {
-        return Err(Failure::Environment(format!(
-            "--server {server}: {reason}\n  = help: `scripts/servers` downloads its program, `scripts/redis-image` builds its image, and --backend sim models it"
+        return Err(Failure::Environment(inert!(
+            "--server {}: {}\n  = help: `scripts/servers` downloads its program, `scripts/redis-image` builds its image, and --backend sim models it",
+            server,
+            Inert::lines(&reason)
         )));
     }
     let scenario = wanted.scenario;
@@ -274,7 +283,9 @@ async fn detected(
 }
 
 fn no_backend(reason: &str, not_simulated: &str) -> Failure {
-    Failure::Environment(format!(
-        "no backend to run in: {reason}; and {not_simulated}\n  = help: install a Redis server (Debian, Ubuntu: `apt install redis-server`; Fedora: `dnf install valkey`) or name one with `--redis-server PATH`; or start Docker, or point DOCKER_HOST at an engine"
+    Failure::Environment(inert!(
+        "no backend to run in: {}; and {}\n  = help: install a Redis server (Debian, Ubuntu: `apt install redis-server`; Fedora: `dnf install valkey`) or name one with `--redis-server PATH`; or start Docker, or point DOCKER_HOST at an engine",
+        Inert::lines(reason),
+        not_simulated
     ))
 }

@@ -28,7 +28,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
     };
     let record = assemble(&history, verdicts, about);
     if args.json {
-        print::out(&format!("{}\n", documents::json(&record)));
+        print::document(&documents::json(&record));
     } else {
         print::out(&terminal::run(
             &record,

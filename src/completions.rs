@@ -4,6 +4,8 @@
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, Command, CommandFactory};
 use clap_complete::Shell;
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 
 use picklock_scenarios::{Cause, Property, catalog};
 
@@ -16,7 +18,7 @@ use crate::usage_hint::or_meant;
 pub fn completions(shell: Shell) {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut with_names(), "picklock", &mut script);
-    print::out(&String::from_utf8_lossy(&script));
+    print::out(&Inert::with_styles(&String::from_utf8_lossy(&script)));
 }
 
 /// Returns the command line with the possible values of each argument that takes a name. These arguments also accept
@@ -63,15 +65,17 @@ pub fn man(of: Option<&str>) -> Result<(), Failure> {
     let mut page = Vec::new();
     clap_mangen::Man::new(command)
         .render(&mut page)
-        .map_err(|error| Failure::Environment(format!("cannot write the manual page: {error}")))?;
-    print::out(&String::from_utf8_lossy(&page));
+        .map_err(|error| Failure::Environment(inert!("cannot write the manual page: {}", error)))?;
+    print::out(&Inert::with_styles(&String::from_utf8_lossy(&page)));
     Ok(())
 }
 
 fn unknown(name: &str, names: Vec<&str>) -> Failure {
     let hint = or_meant(name, names.iter().copied());
-    Failure::Usage(format!(
-        "there is no command `{name}`; the commands are {}{hint}",
-        names.join(", ")
+    Failure::Usage(inert!(
+        "there is no command `{}`; the commands are {}{}",
+        name,
+        names.join(", "),
+        Inert::lines(&hint)
     ))
 }

@@ -2,6 +2,9 @@
 
 use std::io::IsTerminal;
 
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
+
 use crate::cli::DocsArgs;
 use crate::exit::Failure;
 use crate::terminal_markdown::render;
@@ -64,14 +67,15 @@ const PAGES: &[Page] = pages![
 /// Returns an error with the nearest name if there is no such page or paragraph.
 pub fn run(args: &DocsArgs) -> Result<(), Failure> {
     let Some(wanted) = args.page.as_deref() else {
-        print::out(&index());
+        print::out(&Inert::with_styles(&index()));
         return Ok(());
     };
     let markdown = page(wanted)?;
     if std::io::stdout().is_terminal() {
-        pager::show(&for_terminal(&markdown, print::width().min(MAX_WIDTH)));
+        let rendered = for_terminal(&markdown, print::width().min(MAX_WIDTH));
+        pager::show(&Inert::with_styles(&rendered));
     } else {
-        print::out(&markdown);
+        print::out(&Inert::with_styles(&markdown));
     }
     Ok(())
 }
@@ -153,7 +157,13 @@ fn unknown<'a>(
 ) -> Failure {
     let shown: String = name.chars().take(60).collect();
     let hint = or_meant(name, all);
-    Failure::Usage(format!("there is no {what} `{shown}`{hint} ({where_})"))
+    Failure::Usage(inert!(
+        "there is no {} `{}`{} ({})",
+        what,
+        shown,
+        Inert::lines(&hint),
+        where_
+    ))
 }
 
 /// Returns the depth and the title of a heading.

@@ -8,9 +8,13 @@ use picklock_harness::driver::RunError;
 use picklock_harness::run::RunFailure;
 use picklock_harness::servers::BackendError;
 use picklock_harness::sim::SimError;
-use picklock_reports::escape::visible;
+use picklock_reports::escape::shortened;
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 use picklock_reports::matrix::Severity;
 use picklock_scenarios::ScenarioError;
+
+use crate::worker_stderr::MAX_LINE_LENGTH;
 
 /// All judged properties held.
 pub const HELD: u8 = 0;
@@ -22,6 +26,9 @@ pub const USAGE: u8 = 2;
 pub const INCONCLUSIVE: u8 = 3;
 /// No Redis, no engine, no image, no port.
 pub const ENVIRONMENT: u8 = 4;
+/// The program of the lock did not start. Only runs that are part of a matrix or a gate end with it; for users it is an
+/// environment problem.
+pub const NOT_STARTED: u8 = 5;
 /// Interrupted by the user.
 pub const INTERRUPTED: u8 = 130;
 
@@ -36,34 +43,36 @@ pub fn from_severity(severity: Severity) -> u8 {
 }
 
 /// The reason why a run has nothing to report.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum Failure {
     /// The command line or a file is wrong.
-    #[error("{0}")]
-    Usage(String),
+    Usage(Inert),
     /// This machine cannot run it.
-    #[error("{0}")]
-    Environment(String),
+    Environment(Inert),
+    /// The program of the lock did not start.
+    NotStarted {
+        /// The reason, with the end of what the program printed.
+        text: Inert,
+        /// Whether the run is part of a matrix or a gate, which must distinguish it from other failures.
+        is_child: bool,
+    },
     /// The scenario needs something that the servers do not support.
-    #[error("not applicable: {0}")]
-    NotApplicable(String),
+    NotApplicable(Inert),
     /// The simulation of the lock does not end.
-    #[error("{0}")]
-    Stuck(String),
+    Stuck(Inert),
     /// The user stopped it before there was anything to report.
-    #[error("interrupted before there was anything to report; nothing was left behind")]
     Interrupted,
 }
 
 impl From<ScenarioError> for Failure {
     fn from(error: ScenarioError) -> Self {
-        Failure::Usage(error.to_string())
+        Failure::Usage(Inert::lines(&error.to_string()))
     }
 }
 
 impl From<BackendError> for Failure {
     fn from(error: BackendError) -> Self {
-        Failure::Environment(error.to_string())
+        Failure::Environment(Inert::lines(&error.to_string()))
     }
 }
 
@@ -71,11 +80,11 @@ impl From<RunFailure> for Failure {
     fn from(failure: RunFailure) -> Self {
         match failure {
             RunFailure::Simulation(error @ (SimError::Stuck { .. } | SimError::Internal(_))) => {
-                Failure::Stuck(error.to_string())
+                Failure::Stuck(Inert::lines(&error.to_string()))
             }
             RunFailure::Worker { error, log } => not_started(&error, &log),
             RunFailure::Interrupted => Failure::Interrupted,
-            other => Failure::Environment(other.to_string()),
+            other => Failure::Environment(Inert::lines(&other.to_string())),
         }
     }
 }
@@ -83,13 +92,40 @@ impl From<RunFailure> for Failure {
 impl Failure {
     /// Returns the failure of an operation on this file or directory, with the reason.
     pub fn at<E: Display>(what: &str, path: &Path) -> impl FnOnce(E) -> Failure {
-        move |error| Failure::Environment(format!("cannot {what} {}: {error}", path.display()))
+        move |error| Failure::Environment(inert!("cannot {} {}: {}", what, path.display(), error))
+    }
+
+    /// Returns the message.
+    pub fn text(&self) -> Inert {
+        match self {
+            Failure::Usage(text) | Failure::Environment(text) | Failure::Stuck(text) => {
+                text.clone()
+            }
+            Failure::NotStarted { text, .. } => text.clone(),
+            Failure::NotApplicable(text) => inert!("not applicable: {}", text),
+            Failure::Interrupted => Inert::literal(
+                "interrupted before there was anything to report; nothing was left behind",
+            ),
+        }
+    }
+
+    /// Returns the same failure for a run that is part of a matrix or a gate.
+    #[must_use]
+    pub fn in_child(self) -> Failure {
+        match self {
+            Failure::NotStarted { text, .. } => Failure::NotStarted {
+                text,
+                is_child: true,
+            },
+            other => other,
+        }
     }
 
     pub fn code(&self) -> ExitCode {
         ExitCode::from(match self {
             Failure::Usage(_) => USAGE,
-            Failure::Environment(_) => ENVIRONMENT,
+            Failure::NotStarted { is_child: true, .. } => NOT_STARTED,
+            Failure::Environment(_) | Failure::NotStarted { .. } => ENVIRONMENT,
             Failure::Stuck(_) | Failure::NotApplicable(_) => INCONCLUSIVE,
             Failure::Interrupted => INTERRUPTED,
         })
@@ -102,14 +138,18 @@ fn not_started(error: &RunError, log: &[String]) -> Failure {
         return Failure::Interrupted;
     };
     // The log may already contain the adapter's own message.
-    let error = error.to_string();
-    let lines: Vec<_> = error.lines().map(visible).collect();
-    let mut text = lines.join("\n");
+    let mut text = Inert::lines(&error.to_string());
     if !log.is_empty() {
-        text.push_str(&format!("\n  worker {worker} wrote to its standard error:"));
+        text.push(&inert!(
+            "\n  worker {} wrote to its standard error:",
+            worker
+        ));
         for line in log {
-            text.push_str(&format!("\n    {}", visible(line)));
+            text.push(&inert!("\n    {}", shortened(line, MAX_LINE_LENGTH)));
         }
     }
-    Failure::Environment(text)
+    Failure::NotStarted {
+        text,
+        is_child: false,
+    }
 }

@@ -9,6 +9,8 @@ use picklock_harness::check::{Cause, Property, describe};
 use picklock_harness::expectation::{Expectation, Expected, Tables};
 use picklock_harness::spec::{Overrides, resolve_scenario};
 use picklock_impls::BuiltInLock;
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 use picklock_reports::listing::{Listing, text};
 use picklock_scenarios::{CAUSES, OTHERS, PROPERTIES, Scenario, Workload, catalog};
 
@@ -27,7 +29,7 @@ use crate::{lock, print};
 pub fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let said = match &args.name {
         None => text(&topics()?, print::width()),
-        Some(name) => explain(name)?,
+        Some(name) => Inert::lines(&explain(name)?),
     };
     print::out(&said);
     Ok(())
@@ -61,9 +63,10 @@ fn unknown(name: &str) -> Failure {
         .chain(locks().map(|lock| lock.name));
     let hint = or_meant(name, all);
     let shown: String = name.chars().take(60).collect();
-    let shown = picklock_reports::escape::visible(&shown);
-    Failure::Usage(format!(
-        "`{shown}` is not a scenario, property, cause or lock{hint} (`picklock explain` lists them all)"
+    Failure::Usage(inert!(
+        "`{}` is not a scenario, property, cause or lock{} (`picklock explain` lists them all)",
+        shown,
+        Inert::lines(&hint)
     ))
 }
 

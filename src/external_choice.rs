@@ -11,6 +11,8 @@ use picklock_harness::rng;
 use picklock_harness::servers::{ExaminedServer, KeyReport, examine, find_masters};
 use picklock_reports::configuration::Tables;
 use picklock_reports::escape::visible;
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 use tokio::net::lookup_host;
 
 use crate::configuration::{DEFAULT_FILE, read, unreadable};
@@ -70,7 +72,7 @@ impl ExternalArgs {
 pub fn of_table(table: &ServersTable, agreed: bool) -> Result<ExternalServers, Failure> {
     let variable = |name: &str| std::env::var(name).ok();
     let servers = ExternalServers::new(table, variable)
-        .map_err(|error| Failure::Usage(format!("--redis: {}", visible(&error.to_string()))))?;
+        .map_err(|error| Failure::Usage(inert!("--redis: {}", error)))?;
     Ok(ExternalServers { agreed, ..servers })
 }
 
@@ -87,7 +89,7 @@ pub fn configured(config: Option<&Path>, agreed: bool) -> Result<ExternalServers
     };
     match table {
         Some(table) => of_table(table.get_ref(), agreed),
-        None => Err(Failure::Usage(NO_SERVERS.into())),
+        None => Err(Failure::Usage(Inert::literal(NO_SERVERS))),
     }
 }
 
@@ -100,7 +102,7 @@ pub async fn plan(
     servers: &ExternalServers,
 ) -> Result<(ExternalServers, String, Vec<String>), Failure> {
     let secret = rng::fresh_secret();
-    let secret = secret.map_err(|error| Failure::Environment(format!("no entropy: {error}")))?;
+    let secret = secret.map_err(|error| Failure::Environment(inert!("no entropy: {}", error)))?;
     let token = secret.iter().take(8).map(|byte| format!("{byte:02x}"));
     let servers = ExternalServers {
         token: token.collect(),
@@ -167,16 +169,22 @@ async fn agree(asked: &[String], why: &str, prefix: &str) -> Result<(), Failure>
     let places = asked.join(", ");
     let places = visible(&places);
     let refused = |what: &str| {
-        Failure::Usage(format!(
-            "--redis: {places} {why}{what}\n  = help: --yes lets picklock write and delete keys with \
-             {prefix} in their names there"
+        Failure::Usage(inert!(
+            "--redis: {} {}{}\n  = help: --yes lets picklock write and delete keys with \
+             {} in their names there",
+            places,
+            why,
+            what,
+            prefix
         ))
     };
     if !std::io::stdin().is_terminal() || !print::stderr_is_terminal() {
         return Err(refused(", and nobody can be asked"));
     }
-    print::err(&format!(
-        "Write and delete keys with {prefix} in their names at {places}? [y/N] "
+    print::err(&inert!(
+        "Write and delete keys with {} in their names at {}? [y/N] ",
+        prefix,
+        places
     ));
     let answer = tokio::task::spawn_blocking(|| {
         let mut line = String::new();

@@ -4,6 +4,8 @@ use std::process::Stdio;
 
 use picklock_harness::named_server::NamedServer;
 use picklock_harness::servers::{BackendError, Image};
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
@@ -23,12 +25,16 @@ pub async fn choose(given: Option<&str>, named: Option<NamedServer>) -> Result<I
         Err(missing @ BackendError::NoDefaultImage { .. }) => missing,
         Err(other) => return Err(other.into()),
     };
-    print::err(
+    print::err(&Inert::literal(
         "no Redis image was found and none can be pulled: building one from this machine's server\n",
-    );
-    build()
-        .await
-        .map_err(|why| Failure::Environment(format!("{missing}; building it failed: {why}")))?;
+    ));
+    build().await.map_err(|why| {
+        Failure::Environment(inert!(
+            "{}; building it failed: {}",
+            Inert::lines(&missing.to_string()),
+            Inert::lines(&why)
+        ))
+    })?;
     Ok(Image::choose(None, None).await?)
 }
 

@@ -1,5 +1,6 @@
 //! Ctrl-C and SIGTERM: the first ends the run gracefully, the second immediately.
 
+use picklock_reports::inert;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -15,7 +16,7 @@ impl Interrupt {
     /// # Errors
     /// Returns an error if the operating system rejects the signal handlers.
     pub fn listen() -> Result<Self, Failure> {
-        let refused = |error| Failure::Environment(format!("cannot listen for signals: {error}"));
+        let refused = |error| Failure::Environment(inert!("cannot listen for signals: {}", error));
         let mut ctrl_c = signal(SignalKind::interrupt()).map_err(refused)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(refused)?;
         let (sender, receiver) = watch::channel(false);

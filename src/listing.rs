@@ -31,7 +31,7 @@ pub fn run(args: &ListArgs) -> Result<(), Failure> {
         listings.push(backends());
     }
     if args.json {
-        print::out(&format!("{}\n", json(&listings)));
+        print::document(&json(&listings));
     } else {
         print::out(&text(&listings, print::width()));
     }

@@ -5,6 +5,8 @@ use std::cell::{Cell, RefCell};
 use indicatif::ProgressBar;
 use picklock_harness::history::{Event, EventKind};
 use picklock_harness::run::{Observer, RunPhase};
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 use picklock_reports::progress::Progress;
 
 use crate::status_line::StatusLine;
@@ -19,11 +21,12 @@ pub struct LiveProgress {
 }
 
 impl LiveProgress {
-    pub fn new(quiet: bool) -> Self {
+    /// Creates the display for a run with this many clients.
+    pub fn new(quiet: bool, workers: usize) -> Self {
         let template = "{spinner} {elapsed}  {msg}";
         LiveProgress {
             shown: StatusLine::new(quiet, ProgressBar::new_spinner, template),
-            progress: RefCell::default(),
+            progress: RefCell::new(Progress::with_workers(workers)),
             granted: Cell::new(0),
             sold: Cell::new(0),
             faults: Cell::new(0),
@@ -41,15 +44,23 @@ impl Observer for LiveProgress {
     fn phase(&self, phase: RunPhase) {
         let name = match phase {
             RunPhase::Setup => "setting up servers and workers",
-            RunPhase::Teardown => "shutting down",
+            RunPhase::Teardown => {
+                if let Some(stalls) = self.progress.borrow().stalls() {
+                    self.shown.say(&stalls);
+                }
+                "shutting down"
+            }
         };
         match &self.shown {
-            StatusLine::Bar(bar) => bar.set_message(name),
-            lines => lines.say(name),
+            StatusLine::Bar(bar) => bar.show(&Inert::literal(name)),
+            lines => lines.say(&Inert::literal(name)),
         }
     }
 
     fn event(&self, event: &Event) {
+        if self.progress.borrow_mut().counts_stall(&event.what) {
+            return;
+        }
         let bar = match &self.shown {
             StatusLine::Nothing => return,
             StatusLine::Lines => return self.line(event),
@@ -78,7 +89,7 @@ impl Observer for LiveProgress {
             | EventKind::WorkerDown { .. } => self.line(event),
             _ => return,
         }
-        bar.set_message(format!(
+        bar.show(&inert!(
             "running · granted {} · sold {} · faults {}",
             self.granted.get(),
             self.sold.get(),

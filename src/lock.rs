@@ -8,6 +8,8 @@ use picklock_harness::adapter::worker_command::WorkerCommand;
 use picklock_harness::lock_factory::LockFactory;
 use picklock_harness::spec::LockSpec;
 use picklock_impls::{BuiltInLock, MUTANTS, OptionError, built_in as built_in_locks, find};
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 use picklock_scenarios::{catalog, nearest};
 
 use crate::configuration::DEFAULT_FILE;
@@ -40,8 +42,10 @@ pub fn configured(mut lock: LockSpec, options: &[(String, String)]) -> Result<Lo
     if let Some(command) = &mut lock.command {
         if let Some(directory) = command.directory.as_ref().filter(|it| !it.is_dir()) {
             let (name, directory) = (&lock.name, directory.display());
-            return Err(Failure::Usage(format!(
-                "{name}: its directory {directory} does not exist"
+            return Err(Failure::Usage(inert!(
+                "{}: its directory {} does not exist",
+                name,
+                directory
             )));
         }
         // An image defines the working directory of its program.
@@ -60,9 +64,9 @@ fn spec(
 ) -> Result<LockSpec, Failure> {
     let name = named.given();
     if named.is_program() {
-        let wrong = |problem| {
+        let wrong = |problem: String| {
             let (flag, value) = named.flag();
-            Failure::Usage(format!("--{flag} {value}: {problem}"))
+            Failure::Usage(inert!("--{} {}: {}", flag, value, Inert::lines(&problem)))
         };
         let command = program(name).map_err(wrong)?;
         refuse_bare_file(&command).map_err(wrong)?;
@@ -98,9 +102,7 @@ pub fn built_in(lock: &LockSpec) -> Option<&'static BuiltInLock> {
 pub fn in_process(lock: &LockSpec) -> Result<LockFactory, Failure> {
     let built_in = built_in(lock).ok_or_else(|| {
         let (flag, value) = NamedLock::from_spec(lock).flag();
-        Failure::Usage(format!(
-            "--{flag} {value}: a program of your own runs in real time and cannot be simulated; choose --backend process or docker"
-        ))
+        Failure::Usage(inert!("--{} {}: a program of your own runs in real time and cannot be simulated; choose --backend process or docker", flag, value))
     })?;
     Ok(LockFactory::built_in(built_in))
 }
@@ -125,7 +127,7 @@ pub fn worker_command(lock: &LockSpec) -> Result<WorkerCommand, Failure> {
     };
     let program = this_program()?;
     let program = program.to_str().ok_or_else(|| {
-        Failure::Environment(format!("the path {} is not UTF-8", program.display()))
+        Failure::Environment(inert!("the path {} is not UTF-8", program.display()))
     })?;
     if let Some(command) = contained {
         return Ok(WorkerCommand {
@@ -139,7 +141,7 @@ pub fn worker_command(lock: &LockSpec) -> Result<WorkerCommand, Failure> {
 
 pub fn this_program() -> Result<PathBuf, Failure> {
     std::env::current_exe().map_err(|error| {
-        Failure::Environment(format!("cannot find the path of this program: {error}"))
+        Failure::Environment(inert!("cannot find the path of this program: {}", error))
     })
 }
 
@@ -147,13 +149,16 @@ pub fn this_program() -> Result<PathBuf, Failure> {
 fn check_options(lock: &LockSpec) -> Result<(), Failure> {
     let mut seen = BTreeSet::new();
     for (name, value) in &lock.options {
-        let wrong = |what: String| {
-            Err(Failure::Usage(format!(
-                "--impl-option {name}={value}: {what}"
+        let wrong = |what: Inert| {
+            Err(Failure::Usage(inert!(
+                "--impl-option {}={}: {}",
+                name,
+                value,
+                what
             )))
         };
         if !seen.insert(name) {
-            return wrong(format!("`{name}` was given twice"));
+            return wrong(inert!("`{}` was given twice", name));
         }
         let Some(built_in) = built_in(lock) else {
             continue;
@@ -167,40 +172,43 @@ fn check_options(lock: &LockSpec) -> Result<(), Failure> {
         {
             text.push_str(&format!("\n  = help: did you mean `{meant}`?"));
         }
-        return wrong(text);
+        return wrong(Inert::lines(&text));
     }
     Ok(())
 }
 
 /// Creates the error for a name that no lock has. A likely guess is one line; otherwise the error lists what exists.
 fn unknown(name: &str, impls: &ConfiguredLocks) -> Failure {
-    let refused = |text: String| Failure::Usage(format!("--impl {name}: {text}"));
+    let refused = |text: Inert| Failure::Usage(inert!("--impl {}: {}", name, text));
     let known = || built_in_locks().map(|lock| lock.name);
     let is_library = init::library_like(name);
     let exactly = is_library.filter(|(_, library)| library.eq_ignore_ascii_case(name));
     let meant = nearest(name, known().chain(impls.names())).or_else(|| mutant_like(name));
     if let Some(meant) = meant.filter(|_| exactly.is_none()) {
-        return refused(format!("no such lock; did you mean `{meant}`?"));
+        return refused(inert!("no such lock; did you mean `{}`?", meant));
     }
     if catalog::names().any(|scenario| scenario == name) {
-        return refused(
-            "no such lock; that is a scenario: the lock stands after --impl".to_owned(),
-        );
+        return refused(Inert::literal(
+            "no such lock; that is a scenario: the lock stands after --impl",
+        ));
     }
     if name.contains([',', '*']) {
-        return refused(format!(
-            "no such lock; one run tests one lock, and `picklock matrix --impl '{name}'` tests several"
+        return refused(inert!(
+            "no such lock; one run tests one lock, and `picklock matrix --impl '{}'` tests several",
+            name
         ));
     }
     // The name is a path, or a command with arguments.
     if name.contains(['/', ' ', '.']) {
         let command = command_of_file(name);
-        return refused(format!(
-            "no such lock; did you mean the program `--impl \"{EXEC}{command}\"`?"
+        return refused(inert!(
+            "no such lock; did you mean the program `--impl \"{}{}\"`?",
+            EXEC,
+            command
         ));
     }
     if let Some(library) = is_library {
-        return refused(adapter_for(library));
+        return refused(Inert::lines(&adapter_for(library)));
     }
     let configured = impls.names().collect::<Vec<_>>().join(", ");
     let configured = match &impls.file {
@@ -212,8 +220,9 @@ fn unknown(name: &str, impls: &ConfiguredLocks) -> Failure {
             "there is no {DEFAULT_FILE} in this directory, whose tables [impl.NAME] name locks of your own: go to its directory, or name it by --config FILE"
         ),
     };
-    refused(format!(
-        "no such lock; {configured}\n  = help: `picklock init --lang python my-lock` begins a lock of your own; `exec:COMMAND` and `docker:IMAGE` start any program that speaks the protocol\n  = help: the built-in locks are {} (`picklock list impls` describes them)",
+    refused(inert!(
+        "no such lock; {}\n  = help: `picklock init --lang python my-lock` begins a lock of your own; `exec:COMMAND` and `docker:IMAGE` start any program that speaks the protocol\n  = help: the built-in locks are {} (`picklock list impls` describes them)",
+        configured,
         known().collect::<Vec<_>>().join(", ")
     ))
 }

@@ -8,6 +8,8 @@ use picklock_harness::check::{Status, judge};
 use picklock_harness::history::History;
 use picklock_reports::command_log::{self, CommandLog};
 use picklock_reports::escape::visible_json;
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 use picklock_reports::run_log::{Entry, EntryKind, Selection, entries};
 use picklock_reports::terminal;
 
@@ -15,6 +17,9 @@ use crate::exit::{self, Failure};
 use crate::print;
 use crate::saved_run::{self, HISTORY, WIRE};
 use crate::untrusted_file::{self, Links, MAX_DOCUMENT_LENGTH};
+
+/// Number of entries that are formatted before they are printed.
+const PRINTED_AT_ONCE: usize = 1_000;
 
 /// `picklock log`.
 #[derive(Debug, Args)]
@@ -68,7 +73,7 @@ pub fn run(args: &LogArgs) -> Result<u8, Failure> {
     // Faults are shown whatever is asked for.
     let is_asked_for = |entry: &Entry| entry.kind != EntryKind::Fault;
     if !entries.iter().any(is_asked_for) {
-        return Err(Failure::Usage(format!(
+        return Err(Failure::Usage(inert!(
             "nothing of that kind happened: the run had {} workers, and the keys of its locks were {}",
             history.header.workers,
             history.header.keys.join(", ")
@@ -77,29 +82,36 @@ pub fn run(args: &LogArgs) -> Result<u8, Failure> {
     if args.json {
         for entry in &entries {
             let line = serde_json::to_string(entry);
-            let line = line.map_err(|error| Failure::Environment(error.to_string()))?;
-            print::out(&format!("{}\n", visible_json(line)));
+            let line = line.map_err(|error| Failure::Environment(inert!("{}", error)))?;
+            print::document(&visible_json(line));
         }
         return Ok(exit::HELD);
     }
     let violated = violations(&history);
-    print::out(&terminal::log(&entries, &violated, print::width()));
+    let mut parts = terminal::log(&entries, &violated, print::width());
+    loop {
+        let some: Inert = parts.by_ref().take(PRINTED_AT_ONCE).collect();
+        if some.is_empty() {
+            break;
+        }
+        print::out(&some);
+    }
     if proxy.is_none() {
-        print::err(
+        print::err(&Inert::literal(
             "picklock: there is no commands.jsonl beside the history, so commands are missing\n",
-        );
+        ));
     }
     Ok(exit::HELD)
 }
 
 fn proxy(path: PathBuf) -> Result<Option<CommandLog>, Failure> {
-    let wrong = |text: String| Failure::Usage(format!("{}: {text}", path.display()));
+    let wrong = |text: Inert| Failure::Usage(inert!("{}: {}", path.display(), text));
     let text = match untrusted_file::read_plain_or_gzip(&path, MAX_DOCUMENT_LENGTH, Links::Refused)
     {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        text => text.map_err(|error| wrong(error.to_string()))?,
+        text => text.map_err(|error| wrong(inert!("{}", error)))?,
     };
-    let log = command_log::read(&text).map_err(|error| wrong(error.to_string()))?;
+    let log = command_log::read(&text).map_err(|error| wrong(inert!("{}", error)))?;
     Ok(Some(log))
 }
 

@@ -51,17 +51,48 @@ mod worker_stderr;
 use std::ffi::OsString;
 use std::pin::Pin;
 use std::process::ExitCode;
+use std::thread;
 
 use clap::Parser;
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
+use rustix::process::Resource;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
 
 use cli::{Cli, Command};
 use exit::Failure;
-use picklock_reports::escape::visible_lines;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// Stack of a thread that does all work, in bytes, which is the usual limit of the main thread.
+const STACK_BYTES: u64 = 8 << 20;
+
+/// Does all work on the main thread, or on one that has a larger stack if the limit of the shell is too low for it. Both
+/// live as long as the process.
 fn main() -> ExitCode {
+    let limit = rustix::process::getrlimit(Resource::Stack).current;
+    if limit.is_none_or(|limit| limit >= STACK_BYTES / 2) {
+        return run();
+    }
+    let thread = thread::Builder::new().name("main".to_owned());
+    match thread.stack_size(STACK_BYTES as usize).spawn(run) {
+        Ok(working) => working
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+        Err(error) => {
+            print::err(&inert!("picklock: cannot start a thread: {}\n", error));
+            ExitCode::from(exit::ENVIRONMENT)
+        }
+    }
+}
+
+fn run() -> ExitCode {
+    if let Err(failure) = refuse_writes_beyond_the_limit() {
+        print::err(&inert!("picklock: {}\n", failure.text()));
+        return failure.code();
+    }
     let args = cli::with_command(std::env::args_os());
     let command = match Cli::try_parse_from(&args) {
         Ok(cli) => cli.command,
@@ -97,11 +128,7 @@ fn main() -> ExitCode {
         (Ok(_), Some(error)) => output_is_lost(error),
         (Ok(code), None) => ExitCode::from(code),
         (Err(failure), _) => {
-            // The message may quote a foreign file or program.
-            print::err(&format!(
-                "picklock: {}\n",
-                visible_lines(&failure.to_string())
-            ));
+            print::err(&inert!("picklock: {}\n", failure.text()));
             failure.code()
         }
     }
@@ -110,7 +137,7 @@ fn main() -> ExitCode {
 /// Prints the output of `--help` or `--version`, or the usage error.
 fn print_clap_error(clap_error: &clap::Error, args: &[OsString]) -> ExitCode {
     // The message may quote an argument that comes from elsewhere.
-    let message = clap_error.render().ansi().to_string();
+    let message = Inert::with_styles(&clap_error.render().ansi().to_string());
     if clap_error.use_stderr() {
         print::err(&message);
     } else {
@@ -118,7 +145,7 @@ fn print_clap_error(clap_error: &clap::Error, args: &[OsString]) -> ExitCode {
     }
     let args = args.iter().map(|arg| arg.to_string_lossy().into_owned());
     if let Some(hint) = usage_hint::hint(clap_error, &args.collect::<Vec<_>>()) {
-        print::err(&format!("  = help: {}\n", visible_lines(&hint)));
+        print::err(&inert!("  = help: {}\n", Inert::lines(&hint)));
     }
     match print::lost() {
         Some(error) => output_is_lost(error),
@@ -127,21 +154,38 @@ fn print_clap_error(clap_error: &clap::Error, args: &[OsString]) -> ExitCode {
 }
 
 fn output_is_lost(reason: &str) -> ExitCode {
-    print::err(&format!(
-        "picklock: cannot write to standard output: {reason}\n"
+    print::err(&inert!(
+        "picklock: cannot write to standard output: {}\n",
+        reason
     ));
     ExitCode::from(exit::ENVIRONMENT)
 }
 
-/// Runs everything on the main thread: children die with the thread that started them, so that thread must live as long
+/// Makes a write beyond the limit of file sizes (`ulimit -f`) an error, which names the file. Without a handler, the
+/// signal would end the process.
+fn refuse_writes_beyond_the_limit() -> Result<(), Failure> {
+    let runtime = runtime()?;
+    let _entered = runtime.enter();
+    let number = rustix::process::Signal::XFSZ.as_raw();
+    // The handler stays. Unlike a signal that is ignored, it is not passed on to children.
+    signal(SignalKind::from_raw(number))
+        .map(drop)
+        .map_err(|error| Failure::Environment(inert!("cannot listen for signals: {}", error)))
+}
+
+fn runtime() -> Result<Runtime, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Environment(inert!("cannot start the runtime: {}", error)))
+}
+
+/// Runs everything on this thread: children die with the thread that started them, so that thread must live as long
 /// as the process.
 fn on_one_thread(work: impl Future<Output = Result<u8, Failure>>) -> Result<u8, Failure> {
     // Boxed, so that the runtime is compiled once for all commands.
     let work: Pin<Box<dyn Future<Output = _>>> = Box::pin(work);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::Environment(format!("cannot start the runtime: {error}")))?;
+    let runtime = runtime()?;
     let outcome = tokio::task::LocalSet::new().block_on(&runtime, work);
     // A blocked read of standard input must not keep the process alive.
     runtime.shutdown_background();

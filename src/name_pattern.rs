@@ -1,6 +1,7 @@
 //! Names as a matrix accepts them: comma-separated, and patterns with `*`.
 
 use picklock_impls::{MUTANTS, built_in};
+use picklock_reports::inert;
 use picklock_scenarios::catalog;
 
 use crate::exit::Failure;
@@ -55,8 +56,11 @@ fn expanded(
             names.extend(found.ok_or_else(|| {
                 let bare = part.replace('*', "").replace('_', "-");
                 let meant = or_meant(&bare, known.iter().flatten().copied());
-                Failure::Usage(format!(
-                    "{flag} {part}: no name matches it{meant} (`picklock list` has them all)"
+                Failure::Usage(inert!(
+                    "{} {}: no name matches it{} (`picklock list` has them all)",
+                    flag,
+                    part,
+                    meant
                 ))
             })?);
         }

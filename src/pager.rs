@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Seek, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-use picklock_reports::escape::Inert;
+use picklock_reports::inert::Inert;
 
 use crate::print;
 
@@ -13,7 +13,7 @@ const LESS: &str = "FRX";
 
 /// Prints the text. If it is longer than the terminal, this process becomes `$PAGER`, or `less` if that is not set. An
 /// empty `$PAGER` prints the text without a pager.
-pub fn show(text: &str) {
+pub fn show(text: &Inert) {
     let rows = console::Term::stdout().size_checked().map(|(rows, _)| rows);
     let is_long = rows.is_some_and(|rows| text.lines().count() >= usize::from(rows));
     if std::io::stdout().is_terminal() && is_long {
@@ -24,13 +24,12 @@ pub fn show(text: &str) {
 
 /// Replaces this process by the pager, which then gets the keys that the user presses, such as Ctrl-C. Returns if that
 /// is not possible.
-fn become_pager(text: &str) -> Option<()> {
+fn become_pager(text: &Inert) -> Option<()> {
     let pager = std::env::var("PAGER").unwrap_or_else(|_| "less".to_owned());
     let words = shell_words::split(&pager).ok()?;
     let (program, arguments) = words.split_first()?;
     let mut file = tempfile::tempfile().ok()?;
-    file.write_all(print::styled(Inert::new(text).as_str()).as_bytes())
-        .ok()?;
+    file.write_all(print::styled(text).as_bytes()).ok()?;
     file.rewind().ok()?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::from(file));

@@ -1,13 +1,13 @@
 //! The only module that prints. Colours respect NO_COLOR, CLICOLOR and pipes.
 //!
-//! Everything that is printed is made [`Inert`] here, so that no text of a lock, a server, a file or a library can
-//! command a terminal or the runner of a CI job, whichever way it came.
+//! It prints only [`Inert`] text, so that no text of a lock, a server, a file or a library can command a terminal or the
+//! runner of a CI job, whichever way it came.
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::OnceLock;
 
-use picklock_reports::escape::Inert;
+use picklock_reports::inert::Inert;
 
 /// The reason why some of the output was lost.
 static LOST: OnceLock<String> = OnceLock::new();
@@ -16,11 +16,16 @@ static LOST: OnceLock<String> = OnceLock::new();
 const NARROWEST: usize = 36;
 
 /// Writes to standard output. [`lost`] reports a write error at the end.
-pub fn out(text: &str) {
-    out_inert(&Inert::new(text));
+pub fn out(text: &Inert) {
+    out_checked(&text.checked());
 }
 
-fn out_inert(text: &Inert) {
+/// Writes a JSON document and a line break to standard output.
+pub fn document(json: &str) {
+    out(&Inert::lines(&format!("{json}\n")));
+}
+
+fn out_checked(text: &Inert) {
     let text = for_terminal(text.as_str(), std::io::stdout().is_terminal());
     let mut stdout = anstream::stdout().lock();
     let written = stdout
@@ -36,8 +41,8 @@ fn out_inert(text: &Inert) {
 }
 
 /// Returns the text as standard output would get it: without styles if they are not wanted.
-pub fn styled(text: &str) -> String {
-    let text = for_terminal(text, std::io::stdout().is_terminal());
+pub fn styled(text: &Inert) -> String {
+    let text = for_terminal(text.as_str(), std::io::stdout().is_terminal());
     match anstream::AutoStream::choice(&std::io::stdout()) {
         anstream::ColorChoice::Never => anstream::adapter::strip_str(&text).to_string(),
         _ => text.into_owned(),
@@ -51,27 +56,26 @@ pub fn lost() -> Option<&'static str> {
 }
 
 /// Writes to standard error.
-pub fn err(text: &str) {
-    err_inert(&Inert::new(text));
+pub fn err(text: &Inert) {
+    err_checked(&text.checked());
 }
 
-fn err_inert(text: &Inert) {
+fn err_checked(text: &Inert) {
     let text = for_terminal(text.as_str(), stderr_is_terminal());
     anstream::stderr().lock().write_all(text.as_bytes()).ok();
 }
 
 /// Writes output that is not part of the report: to standard error if standard output is one JSON document.
-pub fn beside(json: bool, text: &str) {
+pub fn beside(json: bool, text: &Inert) {
     if json { err(text) } else { out(text) }
 }
 
 /// Writes annotations, which the runner of a CI job is to execute. Like [`beside`].
-pub fn annotations(json: bool, text: &str) {
-    let text = Inert::annotations(text);
+pub fn annotations(json: bool, text: &Inert) {
     if json {
-        err_inert(&text);
+        err_checked(text);
     } else {
-        out_inert(&text);
+        out_checked(text);
     }
 }
 

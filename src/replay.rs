@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use picklock_harness::record::{RecordedVerdict, Repro};
-use picklock_reports::escape::visible;
+use picklock_reports::escape::visible_toml;
+use picklock_reports::inert;
 use picklock_reports::repro::compared;
 use picklock_reports::terminal::Detail;
 use picklock_scenarios::{Expectation, OTHERS, Responsible, Scenario};
@@ -74,7 +75,7 @@ Examples:
 fn write_scenario(then: &Repro, to: &Path) -> Result<u8, Failure> {
     let name = to.file_stem().and_then(OsStr::to_str).unwrap_or_default();
     if to.extension() != Some(OsStr::new("toml")) || !name.chars().all(is_plain) {
-        return Err(Failure::Usage(format!(
+        return Err(Failure::Usage(inert!(
             "--as-scenario {}: expected a file that ends in .toml, its name of letters, digits and dashes",
             to.display()
         )));
@@ -97,18 +98,19 @@ fn write_scenario(then: &Repro, to: &Path) -> Result<u8, Failure> {
         ..then.scenario.clone()
     };
     let text = toml::to_string(&scenario)
-        .map_err(|error| Failure::Environment(format!("cannot write a scenario: {error}")))?;
+        .map_err(|error| Failure::Environment(inert!("cannot write a scenario: {}", error)))?;
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder).map_err(Failure::at("make", folder))?;
     }
     let mut file = fs::File::create_new(to).map_err(Failure::at("write", to))?;
-    file.write_all(text.as_bytes())
+    file.write_all(visible_toml(&text).as_bytes())
         .map_err(Failure::at("write", to))?;
-    print::out(&format!(
-        "wrote {0}; add it to the gate:\n\n[[cells]]\nbackends = [\"{1}\"]\nlocks = [\"{2}\"]\nscenarios = [\"{0}\"]\n",
+    print::out(&inert!(
+        "wrote {}; add it to the gate:\n\n[[cells]]\nbackends = [\"{}\"]\nlocks = [\"{}\"]\nscenarios = [\"{}\"]\n",
         to.display(),
         then.backend,
-        visible(lock)
+        lock,
+        to.display()
     ));
     Ok(exit::HELD)
 }
@@ -145,7 +147,7 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
     if !record.interrupted {
         let now = RecordedVerdict::from_verdicts(&record.verdicts);
         let line = compared(&then, &now, env!("CARGO_PKG_VERSION"));
-        print::beside(reporting.json, &format!("{line}\n"));
+        print::beside(reporting.json, &inert!("{}\n", line));
     }
     Ok(run::code_of(&record))
 }

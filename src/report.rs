@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use picklock_reports::comparison::{self, Comparison, compare};
 use picklock_reports::formats::{self, File, Format};
 use picklock_reports::html;
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 use picklock_reports::report_input::ReportInput;
 
 use crate::cli::ReportArgs;
@@ -14,7 +16,7 @@ use crate::exit::{self, Failure};
 use crate::output_directory::OutputDirectory;
 use crate::{print, report_reader};
 
-/// Directory of a report without `--out`.
+/// The directory of a report without `--out`.
 pub const DEFAULT_OUT: &str = "picklock-report";
 
 /// Directory for the files until all of them are complete.
@@ -32,7 +34,8 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     say_skipped(&input);
     let mut files = Vec::new();
     for format in &chosen {
-        let written = (format.write)(&input).map_err(|error| Failure::Usage(error.to_string()))?;
+        let written =
+            (format.write)(&input).map_err(|error| Failure::Usage(inert!("{}", error)))?;
         files.extend(written);
     }
     let is_compared = !args.against.is_empty();
@@ -42,13 +45,16 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
     }
     place(&args.out, &files)?;
     if let Some((_, compared)) = &compared {
-        print::out(&format!("{}\n", comparison::text(compared)));
+        print::out(&inert!("{}\n", comparison::text(compared)));
     }
-    let listed = files.iter().map(|File { name, bytes }| {
-        let path = args.out.join(name);
-        format!("wrote {} ({})\n", path.display(), size(bytes.len()))
-    });
-    print::out(&listed.collect::<String>());
+    let listed: Inert = files
+        .iter()
+        .map(|file| {
+            let path = args.out.join(&file.name);
+            inert!("wrote {} ({})\n", path.display(), size(file.bytes().len()))
+        })
+        .collect();
+    print::out(&listed);
     Ok(exit::HELD)
 }
 
@@ -68,8 +74,7 @@ pub fn write_beside(path: &Path, names: &[&str]) -> Result<Vec<String>, Failure>
 
 fn say_skipped(input: &ReportInput) {
     for reason in &input.skipped {
-        let reason = picklock_reports::escape::visible(reason);
-        print::err(&format!("picklock: skipped: {reason}\n"));
+        print::err(&inert!("picklock: skipped: {}\n", reason));
     }
 }
 
@@ -78,13 +83,12 @@ fn against(args: &ReportArgs, after: &ReportInput) -> Result<(ReportInput, Compa
     let before = report_reader::load(&args.against)?;
     say_skipped(&before);
     let compared = compare(&before.matrix, &after.matrix)
-        .map_err(|error| Failure::Usage(error.to_string()))?;
+        .map_err(|error| Failure::Usage(inert!("{}", error)))?;
     if compared.cells == 0 {
-        return Err(Failure::Usage(
+        return Err(Failure::Usage(Inert::literal(
             "--against: the two sets have no cell in common: compare runs of the same lock with the same options, \
-             scenario and backend"
-                .to_owned(),
-        ));
+             scenario and backend",
+        )));
     }
     Ok((before, compared))
 }
@@ -99,19 +103,14 @@ fn comparison_files(
     let mut files = Vec::new();
     if wanted("html") {
         let page = html::comparison_file(before, after, compared);
-        files.push(page.map_err(|error| Failure::Usage(error.to_string()))?);
+        files.push(page.map_err(|error| Failure::Usage(inert!("{}", error)))?);
     }
     if wanted("md") {
-        files.push(File {
-            name: "comparison.md".to_owned(),
-            bytes: comparison::markdown(compared).into_bytes(),
-        });
+        let text = Inert::lines(&comparison::markdown(compared));
+        files.push(File::text("comparison.md", text));
     }
     if wanted("json") {
-        files.push(File {
-            name: "comparison.json".to_owned(),
-            bytes: comparison::json(compared).into_bytes(),
-        });
+        files.push(File::json("comparison.json", comparison::json(compared)));
     }
     Ok(files)
 }
@@ -143,7 +142,7 @@ fn place(out: &Path, files: &[File]) -> Result<(), Failure> {
         fs::create_dir_all(out).map_err(|error| (out.to_owned(), error))?;
         for file in files {
             let name = Path::new(&file.name);
-            let written = output.write(&unfinished.join(name), |to| to.write_all(&file.bytes));
+            let written = output.write(&unfinished.join(name), |to| to.write_all(file.bytes()));
             written.map_err(at(name))?;
         }
         for file in files {
@@ -161,6 +160,6 @@ fn place(out: &Path, files: &[File]) -> Result<(), Failure> {
             // This fails if the directory is not empty, as intended.
             fs::remove_dir(out).ok();
         }
-        Failure::Environment(format!("cannot write {}: {error}", path.display()))
+        Failure::Environment(inert!("cannot write {}: {}", path.display(), error))
     })
 }

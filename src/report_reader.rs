@@ -4,13 +4,16 @@ use std::fs;
 use std::io::{self, BufReader};
 use std::path::{Component, Path, PathBuf};
 
-use picklock_harness::history::{History, read_history};
+use picklock_harness::check::judge;
+use picklock_harness::history::{EventKind, History, read_history};
 use picklock_harness::record::{MatrixRecord, RunRecord, SearchRecord};
 use picklock_reports::cell_status;
 use picklock_reports::combine::{from_run, merge};
 use picklock_reports::command_log::{self, CommandLog};
 use picklock_reports::documents::{Document, read};
 use picklock_reports::escape::quoted;
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 use picklock_reports::report_input::{Evidence, ReportInput};
 use picklock_reports::repro;
 
@@ -41,7 +44,9 @@ pub fn load(paths: &[PathBuf]) -> Result<ReportInput, Failure> {
         }
     }
     if parts.is_empty() {
-        return Err(Failure::Usage(refused.join("\n")));
+        let lines = refused.iter().map(|reason| inert!("{}\n", reason));
+        let lines: Inert = lines.collect();
+        return Err(Failure::Usage(Inert::lines(lines.as_str().trim_end())));
     }
     let mut input = merge(parts);
     input.skipped.splice(0..0, refused);
@@ -211,14 +216,33 @@ fn evidence(dir: &Path, run_dir: &str, skipped: &mut Vec<String>) -> Result<Evid
 }
 
 /// Reads the files next to a record.
-fn of_record(record: RunRecord, dir: &Path, run_dir: &str, skipped: &mut Vec<String>) -> Evidence {
+fn of_record(
+    mut record: RunRecord,
+    dir: &Path,
+    run_dir: &str,
+    skipped: &mut Vec<String>,
+) -> Evidence {
+    let history = history(dir, &record, skipped);
+    if let Some(history) = history.as_ref().filter(|history| !has_end(history)) {
+        // As `picklock check` does: the record may claim more than the history beside it can show.
+        record.verdicts = judge(history);
+        skipped.push(format!(
+            "{}: its end is missing, so the verdicts are those of the rest",
+            dir.join(HISTORY).display()
+        ));
+    }
     Evidence {
         run_dir: run_dir.to_owned(),
-        history: history(dir, &record, skipped),
+        history,
         proxy: proxy(dir, skipped),
         has_repro: dir.join(repro::FILE).exists(),
         record,
     }
+}
+
+fn has_end(history: &History) -> bool {
+    let mut events = history.events.iter().rev();
+    events.any(|event| matches!(event.what, EventKind::End { .. }))
 }
 
 /// Creates the input for a single run.

@@ -11,6 +11,8 @@ use picklock_harness::record::{
 };
 use picklock_harness::spec::{LockSpec, Overrides, RunSpec, ScenarioSource, ServerChoice};
 use picklock_reports::configuration::Source;
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 use picklock_reports::repro::FILE;
 use picklock_scenarios::{BackendName, Scenario};
 use serde::Deserialize;
@@ -75,15 +77,18 @@ fn repro_lock(lock: &LockSpec, record: &RunRecord) -> ReproLock {
 fn lock_of(lock: &ReproLock) -> Result<LockSpec, Failure> {
     let options: Vec<(String, String)> = lock.options.clone().into_iter().collect();
     let named = match &lock.label {
-        Some(label) => NamedLock::labelled(label, &lock.name).map_err(Failure::Usage)?,
+        Some(label) => NamedLock::labelled(label, &lock.name)
+            .map_err(|problem| Failure::Usage(Inert::lines(&problem)))?,
         None => NamedLock::plain(&lock.name),
     };
     if !is_configured(lock) {
         return lock::named(&named, &options, &ConfiguredLocks::default());
     }
-    check_table(lock).map_err(|problem| Failure::Usage(format!("[lock]: {problem}")))?;
-    let command = program(named.given())
-        .map_err(|problem| Failure::Usage(format!("{}: {problem}", named.shown())))?;
+    check_table(lock)
+        .map_err(|problem| Failure::Usage(inert!("[lock]: {}", Inert::lines(&problem))))?;
+    let command = program(named.given()).map_err(|problem| {
+        Failure::Usage(inert!("{}: {}", named.shown(), Inert::lines(&problem)))
+    })?;
     let one = LockSpec {
         typed: Some(named.given().to_owned()),
         options,
@@ -161,10 +166,11 @@ pub fn specification(
         nodes: then.nodes,
         ttl: then.ttl,
     };
-    let cannot = |text: String| {
-        Failure::Usage(format!(
-            "{}: this picklock cannot replay it: {text}",
-            file.display()
+    let cannot = |text: Inert| {
+        Failure::Usage(inert!(
+            "{}: this picklock cannot replay it: {}",
+            file.display(),
+            text
         ))
     };
     // A backend that does not need a password must not fail because it is missing.
@@ -173,7 +179,7 @@ pub fn specification(
     let servers = servers.or(ServerChoice {
         named: named
             .transpose()
-            .map_err(|error: UnknownServer| cannot(error.to_string()))?,
+            .map_err(|error: UnknownServer| cannot(inert!("{}", error)))?,
         image: then.image.clone(),
         redis_server: then.redis_server.clone().map(PathBuf::from),
         external: (then.servers.as_ref().filter(|_| needs_them))
@@ -228,9 +234,11 @@ pub fn find(path: &Path) -> Result<PathBuf, Failure> {
         return Ok(file);
     }
     let dir = dir.display();
-    Err(Failure::Usage(format!(
-        "{dir}: it contains a run, but no {FILE}: the run did not finish, or an older picklock wrote it. A run.json \
-         there says under \"reproduce\" which command repeats it"
+    Err(Failure::Usage(inert!(
+        "{}: it contains a run, but no {}: the run did not finish, or an older picklock wrote it. A run.json \
+         there says under \"reproduce\" which command repeats it",
+        dir,
+        FILE
     )))
 }
 
@@ -246,7 +254,7 @@ pub fn read(path: &Path) -> Result<Repro, Failure> {
     }
     let file = path.display().to_string();
     let text = untrusted_file::read(path, MAX_TEXT_LENGTH, Links::Refused)
-        .map_err(|error| Failure::Usage(format!("{file}: cannot read the repro: {error}")))?;
+        .map_err(|error| Failure::Usage(inert!("{}: cannot read the repro: {}", file, error)))?;
     let source = Source { file, text };
     let known: Known =
         toml::from_str(&source.text).map_err(|error| source.unreadable(&error, 0))?;
@@ -270,5 +278,9 @@ pub fn read(path: &Path) -> Result<Repro, Failure> {
              To run a scenario, use `picklock scenario FILE --impl NAME`"
         ),
     };
-    Err(Failure::Usage(format!("{}: {problem}", source.file)))
+    Err(Failure::Usage(inert!(
+        "{}: {}",
+        source.file,
+        Inert::lines(&problem)
+    )))
 }

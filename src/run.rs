@@ -12,7 +12,9 @@ use picklock_harness::record::RunRecord;
 use picklock_harness::run::{self, RunResult};
 use picklock_harness::servers::ServerKind;
 use picklock_harness::spec::RunSpec;
-use picklock_reports::escape::{quoted, visible_lines};
+use picklock_reports::escape::quoted;
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 use picklock_reports::terminal::Detail;
 use picklock_reports::units::time_ns;
 use picklock_reports::{documents, terminal};
@@ -71,9 +73,10 @@ pub async fn execute(
         spec.servers.external = Some(ExternalServers::clone(servers));
     }
     if let Some(reason) = chosen.inapplicable(&spec.scenario, &spec.lock) {
-        return Err(Failure::NotApplicable(format!(
-            "{}: {reason}",
-            spec.scenario.name
+        return Err(Failure::NotApplicable(inert!(
+            "{}: {}",
+            spec.scenario.name,
+            reason
         )));
     }
     if !reporting.no_rerun {
@@ -86,17 +89,17 @@ pub async fn execute(
             break;
         }
         let line = "the run was inconclusive because this machine was too slow: rerunning it\n";
-        print::beside(reporting.json, line);
+        print::beside(reporting.json, &Inert::literal(line));
         (result, record) = run_once(&spec, &chosen, reporting, &interrupt).await?;
     }
     if let Some(left) = &result.left_behind {
-        print::err(&format!("picklock: {}\n", visible_lines(left)));
+        print::err(&inert!("picklock: {}\n", Inert::lines(left)));
     }
     if let Some(out) = &out {
         out.keep(&spec, &result, &record)?;
     }
     if reporting.json {
-        print::out(&format!("{}\n", documents::json(&record)));
+        print::document(&documents::json(&record));
     } else {
         let text = terminal::run(&record, &result.history, print::width(), reporting.detail);
         print::out(&text);
@@ -108,13 +111,16 @@ pub async fn execute(
 }
 
 /// Returns advice on inspecting a saved run that violates something.
-fn look_closer(out: &Path, record: &RunRecord) -> Option<String> {
+fn look_closer(out: &Path, record: &RunRecord) -> Option<Inert> {
     let dir = out.display().to_string();
     let dir = quoted(&dir);
     let at_ns = record.verdicts.values().filter_map(|it| it.at_ns).min()?;
     let around = time_ns(at_ns).replace(' ', "");
-    Some(format!(
-        "  log: picklock log {dir} --around {around}\n  page: picklock report {dir}\n"
+    Some(inert!(
+        "  log: picklock log {} --around {}\n  page: picklock report {}\n",
+        dir,
+        around,
+        dir
     ))
 }
 
@@ -126,9 +132,9 @@ async fn run_once(
     interrupt: &Interrupt,
 ) -> Result<(RunResult, RunRecord), Failure> {
     let backend = chosen.backend(spec, reporting.out.is_some())?;
-    let progress = Rc::new(LiveProgress::new(
-        reporting.quiet || chosen.servers.is_none(),
-    ));
+    let quiet = reporting.quiet || chosen.servers.is_none();
+    let workers = spec.scenario.workload.workers;
+    let progress = Rc::new(LiveProgress::new(quiet, workers));
     let result = run::run(spec, backend, progress, interrupt.clone().wanted()).await?;
     let record = record(spec, chosen, &result);
     Ok((result, record))
@@ -136,18 +142,21 @@ async fn run_once(
 
 /// Prints which backend was chosen and why.
 fn announce(spec: &RunSpec, chosen: &ChosenBackend, reporting: &Reporting) {
-    let line = format!(
+    let line = inert!(
         "backend {} ({}), seed {}\n",
-        spec.backend, chosen.reason, spec.seed
+        spec.backend,
+        chosen.reason,
+        spec.seed
     );
     print::beside(reporting.json, &line);
     for note in &chosen.notes {
-        print::beside(reporting.json, &format!("  {note}\n"));
+        print::beside(reporting.json, &inert!("  {}\n", note));
     }
     let workers = spec.scenario.workload.workers;
     if workers > MANY_WORKERS && !spec.lock.is_in_process() && !reporting.quiet {
-        print::err(&format!(
-            "starting {workers} processes of {}\n",
+        print::err(&inert!(
+            "starting {} processes of {}\n",
+            workers,
             spec.lock.name
         ));
     }

@@ -11,6 +11,8 @@ use picklock_harness::key_history::write_key_history;
 use picklock_harness::record::RunRecord;
 use picklock_harness::run::RunResult;
 use picklock_harness::spec::RunSpec;
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 use picklock_reports::{documents, repro as repro_text};
 
 use crate::exit::Failure;
@@ -53,15 +55,16 @@ impl RunDirectory {
     /// Returns an error if it cannot be created, contains another run, or another process is writing one.
     pub fn create(path: &Path) -> Result<Self, Failure> {
         let refused =
-            |problem: String| Failure::Usage(format!("--out {}: {problem}", path.display()));
+            |problem: Inert| Failure::Usage(inert!("--out {}: {}", path.display(), problem));
         let directory = RunDirectory::at(path);
         let made = directory.output.make();
-        made.map_err(|error| refused(format!("cannot create the directory: {error}")))?;
+        made.map_err(|error| refused(inert!("cannot create the directory: {}", error)))?;
         let locked = directory.output.lock();
-        locked.map_err(|error| refused(error.to_string()))?;
+        locked.map_err(|error| refused(inert!("{}", error)))?;
         if path.join("run.json").exists() || path.join("history.jsonl").exists() {
-            let problem = "it already contains a run; choose a new directory";
-            return Err(refused(problem.to_owned()));
+            return Err(refused(Inert::literal(
+                "it already contains a run; choose a new directory",
+            )));
         }
         Ok(directory)
     }
@@ -124,7 +127,7 @@ impl RunDirectory {
     pub fn describe(&self, spec: &RunSpec, record: &RunRecord) -> Result<(), Failure> {
         let name = repro_text::FILE;
         let text = repro_text::text(&repro::of(spec, record))
-            .map_err(|error| Failure::Environment(format!("cannot write {name}: {error}")))?;
+            .map_err(|error| Failure::Environment(inert!("cannot write {}: {}", name, error)))?;
         self.write(name, |file| file.write_all(text.as_bytes()))?;
         // Written last: a directory with a run.json is complete.
         self.write("run.json", |file| {
@@ -189,7 +192,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run");
         let refusal = || match RunDirectory::create(&path) {
-            Err(Failure::Usage(text)) => text,
+            Err(Failure::Usage(text)) => text.as_str().to_owned(),
             _ => String::new(),
         };
         let first = RunDirectory::create(&path).unwrap();

@@ -4,6 +4,8 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use picklock_harness::history::{History, read_history};
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 
 use crate::exit::Failure;
 use crate::untrusted_file::{self, Links, MAX_HISTORY_LENGTH};
@@ -30,9 +32,9 @@ const MAX_NAMED: usize = 3;
 /// Returns the directory of the run that a path refers to, or `None` if the path is another file.
 /// `Err`: there is nothing at the path, or the directory holds no run: which runs lie below it.
 pub fn directory(path: &Path) -> Result<Option<PathBuf>, Failure> {
-    let wrong = |text: String| Err(Failure::Usage(format!("{}: {text}", path.display())));
+    let wrong = |text: Inert| Err(Failure::Usage(inert!("{}: {}", path.display(), text)));
     if !path.exists() {
-        return wrong("no such file or directory".to_owned());
+        return wrong(Inert::literal("no such file or directory"));
     }
     if !path.is_dir() {
         let name = path.file_name().and_then(|name| name.to_str());
@@ -44,7 +46,9 @@ pub fn directory(path: &Path) -> Result<Option<PathBuf>, Failure> {
     }
     let below = below(path);
     if below.is_empty() {
-        return wrong("it holds no run: name a directory written by `--out`".to_owned());
+        return wrong(Inert::literal(
+            "it holds no run: name a directory written by `--out`",
+        ));
     }
     if let [only] = &below[..] {
         return Ok(Some(only.clone()));
@@ -55,9 +59,10 @@ pub fn directory(path: &Path) -> Result<Option<PathBuf>, Failure> {
         0 => String::new(),
         more => format!("\n  and {more} more"),
     };
-    wrong(format!(
-        "it holds several runs, each in a directory of its own. Name one:{}{more}",
-        named.concat()
+    wrong(inert!(
+        "it holds several runs, each in a directory of its own. Name one:{}{}",
+        Inert::lines(&named.concat()),
+        Inert::lines(&more)
     ))
 }
 
@@ -92,8 +97,9 @@ pub fn meant(path: &Path) -> Vec<PathBuf> {
 pub fn history(path: &Path) -> Result<History, Failure> {
     let name = path.display();
     let file = untrusted_file::open(path, MAX_HISTORY_LENGTH, Links::Refused)
-        .map_err(|error| Failure::Usage(format!("{name}: cannot open: {error}")))?;
-    read_history(BufReader::new(file)).map_err(|error| Failure::Usage(format!("{name}: {error}")))
+        .map_err(|error| Failure::Usage(inert!("{}: cannot open: {}", name, error)))?;
+    read_history(BufReader::new(file))
+        .map_err(|error| Failure::Usage(inert!("{}: {}", name, error)))
 }
 
 /// Returns the run directories of a matrix directory: `LOCK/SCENARIO/BACKEND`, or one level less.

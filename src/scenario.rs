@@ -20,6 +20,9 @@ pub async fn run(args: ScenarioArgs) -> Result<u8, Failure> {
         quiet: args.quiet,
         no_rerun: args.no_rerun,
     };
-    let record = run::execute(spec, args.backend.backend(), &reporting).await?;
-    Ok(run::code_of(&record))
+    match run::execute(spec, args.backend.backend(), &reporting).await {
+        Ok(record) => Ok(run::code_of(&record)),
+        Err(failure) if args.no_rerun => Err(failure.in_child()),
+        Err(failure) => Err(failure),
+    }
 }

@@ -6,6 +6,8 @@ use picklock_harness::rng;
 use picklock_harness::spec::{
     LockSpec, Override, Overrides, RunSpec, ScenarioSource, ServerChoice,
 };
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 
 use picklock_scenarios::{BackendName, OTHERS, Scenario, ScenarioError, catalog, did_you_mean};
 
@@ -31,7 +33,7 @@ pub fn of_args(args: &ScenarioArgs) -> Result<RunSpec, Failure> {
     let seed = match args.seed {
         Some(seed) => seed,
         None => rng::fresh_seed()
-            .map_err(|error| Failure::Environment(format!("no entropy: {error}")))?,
+            .map_err(|error| Failure::Environment(inert!("no entropy: {}", error)))?,
     };
     let backend = args.backend.backend();
     let servers = backend_choice::servers(&args.servers, &args.config, &[backend])?;
@@ -108,8 +110,11 @@ pub fn no_mistyped_lock(
             continue;
         }
         if let Some(hint) = did_you_mean(name, built_in()) {
-            return Err(Failure::Usage(format!(
-                "{typed}: [expect.{name}]: no lock has this name\n  = help: {hint}"
+            return Err(Failure::Usage(inert!(
+                "{}: [expect.{}]: no lock has this name\n  = help: {}",
+                typed,
+                name,
+                Inert::lines(&hint)
             )));
         }
     }
@@ -147,6 +152,6 @@ pub fn load(name: &str) -> Result<Scenario, Failure> {
         });
     }
     let text = untrusted_file::read(Path::new(name), MAX_TEXT_LENGTH, Links::Followed)
-        .map_err(|error| Failure::Usage(format!("{name}: cannot read the scenario: {error}")))?;
+        .map_err(|error| Failure::Usage(inert!("{}: cannot read the scenario: {}", name, error)))?;
     Ok(Scenario::parse(&text, name)?)
 }

@@ -3,9 +3,25 @@
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use picklock_reports::escape::Inert;
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 
 use crate::print;
+
+/// The status line of a terminal. It shows only inert text.
+pub struct Bar(ProgressBar);
+
+impl Bar {
+    /// Shows a message.
+    pub fn show(&self, message: &Inert) {
+        self.0.set_message(message.checked().as_str().to_owned());
+    }
+
+    /// Counts steps that are done.
+    pub fn advance(&self, steps: u64) {
+        self.0.inc(steps);
+    }
+}
 
 /// The progress display.
 pub enum StatusLine {
@@ -13,7 +29,7 @@ pub enum StatusLine {
     /// In a file or pipe: lines.
     Lines,
     /// On a terminal: a status line, with lines printed above it.
-    Bar(ProgressBar),
+    Bar(Bar),
 }
 
 impl StatusLine {
@@ -31,22 +47,22 @@ impl StatusLine {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(120));
-        StatusLine::Bar(bar)
+        StatusLine::Bar(Bar(bar))
     }
 
     /// Prints a line above the status line.
-    pub fn say(&self, line: &str) {
+    pub fn say(&self, line: &Inert) {
         match self {
             StatusLine::Nothing => {}
-            StatusLine::Lines => print::err(&format!("{line}\n")),
-            StatusLine::Bar(bar) => bar.println(Inert::new(line).as_str()),
+            StatusLine::Lines => print::err(&inert!("{}\n", line)),
+            StatusLine::Bar(Bar(bar)) => bar.println(line.checked().as_str()),
         }
     }
 }
 
 impl Drop for StatusLine {
     fn drop(&mut self) {
-        if let StatusLine::Bar(bar) = self {
+        if let StatusLine::Bar(Bar(bar)) = self {
             bar.finish_and_clear();
         }
     }

@@ -327,7 +327,7 @@ mod tests {
     fn table_is_aligned_and_fits() {
         let page = "| a | meaning |\n|---|---|\n| `x` | one two three four |\n| long | y |\n";
         let expected =
-            "a     meaning\n────────────────\nx     one two\n      three four\n\nlong  y\n";
+            "a     meaning\n─────────────────\nx     one two\n      three four\n\nlong  y\n";
         assert_eq!(plain(page, 17), expected);
     }
 

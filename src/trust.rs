@@ -6,6 +6,8 @@ use std::path::Path;
 use picklock_harness::record::Repro;
 use picklock_harness::spec::ServerChoice;
 use picklock_reports::escape::visible;
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 use picklock_scenarios::BackendName;
 
 use crate::exit::Failure;
@@ -30,10 +32,11 @@ pub fn check(
     let lines = named.iter();
     let lines = lines.map(|(what, name)| format!("\n  {what}: {}", visible(name)));
     let lines: String = lines.collect();
-    Err(Failure::Usage(format!(
-        "{}: replaying it would start what the file names:{lines}\nNothing was started. If you trust \
+    Err(Failure::Usage(inert!(
+        "{}: replaying it would start what the file names:{}\nNothing was started. If you trust \
          the file, add --trust",
-        file.display()
+        file.display(),
+        Inert::lines(&lines)
     )))
 }
 

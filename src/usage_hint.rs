@@ -8,6 +8,11 @@ use picklock_scenarios::{catalog, did_you_mean, nearest};
 const CALLS: &[(&str, &str)] = &[
     ("scenario", "picklock scenario gc-pause --impl redlock"),
     ("run", "picklock scenario gc-pause --impl redlock"),
+    (
+        "hunt",
+        "picklock hunt --impl my-lock --backend process --for 2m",
+    ),
+    ("sweep", "picklock sweep --impl redlock"),
     ("replay", "picklock replay run-1"),
     ("check", "picklock check run-1"),
     ("log", "picklock log run-1"),

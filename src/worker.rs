@@ -6,6 +6,8 @@ use picklock_harness::lock_factory::LockFactory;
 use picklock_harness::servers;
 use picklock_harness::worker::serve_lock;
 use picklock_impls::find;
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 
 use crate::exit::{self, Failure};
 use crate::print;
@@ -15,13 +17,14 @@ use crate::print;
 /// # Errors
 /// Returns an error if the name is unknown, or if a pipe breaks.
 pub async fn run(name: String) -> Result<u8, Failure> {
-    let lock = find(&name).ok_or_else(|| Failure::Usage(format!("--impl {name}: no such lock")))?;
+    let lock =
+        find(&name).ok_or_else(|| Failure::Usage(inert!("--impl {}: no such lock", name)))?;
     let mut reader = tokio::io::BufReader::new(tokio::io::stdin());
-    let mut complain = |text: &str| print::err(&format!("{text}\n"));
+    let mut complain = |text: &str| print::err(&inert!("{}\n", Inert::lines(text)));
     let lock = LockFactory::built_in(lock);
     serve_lock(&lock, &mut reader, &mut tokio::io::stdout(), &mut complain)
         .await
-        .map_err(|error| Failure::Environment(error.to_string()))?;
+        .map_err(|error| Failure::Environment(inert!("{}", error)))?;
     Ok(exit::HELD)
 }
 
@@ -33,6 +36,6 @@ pub async fn carry_streams(name: String) -> Result<u8, Failure> {
 /// Waits until the parent picklock has exited, then cleans up after it.
 pub fn reap() -> Result<u8, Failure> {
     servers::run_reaper(stdin().lock(), stdout())
-        .map_err(|error| Failure::Environment(error.to_string()))?;
+        .map_err(|error| Failure::Environment(inert!("{}", error)))?;
     Ok(exit::HELD)
 }

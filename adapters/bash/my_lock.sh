@@ -12,6 +12,9 @@ esac
 # With redis-cli:  reply=$(redis-cli -h "$host" -p "$port" SET "$key" "$token" NX PX "$ttl_ms"): one process per
 # command, which is frozen or killed together with the adapter.
 
+# A lock that renews in the background prints {"event":"lost","token":"TOKEN"} on one line of standard output before its
+# lease ends unrenewed. It needs `renews = true` in picklock.toml.
+
 if_mine="if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end return "
 
 open_lock() { redis_server "$2" "$1"; }

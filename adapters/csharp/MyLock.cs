@@ -10,6 +10,9 @@ namespace MyLock
     // With StackExchange.Redis:  var redis = ConnectionMultiplexer.Connect(...).GetDatabase(), and
     // redis.LockTakeAsync(key, token, ttl) to acquire.
 
+    // A lock that renews in the background calls PicklockAdapter.Extended(token, ttl, askedAt) after each renewal, and
+    // PicklockAdapter.Lost(token) before its lease ends unrenewed. It needs `renews = true` in picklock.toml.
+
     internal sealed class ExampleLock : IExtendable, ICancellable
     {
         private const string IfMine = "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end return ";

@@ -13,6 +13,9 @@ import (
 // With go-redis:  redis.NewClient(&redis.Options{Addr: HOST:PORT, ReadTimeout: timeout,
 //     MaxRetries: -1}), and client.SetNX(ctx, key, token, ttl) to acquire.
 
+// A lock that renews in the background calls Extended(token, ttl, askedAt) after each renewal, and Lost(token) before
+// its lease ends unrenewed. It needs `renews = true` in picklock.toml.
+
 const ifMine = "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end return "
 
 type myLock struct{ redis *RespClient }

@@ -8,6 +8,9 @@ import java.util.UUID;
 // With Jedis:  new JedisPooled(host, port, DefaultJedisClientConfig.builder()
 //     .timeoutMillis(timeoutMs).build()), and set(key, token, setParams().nx().px(ttlMs)) to acquire.
 
+// A lock that renews in the background calls PicklockAdapter.extended(token, ttlMs, askedAt) after each renewal, and
+// PicklockAdapter.lost(token) before its lease ends unrenewed. It needs `renews = true` in picklock.toml.
+
 public final class MyLock implements PicklockAdapter.Extendable {
     private static final String IF_MINE =
             "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end return ";

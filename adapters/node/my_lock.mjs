@@ -8,6 +8,9 @@ import { RespClient } from "./resp_client.mjs";
 // With ioredis:  const redis = new Redis(nodes[0], { commandTimeout: timeoutMs,
 //     maxRetriesPerRequest: 0, lazyConnect: true }), and redis.set(key, token, "PX", ttlMs, "NX").
 
+// A lock that renews in the background calls extended(token, ttlMs, askedAt) of picklock_adapter.mjs after each renewal,
+// and lost(token) before its lease ends unrenewed. It needs `renews = true` in picklock.toml.
+
 const IF_MINE = "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end return ";
 
 class MyLock {

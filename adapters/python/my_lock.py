@@ -10,6 +10,9 @@ from resp_client import RespClient
 # With redis-py:  self.redis = redis.Redis.from_url(nodes[0], socket_timeout=timeout_ms / 1000,
 #                     retry=None), and self.redis.set(key, token, nx=True, px=ttl_ms) to acquire.
 
+# A lock that renews in the background calls extended(token, ttl_ms, asked_at) of picklock_adapter after each renewal,
+# and lost(token) before its lease ends unrenewed. It needs `renews = true` in picklock.toml.
+
 IF_MINE = "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end return "
 
 

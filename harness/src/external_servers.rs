@@ -66,22 +66,21 @@ pub enum ExternalServersError {
     #[error("no server URL given")]
     None,
     #[error(
-        "server {0}: expected redis://HOST:PORT, or rediss://HOST:PORT for TLS, with USER:PASSWORD@ before the host if \
-         the server requires it, and nothing after the port; the URL is not shown, because it may contain a password \
-         (in a password, write `%40` for `@`, `%2C` for `,`, `%2F` for `/`)"
+        "{0}: expected redis://HOST:PORT, or rediss://HOST:PORT for TLS, with USER:PASSWORD@ before the host if the \
+         server requires it (write `%40` for an `@` in a password)"
     )]
-    InvalidUrl(usize),
+    InvalidUrl(String),
     #[error("{0}: only database 0 can be used")]
     Database(String),
     #[error("{0} is given twice; each node must be a separate server")]
     Twice(String),
-    #[error("server {number}: the environment variable {variable} is not set")]
-    NoVariable { number: usize, variable: String },
+    #[error("{url}: the environment variable {variable} is not set")]
+    NoVariable { url: String, variable: String },
     #[error(
-        "server {0}: its password begins with `$`, and the environment variable of this name is not set; write `%24` \
-         for a `$` that belongs to the password"
+        "{0}: a password that begins with `$` is the name of an environment variable, and this one cannot be a name; \
+         put the password into a variable"
     )]
-    NoSuchName(usize),
+    NotAVariable(String),
     #[error(
         "prefix {0:?}: expected 1 to 64 printable ASCII characters, without spaces, quotes, backslashes and the \
          wildcards `*?[]{{}}`"
@@ -103,15 +102,10 @@ impl ExternalServers {
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<ExternalServers, ExternalServersError> {
         let mut servers: Vec<ExternalServer> = Vec::new();
-        for (number, url) in (1..).zip(&table.redis) {
-            let mut server = ExternalServer::parse(url, number)?;
+        for url in &table.redis {
+            let mut server = ExternalServer::parse(url)?;
             if let Some(typed) = server.password.take() {
-                let is_variable = is_variable(url);
-                server.password = Some(if is_variable {
-                    from_environment(typed, number, &variable)?
-                } else {
-                    with_variable(typed, &servers)
-                });
+                server.password = Some(resolve_password(&server, typed, &servers, &variable)?);
             }
             let is_same =
                 |other: &ExternalServer| (&other.host, other.port) == (&server.host, server.port);
@@ -181,46 +175,35 @@ impl ExternalServers {
     }
 }
 
-/// Returns true if the password in a URL begins with a `$` that is not percent-encoded.
-fn is_variable(url: &str) -> bool {
-    let user = url.rsplit_once('@').map_or("", |(user, _)| user);
-    let user = user.split_once("://").map_or("", |(_, user)| user);
-    let password = user.split_once(':').map_or("", |(_, password)| password);
-    password.starts_with('$')
-}
-
-/// Returns the password that an environment variable contains, which `typed` names after a `$`. The text may be a
-/// password that begins with a `$`, so an error shows only a name in the usual form, in capitals.
-fn from_environment(
+/// Resolves a password as typed: `$NAME` refers to an environment variable, anything else is the password itself.
+fn resolve_password(
+    server: &ExternalServer,
     typed: Secret,
-    number: usize,
+    others: &[ExternalServer],
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Secret, ExternalServersError> {
-    let name = typed.expose().strip_prefix('$').unwrap_or_default();
-    if let Some(text) = variable(name) {
+    if let Some(name) = typed.expose().strip_prefix('$') {
+        let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        if name.is_empty() || !name.bytes().all(is_of_name) {
+            return Err(ExternalServersError::NotAVariable(server.to_string()));
+        }
+        let Some(text) = variable(name) else {
+            return Err(ExternalServersError::NoVariable {
+                url: server.to_string(),
+                variable: name.to_owned(),
+            });
+        };
         return Ok(Secret::new(name.to_owned(), text));
     }
-    let is_usual = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
-    if name.is_empty() || !name.chars().all(is_usual) {
-        return Err(ExternalServersError::NoSuchName(number));
-    }
-    Err(ExternalServersError::NoVariable {
-        number,
-        variable: name.to_owned(),
-    })
-}
-
-/// Gives a password that was typed into a URL a variable. Equal passwords have the same one.
-fn with_variable(typed: Secret, others: &[ExternalServer]) -> Secret {
     let known = others.iter().filter_map(|other| other.password.as_ref());
     let same = known.clone().find(|known| known.expose() == typed.expose());
-    same.cloned().unwrap_or_else(|| {
+    Ok(same.cloned().unwrap_or_else(|| {
         let variable = match known.count() {
             0 => TYPED_PASSWORD.to_owned(),
             others => format!("{TYPED_PASSWORD}_{}", others + 1),
         };
         Secret::new(variable, typed.expose().to_owned())
-    })
+    }))
 }
 
 fn is_prefix(text: &str) -> bool {
@@ -230,9 +213,9 @@ fn is_prefix(text: &str) -> bool {
 
 impl ExternalServer {
     /// Parses a URL. The password is returned as typed, without a variable.
-    /// `number` is the URL's place in the list, counted from 1.
-    fn parse(url: &str, number: usize) -> Result<ExternalServer, ExternalServersError> {
-        let invalid = || ExternalServersError::InvalidUrl(number);
+    fn parse(url: &str) -> Result<ExternalServer, ExternalServersError> {
+        let shown = without_password(url);
+        let invalid = || ExternalServersError::InvalidUrl(shown.clone());
         let (scheme, rest) = url.split_once("://").ok_or_else(invalid)?;
         let tls = match scheme {
             "redis" | "valkey" => false,
@@ -249,19 +232,17 @@ impl ExternalServer {
             return Err(invalid());
         };
         let settings = info.redis_settings();
-        let has_database = settings.db() != 0;
+        if settings.db() != 0 {
+            return Err(ExternalServersError::Database(shown));
+        }
         let text = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned);
-        let server = ExternalServer {
+        Ok(ExternalServer {
             host: host.clone(),
             port: *port,
             tls,
             user: text(settings.username()),
             password: text(settings.password()).map(|text| Secret::new(String::new(), text)),
-        };
-        if has_database {
-            return Err(ExternalServersError::Database(server.place()));
-        }
-        Ok(server)
+        })
     }
 
     /// Returns the host and port in the usual notation, with brackets around an IPv6 address.
@@ -273,6 +254,41 @@ impl ExternalServer {
             format!("{host}:{port}")
         }
     }
+}
+
+/// Returns the parts of a URL, which may be malformed, that cannot be a password: its scheme, and a host with a port and
+/// a database at its end.
+fn without_password(url: &str) -> String {
+    let (scheme, rest) = match url.split_once("://") {
+        Some((scheme, rest)) if scheme.chars().all(|c| c.is_ascii_lowercase()) => {
+            (format!("{scheme}://"), rest)
+        }
+        _ => (String::new(), url),
+    };
+    let (user, place) = match rest.rsplit_once('@') {
+        Some((_, place)) => ("...@", place),
+        None => ("", rest),
+    };
+    let place = if is_place(place) { place } else { "..." };
+    format!("{scheme}{user}{place}")
+}
+
+/// Returns whether the text is a host name or address, with or without a port and a database.
+fn is_place(text: &str) -> bool {
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let (place, database) = text.split_once('/').unwrap_or((text, ""));
+    let (host, port) = match place.strip_prefix('[').and_then(|it| it.split_once(']')) {
+        Some((host, port)) => (
+            host.replace(':', ""),
+            port.strip_prefix(':').unwrap_or(port),
+        ),
+        None => {
+            let (host, port) = place.split_once(':').unwrap_or((place, ""));
+            (host.to_owned(), port)
+        }
+    };
+    let is_of_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    host.bytes().all(is_of_host) && is_number(port) && is_number(database)
 }
 
 impl fmt::Display for ExternalServer {
@@ -397,44 +413,34 @@ mod tests {
             "unix:///tmp/s",
             "redis://u:geheim@h:x",
             "redis://h?protocol=3",
-            // A comma separates URLs, so that a password with one arrives as two.
-            "redis://u:geheim",
-            "geheim@h:1",
+            "redis://ana:geheim",
+            "redis://ana:geheim,Long@h:1",
             "redis://h:1:geheim",
-            "redis://h:1/?password=geheim",
-            "redis://u:a@geheim@h:x",
             "redis://h:1/geheim",
+            "redis://h:1/?password=geheim",
+            "geheim@h",
         ] {
             let error = servers(&[url]).unwrap_err();
             assert!(
-                matches!(error, ExternalServersError::InvalidUrl(1)),
+                matches!(error, ExternalServersError::InvalidUrl(_)),
                 "{url}: {error}"
             );
             assert!(!error.to_string().contains("geheim"), "{error}");
         }
         let error = |urls: &[&str]| servers(urls).unwrap_err().to_string();
-        for typed in [
-            "$geheim",
-            "$1geheim",
-            "$geheim%23x",
-            "$geheim%2Fx",
-            "$geheim-x",
-        ] {
-            let shown = error(&["redis://h", &format!("redis://u:{typed}@h:1")]);
-            assert!(
-                shown.contains("server 2: its password begins with `$`"),
-                "{shown}"
-            );
-            assert!(!shown.contains("geheim"), "{shown}");
-        }
         assert_eq!(
-            error(&["redis://u:geheim@h/3"]),
-            "h:6379: only database 0 can be used"
+            error(&["redis://h/3"]),
+            "redis://h/3: only database 0 can be used"
         );
-        let encoded = servers(&["redis://u:%24geheim@h"]).unwrap();
-        assert_eq!(encoded.passwords().next().unwrap().expose(), "$geheim");
         assert!(error(&["redis://h", "rediss://h:6379"]).contains("twice"));
         assert!(error(&["redis://:$NONE@h"]).contains("NONE is not set"));
+        let no_name = error(&["redis://u:$geheim%23x@h"]);
+        assert!(
+            no_name.contains("cannot be a name") && !no_name.contains("geheim"),
+            "{no_name}"
+        );
+        assert!(error(&["redis://u:geheim@h:x"]).starts_with("redis://...@...: expected"));
+        assert!(error(&["http://h:1"]).starts_with("http://h:1: expected"));
         assert_eq!(error(&[]), "no server URL given");
     }
 

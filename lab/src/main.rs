@@ -165,14 +165,7 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
             target,
         } => target.write(&counterfactual_page(seed, violated)),
         Command::Gallery => write_gallery(),
-        Command::Site { out } => {
-            let pages = site::write(&root(), &out)?;
-            Ok(writeln!(
-                std::io::stdout(),
-                "{}: {pages} pages",
-                out.display()
-            )?)
-        }
+        Command::Site { out } => write_site(&out),
         Command::Render { markdown, out } => {
             Ok(fs::write(out, site::single_page(&text(&markdown)?))?)
         }
@@ -184,17 +177,26 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
+fn write_site(out: &Path) -> Result<(), Box<dyn Error>> {
+    let pages = site::write(&root(), out)?;
+    Ok(writeln!(
+        std::io::stdout(),
+        "{}: {pages} pages",
+        out.display()
+    )?)
+}
+
 fn write_gallery() -> Result<(), Box<dyn Error>> {
-    let exhibits = gallery::exhibits()?;
+    let examples = gallery::examples()?;
     let docs = root().join("docs");
     let pictures = docs.join("pictures/causes");
     fs::create_dir_all(&pictures)?;
-    for one in &exhibits {
+    for one in &examples {
         let name = format!("{}.svg", one.cause.as_str());
         fs::write(pictures.join(name), &one.picture)?;
     }
     let page = Some(docs.join("causes.md"));
-    PageTarget { page }.write(&gallery::page(&exhibits))
+    PageTarget { page }.write(&gallery::page(&examples))
 }
 
 fn counterfactual_page(seed: u64, violated: u64) -> String {

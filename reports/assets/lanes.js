@@ -22,6 +22,7 @@ function workerRow(track, lane, laneIndex, height) {
       for (const gone of lane.dead) band(pen, view, gone.from_ns, gone.to_ns, box, colours.hatch.dead, null);
       drawClock(pen, lane.clock, { top: box.top + box.height - Math.min(4, box.height / 3), height: Math.min(4, box.height / 3) }, box, view, colours);
       drawOverlaps(pen, lane, box, view, colours);
+      drawWords(pen, track, lane, box, view, colours);
       drawMarks(pen, marks, box, view, colours);
     },
     at(time, reach) {
@@ -102,6 +103,26 @@ function drawOverlaps(pen, lane, box, view, colours) {
     pen.strokeStyle = colours.overlap;
     pen.lineWidth = 2;
     pen.strokeRect(left + 1, box.top + 1, width - 2, box.height - 2);
+  }
+}
+
+// Writes into wide pieces, so that a reader needs no legend for them. A view of very many pieces has no room for words.
+function drawWords(pen, track, lane, box, view, colours) {
+  const first = firstIndex(lane.first, lane.end, (i) => track.to[i] > view.from);
+  const after = firstIndex(first, lane.end, (i) => track.from[i] >= view.to);
+  if (box.height < 18 || after - first > 400) return;
+  const words = { [WAITING]: 'waits', [IN_LEASE]: 'holds', [PAST_LEASE]: 'lease over' };
+  pen.font = '11px system-ui, sans-serif';
+  let free = -Infinity;
+  for (let index = first; index < after; index++) {
+    const from = track.from[index], to = track.to[index];
+    const left = Math.max(view.x(from), view.left), width = Math.min(view.x(to), view.right) - left;
+    const frozen = lane.frozen.reduce((sum, span) => sum + Math.max(0, Math.min(span[1], to) - Math.max(span[0], from)), 0);
+    const word = words[track.kind[index]] + (frozen > (to - from) / 2 ? ', frozen' : '');
+    if (!words[track.kind[index]] || left < free || width < pen.measureText(word).width + 24) continue;
+    label(pen, word, left + 4, box.top + (box.height - 15) / 2, width, 15, view, colours);
+    // Words of a lock that polls would repeat.
+    if (track.kind[index] === WAITING) free = left + 200;
   }
 }
 

@@ -92,6 +92,10 @@ function filterMatrix() {
   document.querySelectorAll('.family button[data-folded]').forEach((button) => {
     if ((button.getAttribute('aria-expanded') === 'true') !== Boolean(any)) fold(button);
   });
+  document.querySelectorAll('.whose button').forEach((button) => {
+    const { verdict } = button.dataset;
+    button.setAttribute('aria-pressed', String(verdict === 'mismatch' ? wanted.mismatch : verdict === wanted.verdict));
+  });
   filter('status').textContent = any ? `${shown} ${shown === 1 ? 'cell' : 'cells'}` : '';
 }
 
@@ -109,6 +113,13 @@ function startFilters() {
   filters.hidden = false;
   FILTERS.forEach((name) => filter(name).addEventListener('input', filterMatrix));
   filter('clear').addEventListener('click', clearFilters);
+  // The counts are filters, too.
+  document.querySelectorAll('.whose button').forEach((button) => button.addEventListener('click', () => {
+    const { verdict } = button.dataset;
+    if (verdict === 'mismatch') filter('mismatch').checked = !filter('mismatch').checked;
+    else filter('verdict').value = filter('verdict').value === verdict ? '' : verdict;
+    filterMatrix();
+  }));
   document.addEventListener('keydown', (event) => {
     const types = event.target.closest('input, select, textarea');
     if (event.key === '/' && !types && !event.ctrlKey && !event.metaKey) {

@@ -38,7 +38,7 @@ function startNavigation() {
   addEventListener('hashchange', () => openCell(location.hash, true));
   document.addEventListener('click', (event) => {
     // A second click on the same cell does not change the hash, but must still open the cell.
-    const tile = event.target.closest('a.tile');
+    const tile = event.target.closest('a[href^="#cell-"]');
     if (tile && tile.hash === location.hash) openCell(tile.hash, true);
   });
   startCopying(document);

@@ -77,6 +77,9 @@ function overlapRow(track) {
         drawn = left + width;
         pen.fillStyle = colours.overlap;
         pen.fillRect(left, top + 3, width, height - 6);
+        pen.font = '11px system-ui, sans-serif';
+        const word = `both inside: ${span(spans[at][1] - spans[at][0])}`;
+        if (pen.measureText(word).width + 8 < width) label(pen, word, left + width / 2 - pen.measureText(word).width / 2 - 5, top + 2, width, height - 3, view, colours);
       }
     },
     at(time, reach) {

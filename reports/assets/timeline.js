@@ -167,7 +167,7 @@ class Timeline {
       if (!row.label || row.top < free) return;
       const height = row.height;
       pen.fillStyle = index === this.chosen ? this.colours.accent : this.colours.muted;
-      pen.fillText(narrow ? row.label.replace('worker', 'w').replace('node', 'n') : row.label, 2, row.top + Math.max(height / 2 + 4, 9));
+      pen.fillText(narrow ? row.label.replace('worker', 'w').replace(/^node /, 'n ') : row.label, 2, row.top + Math.max(height / 2 + 4, 9));
       if (row.who !== undefined && this.track.values.length) {
         pen.fillStyle = this.colours.ofWorker(row.who);
         pen.fillRect(view.left - 6, row.top + 1, 3, height - 2);

@@ -20,17 +20,13 @@ pub const FORMAT: Format = Format {
 /// Never fails: a record can always be serialized.
 pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     let mut names = Names::default();
-    let mut files = vec![File {
-        name: "matrix.json".to_owned(),
-        bytes: format!("{}\n", documents::matrix_json(&input.matrix)).into_bytes(),
-    }];
+    let matrix = documents::matrix_json(&input.matrix);
+    let mut files = vec![File::json("matrix.json", matrix)];
     for evidence in &input.evidence {
         let record = &evidence.record;
         let name = names.take(&[&record.lock.name, &record.scenario, record.backend.as_str()]);
-        files.push(File {
-            name: format!("runs/{name}.json"),
-            bytes: format!("{}\n", documents::json(record)).into_bytes(),
-        });
+        let document = documents::json(record);
+        files.push(File::json(format!("runs/{name}.json"), document));
     }
     Ok(files)
 }

@@ -4,51 +4,14 @@
 //! Terminals execute control characters, and bidirectional overrides make a line look like a different one.
 //! This module replaces both by escapes.
 //!
-//! [`visible`] is for a piece of foreign text. [`Inert`] is the last gate before an output: whatever a report contains,
-//! its lines cannot command a terminal or the runner of a CI job.
+//! [`visible`] is for a piece of foreign text. [`crate::inert::Inert`] is the only type that is printed.
 
 use std::borrow::Cow;
 
-/// Returns the place of the next command for the runner of a CI job that is executed wherever it is in a line: two
-/// number signs and a bracket or a name, as in `##[group]` (GitHub Actions), `##vso[` (Azure Pipelines) and `##teamcity[`.
-fn hash_command(text: &str) -> Option<usize> {
-    let mut signs = text.match_indices("##").map(|(at, _)| at);
-    // The signs of `###[` overlap.
-    let overlaps = |at: usize| text[at + 2..].starts_with('#').then_some(at + 1);
-    let is_command =
-        |at: &usize| text[at + 2..].starts_with(|c: char| c == '[' || c.is_ascii_alphabetic());
-    signs.find_map(|at| {
-        [Some(at), overlaps(at)]
-            .into_iter()
-            .flatten()
-            .find(is_command)
-    })
-}
-
-/// Writes the first character of each such command as `escape`.
-pub(crate) fn without_hash_commands<'a>(text: &'a str, escape: &str) -> Cow<'a, str> {
-    let Some(first) = hash_command(text) else {
-        return Cow::Borrowed(text);
-    };
-    let (mut shown, mut rest, mut next) = (String::new(), text, Some(first));
-    while let Some(at) = next {
-        shown.push_str(&rest[..at]);
-        shown.push_str(escape);
-        rest = &rest[at + 1..];
-        next = hash_command(rest);
-    }
-    shown.push_str(rest);
-    Cow::Owned(shown)
-}
-
-/// The escape of a number sign.
-const HASH: &str = "\\u{23}";
-
 /// Returns `text` with every control character and invisible formatting character written as `\u{..}`. The
-/// first character of a GitHub workflow command is escaped too.
+/// first character of a command of a CI runner is escaped too.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    let is_command = is_workflow_command(text) || hash_command(text).is_some();
-    if !is_command && !text.chars().any(is_control) {
+    if !is_workflow_command(text) && !has_marked_command(text) && !text.chars().any(is_control) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
@@ -64,7 +27,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 
 /// Escapes the first characters of what the runner of a CI job would execute as a command in this line.
 fn inert(line: String) -> String {
-    let line = without_hash_commands(&line, HASH).into_owned();
+    let line = without_marked_commands(line, "\\u{23}#");
     if !is_workflow_command(&line) {
         return line;
     }
@@ -74,112 +37,44 @@ fn inert(line: String) -> String {
     format!("{blanks}{}{rest}", first.escape_unicode())
 }
 
+/// Returns true if a runner may execute a command that begins with `##` somewhere in the line: `##[group]` of GitHub,
+/// `##vso[…]` of Azure Pipelines, `##teamcity[…]`.
+pub(crate) fn has_marked_command(text: &str) -> bool {
+    let mut chars = text.char_indices();
+    chars.any(|(at, c)| is_name_of_command(c) && text[..at].ends_with("##"))
+}
+
+fn is_name_of_command(c: char) -> bool {
+    c == '[' || c.is_ascii_alphabetic()
+}
+
+/// Replaces the `##` of each such command by `mark`.
+pub(crate) fn without_marked_commands(text: String, mark: &str) -> String {
+    if !has_marked_command(&text) {
+        return text;
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_name_of_command(c) && shown.ends_with("##") {
+            shown.truncate(shown.len() - 2);
+            shown.push_str(mark);
+        }
+        shown.push(c);
+    }
+    shown
+}
+
 /// Returns true for `::name::…`. GitHub's runner skips leading whitespace.
-fn is_workflow_command(text: &str) -> bool {
+pub(crate) fn is_workflow_command(text: &str) -> bool {
     let named = text.trim_start().strip_prefix("::");
     named.is_some_and(|rest| {
         rest.starts_with(|c: char| c.is_ascii_alphabetic()) && rest.contains("::")
     })
 }
 
-/// Text that can be written to a terminal or to the log of a CI job: its only control characters are line breaks, tabs
-/// and the sequences of styles, and no line of it is a command for a runner, with or without its styles.
-///
-/// Only this type is printed, and it is made only from text that passes through here.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Inert(String);
-
-impl Inert {
-    /// Makes the text of an output inert.
-    pub fn new(text: &str) -> Inert {
-        let is_plain = |c: char| c == '\n' || c == '\t' || !is_control(c);
-        if text.chars().all(is_plain) && !text.contains("::") && !text.contains("##") {
-            return Inert(text.to_owned());
-        }
-        let lines: Vec<String> = text.split('\n').map(inert_line).collect();
-        Inert(lines.join("\n"))
-    }
-
-    /// Makes annotations inert, which are commands for the runner themselves.
-    pub fn annotations(text: &str) -> Inert {
-        let lines = text.split('\n').map(|line| {
-            let shown: String = pieces(line).flat_map(Piece::shown).collect();
-            without_hash_commands(&shown, HASH).into_owned()
-        });
-        Inert(lines.collect::<Vec<String>>().join("\n"))
-    }
-
-    /// Returns the text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-/// A part of a line.
-enum Piece<'a> {
-    /// The sequence of a style.
-    Style(&'a str),
-    Char(char),
-}
-
-impl Piece<'_> {
-    fn shown(self) -> Vec<char> {
-        match self {
-            Piece::Style(style) => style.chars().collect(),
-            Piece::Char('\t') => vec!['\t'],
-            Piece::Char(c) if is_control(c) => c.escape_default().collect(),
-            Piece::Char(c) => vec![c],
-        }
-    }
-}
-
-/// Returns the styles and the other characters of a line.
-fn pieces(line: &str) -> impl Iterator<Item = Piece<'_>> {
-    let mut rest = line;
-    std::iter::from_fn(move || {
-        if let Some(length) = style_length(rest) {
-            let (style, after) = rest.split_at(length);
-            rest = after;
-            return Some(Piece::Style(style));
-        }
-        let mut chars = rest.chars();
-        let next = chars.next()?;
-        rest = chars.as_str();
-        Some(Piece::Char(next))
-    })
-}
-
-/// Returns the length of the sequence of a style with which `text` begins, such as `ESC[1;31m`.
-fn style_length(text: &str) -> Option<usize> {
-    let parameters = text.strip_prefix("\u{1b}[")?;
-    let end = parameters.find(|c: char| !c.is_ascii_digit() && c != ';')?;
-    parameters[end..].starts_with('m').then_some(end + 3)
-}
-
-fn inert_line(line: &str) -> String {
-    let plain: String = pieces(line)
-        .filter_map(|piece| match piece {
-            Piece::Char(c) => Some(c),
-            Piece::Style(_) => None,
-        })
-        .collect();
-    let is_command = is_workflow_command(&plain) || hash_command(&plain).is_some();
-    let mut shown = String::with_capacity(line.len() + 16);
-    let mut is_first = true;
-    for piece in pieces(line) {
-        match piece {
-            Piece::Char(c @ ('#' | ':')) if is_command && (c == '#' || is_first) => {
-                shown.extend(c.escape_unicode());
-                is_first = false;
-            }
-            Piece::Char(c) => {
-                is_first &= c.is_whitespace();
-                shown.extend(Piece::Char(c).shown());
-            }
-            style => shown.extend(style.shown()),
-        }
-    }
-    shown
+/// Returns whether a terminal or a reader may lose the character: a blank that is no ordinary space is copied as one.
+fn is_lost_in_copies(c: char) -> bool {
+    is_control(c) || (c.is_whitespace() && c != ' ')
 }
 
 fn is_plain_in_shell(c: char) -> bool {
@@ -187,28 +82,21 @@ fn is_plain_in_shell(c: char) -> bool {
 }
 
 /// Returns a word as it must be typed in a POSIX shell. Braces, `!` and all other special characters are quoted, and a
-/// word that would be changed on its way to a terminal is written in the form `$'…'`, which bash and zsh read.
+/// word with control characters is written in the form `$'…'`, which bash and zsh read.
 pub fn quoted(word: &str) -> String {
-    // A line shows a no-break space as a space, and escapes the commands of a runner.
-    let begins_command = |at: usize| {
-        let rest = &word[at..];
-        hash_command(rest) == Some(0) || rest.starts_with("::") && is_workflow_command(rest)
-    };
-    let is_changed = |(at, c): (usize, char)| {
-        is_control(c) || c == '\u{a0}' || matches!(c, '#' | ':') && begins_command(at)
-    };
-    if !word.char_indices().any(is_changed) {
-        if !word.is_empty() && word.chars().all(is_plain_in_shell) {
-            return word.to_owned();
-        }
+    let is_command = has_marked_command(word) || is_workflow_command(word);
+    if !word.is_empty() && word.chars().all(is_plain_in_shell) && !is_command {
+        return word.to_owned();
+    }
+    if !word.chars().any(is_lost_in_copies) && !is_command {
         return format!("'{}'", word.replace('\'', "'\\''"));
     }
     let mut typed = "$'".to_owned();
-    for (at, c) in word.char_indices() {
+    for c in word.chars() {
         match c {
             '\\' | '\'' => typed.extend(['\\', c]),
             '\n' => typed.push_str("\\n"),
-            c if is_changed((at, c)) => {
+            c if is_lost_in_copies(c) || (is_command && matches!(c, '#' | ':')) => {
                 let mut bytes = [0; 4];
                 for byte in c.encode_utf8(&mut bytes).bytes() {
                     typed.push_str(&format!("\\x{byte:02x}"));
@@ -235,7 +123,7 @@ pub fn shortened(text: &str, max: usize) -> String {
 /// Applies [`visible`] to each line of a text.
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
     let is_harmless =
-        !text.chars().any(|c| c != '\n' && is_control(c)) && hash_command(text).is_none();
+        !text.chars().any(|c| c != '\n' && is_control(c)) && !has_marked_command(text);
     if is_harmless && !text.lines().any(is_workflow_command) {
         return Cow::Borrowed(text);
     }
@@ -246,7 +134,7 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
 /// Escapes these characters in a JSON document too: JSON itself requires it only for C0 controls. The same applies to
 /// the commands of a runner.
 pub fn visible_json(document: String) -> String {
-    let document = without_hash_commands(&document, "\\u0023").into_owned();
+    let document = without_marked_commands(document, "\\u0023#");
     // The syntax of JSON is ASCII, so all other characters are inside strings.
     let is_hidden = |c: char| c >= '\u{7f}' && is_control(c);
     if document.chars().any(is_hidden) {
@@ -272,8 +160,83 @@ pub(crate) fn escaped_json(document: &str, is_hidden: impl Fn(char) -> bool) -> 
     shown
 }
 
+/// Escapes these characters in a TOML document too, which must be written by a library and have no comments. A string
+/// with such a character, or with a command of a runner, becomes a basic string on one line.
+pub fn visible_toml(document: &str) -> String {
+    let mut shown = String::with_capacity(document.len() + 16);
+    let mut rest = document;
+    while let Some(at) = rest.find(['"', '\'']) {
+        let (before, from_quote) = rest.split_at(at);
+        shown.push_str(before);
+        let quote = &from_quote[..1];
+        let triple = quote.repeat(3);
+        let delimiter = if from_quote.starts_with(&triple) {
+            triple.as_str()
+        } else {
+            quote
+        };
+        let inside = &from_quote[delimiter.len()..];
+        let length = length_of_toml_string(inside, delimiter);
+        let (content, after) = inside.split_at(length);
+        if is_harmless_in_toml(content) {
+            shown.push_str(&from_quote[..delimiter.len() + length + delimiter.len()]);
+        } else {
+            // The first line break of a string of several lines does not belong to it.
+            let content = content.strip_prefix('\n').unwrap_or(content);
+            shown.push_str(&basic_string(content, quote == "'"));
+        }
+        rest = &after[delimiter.len().min(after.len())..];
+    }
+    shown.push_str(rest);
+    shown
+}
+
+/// Returns the number of bytes before the delimiter that ends the string.
+fn length_of_toml_string(inside: &str, delimiter: &str) -> usize {
+    let mut is_escaped = false;
+    for (at, c) in inside.char_indices() {
+        if is_escaped {
+            is_escaped = false;
+        } else if c == '\\' && delimiter.starts_with('"') {
+            is_escaped = true;
+        } else if inside[at..].starts_with(delimiter) {
+            // Quotes directly before the delimiter belong to the string.
+            let after = &inside[at + delimiter.len()..];
+            let quotes = after.len() - after.trim_start_matches(c).len();
+            return at + if delimiter.len() == 3 { quotes } else { 0 };
+        }
+    }
+    inside.len()
+}
+
+fn is_harmless_in_toml(content: &str) -> bool {
+    !content.chars().any(|c| c != '\n' && is_control(c))
+        && !has_marked_command(content)
+        && !content.lines().any(is_workflow_command)
+}
+
+/// Returns the content of a TOML string as a basic string on one line.
+fn basic_string(content: &str, is_literal: bool) -> String {
+    let mut shown = "\"".to_owned();
+    let mut chars = content.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' if is_literal => shown.push_str("\\\\"),
+            '\\' => shown.extend(std::iter::once(c).chain(chars.next())),
+            '"' => shown.push_str("\\\""),
+            '\n' => shown.push_str("\\n"),
+            c if c == '#' || is_control(c) => {
+                shown.push_str(&format!("\\U{:08x}", u32::from(c)));
+            }
+            c => shown.push(c),
+        }
+    }
+    shown.push('"');
+    shown
+}
+
 /// Returns true for control characters, and for invisible characters that change the text around them.
-fn is_control(c: char) -> bool {
+pub(crate) fn is_control(c: char) -> bool {
     char::is_control(c)
         || matches!(c,
             '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}'
@@ -366,60 +329,15 @@ mod tests {
         assert_eq!(visible("  ::add-mask::a"), r"  \u{3a}:add-mask::a");
         assert_eq!(visible("##[group]a"), r"\u{23}#[group]a");
         assert_eq!(visible("a ##[group]a"), r"a \u{23}#[group]a");
-        for (text, shown) in [
-            ("a ##vso[task.x]/tmp", r"a \u{23}#vso[task.x]/tmp"),
-            ("##teamcity[x] ##[y]", r"\u{23}#teamcity[x] \u{23}#[y]"),
-            ("é###vso[x]", r"é#\u{23}#vso[x]"),
-            ("####[", r"##\u{23}#["),
-        ] {
-            assert_eq!(visible(text), shown);
-            assert_eq!(visible_lines(text), shown);
-            assert_eq!(Inert::annotations(text).as_str(), shown);
-            assert_eq!(hash_command(Inert::new(text).as_str()), None);
-            let document = visible_json(serde_json::to_string(text).unwrap());
-            assert_eq!(hash_command(&document), None);
-            assert_eq!(serde_json::from_str::<String>(&document).unwrap(), text);
-        }
-        for harmless in ["## a", "#", "##", "###", "##1"] {
-            assert_eq!(visible(harmless), harmless);
-            assert_eq!(Inert::new(harmless).as_str(), harmless);
-        }
+        assert_eq!(visible("a ##vso[task]"), r"a \u{23}#vso[task]");
+        assert_eq!(
+            visible("##teamcity[x] ###[y]"),
+            r"\u{23}#teamcity[x] #\u{23}#[y]"
+        );
+        assert_eq!(visible("## title #1"), "## title #1");
         for address in ["::1", "::ffff:1.2.3.4", "a ::b::c"] {
             assert!(matches!(visible(address), Cow::Borrowed(same) if same == address));
         }
-    }
-
-    #[test]
-    fn output_has_no_command_whatever_its_styles() {
-        let red = "\u{1b}[1;31m";
-        for (line, shown) in [
-            (
-                format!("{red}::error::x\u{1b}[0m"),
-                format!("{red}\\u{{3a}}:error::x\u{1b}[0m"),
-            ),
-            (
-                format!(" :{red}:error::x"),
-                format!(" \\u{{3a}}{red}:error::x"),
-            ),
-            (
-                format!("a #{red}#[x]"),
-                format!("a \\u{{23}}{red}\\u{{23}}[x]"),
-            ),
-            (
-                "\u{1b}[2J\u{1b}]0;x\u{7}\r\u{202e}".into(),
-                r"\u{1b}[2J\u{1b}]0;x\u{7}\r\u{202e}".into(),
-            ),
-            (format!("{red}a::b\tc"), format!("{red}a::b\tc")),
-        ] {
-            let text = format!("first\n{line}\n");
-            assert_eq!(Inert::new(&text).as_str(), format!("first\n{shown}\n"));
-        }
-        let annotation = "::error title=a::b ##[c]\u{1b}[2J\n";
-        let shown = Inert::annotations(annotation);
-        assert_eq!(shown.as_str(), "::error title=a::b \\u{23}#[c]\\u{1b}[2J\n");
-        let document = visible_json("\"##[a]\"".into());
-        assert_eq!(serde_json::from_str::<String>(&document).unwrap(), "##[a]");
-        assert!(!document.contains("##["));
     }
 
     #[test]
@@ -436,21 +354,41 @@ mod tests {
             ("a\n'b\\", r"$'a\n\'b\\'"),
             ("\u{1b}\u{202e}", r"$'\x1b\xe2\x80\xae'"),
             ("a\u{a0}b", r"$'a\xc2\xa0b'"),
-            ("k=##[error]", r"$'k=\x23#[error]'"),
-            ("a ###vso[b", r"$'a #\x23#vso[b'"),
-            ("a ::error::b", r"$'a \x3a:error::b'"),
-            ("::error::b", r"$'\x3a:error::b'"),
-            ("redis://[::1]:7", "'redis://[::1]:7'"),
-            ("## a", "'## a'"),
+            ("x ##[y]", r"$'x \x23\x23[y]'"),
+            ("::error::x", r"$'\x3a\x3aerror\x3a\x3ax'"),
         ] {
             assert_eq!(quoted(word), typed);
-            assert_eq!(Inert::new(typed).as_str(), typed);
             let shell = std::process::Command::new("bash")
                 .args(["-c", &format!("printf %s {typed}")])
                 .output()
                 .unwrap();
             assert_eq!(String::from_utf8(shell.stdout).unwrap(), word);
         }
+    }
+
+    #[test]
+    fn escaped_toml_has_the_same_values() {
+        let hostile = [
+            "plain",
+            "two\nlines",
+            "it's \"quoted\" \\ and \u{202e}",
+            "a\n::error::x\n\u{9b}31m\u{2028}\r\t\u{7}",
+            "##[group] 'x' \"y\"",
+            "'''\"\"\"\u{feff}",
+            "ends with quotes \"\"\n::a::b\"\"",
+            "\n\u{202e}",
+            "back\\\u{ad}",
+        ];
+        let values = toml::Table::from_iter(hostile.map(|text| (text.to_owned(), text.into())));
+        let nested = toml::Table::from_iter([("table".to_owned(), values.into())]);
+        let shown = visible_toml(&toml::to_string(&nested).unwrap());
+        assert_eq!(
+            toml::from_str::<toml::Table>(&shown).unwrap(),
+            nested,
+            "{shown}"
+        );
+        assert!(is_harmless_in_toml(&shown), "{shown}");
+        assert!(shown.contains("plain = \"plain\"\n"), "{shown}");
     }
 
     #[test]

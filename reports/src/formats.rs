@@ -2,15 +2,51 @@
 //!
 //! Every format is a function from [`ReportInput`] to files. The caller decides where the files are written.
 
+use crate::escape::visible_json;
+use crate::inert::Inert;
 use crate::report_input::ReportInput;
 
-/// One file of a report.
+/// One file of a report. Its content is made only from text that is inert in its format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
     /// Path relative to the report's directory, with `/` between folders.
     pub name: String,
-    /// Its content.
-    pub bytes: Vec<u8>,
+    bytes: Vec<u8>,
+}
+
+impl File {
+    /// Creates a file of text, such as Markdown or XML.
+    pub fn text(name: impl Into<String>, text: Inert) -> File {
+        File {
+            name: name.into(),
+            bytes: text.checked().as_str().as_bytes().to_owned(),
+        }
+    }
+
+    /// Creates a JSON document, which ends with a line break.
+    pub fn json(name: impl Into<String>, document: String) -> File {
+        let mut text = visible_json(document);
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        File {
+            name: name.into(),
+            bytes: text.into_bytes(),
+        }
+    }
+
+    /// Creates an HTML page. Its template escapes every text for HTML.
+    pub(crate) fn page(name: &str, html: String) -> File {
+        File {
+            name: name.to_owned(),
+            bytes: html.into_bytes(),
+        }
+    }
+
+    /// Returns the content.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 /// An error while a report is written in a format.

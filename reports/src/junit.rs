@@ -14,6 +14,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use crate::cell_status::{failures, is_undecided};
 use crate::escape::{quoted, visible_lines};
 use crate::formats::{File, Format, FormatError};
+use crate::inert::Inert;
 use crate::matrix::{CellOutcome, NOT_APPLICABLE, lock_with_options};
 use crate::problem::problems;
 use crate::report_input::ReportInput;
@@ -56,10 +57,8 @@ pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     })?;
     // The writer adds `skipped` to the root element, which the schema does not allow.
     let skipped = format!(r#" skipped="{}""#, report.skipped);
-    Ok(vec![File {
-        name: "junit.xml".to_owned(),
-        bytes: text.replacen(&skipped, "", 1).into_bytes(),
-    }])
+    let text = Inert::lines(&text.replacen(&skipped, "", 1));
+    Ok(vec![File::text("junit.xml", text)])
 }
 
 fn case(cell: &Cell, replayable: Option<&str>) -> TestCase {

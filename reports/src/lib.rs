@@ -16,6 +16,7 @@ pub mod file_name;
 pub mod formats;
 pub mod gate;
 pub mod html;
+pub mod inert;
 pub mod junit;
 pub mod listing;
 pub mod markdown;

@@ -5,6 +5,7 @@ use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
 
 use crate::escape::visible;
+use crate::inert::Inert;
 
 /// Format and version of the JSON list.
 pub const FORMAT: &str = "picklock-list/1";
@@ -41,7 +42,7 @@ pub fn json(listings: &[Listing]) -> String {
 /// newline.
 ///
 /// Names come first and are aligned. Summaries are wrapped, and further columns follow in brackets.
-pub fn text(listings: &[Listing], width: usize) -> String {
+pub fn text(listings: &[Listing], width: usize) -> Inert {
     let mut out = String::new();
     for listing in listings {
         if !out.is_empty() {
@@ -58,7 +59,7 @@ pub fn text(listings: &[Listing], width: usize) -> String {
             write_entry(&mut out, entry, column, width);
         }
     }
-    out
+    Inert::lines(&out)
 }
 
 fn write_entry(out: &mut String, entry: &Entry, column: usize, width: usize) {

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use picklock_verdicts::check::describe_incident;
 use picklock_verdicts::history::{EndedBy, Event, EventKind, Misbehaviour};
 
-use crate::escape::visible;
-use crate::units::time_ns;
+use crate::inert;
+use crate::inert::Inert;
+use crate::units::{span_ms, time_ns};
 
-/// Shorter stalls of the harness are not shown.
+/// Shorter stalls of the harness are not mentioned.
 const MIN_STALL_MS: u64 = 50;
 
 /// Turns the events of one run into lines.
@@ -16,14 +17,66 @@ const MIN_STALL_MS: u64 = 50;
 pub struct Progress {
     /// Descriptions of the active faults, by fault id, for the line that reports the end.
     faults: BTreeMap<u32, String>,
+    /// The stalls so far: whose they were, how many, and the longest in milliseconds.
+    stalls: BTreeMap<String, (u64, u64)>,
+    /// The number of clients, if it is known. The probe after the run has the next number.
+    workers: Option<usize>,
 }
 
 impl Progress {
+    /// Creates the progress of a run with this many clients.
+    pub fn with_workers(workers: usize) -> Progress {
+        Progress {
+            workers: Some(workers),
+            ..Progress::default()
+        }
+    }
+
+    /// Counts a stall, and returns true if the event is one. A busy machine has very many, so [`Self::stalls`] sums them
+    /// up instead of a line for each.
+    pub fn counts_stall(&mut self, event: &EventKind) -> bool {
+        let (who, length_ms) = match event {
+            EventKind::HarnessStalled { late_ms } => ("the harness".to_owned(), *late_ms),
+            EventKind::NodeStalled {
+                node, stalled_ms, ..
+            } => (format!("node {node}"), *stalled_ms),
+            EventKind::WorkerStalled {
+                worker, stalled_ms, ..
+            } => (format!("worker {worker}"), *stalled_ms),
+            _ => return false,
+        };
+        if length_ms >= MIN_STALL_MS {
+            let (number, longest_ms) = self.stalls.entry(who).or_default();
+            *number += 1;
+            *longest_ms = length_ms.max(*longest_ms);
+        }
+        true
+    }
+
+    /// Returns one line about all stalls, or `None` if there were none.
+    pub fn stalls(&self) -> Option<Inert> {
+        let parts = self.stalls.iter().map(|(who, (number, longest_ms))| {
+            format!("{who} {number}× (longest {})", span_ms(*longest_ms))
+        });
+        let parts: Vec<String> = parts.collect();
+        let parts = (!parts.is_empty()).then(|| parts.join(", "))?;
+        Some(inert!(
+            "stalls without a fault, because the machine is busy: {}",
+            parts
+        ))
+    }
+
     /// Returns one line without a newline, such as `  1.204 s  worker 2 got the lock`, or `None` for an event
     /// that is too frequent or too minor to show.
-    pub fn line(&mut self, event: &Event) -> Option<String> {
-        let text = self.text(&event.what)?;
-        Some(format!("{:>9}  {}", time_ns(event.at_ns), visible(&text)))
+    pub fn line(&mut self, event: &Event) -> Option<Inert> {
+        let by = event.what.attempt().map(|(worker, _)| worker);
+        let is_probe = by.is_some_and(|by| self.workers.is_some_and(|workers| by >= workers));
+        let text = if is_probe {
+            describe_probe(&event.what)?
+        } else {
+            self.text(&event.what)?
+        };
+        Some(inert!("{:>9}  {}", time_ns(event.at_ns), text))
     }
 
     /// Describes an event without its time. The text may contain untrusted text from the lock or a file.
@@ -48,6 +101,20 @@ impl Progress {
             what => describe(what)?,
         })
     }
+}
+
+/// Describes an event of the probe, which takes each lock once after the clients have ended.
+fn describe_probe(what: &EventKind) -> Option<String> {
+    Some(match what {
+        EventKind::Granted { .. } => "after the run, the probe got the lock".to_owned(),
+        EventKind::AcquireFailed { message, .. } => {
+            format!("after the run, the probe could not acquire: {message}")
+        }
+        EventKind::ReleaseFailed { message, .. } => {
+            format!("after the run, the probe could not release: {message}")
+        }
+        _ => return None,
+    })
 }
 
 fn describe(what: &EventKind) -> Option<String> {
@@ -119,10 +186,11 @@ mod tests {
     use super::*;
 
     fn line(at_ms: u64, what: EventKind) -> Option<String> {
-        Progress::default().line(&Event {
+        let line = Progress::default().line(&Event {
             at_ns: at_ms * 1_000_000,
             what,
-        })
+        });
+        line.map(|line| line.as_str().to_owned())
     }
 
     #[test]
@@ -152,6 +220,41 @@ mod tests {
             " 61.500 s  worker 2 sold, 2 left"
         );
         assert_eq!(line(0, EventKind::Refused { worker: 0, op: 0 }), None);
+    }
+
+    #[test]
+    fn probe_is_not_called_a_worker() {
+        let granted = |worker| EventKind::Granted {
+            worker,
+            op: 9,
+            token: "t".into(),
+            fence: None,
+            valid_ms: None,
+            elapsed_ms: None,
+        };
+        let line = |worker| {
+            let what = granted(worker);
+            Progress::with_workers(3).line(&Event { at_ns: 0, what })
+        };
+        assert_eq!(line(2).unwrap(), "  0.000 s  worker 2 got the lock");
+        assert_eq!(
+            line(3).unwrap(),
+            "  0.000 s  after the run, the probe got the lock"
+        );
+    }
+
+    #[test]
+    fn stalls_are_summed_up() {
+        let mut progress = Progress::default();
+        assert_eq!(progress.stalls(), None);
+        for late_ms in [40, 60, 158] {
+            let stall = EventKind::HarnessStalled { late_ms };
+            assert!(progress.counts_stall(&stall));
+        }
+        assert_eq!(
+            progress.stalls().unwrap(),
+            "stalls without a fault, because the machine is busy: the harness 2× (longest 158 ms)"
+        );
     }
 
     #[test]

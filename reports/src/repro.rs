@@ -7,7 +7,7 @@ use std::fmt::Write;
 use picklock_verdicts::check::{Property, Status};
 use picklock_verdicts::record::{RecordedVerdict, Repro};
 
-use crate::escape::{visible, visible_lines, without_hash_commands};
+use crate::escape::{visible, visible_toml};
 
 /// Name of the file in a run's directory.
 pub const FILE: &str = "repro.toml";
@@ -17,76 +17,8 @@ pub const FILE: &str = "repro.toml";
 /// # Errors
 /// Returns an error if TOML cannot represent a value, such as a path that is not UTF-8.
 pub fn text(repro: &Repro) -> Result<String, toml::ser::Error> {
-    let document = toml::to_string(repro)?;
-    Ok(format!("{}\n{}", head(repro), inert_document(&document)))
-}
-
-/// Replaces each string of a TOML document that commands a terminal or the runner of a CI job by a string with escapes.
-fn inert_document(document: &str) -> String {
-    let (mut shown, mut rest) = (String::with_capacity(document.len()), document);
-    while let Some(start) = rest.find(['"', '\'']) {
-        let (before, from) = rest.split_at(start);
-        let (string, after) = from.split_at(string_length(from));
-        shown.push_str(before);
-        shown.push_str(&inert_string(string));
-        rest = after;
-    }
-    shown + rest
-}
-
-/// Returns the length of the TOML string with which a text begins, including its quotes.
-fn string_length(text: &str) -> usize {
-    let quote = &text[..1];
-    let triple = quote.repeat(3);
-    let mark = if text.starts_with(triple.as_str()) {
-        triple.as_str()
-    } else {
-        quote
-    };
-    let mut at = mark.len();
-    while let Some(c) = text[at..].chars().next() {
-        if c == '\\' && quote == "\"" {
-            at += 1;
-            at += text[at..].chars().next().map_or(0, char::len_utf8);
-        } else if text[at..].starts_with(mark) {
-            at += mark.len();
-            // The string itself may end with one or two quotes.
-            let is_more = |at: usize| mark.len() == 3 && text[at..].starts_with(quote);
-            while is_more(at) {
-                at += 1;
-            }
-            return at;
-        } else {
-            at += c.len_utf8();
-        }
-    }
-    at
-}
-
-fn inert_string(string: &str) -> String {
-    #[derive(serde::Deserialize)]
-    struct Line {
-        text: String,
-    }
-    let without_tabs = string.replace('\t', " ");
-    if visible_lines(&without_tabs) == without_tabs {
-        return string.to_owned();
-    }
-    let Ok(Line { text }) = toml::from_str(&format!("text = {string}\n")) else {
-        return string.to_owned();
-    };
-    let mut basic = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => basic.extend(['\\', c]),
-            '\n' => basic.push_str("\\n"),
-            c if visible(c.encode_utf8(&mut [0; 4])) != *c.encode_utf8(&mut [0; 4]) => {
-                basic.push_str(&format!("\\U{:08x}", u32::from(c)));
-            }
-            c => basic.push(c),
-        }
-    }
-    format!("\"{}\"", without_hash_commands(&basic, "\\u0023"))
+    let document = visible_toml(&toml::to_string(repro)?);
+    Ok(format!("{}\n{document}", head(repro)))
 }
 
 /// Returns the description, the results and the commands, all as comments.
@@ -188,36 +120,5 @@ pub fn compared(then: &Repro, now: &BTreeMap<Property, RecordedVerdict>, pickloc
         )
     } else {
         format!("replay: different verdicts: {differ}{versions}")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn strings_of_a_document_command_nothing() {
-        let hostile = [
-            "\u{1b}]0;pwn\u{7}\n::error::X\r::warning file=a::Y\u{202e}\u{2066}\u{9b}31m",
-            "\u{e0001}'\"\\ \"\"\" ''' é",
-            "a ##vso[b]##teamcity[c]",
-            "\"\"\"\n::error::x\n'''\"\"",
-            "::error::x",
-        ];
-        let plain = ["", "a\nb\tc", "it's \"x\"", "\\", "'''", "\"\"", "ends\n\""];
-        for text in hostile.into_iter().chain(plain) {
-            let table = BTreeMap::from([("first", text), ("other", "a"), (text, "k")]);
-            let written = toml::to_string(&table).unwrap();
-            let shown = inert_document(&written);
-            let read: BTreeMap<String, String> = toml::from_str(&shown).unwrap();
-            let expected: BTreeMap<String, String> = toml::from_str(&written).unwrap();
-            assert_eq!(read, expected);
-            assert_eq!((&*read["first"], &*read[text]), (text, "k"), "{shown}");
-            let without_tabs = shown.replace('\t', " ");
-            assert_eq!(visible_lines(&without_tabs), without_tabs);
-            if plain.contains(&text) {
-                assert_eq!(shown, written);
-            }
-        }
     }
 }

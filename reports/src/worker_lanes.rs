@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use picklock_verdicts::history::EventKind;
-use picklock_verdicts::timeline::{LeaseState, Operation, OperationKind, Timeline};
+use picklock_verdicts::timeline::{Hold, LeaseState, Operation, OperationKind, Timeline};
 
 /// The activities of one worker, ordered by time.
 #[derive(Debug, Default)]
@@ -96,18 +96,25 @@ pub(crate) fn lanes(timeline: &Timeline<'_>) -> BTreeMap<usize, Lane> {
     for (worker, segment) in requests(timeline).chain(holding(timeline)) {
         lanes.entry(worker).or_default().segments.push(segment);
     }
+    let mut holds: BTreeMap<usize, Vec<&Hold>> = BTreeMap::new();
+    for hold in timeline.holds() {
+        holds.entry(hold.worker).or_default().push(hold);
+    }
     for (worker, lane) in &mut lanes {
+        let own = holds.get(worker).map_or(&[][..], Vec::as_slice);
         lane.marks
-            .retain(|mark| mark.kind != MarkKind::Released || is_late(timeline, *worker, mark));
+            .retain(|mark| mark.kind != MarkKind::Released || is_late(own, mark));
         lane.segments.sort_by_key(|s| (s.from_ns, s.to_ns));
     }
     lanes
 }
 
-/// Returns true if the lease of the hold that `mark` released had ended before the answer.
-fn is_late(timeline: &Timeline<'_>, worker: usize, mark: &Mark) -> bool {
-    let mut holds = timeline.holds().iter().rev();
-    let hold = holds.find(|hold| hold.worker == worker && hold.end_ns <= mark.since_ns);
+/// Returns true if the lease of the hold that `mark` released had ended before the answer. `holds` are those of the
+/// worker, in the order in which they began.
+fn is_late(holds: &[&Hold], mark: &Mark) -> bool {
+    let begun = holds.partition_point(|hold| hold.begin_ns <= mark.since_ns);
+    let mut latest_first = holds[..begun].iter().rev();
+    let hold = latest_first.find(|hold| hold.end_ns <= mark.since_ns);
     hold.is_some_and(|hold| hold.deadline_ns < mark.at_ns)
 }
 

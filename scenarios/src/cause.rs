@@ -91,7 +91,7 @@ causes! {
     StolenRelease "stolen-release", Lock,
         "a release deleted another client's lock", "compare and delete in one script";
     PhantomExtend "phantom-extend", Lock,
-        "an extension re-created a lost lock", "extend only an existing key";
+        "an extension re-created a lost lock", "compare the token and prolong in one script";
     AmbiguousAcquire "ambiguous-acquire", Lock,
         "the lock was taken without the client knowing", "undo attempts without an answer";
     Evicted "evicted", Redis,
@@ -113,9 +113,9 @@ causes! {
     SplitKey "split-key", Lock,
         "one lock was held under several keys", "derive the key from its name alone";
     ForeignRenewal "foreign-renewal", Lock,
-        "another client's value was kept alive", "compare and prolong in one script";
+        "another client's value was kept alive", "compare the token and prolong in one script";
     SharedToken "shared-token", Lock,
-        "two clients wrote the same value", "use a random one for each acquisition";
+        "two acquisitions wrote the same value", "use a random token for each acquisition";
     StaleReply "stale-reply", Lock,
         "a grant rests on the reply to an earlier command", "close a connection that timed out";
     OwnRemoval "own-removal", Lock,
@@ -125,7 +125,8 @@ causes! {
     LateLossReport "late-loss-report", Lock,
         "the lock reported the loss after it had let another client in", "report it in time";
     SilentLoss "silent-loss", Lock,
-        "the lock promises renewal, but its key expired without a report";
+        "the lock promises renewal, but its key expired without a report",
+        "report the loss before the lease ends";
     LateExtension "late-extension", Lock,
         "an extension requested in time reached no server", "keep a connection free for holders";
     RefusedExtension "refused-extension", Lock,

@@ -16,7 +16,7 @@ use picklock_harness::record::Redis;
 use picklock_harness::rng;
 use picklock_harness::servers::Binary;
 use picklock_harness::spec::LockSpec;
-use picklock_reports::escape::visible;
+use picklock_reports::inert;
 use picklock_scenarios::LeaseDuration;
 use serde::Serialize;
 
@@ -64,11 +64,7 @@ pub async fn run(args: AdapterArgs) -> Result<u8, Failure> {
     let interrupt = Interrupt::listen()?;
     if !args.json {
         let server = setup.server.path().display().to_string();
-        print::out(&format!(
-            "Checking {} over {}\n",
-            visible(command),
-            visible(&server)
-        ));
+        print::out(&inert!("Checking {} over {}\n", command, server));
     }
     let mut tell = |result: &CheckResult| {
         if !args.json {
@@ -81,9 +77,9 @@ pub async fn run(args: AdapterArgs) -> Result<u8, Failure> {
         report = check_adapter(setup, &mut tell) => report.map_err(not_checked)?,
     };
     if args.json {
-        print::out(&document(command, lease, &report)?)
+        print::document(&document(command, lease, &report)?);
     } else {
-        print::out(&text::summary(&report.checks))
+        print::out(&text::summary(&report.checks));
     }
     Ok(if report.passed() {
         exit::HELD
@@ -120,8 +116,9 @@ fn adapter(args: &AdapterCheckArgs, command: &str) -> Result<LockSpec, Failure> 
 fn lease(ttl: LeaseDuration) -> Result<Duration, Failure> {
     match ttl {
         LeaseDuration::Absolute(lease) if LEASES.contains(&lease) => Ok(lease),
-        other => Err(Failure::Usage(format!(
-            "--ttl {other}: expected a lease from 100ms to 60s"
+        other => Err(Failure::Usage(inert!(
+            "--ttl {}: expected a lease from 100ms to 60s",
+            other
         ))),
     }
 }
@@ -136,7 +133,7 @@ fn setup(
         options: adapter.options.into_iter().collect(),
         lease,
         seed: rng::fresh_seed()
-            .map_err(|error| Failure::Environment(format!("no entropy: {error}")))?,
+            .map_err(|error| Failure::Environment(inert!("no entropy: {}", error)))?,
         server: Binary::find(args.redis_server.as_deref())?,
         reaper: lock::this_program()?,
         reaper_args: vec!["reaper".into()],
@@ -144,7 +141,7 @@ fn setup(
 }
 
 fn not_checked(error: ConformanceError) -> Failure {
-    Failure::Environment(visible(&error.to_string()).into_owned())
+    Failure::Environment(inert!("{}", error))
 }
 
 fn document(command: &str, lease: Duration, report: &ConformanceReport) -> Result<String, Failure> {
@@ -161,6 +158,6 @@ fn document(command: &str, lease: Duration, report: &ConformanceReport) -> Resul
         checks: &report.checks,
     };
     let text = serde_json::to_string_pretty(&document)
-        .map_err(|error| Failure::Environment(format!("cannot write the document: {error}")))?;
-    Ok(format!("{text}\n"))
+        .map_err(|error| Failure::Environment(inert!("cannot write the document: {}", error)))?;
+    Ok(text)
 }

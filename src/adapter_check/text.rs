@@ -1,13 +1,14 @@
 //! Formats the result of a conformance run as text.
 
 use picklock_harness::conformance::finding::{CheckResult, CheckStatus};
-use picklock_reports::escape::visible;
+use picklock_reports::escape::shortened;
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 
-/// Width of the name column, including the text before it.
-const INDENT: usize = 18;
+use crate::worker_stderr::MAX_LINE_LENGTH;
 
 /// Formats one check as a line. A failure adds the line that shows it and the documentation to read.
-pub fn check_line(result: &CheckResult) -> String {
+pub fn check_line(result: &CheckResult) -> Inert {
     let mark = match result.status {
         CheckStatus::Passed => '✓',
         CheckStatus::Failed => '✗',
@@ -20,12 +21,14 @@ pub fn check_line(result: &CheckResult) -> String {
         (CheckStatus::NotOffered, reason) => format!("not offered: {reason}"),
         (CheckStatus::Failed | CheckStatus::NotRun, detail) => detail.to_owned(),
     };
-    let mut text = format!("{mark} {:<16}{}\n", result.check, visible(&words));
+    let words = shortened(&words, MAX_LINE_LENGTH);
+    let mut text = inert!("{} {:<16}{}\n", mark, result.check, words);
     if result.status != CheckStatus::Failed {
         return text;
     }
     let mut add = |what: &str, words: &str| {
-        text.push_str(&format!("{:INDENT$}{what:<9}{}\n", "", visible(words)));
+        let words = shortened(words, MAX_LINE_LENGTH);
+        text.push(&inert!("{:18}{:<9}{}\n", "", what, words));
     };
     if let Some(line) = &result.line {
         add("it wrote", line);
@@ -38,7 +41,7 @@ pub fn check_line(result: &CheckResult) -> String {
 }
 
 /// Formats the last line: how many checks passed, failed or were skipped.
-pub fn summary(results: &[CheckResult]) -> String {
+pub fn summary(results: &[CheckResult]) -> Inert {
     let count = |status| {
         let results = results.iter().filter(|result| result.status == status);
         results.count()
@@ -55,7 +58,7 @@ pub fn summary(results: &[CheckResult]) -> String {
             parts.push(format!("{} {words}", count(status)));
         }
     }
-    format!("{} checks: {}.\n", results.len(), parts.join(", "))
+    inert!("{} checks: {}.\n", results.len(), parts.join(", "))
 }
 
 #[cfg(test)]
@@ -88,8 +91,8 @@ mod tests {
             result(CheckStatus::NotOffered, "no `fence`"),
             result(CheckStatus::NotRun, "not tried: it did not get ready"),
         ];
-        let lines: String = results.iter().map(check_line).collect();
-        insta::assert_snapshot!(format!("{lines}{}", summary(&results)), @r#"
+        let lines: Inert = results.iter().map(check_line).collect();
+        insta::assert_snapshot!(inert!("{}{}", lines, summary(&results)).as_str(), @r#"
         ✓ grant           grants a free lock
         ✓ grant           grants a free lock (with a remark)
         ✗ grant           it wrote `granted` without `token`

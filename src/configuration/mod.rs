@@ -13,6 +13,7 @@ use std::io;
 use std::path::Path;
 
 use picklock_reports::configuration::Source;
+use picklock_reports::inert;
 
 use crate::exit::Failure;
 use crate::untrusted_file::{self, Links, MAX_TEXT_LENGTH};
@@ -32,8 +33,9 @@ pub fn read(path: &Path) -> io::Result<Source> {
 
 /// Creates the error for a configuration that cannot be read.
 pub fn unreadable(path: &Path, error: &io::Error) -> Failure {
-    Failure::Usage(format!(
-        "{}: cannot read the configuration: {error}\n  = help: `picklock init --lang python my-lock` writes one with an adapter; `picklock docs gate` explains it; --config names another file",
-        path.display()
+    Failure::Usage(inert!(
+        "{}: cannot read the configuration: {}\n  = help: `picklock init --lang python my-lock` writes one with an adapter; `picklock docs gate` explains it; --config names another file",
+        path.display(),
+        error
     ))
 }

@@ -4,6 +4,8 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use picklock_reports::gate::{Baseline, GateRuns, Rules, changes};
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 
 use crate::exit::Failure;
 use crate::print;
@@ -36,20 +38,20 @@ impl BaselineFile {
     /// # Errors
     /// Returns an error if it cannot be read or is not a baseline.
     pub fn read(&self) -> Result<Option<Baseline>, Failure> {
-        let wrong = |text: String| Failure::Usage(format!("{}: {text}", self.path.display()));
+        let wrong = |text: Inert| Failure::Usage(inert!("{}: {}", self.path.display(), text));
         match untrusted_file::read(&self.path, MAX_DOCUMENT_LENGTH, Links::Followed) {
             Ok(text) => match Baseline::parse(&text) {
                 Ok(baseline) => Ok(Some(baseline)),
-                Err(error) => Err(wrong(format!("cannot use the baseline: {error}"))),
+                Err(error) => Err(wrong(inert!("cannot use the baseline: {}", error))),
             },
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(wrong(format!("cannot read the baseline: {error}"))),
+            Err(error) => Err(wrong(inert!("cannot read the baseline: {}", error))),
         }
     }
 
     /// Creates the error for a missing baseline.
     pub fn missing(&self) -> Failure {
-        Failure::Usage(format!(
+        Failure::Usage(inert!(
             "{}: there is no baseline, and the gate needs one\n  = help: run `picklock gate --update-baseline`, review the file, and commit it",
             self.path.display()
         ))
@@ -68,29 +70,32 @@ impl BaselineFile {
         let errors = cells.iter().map(|cell| &cell.error).chain(controls);
         let broken = errors.flatten().count();
         if cells.is_empty() || broken > 0 {
-            print::err(&format!(
-                "{name} was not written: a baseline needs a complete run, and {broken} cells could not be run\n"
+            print::err(&inert!(
+                "{} was not written: a baseline needs a complete run, and {} cells could not be run\n",
+                name,
+                broken
             ));
             return Ok(old);
         }
         let new = Baseline::new(rules, ran);
         let changes = changes(old.as_ref(), &new);
         if old.as_ref() == Some(&new) {
-            print::err(&format!("{name} is unchanged\n"));
+            print::err(&inert!("{} is unchanged\n", name));
             return Ok(Some(new));
         }
         let Some(file_name) = self.path.file_name().map(|it| it.to_string_lossy()) else {
-            return Err(Failure::Usage(format!("{name}: not a file name")));
+            return Err(Failure::Usage(inert!("{}: not a file name", name)));
         };
         let text = new.to_text();
         RunDirectory::at(parent(&self.path))
             .write(&file_name, |file| file.write_all(text.as_bytes()))?;
         let lines: Vec<String> = changes.iter().map(|line| format!("  {line}\n")).collect();
-        print::err(&format!(
-            "{name}: written, {} of {} cells changed\n{}",
+        print::err(&inert!(
+            "{}: written, {} of {} cells changed\n{}",
+            name,
             changes.len(),
             new.cells.len(),
-            lines.concat()
+            Inert::lines(&lines.concat())
         ));
         Ok(Some(new))
     }

@@ -6,6 +6,7 @@
 
 use picklock_harness::record::Cell;
 use picklock_reports::gate::{CellKey, GateRuns, Pair, Paired, Rules, absorb};
+use picklock_reports::inert;
 use picklock_scenarios::BackendName;
 
 use super::config::Config;
@@ -30,7 +31,7 @@ pub async fn plan(config: &Config, interrupt: &Interrupt) -> Result<Vec<MatrixPl
         for (backend, reason) in plan.backends() {
             if !announced.contains(&backend) {
                 announced.push(backend);
-                print::err(&format!("backend {backend} ({reason})\n"));
+                print::err(&inert!("backend {} ({})\n", backend, reason));
             }
         }
         plans.push(plan);
@@ -38,7 +39,7 @@ pub async fn plan(config: &Config, interrupt: &Interrupt) -> Result<Vec<MatrixPl
     Ok(plans)
 }
 
-/// Runs everything; `None` if the user interrupted it.
+/// Runs everything. If the user interrupts, the result contains what was found so far, and says so.
 ///
 /// # Errors
 /// Returns an error if the control cannot be run at all.
@@ -49,7 +50,7 @@ pub async fn run(
     directory: Option<&MatrixDirectory>,
     quiet: bool,
     interrupt: &Interrupt,
-) -> Result<Option<GateRuns>, Failure> {
+) -> Result<GateRuns, Failure> {
     let mut ran = GateRuns::default();
     for plan in plans {
         let unpaired = |key: &CellKey| !rules.is_paired(key);
@@ -80,7 +81,8 @@ pub async fn run(
             }
         }
     }
-    Ok(Some(ran).filter(|_| !interrupt.is_wanted()))
+    ran.matrix.interrupted = interrupt.is_wanted();
+    Ok(ran)
 }
 
 /// Runs a cell and its control in pairs, and adds them to `paired`. Returns the cell of all its runs, or `None` if the
@@ -112,7 +114,7 @@ async fn run_pairs(
             return Ok(None);
         };
         if !quiet {
-            print::err(&format!("[pair {}/{pairs}] {}\n", pair + 1, paired.key));
+            print::err(&inert!("[pair {}/{}] {}\n", pair + 1, pairs, paired.key));
         }
         paired.error = paired.error.take().or(of_control.error);
         paired.pairs.push(Pair {

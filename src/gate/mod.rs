@@ -19,7 +19,9 @@ use std::io::Write;
 use std::path::Path;
 
 use picklock_harness::record::{MatrixRecord, SkippedCell};
-use picklock_reports::gate::{Decision, annotations, decide, gate_json, markdown, terminal};
+use picklock_reports::gate::{Decision, annotations, decide, gate_json, hint, markdown, terminal};
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 
 use crate::exit::{self, Failure};
 use crate::interrupt::Interrupt;
@@ -54,11 +56,9 @@ pub async fn run(args: GateArgs) -> Result<u8, Failure> {
     let kept = args.out.as_deref().map(anew).transpose()?;
     let out = kept.as_ref();
     let measured = measure::run(&config, &rules, &plans, out, args.quiet, &interrupt);
-    let Some(mut ran) = measured.await? else {
-        print::err("interrupted: nothing was decided\n");
-        return Ok(exit::INTERRUPTED);
-    };
-    if args.update_baseline {
+    let mut ran = measured.await?;
+    let is_interrupted = ran.matrix.interrupted;
+    if args.update_baseline && !is_interrupted {
         baseline = file.update(&rules, &ran, baseline)?;
     }
     let decision = decide(&rules, baseline.as_ref(), &ran);
@@ -67,19 +67,24 @@ pub async fn run(args: GateArgs) -> Result<u8, Failure> {
         ran.matrix = MatrixRecord {
             cells: std::mem::take(&mut ran.matrix.cells),
             skipped: std::mem::take(&mut ran.matrix.skipped),
-            interrupted: false,
+            interrupted: is_interrupted,
             ..frame
         };
         print::err(&results::write(kept, ran.matrix, &decision)?);
+    }
+    if is_interrupted {
+        return Ok(exit::INTERRUPTED);
     }
     Ok(exit::from_severity(decision.severity()))
 }
 
 fn tell(args: &GateArgs, decision: &Decision) -> Result<(), Failure> {
     if args.json {
-        print::out(&format!("{}\n", gate_json(decision)))
+        print::document(&gate_json(decision))
     } else {
-        print::out(&terminal(decision))
+        let mut text = terminal(decision, print::width());
+        text.push(&hint(decision, args.out.is_some()));
+        print::out(&text)
     }
     if std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true") {
         // The GitHub runner reads both streams.
@@ -99,9 +104,10 @@ fn append(path: &Path, text: &str) -> Result<(), Failure> {
         .open(path);
     file.and_then(|mut file| writeln!(file, "{text}"))
         .map_err(|error| {
-            Failure::Environment(format!(
-                "GITHUB_STEP_SUMMARY: cannot write {}: {error}",
-                path.display()
+            Failure::Environment(inert!(
+                "GITHUB_STEP_SUMMARY: cannot write {}: {}",
+                path.display(),
+                error
             ))
         })
 }

@@ -5,6 +5,8 @@ use std::io::Write;
 use picklock_harness::record::MatrixRecord;
 use picklock_reports::escape::quoted;
 use picklock_reports::gate::{CellKey, Decision, Kind, gate_json, markdown};
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 
 use crate::exit::Failure;
 use crate::matrix::directory::MatrixDirectory;
@@ -19,7 +21,7 @@ pub fn write(
     kept: &MatrixDirectory,
     mut matrix: MatrixRecord,
     decision: &Decision,
-) -> Result<String, Failure> {
+) -> Result<Inert, Failure> {
     let is_of_run = |kind| {
         let kinds = [
             Kind::Verdict,
@@ -46,21 +48,23 @@ pub fn write(
     let mut names = vec!["gate.md".to_owned(), "gate.json".to_owned()];
     names.extend(report::write_beside(path, &FORMATS)?);
     let shown = |name: &str| path.join(name).display().to_string();
-    let mut text = "kept:\n".to_owned();
+    let mut text = Inert::literal("kept:\n");
     for name in &names {
-        text.push_str(&format!("  {}\n", shown(name)));
+        text.push(&inert!("  {}\n", shown(name)));
     }
     for cell in &matrix.cells {
         if let Some(run_dir) = &cell.run_dir {
             let dir = shown(run_dir);
-            text.push_str(&format!("  {dir}: the run of {}\n", CellKey::new(cell)));
+            text.push(&inert!("  {}: the run of {}\n", dir, CellKey::new(cell)));
         }
     }
     if let Some(run_dir) = matrix.cells.iter().find_map(|cell| cell.run_dir.as_ref()) {
         let dir = shown(run_dir);
         let dir = quoted(&dir);
-        text.push_str(&format!(
-            "see what happened: picklock log {dir}\nreproduce: picklock replay {dir}\n"
+        text.push(&inert!(
+            "see what happened: picklock log {}\nreproduce: picklock replay {}\n",
+            dir,
+            dir
         ));
     }
     Ok(text)

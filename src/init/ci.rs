@@ -71,6 +71,11 @@ impl Repository {
         }
     }
 
+    /// Returns whether the folder's name has a character with which CI begins a variable or an expression.
+    pub fn has_variable(&self) -> bool {
+        self.folder.contains('$')
+    }
+
     /// Returns whether a folder above this one has this file: one of the repository, or any if there is no repository.
     pub fn has_above(&self, file: &str) -> bool {
         self.above.iter().any(|folder| folder.join(file).exists())
@@ -83,34 +88,6 @@ impl Repository {
             Service::Gitlab
         } else {
             Service::Github
-        }
-    }
-
-    /// Checks that the CI service does not evaluate a part of what a workflow takes over.
-    ///
-    /// # Errors
-    /// Returns an error that names the part.
-    pub fn check(&self, service: Service, origin: &Origin) -> Result<(), String> {
-        let Source { source, rev, .. } = self.source(service, origin);
-        // The path of a clone is a part of an expression.
-        let ends_string = matches!(origin, Origin::Clone(_)) && source.contains('\'');
-        let is_evaluated = |text: &str| service == Service::Github && text.contains("${{");
-        // The user types the source and the revision, but a folder may have any name.
-        let has_variable = service == Service::Gitlab && self.folder.contains('$');
-        let parts = [
-            (
-                "DIR",
-                &*self.folder,
-                is_evaluated(&self.folder) || has_variable,
-            ),
-            ("--source", &*source, is_evaluated(&source) || ends_string),
-            ("--rev", &*rev, is_evaluated(&rev)),
-        ];
-        match parts.into_iter().find(|(.., is_refused)| *is_refused) {
-            Some((name, text, _)) => Err(format!(
-                "{name} {text}: the CI service would evaluate a part of it; nothing was written"
-            )),
-            None => Ok(()),
         }
     }
 
@@ -235,25 +212,6 @@ impl Repository {
     }
 }
 
-/// Returns true if a URL contains a password, or a user that may be a token, which HTTP has in place of a password. The
-/// name of a variable of the CI service (`$NAME`) is not one.
-pub fn has_password(url: &str) -> bool {
-    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let is_http = scheme.to_ascii_lowercase().starts_with("http");
-    let Some((user, _)) = authority.rsplit_once('@') else {
-        // A password with a `/` in it is malformed, and a password.
-        let port = authority.rsplit_once(':').map_or("", |(_, port)| port);
-        return !scheme.is_empty()
-            && rest.contains('@')
-            && !port.bytes().all(|it| it.is_ascii_digit());
-    };
-    match user.split_once(':') {
-        Some((_, password)) => !password.starts_with('$'),
-        None => is_http && !user.starts_with('$'),
-    }
-}
-
 /// What a workflow says about the source of Picklock.
 struct Source {
     source: String,
@@ -303,56 +261,4 @@ fn github_step(commands: &[String]) -> String {
 fn gitlab_lines(commands: &[String]) -> String {
     let lines = commands.iter().map(|it| format!("    - {}\n", quoted(it)));
     lines.collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn password_in_a_url_is_noticed() {
-        for url in [
-            "https://u:secret@example.org/p.git",
-            "https://secret@example.org/p.git",
-            "HTTPS://u:se/cret@example.org/p.git",
-            "ssh://git:secret@example.org/p.git",
-        ] {
-            assert!(has_password(url), "{url}");
-        }
-        for url in [
-            "https://example.org/p.git",
-            "https://example.org:8443/a@b/p.git",
-            "ssh://git@example.org:22/p.git",
-            "git@example.org:a/p.git",
-            "file:///srv/p.git",
-            "https://gitlab-ci-token:${CI_JOB_TOKEN}@example.org/p.git",
-        ] {
-            assert!(!has_password(url), "{url}");
-        }
-    }
-
-    #[test]
-    fn expression_of_the_ci_service_is_refused() {
-        let check = |service, folder: &str, source: &str, rev: &str| {
-            let repository = Repository {
-                root: PathBuf::from("/r"),
-                folder: folder.to_owned(),
-                above: Vec::new(),
-            };
-            let (source, rev) = (source.to_owned(), rev.to_owned());
-            repository.check(service, &Origin::Git { source, rev })
-        };
-        let url = "https://example.org/p.git";
-        assert_eq!(check(Service::Github, "a$b", url, "v1"), Ok(()));
-        assert_eq!(check(Service::Gitlab, "a/b", url, "v1"), Ok(()));
-        let expression = "${{github.token}}";
-        for (service, folder, source, rev) in [
-            (Service::Github, expression, url, "v1"),
-            (Service::Github, ".", "https://e.org/${{secrets.A}}", "v1"),
-            (Service::Github, ".", url, expression),
-            (Service::Gitlab, "$CI_JOB_TOKEN", url, "v1"),
-        ] {
-            assert!(check(service, folder, source, rev).is_err());
-        }
-    }
 }

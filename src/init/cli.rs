@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{ArgGroup, Args};
 
 use super::ci::Service;
 use super::first_test::FRAMEWORKS;
@@ -11,14 +11,14 @@ use super::languages::LANGUAGES;
 
 /// `picklock init`.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = INIT_HELP)]
+#[command(after_help = INIT_HELP, group = ArgGroup::new("kind").required(true).args(["lang", "test"]))]
 pub struct InitArgs {
     /// The language of the adapter.
-    #[arg(long, value_name = "LANGUAGE", value_parser = languages(), required_unless_present = "test")]
+    #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
     pub lang: Option<String>,
     /// Write a first test for this test framework into the existing project in DIR, in place of an adapter.
     #[arg(long, value_name = "FRAMEWORK", value_parser = frameworks(),
-          conflicts_with_all = ["lang", "lib", "source", "rev", "ci", "only_workflow"])]
+          conflicts_with_all = ["lib", "source", "rev", "ci", "only_workflow"])]
     pub test: Option<String>,
     /// Library whose lock to test instead of the example (`picklock docs adapters` lists them).
     #[arg(long, value_name = "NAME")]

@@ -4,7 +4,10 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{next_lines, refuse_to_overwrite};
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
+
+use super::new_files::{next_lines, refuse_to_overwrite};
 use crate::exit::Failure;
 use crate::output_directory::OutputDirectory;
 use crate::print;
@@ -164,7 +167,7 @@ pub fn write(name: &str, directory: &Path) -> Result<(), Failure> {
     let mut frameworks = FRAMEWORKS.iter();
     let framework = frameworks.find(|framework| framework.name == name);
     let framework = framework
-        .ok_or_else(|| Failure::Usage(format!("--test {name}: no such test framework")))?;
+        .ok_or_else(|| Failure::Usage(inert!("--test {}: no such test framework", name)))?;
     require_project(framework, directory)?;
     let mut folders = framework.folders.iter().map(Path::new);
     let folder = folders.find(|folder| directory.join(folder).is_dir());
@@ -192,8 +195,8 @@ pub fn write(name: &str, directory: &Path) -> Result<(), Failure> {
     });
     let steps: Vec<String> = steps.collect();
     let places: Vec<&Path> = places.iter().map(PathBuf::as_path).collect();
-    print::out(&next_lines(directory, &places, &steps));
-    print::out(&format!(
+    print::out(&Inert::lines(&next_lines(directory, &places, &steps)));
+    print::out(&inert!(
         "\nthen put your own lock in place of the example (picklock docs {})\n",
         framework.page
     ));
@@ -212,7 +215,7 @@ fn require_project(framework: &Framework, directory: &Path) -> Result<(), Failur
     if names(directory)?.iter().any(is_project_file) {
         return Ok(());
     }
-    Err(Failure::Usage(format!(
+    Err(Failure::Usage(inert!(
         "{} has no {}\n  = help: run `picklock init --test {}` in the folder of your project, or name that folder",
         directory.display(),
         framework.project_files.join(", "),
@@ -221,7 +224,8 @@ fn require_project(framework: &Framework, directory: &Path) -> Result<(), Failur
 }
 
 fn names(directory: &Path) -> Result<Vec<OsString>, Failure> {
-    let entries = fs::read_dir(directory).map_err(Failure::at("read", directory))?;
+    let entries = fs::read_dir(directory)
+        .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", directory.display())))?;
     Ok(entries.flatten().map(|entry| entry.file_name()).collect())
 }
 

@@ -3,6 +3,7 @@
 //! - [`cli`]: the command line
 //! - [`template`]: the parts of an adapter in one language
 //! - [`languages`]: the table of languages
+//! - [`new_files`]: refuses to overwrite files, and lists those that were written
 //! - [`project`]: the files for one choice
 //! - [`ci`]: the workflow, at the root of the repository
 //! - [`first_test`]: a test in an existing project, in place of all that
@@ -11,6 +12,7 @@ mod ci;
 pub mod cli;
 mod first_test;
 mod languages;
+mod new_files;
 mod project;
 mod template;
 
@@ -18,7 +20,8 @@ use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
-use picklock_reports::escape::quoted;
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 use picklock_scenarios::nearest;
 
 use crate::exit::Failure;
@@ -27,6 +30,7 @@ use crate::print;
 use ci::{Origin, Repository};
 use cli::InitArgs;
 pub use languages::library_like;
+use new_files::{next_lines, refuse_to_overwrite};
 use project::{GITIGNORE, Project, Surroundings};
 use template::{Language, Library};
 
@@ -45,7 +49,7 @@ fn write_adapter(args: &InitArgs) -> Result<(), Failure> {
     // clap refuses all other names.
     let name = args.lang.as_deref().unwrap_or_default();
     let language = languages::named(name)
-        .ok_or_else(|| Failure::Usage(format!("--lang {name}: no such language")))?;
+        .ok_or_else(|| Failure::Usage(inert!("--lang {}: no such language", name)))?;
     let library = args.lib.as_deref().map(|name| library(language, name));
     let library = library.transpose()?;
     let repository = Repository::around(&args.directory);
@@ -58,12 +62,17 @@ fn write_adapter(args: &InitArgs) -> Result<(), Failure> {
     let files = files.map(|(path, text)| (args.directory.join(path), text.as_str()));
     let stays = |path: &Path| path.ends_with(GITIGNORE) && path.exists();
     let mut files: Vec<(PathBuf, &str)> = files.filter(|(path, _)| !stays(path)).collect();
-    let workflow = origin(args)?.map(|origin| {
+    let origin = origin(args)?;
+    if origin.is_some() && repository.has_variable() {
+        return Err(Failure::Usage(inert!(
+            "{}: CI would replace what follows the `$` in the workflow; choose another folder",
+            args.directory.display()
+        )));
+    }
+    let workflow = origin.map(|origin| {
         let service = args.ci.unwrap_or_else(|| repository.service());
-        repository.check(service, &origin).map_err(Failure::Usage)?;
-        Ok::<_, Failure>(repository.workflow(service, &origin, &project))
+        repository.workflow(service, &origin, &project)
     });
-    let workflow = workflow.transpose()?;
     if let Some((path, text)) = &workflow {
         files.push((repository.root.join(path), text));
     }
@@ -76,7 +85,7 @@ fn write_adapter(args: &InitArgs) -> Result<(), Failure> {
     for (path, _) in &files {
         let (output, inside) = output(path);
         output.check(&inside).map_err(|error| {
-            Failure::Usage(format!("{}: {error}; nothing was written", path.display()))
+            Failure::Usage(inert!("{}: {}; nothing was written", path.display(), error))
         })?;
     }
     for (path, text) in &files {
@@ -85,13 +94,18 @@ fn write_adapter(args: &InitArgs) -> Result<(), Failure> {
         written.map_err(Failure::at("write", path))?;
     }
     let written: Vec<&Path> = files.iter().map(|(path, _)| path.as_path()).collect();
-    print::out(&next_steps(&args.directory, &written, &project));
+    print::out(&Inert::lines(&next_steps(
+        &args.directory,
+        &written,
+        &project,
+    )));
     match workflow {
-        None => print::err(
+        None => print::err(&Inert::literal(
             "no workflow for CI was written, because it needs a source of Picklock; this writes it:\n  picklock init … --only-workflow --source URL --rev REV, or --source PATH of a clone\n",
-        ),
-        Some((path, _)) if path.starts_with(".gitlab/") => print::err(&format!(
-            "there is a .gitlab-ci.yml: add this line to it\n  include: {path}\n"
+        )),
+        Some((path, _)) if path.starts_with(".gitlab/") => print::err(&inert!(
+            "there is a .gitlab-ci.yml: add this line to it\n  include: {}\n",
+            path
         )),
         Some(_) => {}
     }
@@ -104,16 +118,26 @@ fn has_program(name: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
 }
 
+/// Returns whether a URL contains a password, or a user that may be a token.
+fn has_secret(url: &str) -> bool {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return false;
+    };
+    let authority = rest.split('/').next().unwrap_or_default();
+    let user = authority.rsplit_once('@').map(|(user, _)| user);
+    user.is_some_and(|user| scheme.starts_with("http") || user.contains(':'))
+}
+
 /// Returns the source of Picklock for CI, from the command line or from the user at the terminal.
 fn origin(args: &InitArgs) -> Result<Option<Origin>, Failure> {
     let ask = |question: &str| -> Result<Option<String>, Failure> {
         if !(io::stdin().is_terminal() && print::stderr_is_terminal()) {
             return Ok(None);
         }
-        print::err(question);
+        print::err(&Inert::lines(question));
         let mut line = String::new();
         (io::stdin().read_line(&mut line))
-            .map_err(|error| Failure::Environment(format!("cannot read the answer: {error}")))?;
+            .map_err(|error| Failure::Environment(inert!("cannot read the answer: {}", error)))?;
         Ok(Some(line.trim().to_owned()).filter(|line| !line.is_empty()))
     };
     let given = |given: &Option<String>, question| match given {
@@ -127,26 +151,27 @@ fn origin(args: &InitArgs) -> Result<Option<Origin>, Failure> {
     let Some(source) = source else {
         return Ok(None);
     };
+    if has_secret(&source) {
+        return Err(Failure::Usage(Inert::literal(
+            "--source: the URL contains a user or a password, which everyone who reads the workflow would see; leave \
+             it out, and give CI the access in its settings",
+        )));
+    }
     if !source.contains(':') {
         let path = PathBuf::from(&source);
         if !path.join("Cargo.toml").is_file() {
-            return Err(Failure::Usage(format!(
-                "--source {source}: neither the URL of a git repository nor a clone of Picklock"
+            return Err(Failure::Usage(inert!(
+                "--source {}: neither the URL of a git repository nor a clone of Picklock",
+                source
             )));
         }
         return Ok(Some(Origin::Clone(path)));
     }
-    if ci::has_password(&source) {
-        return Err(Failure::Usage(
-            "--source: the URL contains a password or a token, which the workflow would publish\n  = help: omit it, \
-             and give CI access in another way, such as a deploy key or a submodule"
-                .to_owned(),
-        ));
-    }
     match given(&args.rev, "The commit or the tag to use: ")? {
         Some(rev) => Ok(Some(Origin::Git { source, rev })),
-        None => Err(Failure::Usage(format!(
-            "--source {source}: a URL requires --rev with a commit or a tag, so that a gate is repeatable"
+        None => Err(Failure::Usage(inert!(
+            "--source {}: a URL requires --rev with a commit or a tag, so that a gate is repeatable",
+            source
         ))),
     }
 }
@@ -170,36 +195,12 @@ fn library(language: &'static Language, name: &str) -> Result<&'static Library, 
         None => "without --lib you get an example to put any library into (picklock docs adapters)"
             .to_owned(),
     };
-    Err(Failure::Usage(format!(
-        "--lib {name}: no adapter for such a library is included; {names}\n  = help: {hint}"
+    Err(Failure::Usage(inert!(
+        "--lib {}: no adapter for such a library is included; {}\n  = help: {}",
+        name,
+        names,
+        Inert::lines(&hint)
     )))
-}
-
-/// All or nothing: half of an adapter among the user's own files would be hard to clean up.
-fn refuse_to_overwrite(directory: &Path, files: &[PathBuf], help: &str) -> Result<(), Failure> {
-    if directory.exists() && !directory.is_dir() {
-        let problem = format!("{} is not a folder", directory.display());
-        return Err(Failure::Usage(problem));
-    }
-    // A broken symbolic link counts as an existing file.
-    let there = files.iter().filter(|path| path.symlink_metadata().is_ok());
-    let there: Vec<String> = there.map(|path| shown(path, directory)).collect();
-    if there.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::Usage(format!(
-        "{} has {} already; nothing was written\n  = help: {help}",
-        directory.display(),
-        there.join(", ")
-    )))
-}
-
-/// Returns a path relative to the new folder, or the full path if it is elsewhere.
-fn shown(path: &Path, directory: &Path) -> String {
-    path.strip_prefix(directory)
-        .unwrap_or(path)
-        .display()
-        .to_string()
 }
 
 /// Returns the folder of the user that contains a file, and the file's path in it.
@@ -223,22 +224,11 @@ fn next_steps(directory: &Path, written: &[&Path], project: &Project) -> String 
         project.label
     ));
     steps.push("picklock gate".to_owned());
-    next_lines(directory, written, &steps)
-}
-
-/// Lists the written files and the next steps.
-fn next_lines(directory: &Path, written: &[&Path], steps: &[String]) -> String {
-    let mut text = format!("wrote in {}:\n", directory.display());
-    for path in written {
-        text.push_str(&format!("  {}\n", shown(path, directory)));
-    }
-    text.push_str("\nnext:\n");
-    if directory != Path::new(".") {
-        let directory = directory.to_string_lossy();
-        text.push_str(&format!("  cd {}\n", quoted(&directory)));
-    }
-    for step in steps {
-        text.push_str(&format!("  {step}\n"));
+    let mut text = next_lines(directory, written, &steps);
+    if let Some(renewal) = project.renewal {
+        text.push_str(&format!(
+            "\nif your lock renews its lease in the background:\n  {renewal}\n  set `renews = true` in picklock.toml\n"
+        ));
     }
     text
 }

@@ -23,6 +23,8 @@ pub struct Project {
     pub packages: Vec<&'static str>,
     /// Commands of CI that install the user's own packages. `{root}` is the root of the repository.
     pub install: &'static [&'static str],
+    /// How a lock that renews in the background reports what it does. `None` for a library, whose adapter does it.
+    pub renewal: Option<&'static str>,
 }
 
 /// The machine and the repository of a new adapter.
@@ -86,6 +88,7 @@ impl Project {
             packages: [packages, of_library].concat(),
             // A library comes with its own packages.
             install: library.map_or(language.install, |_| &[]),
+            renewal: library.is_none().then_some(language.renewal),
         }
     }
 }

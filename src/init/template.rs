@@ -30,6 +30,8 @@ pub struct Language {
     pub prepare: &'static [&'static str],
     /// The command that starts the adapter, in its folder.
     pub run: &'static str,
+    /// How a lock that renews in the background reports what it does, as a command to the reader.
+    pub renewal: &'static str,
     /// What replaces the fields above elsewhere; the first variant that fits.
     pub variants: &'static [Variant],
     /// File that makes a folder a module, and that must not be written inside another module.

@@ -4,6 +4,8 @@ use picklock_harness::expectation::{Expected, Tables};
 use picklock_harness::spec::{LockSpec, Overrides};
 use picklock_impls::reference::{Claims, best};
 use picklock_impls::{BuiltInLock, built_in};
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 use picklock_scenarios::Scenario;
 
 use super::request::MatrixRequest;
@@ -42,7 +44,9 @@ impl Candidate {
             permits: spec.permits.unwrap_or(false),
         };
         let find = |name: &String| {
-            let wrong = |problem| Failure::Usage(format!("reference {name}: {problem}"));
+            let wrong = |problem: String| {
+                Failure::Usage(inert!("reference {}: {}", name, Inert::lines(&problem)))
+            };
             reference_lock::fitting(name, &spec, nodes, claims).map_err(wrong)
         };
         let reference = request.reference.as_ref().or(own).filter(|_| !is_known);

@@ -5,11 +5,12 @@
 //! do freezes, kills and cleanup. The main thread starts the children, and they die with it.
 
 use std::process::{ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use picklock_harness::clock::{Clock, millis};
 use picklock_harness::record::RunRecord;
 use picklock_harness::servers::parent_death_signal;
-use picklock_harness::spec::RunSpec;
+use picklock_harness::spec::{LockSpec, RunSpec};
 use picklock_reports::documents::{self, Document};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -27,6 +28,10 @@ use crate::{exit, lock};
 pub struct ChildRuns {
     pub directory: Option<MatrixDirectory>,
     pub interrupt: Interrupt,
+    /// Locks whose program did not start, with the reason. They are not tried again in other cells.
+    pub not_started: Mutex<Vec<(LockSpec, String)>>,
+    /// Locks that have run. If their program does not start later, the machine was too slow for it.
+    pub started: Mutex<Vec<LockSpec>>,
 }
 
 impl ChildRuns {
@@ -35,6 +40,9 @@ impl ChildRuns {
     /// # Errors
     /// Returns the reason why the run left no record.
     pub async fn run(&self, task: &Task, seed: u64) -> Result<Option<JudgedRun>, String> {
+        if let Some(reason) = self.reason_not_started(&task.spec.lock) {
+            return Err(reason);
+        }
         let clock = Clock::start();
         let mut command = command(&task.spec.with_seed(seed))?;
         // The directory must stay open until the run has ended.
@@ -45,14 +53,67 @@ impl ChildRuns {
             let run = handed.insert(directory.run(task, seed)?);
             command.arg("--out").arg(run.path());
         }
-        let record = finish(command, &self.interrupt).await.map_err(|reason| {
+        let record = finish(command, &self.interrupt).await;
+        let record = record.map_err(|failed| {
+            let reason = self.note(&task.spec.lock, failed);
             // The child was given the directory by a path that means nothing to the user.
             match (&handed, &self.directory) {
                 (Some(run), Some(directory)) => run.named(&reason, directory.path()),
                 _ => reason,
             }
         })?;
+        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
+        if !started.contains(&task.spec.lock) {
+            started.push(task.spec.lock.clone());
+        }
+        drop(started);
         Ok(record.map(|record| result_of(record, millis(clock.elapsed()))))
+    }
+
+    /// Returns why the program of this lock did not start in an earlier run, or `None` if it has not failed to.
+    fn reason_not_started(&self, lock: &LockSpec) -> Option<String> {
+        let known = self
+            .not_started
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let mut known = known.iter();
+        known
+            .find(|(one, _)| one == lock)
+            .map(|(_, reason)| reason.clone())
+    }
+
+    /// Remembers a program that did not start. Returns the reason of the first such failure.
+    fn note(&self, lock: &LockSpec, failed: FailedRun) -> String {
+        let started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_started = started.contains(lock);
+        drop(started);
+        if !failed.is_not_started || has_started {
+            return failed.reason;
+        }
+        let earlier = self.reason_not_started(lock);
+        earlier.unwrap_or_else(|| {
+            let known = self.not_started.lock();
+            let mut known = known.unwrap_or_else(PoisonError::into_inner);
+            known.push((lock.clone(), failed.reason.clone()));
+            failed.reason
+        })
+    }
+}
+
+/// A run that left no record.
+pub struct FailedRun {
+    /// The reason.
+    pub reason: String,
+    /// Whether the program of the lock did not start.
+    pub is_not_started: bool,
+}
+
+impl From<String> for FailedRun {
+    fn from(reason: String) -> FailedRun {
+        FailedRun {
+            reason,
+            is_not_started: false,
+        }
     }
 }
 
@@ -63,7 +124,7 @@ impl ChildRuns {
 pub async fn finish(
     mut command: Command,
     interrupt: &Interrupt,
-) -> Result<Option<RunRecord>, String> {
+) -> Result<Option<RunRecord>, FailedRun> {
     let mut child = command
         .spawn()
         .map_err(|error| format!("cannot start a run: {error}"))?;
@@ -78,17 +139,20 @@ pub async fn finish(
     let (stdout, stderr, status) = output.map_err(|error| format!("lost a run: {error}"))?;
     let code = status.code();
     if code == Some(i32::from(exit::INTERRUPTED)) {
-        return Err("something else interrupted it".into());
+        return Err("something else interrupted it".to_owned().into());
     }
     match documents::read(&stdout) {
         Ok(Document::Run(record)) => Ok(Some(*record)),
-        Ok(Document::Matrix(_) | Document::Search(_)) | Err(_) => Err(why(code, &stderr)),
+        Ok(Document::Matrix(_) | Document::Search(_)) | Err(_) => Err(FailedRun {
+            reason: why(code, &stderr),
+            is_not_started: code == Some(i32::from(exit::NOT_STARTED)),
+        }),
     }
 }
 
 /// Returns the command that the user would type for this run, with its output captured.
 pub fn command(spec: &RunSpec) -> Result<Command, String> {
-    let program = lock::this_program().map_err(|failure| failure.to_string())?;
+    let program = lock::this_program().map_err(|failure| failure.text().as_str().to_owned())?;
     let mut command = Command::new(program);
     command
         .args(ReproduceCommand::of_run(spec).arguments())

@@ -19,6 +19,8 @@ use picklock_harness::record::{Cell, MATRIX_FORMAT, MatrixRecord, ServersTable};
 use picklock_harness::spec::LockSpec;
 use picklock_reports::documents;
 use picklock_reports::file_name::slug;
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 use picklock_scenarios::BackendName;
 use serde::{Deserialize, Serialize};
 
@@ -175,21 +177,22 @@ impl MatrixDirectory {
     /// # Errors
     /// Returns an error if it contains something else, or cannot be created.
     pub fn open(path: &Path, empty: &MatrixRecord) -> Result<MatrixDirectory, Failure> {
-        let wrong = |text: String| Failure::Usage(format!("--out {}: {text}", path.display()));
+        let wrong = |text: Inert| Failure::Usage(inert!("--out {}: {}", path.display(), text));
         let directory = MatrixDirectory {
             output: OutputDirectory::private(path),
         };
         let made = directory.output.make();
-        made.map_err(|error| wrong(format!("cannot create the directory: {error}")))?;
+        made.map_err(|error| wrong(inert!("cannot create the directory: {}", error)))?;
         let locked = directory.output.lock();
-        locked.map_err(|error| wrong(error.to_string()))?;
+        locked.map_err(|error| wrong(inert!("{}", error)))?;
         match fs::read_to_string(path.join("matrix.json")) {
             Ok(text) => {
                 let document: Option<serde_json::Value> = serde_json::from_str(&text).ok();
                 let format = document.as_ref().and_then(|d| d["format"].as_str());
                 if format != Some(MATRIX_FORMAT) {
-                    return Err(wrong(format!(
-                        "its matrix.json is not a {MATRIX_FORMAT} document; choose a new directory"
+                    return Err(wrong(inert!(
+                        "its matrix.json is not a {} document; choose a new directory",
+                        MATRIX_FORMAT
                     )));
                 }
                 // The existing document may describe a different request.
@@ -197,10 +200,10 @@ impl MatrixDirectory {
                 return Ok(directory);
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(wrong(format!("cannot read its matrix.json: {error}"))),
+            Err(error) => return Err(wrong(inert!("cannot read its matrix.json: {}", error))),
         }
         let listed = fs::read_dir(path)
-            .map_err(|error| wrong(format!("cannot read the directory: {error}")))?;
+            .map_err(|error| wrong(inert!("cannot read the directory: {}", error)))?;
         if let Some(entry) = listed.flatten().next() {
             let what = if path.join("run.json").exists() {
                 "it already contains a single run".to_owned()
@@ -210,7 +213,7 @@ impl MatrixDirectory {
                     entry.file_name().to_string_lossy()
                 )
             };
-            return Err(wrong(format!("{what}; choose a new directory")));
+            return Err(wrong(inert!("{}; choose a new directory", what)));
         }
         directory.finish(empty)?;
         Ok(directory)
@@ -330,7 +333,7 @@ impl MatrixDirectory {
         let unfinished = format!(".{}-seed-", task.spec.backend);
         let parent = cell.parent().unwrap_or(Path::new(""));
         let path = self.path().join(parent);
-        let refused = |error| Failure::Usage(format!("--out {}: {error}", path.display()));
+        let refused = |error| Failure::Usage(inert!("--out {}: {}", path.display(), error));
         self.output.create(parent).map_err(refused)?;
         for entry in fs::read_dir(&path).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();

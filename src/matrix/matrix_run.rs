@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use picklock_harness::record::Cell;
 use picklock_harness::run::RunFailure;
 use picklock_harness::sim::{self, Simulation};
+use picklock_reports::inert;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -98,9 +99,10 @@ impl<'a> MatrixRun<'a> {
                     self.progress.recalled(self.request.seeds);
                     *cell = Some(*cell_of_before);
                 }
-                StoredState::Outdated(what) => self.progress.say(&format!(
-                    "{}: runs again, because {what} changed",
-                    task.title()
+                StoredState::Outdated(what) => self.progress.say(&inert!(
+                    "{}: runs again, because {} changed",
+                    task.title(),
+                    what
                 )),
                 StoredState::Missing => {}
             }
@@ -108,8 +110,11 @@ impl<'a> MatrixRun<'a> {
         let recalled = self.cells.iter().flatten().count();
         if recalled > 0 {
             let all = self.cells.len();
-            self.progress
-                .say(&format!("{recalled} of {all} cells were already finished"));
+            self.progress.say(&inert!(
+                "{} of {} cells were already finished",
+                recalled,
+                all
+            ));
         }
         Ok(())
     }
@@ -137,6 +142,8 @@ impl<'a> MatrixRun<'a> {
             Runner::Servers(ChildRuns {
                 directory: self.directory.clone(),
                 interrupt: interrupt.clone(),
+                not_started: Mutex::default(),
+                started: Mutex::default(),
             })
         });
         let (sender, mut receiver) = mpsc::unbounded_channel();
@@ -144,7 +151,10 @@ impl<'a> MatrixRun<'a> {
             Arc::clone(&runner),
             missing.clone(),
             self.request.seeds,
-            self.request.jobs_in(backend.name()),
+            (
+                self.request.jobs_in(backend.name()),
+                self.request.max_jobs_in(backend.name()),
+            ),
             interrupt.clone(),
             sender,
         );
@@ -164,7 +174,7 @@ impl<'a> MatrixRun<'a> {
                 Some(RunReport::Ended(index, _, Ok(run)))
                     if is_spoiled(&self.tasks[index], &run) =>
                 {
-                    spoiled.push((index, run));
+                    spoiled.push((index, Arc::clone(&self.tasks[index]), run));
                 }
                 Some(RunReport::Ended(index, seed, result)) => {
                     self.take(index, seed, result, backend).await?;
@@ -172,12 +182,18 @@ impl<'a> MatrixRun<'a> {
             }
         }
         while self.kept().await? {}
-        // Reruns happen at the end, one by one, so that no other run disturbs them.
+        // Reruns happen at the end: first together, then those that are still spoiled one by one, so that no other run
+        // disturbs them.
         let mut reruns = Reruns::default();
-        for (index, run) in spoiled {
-            let (seed, task) = (run.seed, Arc::clone(&self.tasks[index]));
+        let jobs = self.request.jobs_in(backend.name());
+        let spoiled = reruns
+            .rerun_together(spoiled, &runner, jobs, interrupt)
+            .await;
+        for (index, task, run) in spoiled {
+            let seed = run.seed;
+            // After an interruption, the runs that were made again still count.
             let Some(result) = reruns.rerun(&task, run, &runner, interrupt).await else {
-                break;
+                continue;
             };
             self.take(index, seed, result, backend).await?;
         }
@@ -249,7 +265,8 @@ impl<'a> MatrixRun<'a> {
                 let (directory, task) = (directory.clone(), Arc::clone(task));
                 let (conditions, backend) = (self.conditions.clone(), backend.clone());
                 // At most one per parallel run, because each holds a whole run in memory.
-                while self.keeping.len() >= self.request.jobs_in(backend.name()) {
+                let jobs = self.request.jobs_in(backend.name());
+                while self.keeping.len() >= jobs {
                     self.kept().await?;
                 }
                 self.keeping.spawn_blocking(move || {

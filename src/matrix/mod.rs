@@ -31,6 +31,7 @@ mod work;
 use picklock_harness::clock::{Clock, millis};
 use picklock_harness::record::MatrixRecord;
 use picklock_reports::documents;
+use picklock_reports::inert;
 use picklock_reports::matrix::Conclusion;
 use picklock_reports::{terminal, units};
 
@@ -103,23 +104,28 @@ fn announce(args: &MatrixArgs, plan: &MatrixPlan) {
         _ => format!("seeds {} to {last}", args.seed),
     };
     for (backend, reason) in plan.backends() {
-        let line = format!("backend {backend} ({reason}), {seeds}\n");
+        let line = inert!("backend {} ({}), {}\n", backend, reason, seeds);
         print::beside(args.json, &line);
     }
     if let Some(path) = args.out.as_ref().filter(|_| !args.quiet) {
         let runs = units::count(plan.cells().count(), "run");
         let megabytes = (plan.cells().count() * KEPT_KB).div_ceil(1_000);
         let path = path.display();
-        print::err(&format!("{path} will keep {runs}, about {megabytes} MB\n"));
+        print::err(&inert!(
+            "{} will keep {}, about {} MB\n",
+            path,
+            runs,
+            megabytes
+        ));
     }
     for note in plan.notes() {
-        print::err(&format!("{note}\n"));
+        print::err(&inert!("{}\n", note));
     }
 }
 
 fn tell(args: &MatrixArgs, record: &MatrixRecord, finished: &MatrixResult, took: &str) {
     if args.json {
-        print::out(&format!("{}\n", documents::matrix_json(record)));
+        print::document(&documents::matrix_json(record));
     } else {
         print::out(&terminal::matrix(record, print::width()));
         let conclusion = Conclusion::from_matrix(record);
@@ -130,7 +136,7 @@ fn tell(args: &MatrixArgs, record: &MatrixRecord, finished: &MatrixResult, took:
                 ""
             };
             let (code, why) = (code_of(conclusion), conclusion.describe());
-            print::out(&format!("exit {code}: {why}{hint}\n"));
+            print::out(&inert!("exit {}: {}{}\n", code, why, hint));
         }
     }
     let wanted = finished.wanted;
@@ -145,11 +151,20 @@ fn tell(args: &MatrixArgs, record: &MatrixRecord, finished: &MatrixResult, took:
             Some(_) => "; run the same command again to continue",
             None => "; with --out DIR, the same command could continue",
         };
-        print::err(&format!(
-            "interrupted: {missing} of {wanted} cells are missing{short}{hint}\n"
+        print::err(&inert!(
+            "interrupted: {} of {} cells are missing{}{}\n",
+            missing,
+            wanted,
+            short,
+            hint
         ));
     } else if !args.quiet {
-        print::err(&format!("{} in {took}\n", units::count(wanted, "cell")));
+        let all = units::count(wanted + record.skipped.len(), "cell");
+        let ran = match record.skipped.len() {
+            0 => String::new(),
+            _ => format!(", {wanted} of which could be run"),
+        };
+        print::err(&inert!("{} in {}{}\n", all, took, ran));
     }
 }
 

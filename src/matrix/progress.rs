@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use indicatif::ProgressBar;
+use picklock_harness::clock::Clock;
 use picklock_harness::record::Cell;
-use picklock_reports::escape::visible;
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 use picklock_reports::matrix::describe_outcome;
 use picklock_reports::units::span_ms;
 
@@ -26,6 +28,10 @@ pub struct MatrixProgress {
     done: usize,
     mismatches: usize,
     running: String,
+    clock: Clock,
+    /// Number of runs that ended, and of all runs.
+    runs: (u64, u64),
+    is_estimated: bool,
 }
 
 impl MatrixProgress {
@@ -38,12 +44,15 @@ impl MatrixProgress {
             done: 0,
             mismatches: 0,
             running: String::new(),
+            clock: Clock::start(),
+            runs: (0, runs),
+            is_estimated: false,
         }
     }
 
-    /// Prints a line above the status line. Control characters in a lock's message are escaped.
-    pub fn say(&self, line: &str) {
-        self.shown.say(&visible(line));
+    /// Prints a line above the status line.
+    pub fn say(&self, line: &Inert) {
+        self.shown.say(line);
     }
 
     pub fn begun(&mut self, title: String) {
@@ -64,7 +73,7 @@ impl MatrixProgress {
     pub fn finished(&mut self, cell: &Cell) {
         self.done += 1;
         self.mismatches += usize::from(cell.is_unexpected());
-        let line = format!(
+        let line = inert!(
             "[{}/{}] {} × {} × {}: {}",
             self.done,
             self.cells,
@@ -80,19 +89,31 @@ impl MatrixProgress {
         self.refresh(0);
     }
 
-    fn refresh(&self, runs: u64) {
+    fn refresh(&mut self, runs: u64) {
+        self.runs.0 += runs;
+        let (ended, all) = self.runs;
+        let left = time_left(self.clock.elapsed(), ended, all);
+        let left = left.map(|left| {
+            let seconds = left.as_secs().max(1) * 1_000;
+            format!("about {} left", span_ms(seconds))
+        });
         let StatusLine::Bar(bar) = &self.shown else {
+            // Lines cannot be replaced, so the estimate comes once.
+            if let Some(left) = left.filter(|_| !self.is_estimated) {
+                self.is_estimated = true;
+                self.say(&inert!("{} of {} runs ended, {}", ended, all, left));
+            }
             return;
         };
-        bar.inc(runs);
-        let left = time_left(bar.elapsed(), bar.position(), bar.length().unwrap_or(0));
-        let left = left.map_or_else(String::new, |left| {
-            let seconds = left.as_secs().max(1) * 1_000;
-            format!("about {} left · ", span_ms(seconds))
-        });
-        bar.set_message(format!(
-            "{left}{}/{} cells · {} unexpected · {}",
-            self.done, self.cells, self.mismatches, self.running
+        bar.advance(runs);
+        let left = left.unwrap_or_else(|| "measuring the time".to_owned());
+        bar.show(&inert!(
+            "{} · {}/{} cells · {} unexpected · {}",
+            left,
+            self.done,
+            self.cells,
+            self.mismatches,
+            self.running
         ));
     }
 }

@@ -2,6 +2,8 @@
 
 use picklock_harness::spec::{LockSpec, Overrides, ServerChoice};
 use picklock_impls::find;
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 use picklock_scenarios::profile::{self, Declaration, Profile};
 use picklock_scenarios::{BackendName, Scenario, catalog};
 
@@ -48,7 +50,13 @@ impl MatrixRequest {
     /// built-in lock.
     pub fn of_args(args: &MatrixArgs) -> Result<MatrixRequest, Failure> {
         if let Some(reference) = &args.reference {
-            let wrong = |problem| Failure::Usage(format!("--reference {reference}: {problem}"));
+            let wrong = |problem: String| {
+                Failure::Usage(inert!(
+                    "--reference {}: {}",
+                    reference,
+                    Inert::lines(&problem)
+                ))
+            };
             reference_lock::check(reference).map_err(wrong)?;
         }
         let mut backends: Vec<_> = args.backends.iter().map(|it| it.backend()).collect();
@@ -133,6 +141,15 @@ impl MatrixRequest {
             BackendName::External => 1,
             _ => processors(),
         })
+    }
+
+    /// Returns the number of parallel runs if they turn out to need little CPU time.
+    pub fn max_jobs_in(&self, backend: BackendName) -> usize {
+        let jobs = self.jobs_in(backend);
+        match (self.jobs, backend) {
+            (None, BackendName::Process) => jobs.max(2 * processors()),
+            _ => jobs,
+        }
     }
 }
 

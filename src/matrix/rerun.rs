@@ -1,7 +1,11 @@
 //! Repeats inconclusive runs.
 
+use std::panic::resume_unwind;
+use std::sync::Arc;
+
 use picklock_harness::expectation::MAX_RERUNS;
 use picklock_scenarios::BackendName;
+use tokio::task::JoinSet;
 
 use super::cell_builder::JudgedRun;
 use super::runner::Runner;
@@ -24,7 +28,51 @@ pub struct Reruns {
     fruitless: u32,
 }
 
+/// A run to repeat, with the index of its cell and the cell.
+pub type Spoiled = (usize, Arc<Task>, Box<JudgedRun>);
+
 impl Reruns {
+    /// Makes each of these runs again once, `jobs` at a time: most machines that spoil a run are busy with something
+    /// else, which a run without others at the same time would not avoid either. A run that fails or is interrupted
+    /// stays as it was.
+    pub async fn rerun_together(
+        &mut self,
+        spoiled: Vec<Spoiled>,
+        runner: &Arc<Runner>,
+        jobs: usize,
+        interrupt: &Interrupt,
+    ) -> Vec<Spoiled> {
+        let mut waiting = spoiled.into_iter();
+        let mut running = JoinSet::new();
+        let mut done = Vec::new();
+        loop {
+            while running.len() < jobs && !interrupt.is_wanted() {
+                let Some((index, task, mut run)) = waiting.next() else {
+                    break;
+                };
+                let runner = Arc::clone(runner);
+                running.spawn_local(async move {
+                    let again = runner.run(&task, &[run.seed]).await;
+                    if let Some(Ok(again)) = again.and_then(|mut runs| runs.pop()) {
+                        *run = JudgedRun { reruns: 1, ..again };
+                    }
+                    (index, task, run)
+                });
+            }
+            match running.join_next().await {
+                Some(Ok(spoiled)) => done.push(spoiled),
+                Some(Err(error)) => resume_unwind(error.into_panic()),
+                None => break,
+            }
+        }
+        done.extend(waiting);
+        let still = done.iter().filter(|(_, task, run)| is_spoiled(task, run));
+        if still.count() == done.len() {
+            self.fruitless = u32::try_from(done.len()).unwrap_or(u32::MAX);
+        }
+        done
+    }
+
     /// Makes a spoiled run of the cell again as long as it is spoiled; `None` if the user interrupted it.
     ///
     /// # Errors
@@ -36,7 +84,7 @@ impl Reruns {
         runner: &Runner,
         interrupt: &Interrupt,
     ) -> Option<Result<Box<JudgedRun>, String>> {
-        for reruns in 1..=MAX_RERUNS {
+        for reruns in run.reruns + 1..=MAX_RERUNS {
             if !is_spoiled(task, &run) || self.fruitless >= FRUITLESS {
                 break;
             }

@@ -59,7 +59,7 @@ impl Runner {
 fn simulate(task: &Task, seeds: &[u64]) -> Vec<Result<JudgedRun, String>> {
     let lock = match in_process(&task.spec.lock) {
         Ok(lock) => lock,
-        Err(failure) => return vec![Err(failure.to_string()); seeds.len()],
+        Err(failure) => return vec![Err(failure.text().as_str().to_owned()); seeds.len()],
     };
     let simulation = |seed: &u64| Simulation {
         spec: task.spec.with_seed(*seed),

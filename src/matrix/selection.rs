@@ -6,6 +6,8 @@ use picklock_harness::expectation::Expected;
 use picklock_harness::record::{CellSetting, SkippedCell, scenario_hash};
 use picklock_harness::spec::{LockSpec, RunSpec, ScenarioSource, resolve_scenario};
 use picklock_impls::{LOCKS, SEMAPHORES};
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 use picklock_scenarios::{Scenario, Seeds};
 
 use super::candidate::Candidate;
@@ -43,6 +45,8 @@ impl Task {
             measures: spec.scenario.measures,
             nodes: spec.nodes(),
             replicas: spec.lock.replicas,
+            ttl_ms: Some(spec.ttl_ms()),
+            workers: Some(spec.scenario.workload.workers),
         }
     }
 }
@@ -60,22 +64,28 @@ pub struct Selection {
 /// Returns an error if a name is unknown (with the nearest one), a lock does not have an option, two scenarios have the
 /// same name, or a number is invalid.
 pub fn select(request: &MatrixRequest) -> Result<Selection, Failure> {
-    let wrong = |text: &str| Err(Failure::Usage(text.to_owned()));
+    let wrong = |text: Inert| Err(Failure::Usage(text));
     if request.seeds == 0 {
-        return wrong("--seeds 0: each cell must run at least once");
+        return wrong(Inert::literal(
+            "--seeds 0: each cell must run at least once",
+        ));
     }
     if request.seed.checked_add(request.seeds - 1).is_none() {
-        return wrong("--seed and --seeds together exceed the largest seed");
+        return wrong(Inert::literal(
+            "--seed and --seeds together exceed the largest seed",
+        ));
     }
     if let Some(jobs) = request.jobs.filter(|jobs| !(1..=MAX_JOBS).contains(jobs)) {
-        return wrong(&format!(
-            "--jobs {jobs}: expected 1 to {MAX_JOBS} runs at a time"
+        return wrong(inert!(
+            "--jobs {}: expected 1 to {} runs at a time",
+            jobs,
+            MAX_JOBS
         ));
     }
     if !request.options.is_empty() && request.locks.len() != 1 {
-        return wrong(
+        return wrong(Inert::literal(
             "--impl-option requires exactly one --impl or --name, because locks differ in their options",
-        );
+        ));
     }
     let mut loaded = Vec::new();
     for typed in request.all_scenarios() {
@@ -97,9 +107,11 @@ pub fn select(request: &MatrixRequest) -> Result<Selection, Failure> {
     let mut scenarios: Vec<(String, Scenario)> = Vec::new();
     for (typed, scenario) in loaded {
         if let Some((other, _)) = scenarios.iter().find(|(_, s)| s.name == scenario.name) {
-            return Err(Failure::Usage(format!(
-                "--scenario {typed}: its name is `{}`, like that of {other}; the table could not tell them apart",
-                scenario.name
+            return Err(Failure::Usage(inert!(
+                "--scenario {}: its name is `{}`, like that of {}; the table could not tell them apart",
+                typed,
+                scenario.name,
+                other
             )));
         }
         let is_ours = |name: &str| locks.iter().any(|one| one.spec.name == name);
@@ -112,13 +124,12 @@ pub fn select(request: &MatrixRequest) -> Result<Selection, Failure> {
 /// Refuses a `--reference` without any effect, because the user believes that it checks something.
 fn applies_to_one(request: &MatrixRequest, locks: &[Candidate]) -> Result<(), Failure> {
     match &request.reference {
-        Some(reference) if !locks.iter().any(|one| one.is_stranger) => {
-            Err(Failure::Usage(format!(
-                "--reference {reference}: it applies to none of these locks: the scenarios themselves say what to \
+        Some(reference) if !locks.iter().any(|one| one.is_stranger) => Err(Failure::Usage(inert!(
+            "--reference {}: it applies to none of these locks: the scenarios themselves say what to \
                  expect of a built-in lock without options\n  = help: name a lock of your own by --impl or \
-                 --name, or leave out --reference"
-            )))
-        }
+                 --name, or leave out --reference",
+            reference
+        ))),
         _ => Ok(()),
     }
 }
@@ -128,8 +139,10 @@ fn describe_apart(locks: &[NamedLock]) -> Result<(), Failure> {
     for (index, one) in locks.iter().enumerate() {
         if locks[..index].iter().any(|it| it.shown() == one.shown()) {
             let (flag, value) = one.flag();
-            return Err(Failure::Usage(format!(
-                "--{flag} {value}: another program has the label `{}`; the table could not tell them apart",
+            return Err(Failure::Usage(inert!(
+                "--{} {}: another program has the label `{}`; the table could not tell them apart",
+                flag,
+                value,
                 one.shown()
             )));
         }
@@ -264,11 +277,14 @@ fn draws_its_own(scenario: &Scenario, lock: &LockSpec, request: &MatrixRequest) 
 
 /// Creates the error for a matrix with no cells left to run, with the reasons.
 pub fn nothing_left(skipped: &[SkippedCell]) -> Failure {
-    let mut text = "nothing to run: no cell is applicable".to_owned();
+    let mut text = Inert::literal("nothing to run: no cell is applicable");
     for one in skipped.iter().take(5) {
-        text.push_str(&format!(
+        text.push(&inert!(
             "\n  {} × {} × {}: {}",
-            one.lock, one.scenario, one.backend, one.reason
+            one.lock,
+            one.scenario,
+            one.backend,
+            one.reason
         ));
     }
     Failure::Usage(text)

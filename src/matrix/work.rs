@@ -4,14 +4,18 @@
 //! like a matrix with many cells and few seeds.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use picklock_harness::clock::Clock;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::JoinSet;
 
 use super::progress::RunReport;
+use super::request::processors;
 use super::runner::Runner;
 use super::selection::Task;
 use crate::interrupt::Interrupt;
@@ -22,7 +26,11 @@ type Piece = (usize, Arc<Task>, Range<u64>);
 /// The remaining work, and the channel for its results.
 pub struct Work {
     runner: Arc<Runner>,
-    jobs: usize,
+    /// Maximum number of runs at a time. Doubles once the runs turn out to wait most of the time.
+    jobs: AtomicUsize,
+    max_jobs: usize,
+    /// The number of runs that ended, and how long they took in total.
+    ended: Mutex<(usize, Duration)>,
     pieces: Mutex<Box<dyn Iterator<Item = Piece> + Send>>,
     /// One permit for each run that may be in progress.
     permits: Semaphore,
@@ -31,12 +39,13 @@ pub struct Work {
 }
 
 impl Work {
-    /// Creates work of `runs` runs for each of these new cells, `jobs` at a time. Their reports are sent to `tell`.
+    /// Creates work of `runs` runs for each of these new cells, the first number of `jobs` at a time, and at most the
+    /// second. Their reports are sent to `tell`.
     pub fn new(
         runner: Arc<Runner>,
         cells: Vec<(usize, Arc<Task>)>,
         runs: u64,
-        jobs: usize,
+        (jobs, max_jobs): (usize, usize),
         interrupt: Interrupt,
         tell: UnboundedSender<RunReport>,
     ) -> Work {
@@ -51,7 +60,9 @@ impl Work {
         });
         Work {
             runner,
-            jobs,
+            jobs: AtomicUsize::new(jobs),
+            max_jobs,
+            ended: Mutex::default(),
             pieces: Mutex::new(Box::new(pieces)),
             permits: Semaphore::new(jobs),
             interrupt,
@@ -64,7 +75,7 @@ impl Work {
     pub async fn run(self) {
         let work = Arc::new(self);
         let mut takers = JoinSet::new();
-        for _ in 0..work.jobs {
+        for _ in 0..work.max_jobs {
             let taker = Arc::clone(&work);
             match *work.runner {
                 // A simulation blocks its thread.
@@ -87,7 +98,8 @@ impl Work {
             let Some((index, task, runs)) = self.next_piece() else {
                 return;
             };
-            let needs = self.runner.needs(&task, self.jobs);
+            let jobs = self.jobs.load(Ordering::Relaxed);
+            let needs = self.runner.needs(&task, jobs);
             // The semaphore is never closed.
             let Ok(permits) = self.permits.acquire_many(needs).await else {
                 return;
@@ -97,10 +109,12 @@ impl Work {
                 return;
             }
             let seeds: Vec<u64> = runs.map(|run| task.spec.seed + run).collect();
+            let clock = Clock::start();
             let Some(results) = self.runner.run(&task, &seeds).await else {
                 return;
             };
             drop(permits);
+            self.widen(clock.elapsed());
             for (seed, result) in seeds.into_iter().zip(results) {
                 let report = RunReport::Ended(index, seed, result.map(Box::new));
                 if self.tell.send(report).is_err() {
@@ -109,4 +123,51 @@ impl Work {
             }
         }
     }
+
+    /// Counts a run that ended, and allows more at a time if the runs so far kept only a small part of the CPUs busy
+    /// (most of a run on servers is waiting for leases), and nothing else keeps them busy.
+    fn widen(&self, took: Duration) {
+        let jobs = self.jobs.load(Ordering::Relaxed);
+        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.0 += 1;
+        ended.1 += took;
+        if jobs >= self.max_jobs || ended.0 < jobs {
+            return;
+        }
+        let (Some(busy), Some(load)) = (children_cpu_time(), load_average()) else {
+            return;
+        };
+        let busy_at_once = busy.as_secs_f64() / ended.1.as_secs_f64() * self.max_jobs as f64;
+        let is_free = load <= MAX_LOAD * processors() as f64;
+        if is_free && busy_at_once <= BUSY_PART * jobs as f64 {
+            self.jobs.store(self.max_jobs, Ordering::Relaxed);
+            self.permits.add_permits(self.max_jobs - jobs);
+        }
+    }
+}
+
+/// Maximum part of the CPUs that more runs at a time may keep busy.
+const BUSY_PART: f64 = 0.6;
+
+/// Maximum load of the machine, per CPU, at which there may be more runs at a time.
+const MAX_LOAD: f64 = 2.0;
+
+/// Returns the load of the machine in the last minute: the average number of threads that run or wait for a CPU.
+fn load_average() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/loadavg").ok()?;
+    text.split_whitespace().next()?.parse().ok()
+}
+
+/// The unit of CPU times in `/proc`, on every architecture.
+const TICK_MS: u64 = 10;
+
+/// Returns the CPU time of all processes that this one has started and that have ended, with those that they waited for.
+fn children_cpu_time() -> Option<Duration> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The name of the process, in parentheses, may contain blanks.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_whitespace().skip(13);
+    let user: u64 = fields.next()?.parse().ok()?;
+    let system: u64 = fields.next()?.parse().ok()?;
+    Some(Duration::from_millis((user + system) * TICK_MS))
 }

@@ -10,6 +10,8 @@ use std::sync::Arc;
 use clap::Args;
 use picklock_harness::clock::Clock;
 use picklock_harness::proxy::Proxy;
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 
@@ -57,8 +59,11 @@ pub async fn run(args: ProxyArgs) -> Result<u8, Failure> {
     let upstream = address_of(&args.upstream)?;
     for (flag, address) in [("--listen", args.listen), ("--control", args.control)] {
         if !address.ip().is_loopback() {
-            let message = format!("{flag} {address}: only loopback addresses are supported");
-            return Err(Failure::Usage(message));
+            return Err(Failure::Usage(inert!(
+                "{} {}: only loopback addresses are supported",
+                flag,
+                address
+            )));
         }
     }
     let rules = Arc::new(Rules::default());
@@ -66,7 +71,7 @@ pub async fn run(args: ProxyArgs) -> Result<u8, Failure> {
     let proxy = Proxy::new(Clock::start(), Vec::new(), SEED, interceptor);
     rules.attach(proxy.clone());
     let refused = |flag: &str, address: SocketAddr, error: std::io::Error| {
-        Failure::Environment(format!("{flag} {address}: {error}"))
+        Failure::Environment(inert!("{} {}: {}", flag, address, error))
     };
     let listens = proxy
         .listen_on(LINK, args.listen, upstream)
@@ -78,7 +83,7 @@ pub async fn run(args: ProxyArgs) -> Result<u8, Failure> {
     let control = listener
         .local_addr()
         .map_err(|error| refused("--control", args.control, error))?;
-    print::out(&announcement(args.json, listens, control));
+    print::out(&Inert::lines(&announcement(args.json, listens, control)));
     let service = Service {
         proxy: proxy.clone(),
         rules,
@@ -113,10 +118,10 @@ fn announcement(as_json: bool, listens: SocketAddr, control: SocketAddr) -> Stri
 /// Returns the address of a server from its URL.
 fn address_of(url: &str) -> Result<SocketAddr, Failure> {
     let wrong = || {
-        Failure::Usage(
-            "--upstream: expected redis://HOST:PORT of a server on this machine, without a password"
-                .to_owned(),
-        )
+        Failure::Usage(inert!(
+            "--upstream {}: expected redis://HOST:PORT of a server on this machine",
+            url
+        ))
     };
     let host = url.strip_prefix("redis://").ok_or_else(wrong)?;
     let host = host.trim_end_matches('/');

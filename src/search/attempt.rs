@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use picklock_harness::backend::Capabilities;
+use picklock_harness::check::machine_was_too_slow;
 use picklock_harness::clock::Clock;
 use picklock_harness::history::History;
 use picklock_harness::record::{Counterexample, Recurred, RunRecord};
 use picklock_harness::search::{Plan, Shown, Violation, ViolationFilter};
 use picklock_harness::spec::{LockSpec, RunSpec, ServerChoice};
+use picklock_reports::inert;
 use picklock_scenarios::{BackendName, Seeds, catalog};
 
 use super::plan_run::{self, PlanRun};
@@ -25,6 +27,9 @@ use crate::run_directory::RunDirectory;
 /// Number of runs of a plan with a new violation. A violation that occurs in more than half of them is a
 /// counterexample.
 const RUNS: u64 = 5;
+
+/// Maximum number of further attempts at a plan for which the machine was too slow.
+const RETRIES: u64 = 2;
 
 /// Maximum number of plans per violation that are repeated. Further ones are only counted.
 const PLANS: usize = 2;
@@ -107,9 +112,17 @@ impl Attempts {
         plan: &Plan,
         number: u64,
     ) -> Result<Option<Attempted>, Failure> {
-        let Some(first) = self.run(plan, &work.join("1")).await? else {
+        let Some(mut first) = self.run(plan, &work.join("1")).await? else {
             return Ok(None);
         };
+        for retry in 1..=RETRIES {
+            let shows_nothing = self.shown(&first).violations.is_empty();
+            if !shows_nothing || !machine_was_too_slow(&first.record.verdicts) {
+                break;
+            }
+            let directory = work.join(format!("retry-{retry}"));
+            first = self.run(plan, &directory).await?.unwrap_or(first);
+        }
         let after_s = saved_counterexamples::in_millis(self.clock.elapsed().as_secs_f64());
         let mut shown = self.shown(&first);
         let signature = plan.signature();
@@ -212,12 +225,17 @@ impl Attempts {
                 continue;
             };
             let again = self.shown(&ran).violations;
+            let was_slow = machine_was_too_slow(&ran.record.verdicts);
             for (violation, recurred) in violations.iter().zip(&mut recurred) {
-                recurred.runs += 1;
-                recurred.times += u64::from(again.contains(violation));
+                let is_shown = again.contains(violation);
+                // A run that the machine spoiled shows nothing about its repetition.
+                if is_shown || !was_slow {
+                    recurred.runs += 1;
+                    recurred.times += u64::from(is_shown);
+                }
             }
         }
-        // A single run, because the others failed or were interrupted, shows nothing about its repetition.
+        // A single run, because the others failed, were interrupted or were spoiled, shows nothing about its repetition.
         let unknown = recurred.iter_mut().filter(|it| it.runs == 1);
         unknown.for_each(|it| it.runs = 2);
         Ok(recurred)
@@ -235,8 +253,11 @@ impl Attempts {
         self.copy_run(plan, run, &directory)?;
         let directory = self.out.root().join(directory);
         let Recurred { times, runs } = recurred;
-        print::err(&format!(
-            "{name}: came in {times} of {runs} runs of its plan, so it is not counted; kept in {}\n",
+        print::err(&inert!(
+            "{}: came in {} of {} runs of its plan, so it is not counted; kept in {}\n",
+            name,
+            times,
+            runs,
             directory.display()
         ));
         Ok(())

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use picklock_harness::search::{Hunt, workload};
+use picklock_reports::inert;
 use picklock_scenarios::{BackendName, LeaseDuration, Scenario};
 
 use super::about_hunt::about;
@@ -82,8 +83,9 @@ fn time(given: Option<LeaseDuration>) -> Result<Option<Duration>, Failure> {
     match given {
         None => Ok(None),
         Some(LeaseDuration::Absolute(time)) if !time.is_zero() => Ok(Some(time)),
-        Some(other) => Err(Failure::Usage(format!(
-            "--for {other}: expected a time, such as \"30s\" or \"10m\""
+        Some(other) => Err(Failure::Usage(inert!(
+            "--for {}: expected a time, such as \"30s\" or \"10m\"",
+            other
         ))),
     }
 }

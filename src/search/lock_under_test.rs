@@ -5,6 +5,7 @@ use std::path::Path;
 use picklock_harness::search::fault_model::Group;
 use picklock_harness::search::{Target, ViolationFilter};
 use picklock_harness::spec::{LockSpec, ServerChoice};
+use picklock_reports::inert;
 
 use super::cli::SearchArgs;
 use super::shard;
@@ -78,7 +79,7 @@ impl LockUnderTest {
                 .check(Path::new("search.json")),
         };
         let path = out.root().display();
-        claimed.map_err(|error| Failure::Usage(format!("--out {path}: {error}")))
+        claimed.map_err(|error| Failure::Usage(inert!("--out {}: {}", path, error)))
     }
 
     /// Returns the lock with its code.

@@ -2,6 +2,8 @@
 
 use picklock_harness::record::{MatrixRecord, SearchRecord};
 use picklock_reports::documents::{self, Document};
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 use picklock_reports::matrix::{Conclusion, Severity};
 use picklock_reports::matrix_parts::merge_matrices;
 use picklock_reports::search::merge;
@@ -22,22 +24,24 @@ pub fn run(args: &MergeArgs) -> Result<u8, Failure> {
     let mut matrices: Vec<(String, MatrixRecord)> = Vec::new();
     for path in &args.files {
         let file = path.display().to_string();
-        let wrong = |problem: String| Failure::Usage(format!("{file}: {problem}"));
+        let wrong = |problem: Inert| Failure::Usage(inert!("{}: {}", file, problem));
         let text = untrusted_file::read(path, MAX_DOCUMENT_LENGTH, Links::Followed)
-            .map_err(|error| wrong(format!("cannot read it: {error}")))?;
-        match documents::read(&text).map_err(|error| wrong(error.to_string()))? {
+            .map_err(|error| wrong(inert!("cannot read it: {}", error)))?;
+        match documents::read(&text).map_err(|error| wrong(inert!("{}", error)))? {
             Document::Search(record) => searches.push((file, *record)),
             Document::Matrix(record) => matrices.push((file, *record)),
             Document::Run(_) => {
-                let hint = "it is a single run, which is no part of anything";
-                return Err(wrong(hint.to_owned()));
+                let hint = Inert::literal("it is a single run, which is no part of anything");
+                return Err(wrong(hint));
             }
         }
     }
-    let usage = |error: &dyn std::error::Error| Failure::Usage(error.to_string());
+    let usage = |error: &dyn std::error::Error| Failure::Usage(inert!("{}", error));
     match (searches.first(), matrices.first()) {
-        (Some((search, _)), Some((matrix, _))) => Err(Failure::Usage(format!(
-            "{search} is of a search, and {matrix} a matrix: they cannot be joined"
+        (Some((search, _)), Some((matrix, _))) => Err(Failure::Usage(inert!(
+            "{} is of a search, and {} a matrix: they cannot be joined",
+            search,
+            matrix
         ))),
         (None, Some(_)) => {
             let joined = merge_matrices(matrices).map_err(|error| usage(&error))?;
@@ -52,11 +56,11 @@ pub fn run(args: &MergeArgs) -> Result<u8, Failure> {
 }
 
 fn tell(joined: &MatrixRecord, json: bool) -> u8 {
-    print::out(&if json {
-        format!("{}\n", documents::matrix_json(joined))
+    if json {
+        print::document(&documents::matrix_json(joined));
     } else {
-        terminal::matrix(joined, print::width())
-    });
+        print::out(&terminal::matrix(joined, print::width()));
+    }
     // As for a search: an unexpected result counts even if a part was interrupted; without one, the whole is
     // inconclusive.
     match Conclusion::from_cells(&joined.cells).severity() {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use picklock_harness::clock::Clock;
 use picklock_harness::record::Counterexample;
 use picklock_harness::search::{Draw, Memory, Plan, Progress, Tried, ViolationFilter};
+use picklock_reports::inert;
 use picklock_scenarios::profile::MOST_REVEALING;
 use picklock_scenarios::{Scenario, catalog};
 use tokio::task::JoinSet;
@@ -151,8 +152,9 @@ impl Hunting<'_> {
             let Some(finished) = self.running.join_next().await else {
                 break;
             };
-            let finished = finished
-                .map_err(|error| Failure::Environment(format!("the search broke down: {error}")))?;
+            let finished = finished.map_err(|error| {
+                Failure::Environment(inert!("the search broke down: {}", error))
+            })?;
             self.add(finished)?;
         }
         self.attempts.clean_up();

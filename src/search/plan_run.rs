@@ -7,6 +7,8 @@ use picklock_harness::history::History;
 use picklock_harness::record::RunRecord;
 use picklock_harness::search::Plan;
 use picklock_harness::spec::{RunSpec, ScenarioSource};
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
@@ -26,7 +28,7 @@ pub struct PlanRun {
 /// interrupted it, or if it could not be run to its end, which is no evidence about the lock.
 ///
 /// # Errors
-/// Returns an error if the directory cannot be written.
+/// Returns an error if the directory cannot be written, or if the program of the lock does not start.
 pub async fn run(
     spec: RunSpec,
     plan: &Plan,
@@ -37,7 +39,7 @@ pub async fn run(
     let plan_file = inside.join("plan.toml");
     let file = output.root().join(&plan_file);
     let text = toml::to_string(&plan.scenario)
-        .map_err(|error| Failure::Environment(format!("cannot write a plan: {error}")))?;
+        .map_err(|error| Failure::Environment(inert!("cannot write a plan: {}", error)))?;
     let written = output.write(&plan_file, |to| to.write_all(text.as_bytes()));
     written.map_err(Failure::at("write", &file))?;
     let spec = RunSpec {
@@ -47,10 +49,15 @@ pub async fn run(
     let directory = inside.join("run");
     let out = output.root().join(&directory);
     let handed = (output.hand_over(&directory)).map_err(Failure::at("make", &out))?;
-    let mut command = child_run::command(&spec).map_err(Failure::Environment)?;
+    let mut command = child_run::command(&spec)
+        .map_err(|problem| Failure::Environment(Inert::lines(&problem)))?;
     command.arg("--out").arg(handed.path());
-    let Ok(Some(record)) = child_run::finish(command, interrupt).await else {
-        return Ok(None);
+    let record = match child_run::finish(command, interrupt).await {
+        Ok(Some(record)) => record,
+        Err(failed) if failed.is_not_started => {
+            return Err(Failure::Environment(Inert::lines(&failed.reason)));
+        }
+        Ok(None) | Err(_) => return Ok(None),
     };
     if record.interrupted {
         return Ok(None);

@@ -12,6 +12,8 @@ use picklock_harness::record::{
 use picklock_harness::search::{Effort, Tried, shrink_all};
 use picklock_reports::documents::{self, Document};
 use picklock_reports::escape::quoted;
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 use picklock_reports::search::continued;
 use picklock_reports::terminal;
 use picklock_reports::units::count;
@@ -78,9 +80,10 @@ impl Earlier {
         }
         if !args.quiet {
             let done = count(record.schedules, "schedule");
-            print::err(&format!(
-                "continues the search in {} after {done}\n",
-                out.display()
+            print::err(&inert!(
+                "continues the search in {} after {}\n",
+                out.display(),
+                done
             ));
         }
         Ok(Some(Earlier(*record)))
@@ -138,7 +141,7 @@ pub async fn shrunk(
 ) -> Result<Vec<Counterexample>, Failure> {
     let found = tried.counterexamples.clone();
     if !args.quiet && found.simplest_violation().is_some() && !stop.all.load(Ordering::Relaxed) {
-        print::err("shrinking what was found\n");
+        print::err(&Inert::literal("shrinking what was found\n"));
     }
     let (target, threads) = (lock_under_test.target()?, lock_under_test.threads);
     let (own, all) = (target.clone(), stop.all.clone());
@@ -239,11 +242,11 @@ fn record(
 
 /// Prints the report.
 pub fn print(record: &SearchRecord, json: bool) {
-    print::out(&if json {
-        format!("{}\n", documents::json(record))
+    if json {
+        print::document(&documents::json(record));
     } else {
-        terminal::search(record, print::width())
-    });
+        print::out(&terminal::search(record, print::width()));
+    }
 }
 
 /// Returns the exit code for the search of this process, which may be one shard.

@@ -7,6 +7,7 @@ use picklock_harness::record::{Counterexample, RunRecord};
 use picklock_harness::run;
 use picklock_harness::search::{CounterexampleGroup, Target, Violation};
 use picklock_harness::spec::{RunSpec, ScenarioSource};
+use picklock_reports::inert;
 use picklock_reports::repro::FILE;
 
 use super::searching::SeenAfter;
@@ -41,8 +42,9 @@ pub async fn keep(
                 after_s: seen.get(&group.violation).map(|it| in_millis(*it)),
                 ..find
             }),
-            None => print::err(&format!(
-                "{name}: its run does not show it any more, so it is no find; please report this\n"
+            None => print::err(&inert!(
+                "{}: its run does not show it any more, so it is no find; please report this\n",
+                name
             )),
         }
     }

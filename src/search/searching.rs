@@ -8,6 +8,8 @@ use std::time::Duration;
 use indicatif::ProgressBar;
 use picklock_harness::clock::Clock;
 use picklock_harness::search::{Progress, Violation};
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
 use picklock_reports::units::{count, span_ms};
 
 use crate::exit::Failure;
@@ -58,8 +60,13 @@ impl SearchProgress {
             self.seen.entry(violation).or_insert_with(|| {
                 let Violation { property, cause } = violation;
                 let runs = count(progress.schedules, "schedule");
-                let line = format!(
-                    "found after {elapsed_s:.1} s and {runs}: {property} violated: {cause}"
+                let after_s = format!("{elapsed_s:.1}");
+                let line = inert!(
+                    "found after {} s and {}: {} violated: {}",
+                    after_s,
+                    runs,
+                    property,
+                    cause
                 );
                 self.shown.say(&line);
                 elapsed_s
@@ -67,7 +74,7 @@ impl SearchProgress {
         }
         let line = self.line(progress, elapsed_s);
         match &self.shown {
-            StatusLine::Bar(bar) => bar.set_message(line),
+            StatusLine::Bar(bar) => bar.show(&line),
             StatusLine::Lines if elapsed_s >= self.next_line_s => {
                 self.next_line_s = elapsed_s + LINE_EVERY_S;
                 self.shown.say(&line);
@@ -76,7 +83,7 @@ impl SearchProgress {
         }
     }
 
-    fn line(&self, progress: &Progress<'_>, elapsed_s: f64) -> String {
+    fn line(&self, progress: &Progress<'_>, elapsed_s: f64) -> Inert {
         let rate = progress.schedules as f64 / elapsed_s.max(0.001);
         let schedules = count(progress.schedules, "schedule");
         let mut line = format!("{schedules} · {rate:.0} a second");
@@ -97,7 +104,7 @@ impl SearchProgress {
                 line.push_str(&format!(" and {others} more"));
             }
         }
-        line
+        inert!("{}", line)
     }
 }
 
@@ -154,5 +161,5 @@ pub async fn beside<T: Send + 'static>(
             working.await
         }
     };
-    done.map_err(|error| Failure::Environment(format!("the search broke down: {error}")))
+    done.map_err(|error| Failure::Environment(inert!("the search broke down: {}", error)))
 }

@@ -1,5 +1,8 @@
 //! The part of a search that this process runs.
 
+use picklock_reports::inert;
+use picklock_reports::inert::Inert;
+
 use crate::exit::Failure;
 
 /// Environment variables with the task number of a scheduler, and the number of its first task.
@@ -23,24 +26,28 @@ pub fn parse(
     let Some(given) = given else {
         return Ok((1, 1));
     };
-    let wrong = |problem: &str| Failure::Usage(format!("--shard {given}: {problem}"));
+    let wrong = |problem: Inert| Failure::Usage(inert!("--shard {}: {}", given, problem));
     let parts = given.split_once('/');
-    let (shard, of) = parts.ok_or_else(|| wrong("expected I/N, such as 1/4"))?;
+    let (shard, of) = parts.ok_or_else(|| wrong(Inert::literal("expected I/N, such as 1/4")))?;
     let of: u64 = of
         .parse()
-        .map_err(|_| wrong("expected a whole number after the slash"))?;
+        .map_err(|_| wrong(Inert::literal("expected a whole number after the slash")))?;
     let shard = match shard {
-        "auto" => task(environment).map_err(|problem| wrong(&problem))?,
-        number => number
-            .parse()
-            .map_err(|_| wrong("expected a whole number, or `auto`, before the slash"))?,
+        "auto" => task(environment).map_err(|problem| wrong(Inert::lines(&problem)))?,
+        number => number.parse().map_err(|_| {
+            wrong(Inert::literal(
+                "expected a whole number, or `auto`, before the slash",
+            ))
+        })?,
     };
     if of > MAX_SHARDS {
-        return Err(wrong(&format!("expected at most {MAX_SHARDS} shards")));
+        return Err(wrong(inert!("expected at most {} shards", MAX_SHARDS)));
     }
     if shard == 0 || shard > of {
-        return Err(wrong(&format!(
-            "there is no shard {shard}: they are 1 to {of}"
+        return Err(wrong(inert!(
+            "there is no shard {}: they are 1 to {}",
+            shard,
+            of
         )));
     }
     Ok((shard, of))
@@ -69,7 +76,7 @@ mod tests {
             let parsed = parse(Some(given), |asked| {
                 (asked == name).then(|| value.to_owned())
             });
-            parsed.map_err(|failure| failure.to_string())
+            parsed.map_err(|failure| failure.text().as_str().to_owned())
         };
         assert_eq!(of("2/4", "", ""), Ok((2, 4)));
         assert_eq!(of("auto/4", "JOB_COMPLETION_INDEX", "0"), Ok((1, 4)));

@@ -5,6 +5,7 @@ use std::path::Path;
 use picklock_harness::record::{Coverage, SearchKind, SearchSettings, scenario_hash};
 use picklock_harness::search::{Sweep, workload};
 use picklock_harness::spec::{Overrides, RunSpec, ScenarioSource};
+use picklock_reports::inert;
 use picklock_scenarios::{BackendName, Scenario};
 
 use super::cli::SweepArgs;
@@ -58,7 +59,7 @@ pub async fn run(args: SweepArgs) -> Result<u8, Failure> {
         sweep.run(threads, stop, |far| progress.tell(far))
     })
     .await?;
-    let tried = swept.map_err(|error| Failure::Usage(error.to_string()))?;
+    let tried = swept.map_err(|error| Failure::Usage(inert!("{}", error)))?;
     let counterexamples = report::shrunk(
         &args.search,
         &lock_under_test,
@@ -109,8 +110,10 @@ fn base(args: &SweepArgs, lock_under_test: &LockUnderTest) -> Result<Scenario, F
 fn unknown(name: &str) -> Failure {
     let meant = or_meant(name, workload::names());
     let all: Vec<&str> = workload::names().collect();
-    Failure::Usage(format!(
-        "--workload {name}: no such workload{meant}\n  = help: there are {}, and any scenario file",
+    Failure::Usage(inert!(
+        "--workload {}: no such workload{}\n  = help: there are {}, and any scenario file",
+        name,
+        meant,
         all.join(", ")
     ))
 }

@@ -1,6 +1,9 @@
 //! User input has limits. Beyond them, it is refused with a message that names the limit, or the work is done step by
 //! step and can be interrupted.
 
+use std::path::Path;
+use std::process::{Command, Stdio};
+
 use rustix::process::Signal;
 
 use crate::running::picklock;
@@ -76,4 +79,39 @@ fn a_trillion_seeds_are_made_as_they_are_needed() {
     run.signal(Signal::INT);
     let outcome = run.finish().exits(130);
     assert!(outcome.stderr.contains("interrupted"), "{}", outcome.all());
+}
+
+/// Runs the program under a limit of the shell.
+fn limited(limit: &str, line: &str, home: &Path) -> (Option<i32>, String) {
+    let script = format!("{limit}; exec \"$0\" {line}");
+    let call = Command::new("bash")
+        .args(["-c", &script, env!("CARGO_BIN_EXE_picklock")])
+        .current_dir(home)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&call.stderr).into_owned();
+    (call.status.code(), said)
+}
+
+#[test]
+fn small_stack_is_enough() {
+    let home = tempfile::tempdir().unwrap();
+    let line = "scenario gc-pause --impl redlock --backend sim --seed 7 --quiet";
+    let (code, said) = limited("ulimit -s 64", line, home.path());
+    assert_eq!(code, Some(1), "{said}");
+}
+
+#[test]
+fn limit_of_file_sizes_ends_with_words() {
+    let home = tempfile::tempdir().unwrap();
+    let line = "scenario gc-pause --impl redlock --backend sim --seed 7 --quiet --out run";
+    let (code, said) = limited("ulimit -f 1", line, home.path());
+    assert_eq!(code, Some(4), "{said}");
+    assert!(
+        said.contains("cannot write run/") && said.contains("too large"),
+        "{said}"
+    );
+    let is_complete = home.path().join("run/run.json").exists();
+    assert!(!is_complete, "half of a run has a record");
 }

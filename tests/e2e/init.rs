@@ -229,6 +229,33 @@ fn without_a_source_no_workflow_is_written() {
 }
 
 #[test]
+fn secrets_and_variables_stay_out_of_a_workflow() {
+    let url = "https://example.org/p.git";
+    for (source, folder, said) in [
+        (
+            "https://u:t0ken@example.org/p.git",
+            "one",
+            "everyone who reads",
+        ),
+        (
+            "https://t0ken@example.org/p.git",
+            "one",
+            "everyone who reads",
+        ),
+        (url, "'one/${{ github.token }}'", "choose another folder"),
+    ] {
+        let line = format!("init --lang python --source {source} --rev v1 {folder}");
+        let outcome = picklock(&line).run().exits(2);
+        let stderr = &outcome.stderr;
+        assert!(
+            stderr.contains(said) && !stderr.contains("t0ken"),
+            "{stderr}"
+        );
+        assert!(!outcome.home().join("one").exists(), "{}", outcome.all());
+    }
+}
+
+#[test]
 fn nothing_is_overwritten() {
     let call = picklock("init --lang python").file("my_lock.py", "mine");
     let outcome = call.file("picklock.toml", "mine too").run().exits(2);

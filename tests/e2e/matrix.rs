@@ -24,6 +24,12 @@ fn cells(record: &MatrixRecord) -> Vec<String> {
 }
 
 #[test]
+fn whole_matrix_fits_on_two_screens() {
+    let outcome = picklock(SIM).run().exits(0);
+    assert!(outcome.stdout.lines().count() <= 110, "{}", outcome.stdout);
+}
+
+#[test]
 fn matrix_matches_the_expectations() {
     let line =
         format!("{SIM} --impl set-nx-px --impl redlock --scenario calm --scenario gc-pause --json");

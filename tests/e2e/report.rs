@@ -185,6 +185,32 @@ fn a_history_that_is_cut_short_leaves_the_verdicts_and_is_named() {
 }
 
 #[test]
+fn verdicts_of_a_history_without_its_end_are_those_of_check() {
+    let kept = kept();
+    let run = kept.path().join("broken");
+    let history = run.join("history.jsonl");
+    let text = std::fs::read_to_string(&history).unwrap();
+    let (_, end) = text.trim_end().rsplit_once('\n').unwrap();
+    assert!(end.contains("\"event\":\"end\""), "{end}");
+    std::fs::write(&history, &text[..text.len() - end.len() - 1]).unwrap();
+    let outcome = report(&format!("{} --format json --out pages", run.display()));
+    assert_eq!(outcome.code, Some(0), "{}", outcome.all());
+    assert!(
+        outcome.stderr.contains("its end is missing"),
+        "{}",
+        outcome.stderr
+    );
+    let checked = picklock(&format!("check {} --json", run.display())).run();
+    let of_check = checked.document()["verdicts"].clone();
+    let matrix = outcome.json_file("pages/matrix.json");
+    for (property, verdict) in of_check.as_object().unwrap() {
+        let status = &matrix["cells"][0]["verdicts"][property]["status"];
+        assert_eq!(status, &verdict["status"], "{property}");
+    }
+    assert_eq!(of_check["resource"]["status"], "unknown");
+}
+
+#[test]
 fn a_disk_that_fills_leaves_no_half_report() {
     let kept = kept();
     let dir = tempfile::tempdir().unwrap();

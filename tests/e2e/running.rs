@@ -136,9 +136,11 @@ impl Call {
         self
     }
 
-    /// Puts a file into its directory.
+    /// Puts a file into its directory, or into a folder below it.
     pub fn file(self, name: &str, text: &str) -> Self {
-        std::fs::write(self.home.path().join(name), text).unwrap();
+        let path = self.home.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
         self
     }
 

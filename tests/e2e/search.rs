@@ -276,3 +276,29 @@ fn interrupted_hunt_continues_with_the_next_plan() {
     let third = picklock(line).within(first.home()).run().exits(1);
     assert_eq!(third.document()["schedules"], whole["schedules"]);
 }
+
+/// In a foreign repository, the directory that the user did not name may be a link to anywhere.
+#[test]
+fn unnamed_directory_that_is_a_link_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let elsewhere = home.path().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    for (link, line) in [
+        (
+            "picklock-counterexamples",
+            "hunt --impl setnx-expire --runs 200 -q",
+        ),
+        ("picklock-report", "report run"),
+    ] {
+        std::os::unix::fs::symlink(&elsewhere, home.path().join(link)).unwrap();
+        let outcome = std::process::Command::new(env!("CARGO_BIN_EXE_picklock"))
+            .args(line.split(' '))
+            .current_dir(home.path())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&outcome.stderr);
+        assert_eq!(outcome.status.code(), Some(2), "{said}");
+        assert!(said.contains("a symbolic link"), "{said}");
+    }
+    assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
+}

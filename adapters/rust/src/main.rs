@@ -13,6 +13,9 @@ use resp_client::{Reply, RespClient};
 // With the redis crate:  redis::Client::open(nodes[0])?.get_connection_with_timeout(timeout)?, and
 // redis::cmd("SET").arg(&[key, &token, "NX", "PX", &ttl_ms]) to acquire.
 
+// A lock that renews in the background calls picklock_adapter::extended(token, ttl, asked_at) after each renewal, and
+// picklock_adapter::lost(token) before its lease ends unrenewed. It needs `renews = true` in picklock.toml.
+
 const IF_MINE: &str = "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end return ";
 
 #[derive(Clone)]

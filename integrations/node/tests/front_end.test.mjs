@@ -80,6 +80,12 @@ test("lock that does not use the servers is inconclusive", async () => {
   });
 });
 
+test("timers and processes of a lock are ended", async () => {
+  await assert.rejects(run(lock("leaves_timers"), "calm", settings()), Violation);
+  assert.deepEqual(workers(), []);
+  assert.deepEqual(children(), []);
+});
+
 test("aborted run leaves no process", async () => {
   const abort = new AbortController();
   const { out } = settings();
@@ -91,11 +97,16 @@ test("aborted run leaves no process", async () => {
 });
 
 // Returns the workers of this directory.
-function workers() {
+const workers = () => processes((words) => words.some((word) => word.endsWith("picklock/worker.mjs")));
+
+// Returns the processes that the lock `leaves_timers` starts.
+const children = () => processes((words) => words.join(" ").startsWith("sleep 599"));
+
+function processes(isMeant) {
   return readdirSync("/proc").filter((entry) => {
     try {
       const words = readFileSync(`/proc/${entry}/cmdline`, "utf8").split("\0");
-      return words.some((word) => word.endsWith("picklock/worker.mjs")) && readlinkSync(`/proc/${entry}/cwd`) === process.cwd();
+      return isMeant(words) && readlinkSync(`/proc/${entry}/cwd`) === process.cwd();
     } catch {
       return false;
     }

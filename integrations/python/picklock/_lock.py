@@ -1,6 +1,5 @@
 """The classes that a lock under test derives from."""
 
-import asyncio
 import random
 import time
 
@@ -35,6 +34,8 @@ class AsyncLock(Lock):
     up cancels its task."""
 
     async def acquire(self, key, ttl_ms, wait_ms):
+        import asyncio
+
         until = time.monotonic() + wait_ms / 1000
         while True:
             asked_at = time.monotonic()
@@ -59,6 +60,8 @@ def as_grant(result):
 
 def adapted(lock_class):
     """Returns a subclass whose methods return grants, as the adapter requires."""
+    # Only a worker needs it, and every run of pytest loads this module.
+    import asyncio
 
     def granted(result, token, asked_at):
         if result is True:

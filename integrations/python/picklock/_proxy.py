@@ -3,8 +3,6 @@
 import contextlib
 import json
 import subprocess
-import urllib.error
-import urllib.request
 
 from ._engine import PicklockError, _end, _message, engine
 
@@ -67,6 +65,10 @@ class Proxy:
         return self.fault("request", "answer", error=error, **fields)
 
     def _request(self, method, path, body=None):
+        # Imported here, because every run of pytest loads this module, and these take half of that time.
+        import urllib.error
+        import urllib.request
+
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.control + path, data=data, method=method)
         try:

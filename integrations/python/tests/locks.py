@@ -1,6 +1,9 @@
 """Locks of the tests. Each has one fault."""
 
+import os
 import secrets
+import threading
+import time
 
 import picklock
 import redis
@@ -56,3 +59,13 @@ class Asynchronous(picklock.AsyncLock):
 class WrongToken(Silent):
     def try_acquire(self, key, ttl_ms):
         return 42
+
+
+class LeavesThreads(Silent):
+    """Leaves a thread that keeps its process alive, and a process."""
+
+    def __init__(self, nodes, timeout_ms, options):
+        threading.Thread(target=time.sleep, args=(600,)).start()
+        if os.fork() == 0:
+            time.sleep(600)
+            os._exit(0)

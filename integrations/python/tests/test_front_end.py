@@ -121,6 +121,13 @@ def test_interrupted_test_leaves_no_process(tmp_path):
     assert not _processes(tmp_path)
 
 
+def test_threads_and_processes_of_a_lock_are_ended(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(picklock.Violation, match="refused without having sent a command"):
+        picklock.run(locks.LeavesThreads, "calm", **PROCESS)
+    assert not _processes(tmp_path)
+
+
 def _processes(directory):
     """Returns the workers that were started in a directory."""
     found = []

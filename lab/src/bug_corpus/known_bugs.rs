@@ -139,7 +139,7 @@ pub const KNOWN_BUGS: &[KnownBug] = &[
     piece("S10", "set-nx-px", P::Lease, C::Evicted),
     piece("S11", "renews-in-doubt", P::Progress, C::AmbiguousAcquire),
     piece("S11", "stale-hold-count", P::Exclusion, C::UnbackedGrant),
-    piece("S12", "token-per-client", P::Lease, C::OwnRemoval),
+    piece("S12", "token-per-client", P::Lease, C::SharedToken),
     keys(piece("S12", "truncated-key", P::Claims, C::SharedKey)),
     keys(piece("S12", "one-key-for-all", P::Claims, C::SharedKey)),
     piece("S13", "fence-per-client", P::Fencing, C::Undetermined),

@@ -1,5 +1,5 @@
 //! The gallery of causes: for each cause the smallest reproduction in the catalog, its timeline as a picture, and the
-//! remedy. [`exhibits`] runs them, so the page and the pictures cannot become stale.
+//! remedy. [`examples`] runs them, so the page and the pictures cannot become stale.
 
 mod picture;
 
@@ -151,7 +151,7 @@ const ROWS: &[Row] = &[
 
 /// A cause with its page section and its picture.
 #[derive(Debug)]
-pub struct Exhibit {
+pub struct Example {
     /// The cause.
     pub cause: Cause,
     /// Its section of the page, as Markdown.
@@ -164,13 +164,13 @@ pub struct Exhibit {
 ///
 /// # Errors
 /// Returns an error if a run does not show its cause any more, so that its row needs another lock or scenario.
-pub fn exhibits() -> Result<Vec<Exhibit>, String> {
-    ROWS.iter().map(exhibit).collect()
+pub fn examples() -> Result<Vec<Example>, String> {
+    ROWS.iter().map(example).collect()
 }
 
 /// Returns the generated part of the page.
-pub fn page(exhibits: &[Exhibit]) -> String {
-    let mut text: String = exhibits
+pub fn page(examples: &[Example]) -> String {
+    let mut text: String = examples
         .iter()
         .map(|it| format!("{}\n", it.section))
         .collect();
@@ -179,7 +179,7 @@ pub fn page(exhibits: &[Exhibit]) -> String {
         "No built-in lock shows these in the simulation. `picklock explain` describes them.\n\n",
     );
     for cause in Cause::ALL {
-        if !exhibits.iter().any(|it| it.cause == cause) {
+        if !examples.iter().any(|it| it.cause == cause) {
             text.push_str(&format!("- {}: {}\n", explained(cause), cause.summary()));
         }
     }
@@ -193,7 +193,7 @@ fn explained(cause: Cause) -> String {
     )
 }
 
-fn exhibit(Row(cause, lock, scenario, code): &Row) -> Result<Exhibit, String> {
+fn example(Row(cause, lock, scenario, code): &Row) -> Result<Example, String> {
     let failed = |reason: &str| format!("{}: {lock} in {scenario}: {reason}", cause.as_str());
     let built_in = find(lock).ok_or_else(|| failed("there is no such lock"))?;
     let loaded = catalog::named(scenario).map_err(|error| failed(&error.to_string()))?;
@@ -203,7 +203,7 @@ fn exhibit(Row(cause, lock, scenario, code): &Row) -> Result<Exhibit, String> {
     let shown = all.iter().find(|problem| problem.causes.contains(cause));
     let shown = shown.ok_or_else(|| failed("the run does not have this cause"))?;
     let command = format!("picklock scenario {scenario} --impl {lock} --backend sim --seed {SEED}");
-    Ok(Exhibit {
+    Ok(Example {
         cause: *cause,
         section: section(*cause, shown, &command, *code),
         picture: picture_of(shown, &run.history, *cause),
@@ -235,13 +235,16 @@ fn section(cause: Cause, problem: &Problem<'_>, command: &str, code: Option<&str
     put(&format!(
         "![Timeline of {name}](pictures/causes/{name}.svg)\n"
     ));
-    for (index, one) in problem.deciding().iter().enumerate() {
+    let deciding = problem.deciding();
+    let lines = problem.fault_and_deciding();
+    for fault in &lines[..lines.len() - deciding.len()] {
+        put(&format!("- {}\n", escaped(&fault.replace("  ", ": "))));
+    }
+    for (index, one) in deciding.iter().enumerate() {
         let time = one
             .at_ns
             .map_or(String::new(), |at_ns| format!("{}: ", time_ns(at_ns)));
-        let line = without_time(one.line)
-            .replace('*', "\\*")
-            .replace('_', "\\_");
+        let line = escaped(without_time(one.line));
         put(&format!("{}. {time}{line}", index + 1));
     }
     put(&format!("\n```sh\n{command}\n```\n"));
@@ -256,6 +259,10 @@ fn section(cause: Cause, problem: &Problem<'_>, command: &str, code: Option<&str
         explained(cause)
     ));
     text
+}
+
+fn escaped(line: &str) -> String {
+    line.replace('*', "\\*").replace('_', "\\_")
 }
 
 /// Returns a story's line without the time that it begins with, which stands in front of it already.
@@ -297,7 +304,7 @@ mod tests {
     fn page_and_pictures_are_up_to_date() {
         let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
         let read = |path: &str| std::fs::read_to_string(docs.join(path)).unwrap();
-        let all = exhibits().unwrap();
+        let all = examples().unwrap();
         let shown = read("causes.md");
         assert!(
             replaced_between(&shown, &page(&all)).unwrap() == shown,

@@ -17,6 +17,8 @@ const BAR: f64 = 16.0;
 const TOP: f64 = 28.0;
 /// Maximum number of lanes for keys. More of them would show the same on another node.
 const MAX_KEY_LANES: usize = 3;
+/// Maximum number of lanes for kinds of faults.
+const MAX_FAULT_LANES: usize = 3;
 
 const STYLE: &str = "text{font:12px system-ui,sans-serif;fill:#24292f}.p{fill:#fff}.s{fill:#59636e}\
 .h{fill:#2f7d4f}.o{fill:#d97706}.z{fill:#5b8def;opacity:.55}.w{fill:#d0d7de}.k{fill:#8250df;opacity:.75}\
@@ -27,7 +29,6 @@ const STYLE: &str = "text{font:12px system-ui,sans-serif;fill:#24292f}.p{fill:#f
 .m{stroke:#e6edf3}.n{fill:#e6edf3}.r{fill:#0d1117}}";
 
 /// A row of the picture: its name, its bars, and the texts in them.
-#[derive(Default)]
 struct Lane {
     name: String,
     bars: Vec<Bar>,
@@ -56,7 +57,10 @@ impl Window {
             .max()
             .copied()
             .unwrap_or_else(|| timeline.end_ns());
-        let (mut from_ns, mut to_ns) = (first, last);
+        // A violation can be a single moment that was prepared long before it, in the hold that began last.
+        let begun = timeline.holds().iter().map(|hold| hold.begin_ns);
+        let latest = begun.filter(|begin_ns| *begin_ns <= first).max();
+        let (mut from_ns, mut to_ns) = (latest.unwrap_or(first), last);
         for hold in timeline.holds() {
             if overlap(hold.span(), (first, last)) || hold.begin_ns == last {
                 from_ns = from_ns.min(
@@ -88,34 +92,32 @@ impl Window {
 pub fn svg(history: &History, moments: &[u64], title: &str) -> String {
     let timeline = Timeline::new(history);
     let window = Window::around(moments, &timeline);
-    let mut lanes = fault_lane(&timeline, window);
+    let mut lanes = fault_lanes(&timeline, window);
     lanes.extend(worker_lanes(&timeline, window));
     lanes.extend(key_lanes(history, window));
     draw(&lanes, window, moments, &overlaps(&timeline, window), title)
 }
 
-fn fault_lane(timeline: &Timeline<'_>, window: Window) -> Vec<Lane> {
-    let mut lane = Lane {
-        name: "fault".to_owned(),
-        ..Lane::default()
-    };
+/// Returns a lane for each kind of fault in the window. The first fault of a lane has a label.
+fn fault_lanes(timeline: &Timeline<'_>, window: Window) -> Vec<Lane> {
+    let mut lanes: Vec<(&str, Lane)> = Vec::new();
     for fault in timeline.faults() {
         let ended_ns = fault.ended_ns.unwrap_or_else(|| timeline.end_ns());
-        let shown_until_ns = ended_ns.max(fault.began_ns + (window.to_ns - window.from_ns) / 100);
-        if window.contains(fault.began_ns, shown_until_ns) && !fault.missed {
-            lane.bars.push(Bar {
-                from_ns: fault.began_ns,
-                to_ns: shown_until_ns,
-                class: "f",
-                label: fault.fault.to_owned(),
-            });
+        let to_ns = ended_ns.max(fault.began_ns + (window.to_ns - window.from_ns) / 100);
+        if fault.missed || !window.contains(fault.began_ns, to_ns) {
+            continue;
+        }
+        let mut bar = plain_bar(fault.began_ns, to_ns, "f");
+        if let Some((_, lane)) = lanes.iter_mut().find(|(kind, _)| *kind == fault.fault) {
+            lane.bars.push(bar);
+        } else if lanes.len() < MAX_FAULT_LANES {
+            bar.label = fault.fault.to_owned();
+            let name = if lanes.is_empty() { "fault" } else { "" };
+            let (name, bars) = (name.to_owned(), vec![bar]);
+            lanes.push((fault.fault, Lane { name, bars }));
         }
     }
-    if lane.bars.is_empty() {
-        Vec::new()
-    } else {
-        vec![lane]
-    }
+    lanes.into_iter().map(|(_, lane)| lane).collect()
 }
 
 /// Returns a lane for each worker that holds the lock, releases it or is frozen in the window, and of the others the
@@ -383,6 +385,9 @@ fn axis(window: Window, y: f64) -> Vec<String> {
     let mut at_ns = window.from_ns.next_multiple_of(step_ns);
     while at_ns < window.to_ns {
         let x = window.x(at_ns);
+        if x > WIDTH - 30.0 {
+            break;
+        }
         let words = if at_ns == 0 {
             "0".to_owned()
         } else {

@@ -298,6 +298,12 @@ impl Attempt {
     }
 }
 
+/// Returns when the run ended its clients, which is before it probes the locks.
+fn clients_end(file: &File) -> u64 {
+    let mut ends = file.events("commands-sent").map(|line| line.at);
+    ends.next().unwrap_or(file.end())
+}
+
 /// Returns all attempts of the buyers, in the order of their requests.
 pub fn attempts(file: &File) -> Vec<Attempt> {
     let mut by_op: BTreeMap<u64, Attempt> = BTreeMap::new();
@@ -361,6 +367,9 @@ pub fn attempts(file: &File) -> Vec<Attempt> {
     let mut all: Vec<Attempt> = order.iter().filter_map(|op| by_op.remove(op)).collect();
     for attempt in &mut all {
         attempt.until = attempt.until.min(end);
+        if attempt.answer == Answer::None {
+            attempt.answered = attempt.answered.min(clients_end(file));
+        }
         attempt.answered = attempt.answered.min(end);
     }
     all

@@ -11,8 +11,10 @@
 //! | a key that expired "early" | more than 2 ms before the expiry that was written last, and a clock of that node was set forward before |
 //! | a value that would have expired anyway before the later one was written | it expired: its loss, or a clock jump, changed nothing. Unless a clock was set on that node: then this is unknown |
 //! | a takeover by overwriting | `clock-skew` if a fault had shifted a client's clock before, else `race` |
-//! | a grant without a value behind it | the cause if the other lease ran when it arrived; after that a correct lock would have let the second client in, too |
-//! | a grant without a value behind it that was over when it arrived | either cause: it was late by its own report, and the key history shows that no value was written; without either of these the second client would not have been inside |
+//! | a grant without any value on the servers | the cause in every property, whatever its client did with it |
+//! | a grant with values on too few nodes | the cause if the other lease ran when it arrived; after that a correct lock would have let the second client in, too |
+//! | such a grant that was over when it arrived | either cause: it was late by its own report, and the key history shows too few values; without either of these the second client would not have been inside |
+//! | a loss that was reported when the second client was inside | `late-loss-report`, unless the first client was frozen since the end of its lease |
 //! | a grant on too few nodes | that, and what freed those nodes |
 //! | a lease that had expired and was reported again | `phantom-extend` |
 //! | an extension that was reported after the value was gone | `phantom-extend`, besides how the value had gone |
@@ -57,6 +59,51 @@ impl Case<'_> {
         nodes
     }
 
+    /// Returns whether the attempt was granted the lock without any value: it wrote, prolonged and removed none, no value
+    /// names its token, and its client has none from an earlier attempt.
+    pub fn is_unwritten(&self, attempt: &Attempt) -> bool {
+        let at = attempt.from();
+        let is_mine = |by: &Author| by.op == attempt.op && by.phase == "acquire";
+        let rests = |value: &Value| {
+            let author = value.author.as_ref();
+            let wrote = value.from <= at && author.is_some_and(is_mine);
+            let prolonged = value
+                .expiries
+                .iter()
+                .any(|one| one.at <= at && one.by.as_ref().is_some_and(is_mine));
+            let removed = value.until <= at
+                && matches!(&value.end, End::Removed(by) | End::Overwritten(by) if is_mine(by));
+            let is_named = value.from <= at
+                && value.until >= attempt.requested_at
+                && value.text.contains(&attempt.token);
+            let is_kept = author
+                .is_some_and(|by| by.worker == attempt.worker && by.op < attempt.op)
+                && value.exists_at(at);
+            wrote || prolonged || removed || is_named || is_kept
+        };
+        self.file.key_history && !self.key_history.values_of_lock(attempt.key).any(rests)
+    }
+
+    /// Returns whether the lock reported its loss to the first client only when the second one was inside, although the
+    /// first one was not frozen since the end of its lease.
+    fn was_told_late(&self, first: &Attempt, second: &Attempt) -> bool {
+        let mut lost = self.file.events("lost");
+        let lost = lost.find(|line| line.op() == Some(first.op));
+        let Some(lost) = lost.filter(|line| line.at > second.from()) else {
+            return false;
+        };
+        let since = first.deadline_at(lost.at - 1).min(second.from());
+        let frozen = self.file.events("fault-began").any(|line| {
+            let is_freeze = matches!(line.text("fault"), "pause-client" | "pause-task");
+            let until = self.end_of(line).unwrap_or(u64::MAX);
+            is_freeze
+                && line.list("workers").contains(&(first.worker as i64))
+                && line.at <= lost.at
+                && until >= since
+        });
+        !frozen
+    }
+
     pub fn is_backed(&self, attempt: &Attempt) -> bool {
         self.backing(attempt).len() >= self.need()
     }
@@ -94,7 +141,7 @@ impl Case<'_> {
             (other, one)
         };
         if first.deadline_at(second.from()) <= second.from() && at > second.from() {
-            return ["phantom-extend", "foreign-renewal"].into();
+            return ["phantom-extend", "foreign-renewal", "shared-token"].into();
         }
         // The lease that ran had been reported by an extension after the value was gone.
         for attempt in [one, other] {
@@ -105,7 +152,7 @@ impl Case<'_> {
                 .map(|value| value.until);
             let gone = ended.max().unwrap_or_default();
             if last.is_some_and(|report| !report.is_grant && report.at > gone) {
-                causes.extend(["phantom-extend", "foreign-renewal"]);
+                causes.extend(["phantom-extend", "foreign-renewal", "shared-token"]);
             }
         }
         let rests_on = |attempt| {
@@ -187,7 +234,7 @@ impl Case<'_> {
         };
         let own = value.owner.is_some_and(|(worker, _)| worker == by.worker);
         match by.phase.as_str() {
-            _ if own => vec!["own-removal", "undetermined"],
+            _ if own => vec!["own-removal", "shared-token", "undetermined"],
             "acquire" => vec![
                 "race",
                 "not-exclusive",
@@ -303,6 +350,10 @@ impl Case<'_> {
         } else {
             (other, one)
         };
+        // One grant has one cause, whatever its client did with it.
+        if self.is_unwritten(one) || self.is_unwritten(other) {
+            return ["unbacked-grant", "stale-reply"].into();
+        }
         let expired = |attempt: &Attempt| {
             let grant = attempt.reports.first();
             // Without a reported validity it is unknown whether the lease had expired.
@@ -315,14 +366,17 @@ impl Case<'_> {
         if unbacked && !expired(second) {
             return ["unbacked-grant"].into();
         }
-        let mut causes: Causes = if !expired(one) && !expired(other) {
-            // The judge does not examine extensions that reached no server.
-            ["outlived-lease", "late-extension"].into()
-        } else if unbacked {
-            ["expired-grant", "unbacked-grant"].into()
-        } else {
-            ["expired-grant"].into()
-        };
+        let mut causes: Causes =
+            if self.was_told_late(first, second) && !expired(one) && !expired(other) {
+                ["late-loss-report"].into()
+            } else if !expired(one) && !expired(other) {
+                // The judge examines neither extensions that reached no server nor whether a loss was reported.
+                ["outlived-lease", "late-extension", "silent-loss"].into()
+            } else if unbacked {
+                ["expired-grant", "unbacked-grant"].into()
+            } else {
+                ["expired-grant"].into()
+            };
         // The lease may have run, because nothing was reported about its length.
         if let Some(leased_at) = Case::leases_overlap(one, other, true) {
             causes.extend(self.lease_causes(one, other, leased_at));

@@ -16,7 +16,10 @@
 //! | two locks, one key | a key into which acquisitions of two locks wrote values that were granted |
 //! | an extension that is refused "while its own value is there with time left" | more than a tenth of the lease is left at the refusal, and no fault was active since the request to acquire |
 //! | a release that reports `true` for a value that was gone | its value had ended 2 ms before the release was sent, on so many nodes that the rest is not a quorum, the release changed no key, and the requested lease was over, counted from the grant |
-//! | a value that is written again | by a command outside the requests to acquire and release, in a key where the attempt's value from its acquisition had ended, while its values on the other nodes are fewer than a grant needs |
+//! | a value that is written again | by a command outside the requests to acquire and release, in a key where the attempt's value from its acquisition had ended, while its values on the other nodes are fewer than a grant needs. A value that its own attempt replaces at the same time has not ended |
+//! | a grant without a value that is over when it is reported, or has no reported validity | a grant without a value all the same: `unbacked-grant` |
+//! | a value of an earlier attempt that does not name the token of the grant | whether the grant rests on it is unknown: `unbacked-grant` is allowed as well |
+//! | a shorter expiry of an extension | judged by the reported validity alone |
 //! | a wrong expiry | the last one that a request to acquire or extend wrote to a value, not that of a background renewal |
 
 use super::answer::{Answer, Finding};
@@ -31,6 +34,7 @@ pub fn claims(case: &Case) -> Finding {
     }
     let mut found: Vec<(u64, Finding)> = Vec::new();
     for attempt in case.attempts.iter().filter(|one| one.granted()) {
+        found.extend(unwritten(case, attempt));
         found.extend(overstated(case, attempt));
         found.extend(false_release(case, attempt));
         found.extend(refused_extension(case, attempt));
@@ -56,6 +60,14 @@ pub fn claims(case: &Case) -> Finding {
         }
     }
     first
+}
+
+/// Finds a grant without a value, whatever validity it reported.
+fn unwritten(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
+    let note = format!("op {} was granted the lock without a value", attempt.op);
+    let causes = ["unbacked-grant", "stale-reply"];
+    case.is_unwritten(attempt)
+        .then(|| (attempt.from(), Finding::violated(causes, note)))
 }
 
 /// Finds a report of more validity than was written.
@@ -109,13 +121,17 @@ fn judge_report(case: &Case, attempt: &Attempt, report: &Report) -> Option<(u64,
             Finding::violated(["unbacked-grant", "wrong-expiry"], note(worth)),
         ));
     }
+    let mut rested = rested_on(case, attempt, report);
+    let is_named = wrote || rested.any(|value| value.text.contains(&attempt.token));
     let finding = if report.min - worth < 5 * MS {
         Finding {
             note: note(worth),
             ..Finding::plain(Answer::Undecided("some milliseconds too long"))
         }
     } else {
-        Finding::violated(["wrong-expiry", "stale-reply"], note(worth))
+        let mut causes = vec!["wrong-expiry", "stale-reply"];
+        causes.extend((!is_named).then_some("unbacked-grant"));
+        Finding::violated(causes, note(worth))
     };
     Some((report.at, finding))
 }
@@ -258,10 +274,14 @@ fn written_again(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
         let before = own
             .iter()
             .filter(|one| (one.node, &one.key) == (value.node, &value.key));
+        let replaced = before
+            .clone()
+            .any(|one| one.until == value.from && matches!(one.end, End::Overwritten(_)));
         let had = before.clone().any(|one| phase(one) == "acquire")
             && before
                 .clone()
-                .any(|one| one.until <= value.from && one.from < value.from);
+                .any(|one| one.until <= value.from && one.from < value.from)
+            && !replaced;
         let mut others: Vec<u64> = own
             .iter()
             .filter(|one| one.node != value.node && one.exists_at(value.from))
@@ -374,7 +394,8 @@ fn wrong_expiry(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
                 0
             };
             let min = requested.saturating_sub(past);
-            if is_last && by.op == attempt.op && (ttl < min || ttl > max) {
+            let is_short = ttl < min && by.phase == "acquire";
+            if is_last && by.op == attempt.op && (is_short || ttl > max) {
                 let note = format!(
                     "op {} wrote {ttl} ns for {requested} at {}",
                     by.op, expiry.at

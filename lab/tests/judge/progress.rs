@@ -16,6 +16,8 @@
 //! | how long a key lives on a node whose clock was set | undecided |
 //! | a probe that was refused, while something was outstanding when it began | undecided: it waits for one lease and the bound, to the millisecond |
 //! | a lock that waits for its replicas, when they are cut off or promoted | undecided |
+//! | no value stands when the wait has become too long | the last value that kept the lock in this wait may be the cause, besides a wake-up that was lost |
+//! | a request that is not answered when the run ends its clients | ends then |
 //! | a key without TTL | one that is left when the run is over |
 
 use std::collections::BTreeMap;
@@ -423,9 +425,18 @@ fn too_long(case: &Case, key: u64, free: Span, note: String) -> Finding {
 fn wait_causes(case: &Case, key: u64, free: Span) -> Vec<&'static str> {
     let key_history: &KeyHistory = case.key_history;
     let at = free.1.min(free.0.saturating_add(case.file.bound));
-    let standing: Vec<_> = (key_history.values_of_lock(key))
+    let mut standing: Vec<_> = (key_history.values_of_lock(key))
         .filter(|value| value.exists_at(at))
         .collect();
+    let is_free = standing.is_empty();
+    if is_free {
+        let ended = key_history.values_of_lock(key);
+        standing.extend(
+            ended
+                .filter(|value| free.0 < value.until && value.until <= at)
+                .max_by_key(|value| value.until),
+        );
+    }
     let mut causes = Vec::new();
     for value in &standing {
         let owner = value.owner;
@@ -455,7 +466,11 @@ fn wait_causes(case: &Case, key: u64, free: Span) -> Vec<&'static str> {
         causes.extend((too_long && value.expiries.len() == 1).then_some("wrong-expiry"));
         // Its release was answered, and the value is still there.
         let answered = by.is_some_and(|one| one.released.is_some());
-        causes.extend(answered.then_some("false-release"));
+        let counted_down = case.attempts.iter().any(|one| {
+            let is_owner = owner.is_some_and(|(worker, _)| worker == one.worker);
+            is_owner && one.released.is_some_and(|(at, _)| value.exists_at(at))
+        });
+        causes.extend((answered || counted_down).then_some("false-release"));
         causes.push(match () {
             () if value.runs_out(at) == u64::MAX => "no-ttl",
             () if other_lock => "shared-key",
@@ -474,6 +489,6 @@ fn wait_causes(case: &Case, key: u64, free: Span) -> Vec<&'static str> {
         let time = |name: &str| line.num(name).unwrap_or_default();
         time("from_ns") <= free.0 && at <= time("until_ns")
     });
-    causes.extend((standing.is_empty() && slept).then_some("lost-wake-up"));
+    causes.extend((is_free && slept).then_some("lost-wake-up"));
     causes
 }

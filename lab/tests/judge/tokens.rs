@@ -8,6 +8,7 @@
 //! | an acquisition that removes a value | a takeover, if the owner's lease had expired or the attempt writes there: it does not count. Otherwise the undoing of a failed attempt, or a late release |
 //! | an acquisition that overwrites a value | it takes the lock: it does not count |
 //! | a longer expiry for another client's value that stays | counts if it was written to extend or to release, or by an idle worker: `foreign-renewal`. A shorter one does not count, and neither does a collection of several elements |
+//! | a removal of the client's own value | does not count, unless a plain command outside every request removes it while its lease runs, at most a lease after the client released another hold: a release so late that its client holds again |
 //! | a value that an extension wrote first | belongs to no acquisition; it does not count |
 //! | a value that an extension wrote in place of its own attempt's value | still belongs to the acquisition: otherwise a lock that stores its expiry in the value would have no owner after its first extension |
 //! | a release that writes the value with which its attempt took the lock | a late renewal: `phantom-extend` |
@@ -33,6 +34,13 @@ pub fn ownership(case: &Case) -> Finding {
             let Some(owner) = value.acquirer else {
                 continue;
             };
+            if owner == by.worker && !replaced && is_late_release(case, value, by) {
+                let note = format!(
+                    "at {} ns a late release of worker {owner} removed its own value",
+                    value.until
+                );
+                found.push((value.until, value.line, vec!["stolen-release"], note));
+            }
             if owner == by.worker || (replaced && by.phase == "acquire") {
                 continue;
             }
@@ -52,6 +60,41 @@ pub fn ownership(case: &Case) -> Finding {
         Some((_, _, causes, note)) => Finding::violated(causes, note),
         None => Finding::plain(Answer::Held),
     }
+}
+
+/// Returns whether a plain removal outside every request took a running value of its own client, at most a lease after
+/// that client had released another hold of this lock.
+fn is_late_release(case: &Case, value: &Value, by: &Author) -> bool {
+    let is_plain = !by.command.starts_with("EVAL") && !by.command.starts_with("FCALL");
+    let author = value.author.as_ref().map(|author| author.op);
+    let owner = case.attempts.iter().find(|one| Some(one.op) == author);
+    let Some(owner) = owner.filter(|_| by.phase == "idle" && is_plain) else {
+        return false;
+    };
+    let at = value.until;
+    let is_earlier = |one: &&Attempt| {
+        one.worker == by.worker
+            && one.op != owner.op
+            && one.granted()
+            && one.release.is_some_and(|sent| sent <= at)
+    };
+    let last = case.attempts.iter().filter(is_earlier);
+    let last = last.max_by_key(|one| one.release);
+    last.is_some_and(|last| {
+        let sent = last.release.unwrap_or_default();
+        last.key == owner.key && at <= sent.saturating_add(last.ttl) && lease_runs(owner, at)
+    })
+}
+
+/// Returns whether the lease of a value's owner was running at this time, as far as the lock had reported.
+fn lease_runs(owner: &Attempt, at: u64) -> bool {
+    let report = owner.reports.iter().rfind(|report| report.at <= at);
+    let until = report.map_or(owner.requested_at.saturating_add(owner.ttl), |report| {
+        report.min
+    });
+    let given_back = owner.release.is_some_and(|sent| sent <= at);
+    let denied = !owner.granted() && owner.answered <= at;
+    !given_back && !denied && at < until
 }
 
 /// Returns the renewals of a value by other clients.
@@ -84,18 +127,7 @@ fn takes_over(case: &Case, value: &Value, by: &Author) -> bool {
     });
     let author = value.author.as_ref().map(|author| author.op);
     let owner = case.attempts.iter().find(|one| Some(one.op) == author);
-    let runs = owner.is_some_and(|owner| {
-        let report = owner
-            .reports
-            .iter()
-            .rfind(|report| report.at <= value.until);
-        let until = report.map_or(owner.requested_at.saturating_add(owner.ttl), |report| {
-            report.min
-        });
-        let given_back = owner.release.is_some_and(|sent| sent <= value.until);
-        let denied = !owner.granted() && owner.answered <= value.until;
-        !given_back && !denied && value.until < until
-    });
+    let runs = owner.is_some_and(|owner| lease_runs(owner, value.until));
     written || !runs
 }
 

@@ -5,6 +5,7 @@
 //! ([`crate::statistics`]); all other ratios are reported as noise.
 
 mod outcome;
+mod parameter;
 mod words;
 
 use picklock_scenarios::BackendName;
@@ -24,8 +25,11 @@ use crate::formats::FormatError;
 use crate::matrix::lock_with_options;
 use crate::statistics::estimate;
 
+use parameter::Parameters;
+
 pub use crate::statistics::Estimate;
 pub use outcome::Outcome;
+pub use parameter::Parameter;
 pub(crate) use words::{METHOD, describe_ratio, percentile};
 pub use words::{json, markdown, text};
 
@@ -42,6 +46,9 @@ pub struct Comparison {
     pub format: &'static str,
     /// Number of cells in both sets.
     pub cells: usize,
+    /// Parameters with other values after. They may explain any difference.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parameters: Vec<Parameter>,
     /// Changed verdicts, the worst first.
     pub verdicts: Vec<Change>,
     /// Latency ratios: those beyond noise first, the worst at the top.
@@ -50,7 +57,7 @@ pub struct Comparison {
     pub only_before: Vec<Place>,
     /// Cells that are only in the set after.
     pub only_after: Vec<Place>,
-    /// Cells in both sets whose scenario has changed. The scenario may explain any difference.
+    /// Cells in both sets whose scenario has changed, apart from its parameters. The scenario may explain any difference.
     pub other_scenario: Vec<Place>,
     /// Cells in both sets that ran on other servers or other server versions. The server may explain any
     /// difference.
@@ -164,6 +171,7 @@ pub fn compare(before: &MatrixRecord, after: &MatrixRecord) -> Result<Comparison
     for (index, cell) in after.cells.iter().enumerate().rev() {
         left.entry(place(cell)).or_default().push(index);
     }
+    let mut parameters = Parameters::default();
     for cell in &before.cells {
         let Some(index) = left.get_mut(&place(cell)).and_then(Vec::pop) else {
             comparison.only_before.push(place(cell));
@@ -171,7 +179,10 @@ pub fn compare(before: &MatrixRecord, after: &MatrixRecord) -> Result<Comparison
         };
         let other = &after.cells[index];
         comparison.cells += 1;
-        if cell.scenario_hash != other.scenario_hash
+        // Another lease or number of workers is another scenario, too.
+        let has_other_parameters = parameters.add(cell, other);
+        if !has_other_parameters
+            && cell.scenario_hash != other.scenario_hash
             && !cell.scenario_hash.is_empty()
             && !other.scenario_hash.is_empty()
         {
@@ -181,6 +192,7 @@ pub fn compare(before: &MatrixRecord, after: &MatrixRecord) -> Result<Comparison
         comparison.verdicts.extend(changes(cell, other, index));
         comparison.latency.extend(ratios(cell, other)?);
     }
+    comparison.parameters = parameters.list();
     let mut left: Vec<usize> = left.into_values().flatten().collect();
     left.sort_unstable();
     let only_after = left.into_iter().map(|index| place(&after.cells[index]));

@@ -6,6 +6,7 @@ use picklock_verdicts::check::Property;
 
 use super::{Change, Comparison, Direction, OtherServer, Place, Ratio};
 use crate::escape::{shortened, visible};
+use crate::inert::Inert;
 use crate::markdown::quoted::code;
 use crate::markdown::{COMMENT_BYTES, Page, place_columns, table_of};
 use crate::units::span_us;
@@ -15,8 +16,11 @@ pub(crate) const METHOD: &str = "Bounds are distribution-free 99 % intervals of 
                       of the count, not of the machine.";
 
 /// Formats the comparison for a terminal. The text ends with a newline.
-pub fn text(comparison: &Comparison) -> String {
+pub fn text(comparison: &Comparison) -> Inert {
     let mut out = format!("Before and after: {} cells in both\n", comparison.cells);
+    for parameter in &comparison.parameters {
+        writeln!(out, "Changed: {}", parameter.describe()).ok();
+    }
     writeln!(out, "\nVerdicts: {}", tally(comparison)).ok();
     for change in &comparison.verdicts {
         let (sign, cell, item) = (
@@ -41,7 +45,7 @@ pub fn text(comparison: &Comparison) -> String {
         writeln!(out, "{kind}: {cell}").ok();
     }
     writeln!(out, "\n{METHOD}").ok();
-    out
+    Inert::lines(&out)
 }
 
 impl fmt::Display for Place {
@@ -140,6 +144,10 @@ pub fn markdown(comparison: &Comparison) -> String {
         tally(comparison)
     );
     page.add("headlines", &head);
+    for parameter in &comparison.parameters {
+        let line = format!("- Changed: {}\n", parameter.describe());
+        page.add("changed parameters", &line);
+    }
     let head = "| | lock | scenario | backend | property | before | after |\n\
                 |---|---|---|---|---|---|---|\n";
     let changes = comparison.verdicts.iter().map(change_row);

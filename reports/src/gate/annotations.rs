@@ -4,12 +4,13 @@ use super::decide::Decision;
 use super::finding::Finding;
 use super::terminal::lines;
 use crate::escape::visible_lines;
+use crate::inert::Inert;
 
 /// Maximum number of errors per step: GitHub silently drops further ones.
 const MAX_ERRORS: usize = 10;
 
 /// Returns a line for each finding, worst first.
-pub fn annotations(decision: &Decision) -> String {
+pub fn annotations(decision: &Decision) -> Inert {
     let all = decision.findings.len();
     // The last line counts the findings that are dropped.
     let shown = if all > MAX_ERRORS {
@@ -22,7 +23,7 @@ pub fn annotations(decision: &Decision) -> String {
         let more = format!("{} more findings; the log has them", all - shown);
         text.push_str(&format!("::error title=picklock gate::{more}\n"));
     }
-    text
+    Inert::annotations(&text)
 }
 
 fn line(finding: &Finding) -> String {

@@ -9,6 +9,7 @@ use super::cell_key::CellKey;
 use super::limit::Reference;
 use super::paired::{GateRuns, ratios};
 use super::rules::Rules;
+use crate::escape::visible_json;
 
 /// Format and version of a baseline.
 pub const BASELINE_FORMAT: &str = "picklock-baseline/1";
@@ -130,7 +131,9 @@ impl Baseline {
         } else {
             format!("[\n{}\n  ]", lines.join(",\n"))
         };
-        format!("{{\n  \"format\": \"{BASELINE_FORMAT}\",\n  \"cells\": {cells}\n}}\n")
+        visible_json(format!(
+            "{{\n  \"format\": \"{BASELINE_FORMAT}\",\n  \"cells\": {cells}\n}}\n"
+        ))
     }
 }
 

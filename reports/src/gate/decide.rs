@@ -28,6 +28,9 @@ pub struct Decision {
     pub runs: u64,
     /// The number of expectations that were compared with verdicts.
     pub expectations: usize,
+    /// The number of configured cells that an interrupt kept from running.
+    #[serde(skip_serializing_if = "is_default")]
+    pub unfinished: usize,
     /// The findings, worst first.
     pub findings: Vec<Finding>,
     /// Known violations that were accepted, in words.
@@ -45,7 +48,12 @@ impl Decision {
     }
 }
 
-/// Compares the results with the rules and the baseline.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// Compares the results with the rules and the baseline. If the user interrupted the runs, the cells that did not run are
+/// counted, and are no findings.
 pub fn decide(rules: &Rules, baseline: Option<&Baseline>, runs: &GateRuns) -> Decision {
     let is_applicable = |cell: &&Cell| CellOutcome::from_cell(cell) != CellOutcome::NotApplicable;
     let cells = || runs.matrix.cells.iter().filter(is_applicable);
@@ -56,7 +64,12 @@ pub fn decide(rules: &Rules, baseline: Option<&Baseline>, runs: &GateRuns) -> De
         runs: cells().fold(0, |runs, cell| runs.saturating_add(cell.runs)),
         ..Decision::default()
     };
-    if compared == 0 {
+    if runs.matrix.interrupted {
+        let there: BTreeSet<CellKey> = runs.matrix.cells.iter().map(CellKey::new).collect();
+        let wanted = rules.cells.iter().map(|(key, _)| key);
+        decision.unfinished = wanted.filter(|key| !there.contains(*key)).count();
+    }
+    if compared == 0 && !runs.matrix.interrupted {
         let nothing = "no cell was run: a gate that checks nothing fails";
         let mut finding = Finding::general(Kind::EmptyRun, nothing);
         let omitted = runs.matrix.skipped.iter().take(5).map(|one| {
@@ -71,7 +84,9 @@ pub fn decide(rules: &Rules, baseline: Option<&Baseline>, runs: &GateRuns) -> De
         let finding = Finding::general(Kind::NoBaseline, problem);
         decision.findings.push(finding.help(UPDATE));
     }
-    decision.findings.extend(missing(rules, baseline, runs));
+    if !runs.matrix.interrupted {
+        decision.findings.extend(missing(rules, baseline, runs));
+    }
     for cell in cells() {
         one_cell(rules, baseline, runs, cell, &mut decision);
     }

@@ -225,7 +225,7 @@ pub(super) fn join_stories(cell: &Cell, findings: Vec<Finding>) -> Vec<Finding> 
 }
 
 /// Joins the findings of one lock in several cells that have the same cause by the fault of the lock itself, because
-/// one bug shows in many scenarios. The findings are in order, so that the worst cell is the one shown.
+/// one bug shows in many scenarios, and the cells of a lock that could not be run for the same reason. The findings are in order, so that the worst cell is the one shown.
 pub(super) fn join_cells(findings: Vec<Finding>) -> Vec<Finding> {
     let mut joined: Vec<Finding> = Vec::new();
     for finding in findings {
@@ -239,22 +239,29 @@ pub(super) fn join_cells(findings: Vec<Finding>) -> Vec<Finding> {
 }
 
 fn is_same_bug(one: &Finding, other: &Finding) -> bool {
+    if one.kind == Kind::NotRun && other.kind == Kind::NotRun {
+        return is_same_lock(one, other) && one.problem == other.problem;
+    }
     let (Some(a), Some(b)) = (&one.proof, &other.proof) else {
         return false;
-    };
-    let is_same_lock = match (&one.cell, &other.cell) {
-        (Some(a), Some(b)) => {
-            a.lock == b.lock && a.options == b.options && a.backend == b.backend && a != b
-        }
-        _ => false,
     };
     let is_known = a
         .causes
         .first()
         .is_some_and(|it| *it != Cause::Undetermined);
     one.kind == other.kind
-        && is_same_lock
+        && is_same_lock(one, other)
         && is_known
         && a.causes.first() == b.causes.first()
         && a.party == b.party
+}
+
+/// Returns true if the findings are about two cells of the same lock in the same backend.
+fn is_same_lock(one: &Finding, other: &Finding) -> bool {
+    match (&one.cell, &other.cell) {
+        (Some(a), Some(b)) => {
+            a.lock == b.lock && a.options == b.options && a.backend == b.backend && a != b
+        }
+        _ => false,
+    }
 }

@@ -28,4 +28,4 @@ pub use markdown::markdown;
 pub use metric::Metric;
 pub use paired::{CONFIDENCE, GateRuns, MIN_PAIRS, Pair, Paired, absorb};
 pub use rules::{Accepted, CellRules, Rules};
-pub use terminal::terminal;
+pub use terminal::{hint, terminal};

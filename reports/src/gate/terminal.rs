@@ -1,27 +1,30 @@
 //! Formats the decision as text for a terminal.
 
 use super::decide::Decision;
-use super::finding::Finding;
+use super::finding::{Finding, Kind};
 use super::limit_check::Measurement;
-use crate::escape::visible;
+use crate::inert;
+use crate::inert::Inert;
 use crate::matrix::{NOT_APPLICABLE, Severity};
+use crate::terminal::wrapped;
 use crate::units::count;
 
 /// Maximum number of findings to list. The worst come first; the rest is counted.
 const MAX_FINDINGS: usize = 30;
 
-/// Formats the decision as text.
-pub fn terminal(decision: &Decision) -> String {
-    let mut text = String::new();
+/// Formats the decision as text of at most `width` columns. A command is never broken, so that it can be copied.
+pub fn terminal(decision: &Decision, width: usize) -> Inert {
+    let mut text = Inert::default();
+    let add = |text: &mut Inert, line: &Inert| text.push(&wrapped(line, width, 2));
     for finding in decision.findings.iter().take(MAX_FINDINGS) {
-        add_finding(finding, &mut text);
+        add_finding(finding, width, &mut text);
     }
     let more = decision.findings.len().saturating_sub(MAX_FINDINGS);
     if more > 0 {
-        text.push_str(&format!("… and {more} more; --json has them all\n\n"));
+        text.push(&inert!("… and {} more; --json has them all\n\n", more));
     }
     for known in &decision.accepted {
-        text.push_str(&format!("~ {}\n", visible(known)));
+        add(&mut text, &inert!("~ {}", known));
     }
     // If there are findings, show only the limits that took many runs to check.
     let passes = decision.severity() == Severity::AsExpected;
@@ -33,13 +36,14 @@ pub fn terminal(decision: &Decision) -> String {
             Some(_) => one.words.clone(),
             None => format!("{}: {}{}", one.limit, one.now, before.unwrap_or_default()),
         };
-        text.push_str(&format!("✔ {}: {}\n", one.cell, visible(&words)));
+        add(&mut text, &inert!("✔ {}: {}", one.cell, words));
     }
     let more = kept.len().saturating_sub(MAX_FINDINGS);
     if more > 0 {
-        text.push_str(&format!("✔ … and {} more met\n", count(more, "limit")));
+        text.push(&inert!("✔ … and {} more met\n", count(more, "limit")));
     }
-    text + &headline(decision) + "\n"
+    add(&mut text, &inert!("{}", headline(decision)));
+    text
 }
 
 /// Returns one line that states whether the gate passes.
@@ -55,27 +59,82 @@ pub(super) fn headline(decision: &Decision) -> String {
         count(decision.expectations, "expectation"),
         count(decision.limits.len(), "limit"),
     );
-    let wrong = count(decision.findings.len(), "finding");
-    let (sign, undone) = match decision.severity() {
-        Severity::AsExpected => return format!("✔ gate passed: {checked}; all as expected"),
-        Severity::Failed => ('✘', ""),
-        Severity::NotRun => ('✘', ", a cell failed to run"),
-        Severity::Inconclusive => ('?', ", a cell is inconclusive"),
+    let number = |kind| {
+        let findings = decision.findings.iter();
+        findings.filter(|one| one.kind == kind).count()
     };
-    format!("{sign} gate failed: {checked}; {wrong}{undone}")
+    let (failed, unknown) = (number(Kind::NotRun), number(Kind::Inconclusive));
+    let wrong = decision.findings.len() - failed - unknown;
+    let parts = [
+        (wrong, count(wrong, "finding")),
+        (failed, format!("{} failed to run", count(failed, "cell"))),
+        (unknown, format!("{} inconclusive", count(unknown, "cell"))),
+    ];
+    let parts: Vec<String> = (parts.into_iter())
+        .filter(|(number, _)| *number > 0)
+        .map(|(_, words)| words)
+        .collect();
+    let parts = parts.join(", ");
+    let interrupted = match decision.unfinished {
+        0 => String::new(),
+        cells => format!(", interrupted before {} had run", count(cells, "cell")),
+    };
+    match decision.severity() {
+        Severity::AsExpected if decision.unfinished > 0 => {
+            format!("? gate undecided: {checked}; all as expected{interrupted}")
+        }
+        Severity::AsExpected => format!("✔ gate passed: {checked}; all as expected"),
+        Severity::Failed | Severity::NotRun => {
+            format!("✘ gate failed: {checked}; {parts}{interrupted}")
+        }
+        Severity::Inconclusive => format!("? gate failed: {checked}; {parts}{interrupted}"),
+    }
 }
 
-fn add_finding(finding: &Finding, text: &mut String) {
-    text.push_str(&format!("✘ {}\n", finding.title()));
-    for line in lines(finding) {
-        text.push_str(&format!("  {}\n", visible(&line)));
+/// Returns one line on where to read more about the findings, or an empty text without findings. `saved` is true if the
+/// failed runs were saved.
+pub fn hint(decision: &Decision, saved: bool) -> Inert {
+    let has_run = decision.findings.iter().any(|one| one.reproduce.is_some());
+    Inert::literal(match (has_run, saved) {
+        (false, _) => "",
+        (true, true) => "more: `reproduce` draws the run's timeline; its page and log are below\n",
+        (true, false) => {
+            "more: `reproduce` draws the run's timeline; --out DIR saves its page and log\n"
+        }
+    })
+}
+
+fn add_finding(finding: &Finding, width: usize, text: &mut Inert) {
+    let sign = match finding.kind {
+        Kind::Inconclusive => '?',
+        _ => '✘',
+    };
+    text.push(&wrapped(&inert!("{} {}", sign, finding.title()), width, 2));
+    for line in story(finding) {
+        text.push(&wrapped(&inert!("  {}", line), width, 4));
     }
-    text.push('\n');
+    if let Some(line) = command(finding) {
+        text.push(&inert!("  {}\n", line));
+    }
+    text.push(&Inert::literal("\n"));
 }
 
 /// Returns the lines of a finding, which all formats share: what happened, whose fault it is, where, the properties, the
 /// story, the remedy, and the command that repeats it.
 pub(super) fn lines(finding: &Finding) -> Vec<String> {
+    let mut lines = story(finding);
+    lines.extend(command(finding));
+    lines
+}
+
+/// Returns the line with the command that repeats a finding, if there is one.
+fn command(finding: &Finding) -> Option<String> {
+    let command = finding.reproduce.as_ref()?;
+    Some(format!("reproduce: {command}"))
+}
+
+/// Returns the lines of a finding without the command.
+fn story(finding: &Finding) -> Vec<String> {
     let mut lines = Vec::new();
     let problems: Vec<&str> = finding.problem.lines().collect();
     if let Some(proof) = &finding.proof {
@@ -94,15 +153,15 @@ pub(super) fn lines(finding: &Finding) -> Vec<String> {
         lines.push(format!("also in: {}", also.join(", ")));
     }
     lines.extend(finding.story.iter().map(|line| format!("  {line}")));
-    if let Some(remedy) = finding.proof.as_ref().and_then(|proof| proof.remedy) {
-        lines.push(format!("remedy: {remedy}"));
+    if let Some(proof) = &finding.proof
+        && let Some(remedy) = proof.remedy
+    {
+        let cause = proof.causes.iter().find(|cause| cause.remedy().is_some());
+        let page = cause.map_or(String::new(), |cause| {
+            format!(" (picklock explain {})", cause.as_str())
+        });
+        lines.push(format!("remedy: {remedy}{page}"));
     }
     lines.extend(finding.help.iter().map(|help| format!("= help: {help}")));
-    lines.extend(
-        finding
-            .reproduce
-            .iter()
-            .map(|command| format!("reproduce: {command}")),
-    );
     lines
 }

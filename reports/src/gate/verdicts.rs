@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use picklock_verdicts::check::{Cause, Property, Status, Verdict, describe};
+use picklock_verdicts::check::{Cause, Property, Status, Verdict, describe, machine_was_too_slow};
 use picklock_verdicts::expectation::Expectation;
 use picklock_verdicts::record::{Cell, Tally};
 
@@ -15,12 +15,115 @@ pub(super) fn against_expectations(
     cell: &Cell,
     expected: &BTreeMap<Property, Expectation>,
 ) -> Vec<Finding> {
-    let judged = expected.iter().map(|(property, expected)| Judged {
-        cell,
-        property: *property,
-        expected,
-    });
-    judged.flat_map(|one| one.findings()).collect()
+    let judged: Vec<Judged<'_>> = expected
+        .iter()
+        .map(|(property, expected)| Judged {
+            cell,
+            property: *property,
+            expected,
+        })
+        .collect();
+    let mut found: Vec<Finding> = judged.iter().filter_map(Judged::violated).collect();
+    found.extend(unexpected_pass(cell, &judged));
+    found.extend(inconclusive(cell, &judged));
+    found
+}
+
+/// Returns one finding for all expected violations of a cell that did not occur, or `None` if there are none.
+fn unexpected_pass(cell: &Cell, judged: &[Judged<'_>]) -> Option<Finding> {
+    let passed: Vec<(&Judged<'_>, u64)> = judged
+        .iter()
+        .map(|one| (one, one.passed_runs()))
+        .filter(|(_, runs)| *runs > 0)
+        .collect();
+    let mut finding = finding_about(cell, Kind::UnexpectedPass, "held", &passed)?;
+    let held = passed.iter().filter_map(|(one, _)| one.shown());
+    let held: Vec<&Verdict> = held.filter(|it| it.status == Status::Held).collect();
+    finding.story = held.iter().flat_map(|it| it.story.clone()).collect();
+    let help = if finding.story.is_empty() {
+        "an expected violation no longer occurs: either the lock was fixed (then change the expectation), or the fault no longer has its effect"
+    } else {
+        "an expected violation did not occur, for the reason above: let the lock's key expire with its lease, or change the expectation if the lock never expires on purpose"
+    };
+    finding.help = Some(help.to_owned());
+    if !held.is_empty() {
+        finding.reproduce = Some(cell.reproduce.clone());
+    }
+    Some(finding)
+}
+
+/// Returns one finding for all properties of a cell that some run did not decide, or `None` if there are none.
+fn inconclusive(cell: &Cell, judged: &[Judged<'_>]) -> Option<Finding> {
+    let undecided: Vec<(&Judged<'_>, u64)> = judged
+        .iter()
+        .map(|one| (one, one.undecided_runs()))
+        .filter(|(_, runs)| *runs > 0)
+        .collect();
+    let mut finding = finding_about(cell, Kind::Inconclusive, "unknown", &undecided)?;
+    let shown = undecided.iter().filter_map(|(one, _)| one.shown());
+    let unknown: Vec<&Verdict> = shown.filter(|it| it.status == Status::Unknown).collect();
+    for line in unknown.iter().flat_map(|verdict| &verdict.story) {
+        if !finding.story.contains(line) {
+            finding.story.push(line.clone());
+        }
+    }
+    if !unknown.is_empty() {
+        finding.reproduce = Some(cell.reproduce.clone());
+    }
+    let was_slow = machine_was_too_slow(&cell.verdicts);
+    let is_violated = cell.tally.values().any(|tally| tally.violated > 0);
+    let help = match (is_violated, was_slow) {
+        (true, _) => "the violation in this cell comes first; without it, the rest can be judged",
+        (false, true) => {
+            "this says nothing about the lock: run the gate again on a less busy machine"
+        }
+        (false, false) => {
+            "this says nothing about the lock yet: mend what the reason names, or add an [[expect]] table that accepts it (\"any: REASON\")"
+        }
+    };
+    Some(finding.help(help))
+}
+
+/// Returns a finding about some properties of a cell, each with the number of affected runs, or `None` if there are
+/// none. Properties with the same expectation share a line.
+fn finding_about(
+    cell: &Cell,
+    kind: Kind,
+    got: &str,
+    affected: &[(&Judged<'_>, u64)],
+) -> Option<Finding> {
+    let mut lines: Vec<(&Expectation, u64, Vec<&str>)> = Vec::new();
+    for (one, runs) in affected {
+        let name = one.property.as_str();
+        let line = lines
+            .iter_mut()
+            .find(|(expected, of_line, _)| *expected == one.expected && of_line == runs);
+        match line {
+            Some((_, _, names)) => names.push(name),
+            None => lines.push((one.expected, *runs, vec![name])),
+        }
+    }
+    let lines: Vec<String> = lines
+        .into_iter()
+        .map(|(expected, runs, names)| {
+            let often = how_often(runs, cell.runs);
+            format!("{} {got}{often}, expected {expected}", names.join(", "))
+        })
+        .collect();
+    if lines.is_empty() {
+        return None;
+    }
+    let mut finding = Finding::new(kind, &CellKey::new(cell), lines.join("\n"));
+    finding.properties = affected.iter().map(|(one, _)| one.property).collect();
+    Some(finding)
+}
+
+/// Formats the number of affected runs, or returns nothing if the cell has only one run.
+fn how_often(runs: u64, all: u64) -> String {
+    match all {
+        1 => String::new(),
+        all => format!(" in {runs} of {all} runs"),
+    }
 }
 
 /// Returns a finding for every violation without an expectation. A violation that a limit counts is left to
@@ -54,29 +157,41 @@ struct Judged<'a> {
     expected: &'a Expectation,
 }
 
-impl Judged<'_> {
-    fn findings(&self) -> Vec<Finding> {
+impl<'a> Judged<'a> {
+    fn tally(&self) -> Tally {
         let tally = self.cell.tally.get(&self.property);
-        let tally = &tally.cloned().unwrap_or_default();
-        let mut found = Vec::new();
-        match self.expected {
-            Expectation::Held => found.extend(self.violated(tally, None)),
-            Expectation::Violated { cause } => {
-                found.extend(self.violated(tally, Some(*cause)));
-                found.extend(self.unexpected_pass(tally.held));
-            }
-            Expectation::Any { .. } => return found,
-        }
-        let judged = tally.held + tally.violated + tally.not_applicable;
-        if judged < self.cell.runs {
-            found.push(self.inconclusive(self.cell.runs - judged));
-        }
-        found
+        tally.cloned().unwrap_or_default()
     }
 
-    /// Unexpected violations: `wanted` is `None` if no violation is expected, else the expected
-    /// cause.
-    fn violated(&self, tally: &Tally, wanted: Option<Option<Cause>>) -> Option<Finding> {
+    /// Returns the number of runs in which an expected violation did not occur.
+    fn passed_runs(&self) -> u64 {
+        match self.expected {
+            Expectation::Violated { .. } => self.tally().held,
+            Expectation::Held | Expectation::Any { .. } => 0,
+        }
+    }
+
+    /// Returns the number of runs that did not decide the property, if that matters.
+    fn undecided_runs(&self) -> u64 {
+        let tally = self.tally();
+        let judged = tally.held + tally.violated + tally.not_applicable;
+        match self.expected {
+            Expectation::Any { .. } => 0,
+            Expectation::Held | Expectation::Violated { .. } => {
+                self.cell.runs.saturating_sub(judged)
+            }
+        }
+    }
+
+    /// Returns the finding about unexpected violations, or `None` if there are none.
+    fn violated(&self) -> Option<Finding> {
+        // The expected cause, if a violation is expected.
+        let wanted = match self.expected {
+            Expectation::Held => None,
+            Expectation::Violated { cause } => Some(*cause),
+            Expectation::Any { .. } => return None,
+        };
+        let tally = self.tally();
         let is_wanted = |cause: Cause| match wanted {
             None => false,
             Some(None) => true,
@@ -102,39 +217,13 @@ impl Judged<'_> {
         Some(finding.shown_by(self.cell, shown))
     }
 
-    /// An expected violation that did not occur.
-    fn unexpected_pass(&self, held: u64) -> Option<Finding> {
-        if held == 0 {
-            return None;
-        }
-        let mut finding = self.finding(Kind::UnexpectedPass, "held", held);
-        finding.problem.push_str(": unexpected pass");
-        finding.help = Some(
-            "an expected violation no longer occurs: either the lock was fixed (then change the expectation), or the fault no longer has its effect"
-                .into(),
-        );
-        if self.shown().is_some_and(|it| it.status == Status::Held) {
-            finding.reproduce = Some(self.cell.reproduce.clone());
-        }
-        Some(finding)
-    }
-
-    fn inconclusive(&self, runs: u64) -> Finding {
-        let shown = self.shown().filter(|one| one.status == Status::Unknown);
-        let finding = self.finding(Kind::Inconclusive, "unknown", runs);
-        finding.shown_by(self.cell, shown)
-    }
-
     fn finding(&self, kind: Kind, got: &str, runs: u64) -> Finding {
-        let often = match self.cell.runs {
-            1 => String::new(),
-            all => format!(" in {runs} of {all} runs"),
-        };
+        let often = how_often(runs, self.cell.runs);
         let problem = format!("{} {got}{often}, expected {}", self.property, self.expected);
         Finding::new(kind, &CellKey::new(self.cell), problem)
     }
 
-    fn shown(&self) -> Option<&Verdict> {
+    fn shown(&self) -> Option<&'a Verdict> {
         self.cell.verdicts.get(&self.property)
     }
 }

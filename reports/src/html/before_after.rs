@@ -12,7 +12,8 @@ use super::ratio_axis::{self, Axis, Mark, Tick};
 use super::tone::Tone;
 use crate::cell_status;
 use crate::comparison::{
-    Change, Comparison, Direction, METHOD, OtherServer, Place, Ratio, describe_ratio, percentile,
+    Change, Comparison, Direction, METHOD, OtherServer, Parameter, Place, Ratio, describe_ratio,
+    percentile,
 };
 use crate::formats::{File, FormatError};
 use crate::report_input::ReportInput;
@@ -43,6 +44,8 @@ const MAX_PLACES: usize = 200;
 struct BeforeAfter {
     frame: Frame,
     cells: usize,
+    /// Parameters with other values after, in words.
+    parameters: Vec<String>,
     groups: Vec<Group>,
     lists: Vec<PlaceList>,
     width: f64,
@@ -138,6 +141,11 @@ pub fn comparison_page(
             )
         },
         cells: comparison.cells,
+        parameters: comparison
+            .parameters
+            .iter()
+            .map(Parameter::describe)
+            .collect(),
         groups: groups(comparison, &after.matrix.cells),
         lists: lists(comparison),
         ticks: axis.ticks(),
@@ -164,10 +172,7 @@ pub fn comparison_file(
     comparison: &Comparison,
 ) -> Result<File, FormatError> {
     let page = comparison_page(before, after, comparison)?;
-    Ok(File {
-        name: "comparison.html".to_owned(),
-        bytes: page.into_bytes(),
-    })
+    Ok(File::page("comparison.html", page))
 }
 
 fn change_counts(comparison: &Comparison) -> Vec<Count> {

@@ -76,10 +76,7 @@ pub const FORMAT: Format = Format {
 /// Returns the errors of [`page`].
 pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
     let page = page(input)?;
-    Ok(vec![File {
-        name: "report.html".to_owned(),
-        bytes: page.into_bytes(),
-    }])
+    Ok(vec![File::page("report.html", page)])
 }
 
 #[expect(

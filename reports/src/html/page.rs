@@ -9,7 +9,7 @@ use super::grid::{self, BackendGrid, Slot};
 use super::name::{Fact, Name, fact, name, sentence};
 use super::pack::{Pack, packs};
 use super::scorecard::{ScorecardView, scorecard};
-use super::search::{SearchView, searches};
+use super::search::{SearchView, is_search_alone, searches};
 use super::tile::{Tile, tile};
 use super::tone::Tone;
 use crate::matrix::{NOT_APPLICABLE, describe_counts, describe_similarity, distinct, inapplicable};
@@ -57,6 +57,8 @@ pub(super) struct Page {
     frame: Frame,
     /// The number of cells of each outcome, as text.
     counted: String,
+    /// The same by colour and sign, as the legend of the matrix.
+    legend: Vec<Count>,
     facts: Vec<Fact>,
     reproduce: Name,
     many_runs: bool,
@@ -99,13 +101,10 @@ pub(super) fn view(input: &ReportInput) -> Result<Page, askama::Error> {
     Ok(Page {
         frame: Frame {
             notices: notices(input),
-            counts: match &only {
-                Some(_) => Vec::new(),
-                None => cell_counts(input),
-            },
             ..Frame::new(STYLE, SCRIPT, &matrix.picklock, title)
         },
         counted: describe_counts(matrix),
+        legend: cell_counts(input),
         facts: facts(input),
         reproduce: sentence(&matrix.reproduce),
         many_runs: matrix.cells.iter().any(|cell| cell.runs > 1),
@@ -113,7 +112,11 @@ pub(super) fn view(input: &ReportInput) -> Result<Page, askama::Error> {
         inapplicable_more: inapplicable.len().saturating_sub(MAX_REASONS),
         inapplicable_cells: inapplicable.iter().map(|group| group.locks.len()).sum(),
         not_applicable: NOT_APPLICABLE,
-        backends: grid::backends(matrix),
+        backends: if is_search_alone(input) {
+            Vec::new()
+        } else {
+            grid::backends(matrix)
+        },
         scorecard: scorecard(input),
         setting: setting(input),
         searches: searches(input),
@@ -160,10 +163,6 @@ fn notices(input: &ReportInput) -> Vec<Name> {
 /// Returns the number of cells of each tone.
 fn cell_counts(input: &ReportInput) -> Vec<Count> {
     let cells = &input.matrix.cells;
-    // The page of a search alone has no cells.
-    if cells.is_empty() && input.matrix.skipped.is_empty() {
-        return Vec::new();
-    }
     let tiles: Vec<Tile> = cells.iter().map(tile).collect();
     let count_of = |tone| tiles.iter().filter(|tile| tile.tone == tone).count();
     let [held, violated, unknown, absent] = signs();
@@ -180,19 +179,19 @@ fn cell_counts(input: &ReportInput) -> Vec<Count> {
         ),
         (
             Tone::Redis,
-            violated,
+            "R",
             count_of(Tone::Redis),
             "Redis lost the lock",
         ),
         (
             Tone::Client,
-            violated,
+            "C",
             count_of(Tone::Client),
-            "not the lock’s fault",
+            "a client or the application",
         ),
         (
             Tone::Undetermined,
-            violated,
+            "U",
             count_of(Tone::Undetermined),
             "fault unknown",
         ),

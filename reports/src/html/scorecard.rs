@@ -19,8 +19,10 @@ pub(super) struct ScorecardView {
 pub(super) struct Card {
     pub(super) purpose: &'static str,
     pub(super) pick: Name,
-    /// The reason, and what it needs.
+    /// The reason in half a sentence.
     pub(super) reason: String,
+    /// What the lock needs, or empty.
+    pub(super) needs: String,
     /// The evidence, split into parts. Every second part is a name.
     pub(super) evidence: Vec<String>,
 }
@@ -51,6 +53,7 @@ pub(super) fn scorecard(input: &ReportInput) -> Option<ScorecardView> {
                 purpose: it.purpose.as_str(),
                 pick: name(&it.pick),
                 reason: sentence(it.reason.trim_start_matches([':', ';', ' '])).shown,
+                needs: sentence(&it.needs).shown,
                 evidence: parts(&it.words),
             })
             .collect(),

@@ -1,5 +1,6 @@
 //! A search: its counterexamples, its coverage, and a heat map of faults by injection point.
 
+use std::ffi::OsString;
 use std::path::Path;
 
 use picklock_verdicts::record::{Counterexample, Placed, SearchRecord};
@@ -22,6 +23,8 @@ const MAX_FAULTS: usize = 40;
 
 pub(super) struct SearchView {
     pub(super) lock: Name,
+    /// How many counterexamples there are, by whose fault they are.
+    pub(super) tally: String,
     pub(super) counterexamples: Vec<CounterexampleView>,
     pub(super) more_counterexamples: usize,
     /// The coverage of the search, as sentences.
@@ -62,6 +65,46 @@ pub(super) struct Heat {
     pub(super) degree: u64,
 }
 
+/// Returns true if every cell is the run of a counterexample, so that a grid of them would show nothing new.
+pub(super) fn is_search_alone(input: &ReportInput) -> bool {
+    let counterexamples = input.searches.iter().flat_map(|it| &it.counterexamples);
+    let own: Vec<OsString> = counterexamples.filter_map(directory_of).collect();
+    let mut cells = input.matrix.cells.iter();
+    !input.searches.is_empty()
+        && input.matrix.skipped.is_empty()
+        && cells.all(|cell| {
+            (cell.run_dir.as_deref())
+                .and_then(last_name)
+                .is_some_and(|it| own.contains(&it))
+        })
+}
+
+fn last_name(path: &str) -> Option<OsString> {
+    Path::new(path).file_name().map(ToOwned::to_owned)
+}
+
+/// Returns the name of the directory of a counterexample's run.
+fn directory_of(counterexample: &Counterexample) -> Option<OsString> {
+    let repro = counterexample.repro.as_deref()?;
+    last_name(Path::new(repro).parent()?.to_str()?)
+}
+
+/// Describes how many counterexamples there are, by whose fault they are.
+fn tally(groups: &[(Party, Vec<&Counterexample>)], schedules: u64) -> String {
+    let parties = distinct(groups.iter().map(|(party, _)| party.fault()));
+    let part = |party: &str| {
+        let number = groups.iter().filter(|(it, _)| it.fault() == party).count();
+        format!("{party} ({number})")
+    };
+    let parts: Vec<String> = parties.into_iter().map(part).collect();
+    let total = count(groups.len(), "counterexample");
+    format!(
+        "{total} in {}: {}",
+        count(schedules, "schedule"),
+        parts.join(", ")
+    )
+}
+
 pub(super) fn searches(input: &ReportInput) -> Vec<SearchView> {
     let views = input.searches.iter();
     views.map(|search| view(search, input)).collect()
@@ -83,6 +126,7 @@ fn view(search: &SearchRecord, input: &ReportInput) -> SearchView {
     let counterexamples = groups.iter().take(MAX_COUNTEREXAMPLES);
     SearchView {
         lock: name(&search.lock.name),
+        tally: tally(&groups, search.schedules),
         counterexamples: counterexamples
             .map(|(party, group)| counterexample_view(*party, group, input))
             .collect(),
@@ -120,12 +164,9 @@ fn counterexample_view(
     let counterexample = group[0];
     let properties: Vec<&str> = group.iter().map(|one| one.property.as_str()).collect();
     let properties = properties.join(", ");
-    let directory = |path: &str| Path::new(path).file_name().map(ToOwned::to_owned);
-    let own = (counterexample.repro.as_deref())
-        .and_then(|repro| Path::new(repro).parent()?.to_str())
-        .and_then(directory);
+    let own = directory_of(counterexample);
     let mut cells = input.matrix.cells.iter();
-    let is_own = |run_dir: &str| own.is_some() && directory(run_dir) == own;
+    let is_own = |run_dir: &str| own.is_some() && last_name(run_dir) == own;
     CounterexampleView {
         tone: party.into(),
         party: party.fault(),

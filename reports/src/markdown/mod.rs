@@ -10,6 +10,7 @@ mod scorecard;
 mod sections;
 
 use crate::formats::{File, Format, FormatError};
+use crate::inert::Inert;
 use crate::report_input::ReportInput;
 
 pub(crate) use page::Page;
@@ -35,12 +36,10 @@ pub const FORMAT: Format = Format {
 ///
 /// Never fails.
 pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
-    let file = |name: &str, text: String| File {
-        name: name.to_owned(),
-        bytes: text.into_bytes(),
-    };
-    let report = file("report.md", summary(input));
-    Ok(vec![report, file("comment.md", comment(input))])
+    Ok(vec![
+        File::text("report.md", Inert::lines(&summary(input))),
+        File::text("comment.md", Inert::lines(&comment(input))),
+    ])
 }
 
 /// Returns the whole report, truncated to [`SUMMARY_BYTES`] with a note about the omitted parts.

@@ -49,6 +49,8 @@ pub struct Advice {
     pub pick: String,
     /// Why, in half a sentence.
     pub reason: String,
+    /// What the recommended lock needs, such as `1 node`. Empty if no lock is recommended.
+    pub needs: String,
     /// The recommendation with its evidence.
     pub words: String,
 }
@@ -104,6 +106,7 @@ impl Scorecard {
                 purpose,
                 pick: words::pick(&choice),
                 reason: words::reason(purpose, &choice, chosen),
+                needs: chosen.map_or(String::new(), LockScore::needs),
                 words: words::advice(purpose, &choice, chosen),
                 choice,
             }

@@ -247,22 +247,19 @@ pub(super) fn reason(purpose: Purpose, choice: &Choice, chosen: Option<&LockScor
             _ => ": too few scenarios were tested".to_owned(),
         };
     };
-    let needs = score.needs();
     match purpose {
-        Purpose::Money => {
-            format!(": no client and no fault of its own damaged the stock; needs {needs}")
-        }
+        Purpose::Money => ": no client and no fault of its own damaged the stock".to_owned(),
         Purpose::CronJob => {
             let commands = score
                 .costs
                 .commands
-                .map(|it| format!("{it:.1} commands per acquisition, "));
+                .map(|it| format!("; {it:.1} commands per acquisition"));
             let commands = commands.unwrap_or_default();
-            format!(": no fault of its own, never blocked everyone; {commands}needs {needs}")
+            format!(": no fault of its own, never blocked everyone{commands}")
         }
         Purpose::Uptime => {
             let share = score.availability().unwrap_or_default();
-            format!(": granted {share} without a minority; needs {needs}")
+            format!(": granted {share} without a minority")
         }
     }
 }

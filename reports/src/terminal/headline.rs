@@ -7,11 +7,11 @@ use super::line::{FAINT, Line, STRONG, WARN, style};
 use crate::cell_status::overall;
 use crate::units::{count, span_ms};
 
-/// Maximum number of lines of the scenario's summary in a short report.
+/// Maximum number of lines of the scenario's summary in a short report, unless its first sentence is longer.
 const SUMMARY_LINES: usize = 2;
 
-/// Returns lock, scenario, backend and seed, then the scenario's summary, then the servers. The summary has at most two
-/// lines unless `detail` asks for everything.
+/// Returns lock, scenario, backend and seed, then the servers, then the scenario's summary. Unless `detail` asks for
+/// everything, the summary has as many whole sentences as fit on two lines, and at least one.
 pub(super) fn lines(record: &RunRecord, width: usize, detail: Detail) -> Vec<Line> {
     let status = overall(&record.verdicts);
     let title = Line::new()
@@ -29,13 +29,15 @@ pub(super) fn lines(record: &RunRecord, width: usize, detail: Detail) -> Vec<Lin
         paragraphs.insert(1, format!("{}: {}", record.backend, record.backend_reason));
     }
     for text in paragraphs.iter().filter(|text| !text.is_empty()) {
-        let mut wrapped = Line::new().plain("  ").styled(FAINT, text).wrap(width, 2);
-        if detail == Detail::Answer && wrapped.len() > SUMMARY_LINES {
-            wrapped.truncate(SUMMARY_LINES);
-            let last = wrapped.pop().unwrap_or_default();
-            wrapped.push(last.styled(FAINT, " …").cut(width));
+        let wrap = |text: &str| Line::new().plain("  ").styled(FAINT, text).wrap(width, 2);
+        let mut shown = text.as_str();
+        while detail == Detail::Answer && wrap(shown).len() > SUMMARY_LINES {
+            match shown.trim_end_matches('.').rfind(". ") {
+                Some(end) => shown = &shown[..=end],
+                None => break,
+            }
         }
-        lines.extend(wrapped);
+        lines.extend(wrap(shown));
     }
     if record.interrupted {
         let words = "  Interrupted: this report covers the run up to that point.";

@@ -6,7 +6,8 @@ use anstyle::{AnsiColor, Effects, Style};
 use picklock_verdicts::check::Status;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::escape::{Inert, visible};
+use crate::escape::visible;
+use crate::inert::Inert;
 use crate::responsibility::Party;
 
 /// A line: pieces of text, each with a style.
@@ -115,7 +116,7 @@ impl Line {
     }
 
     /// Renders the line with escape sequences for its styles, without trailing spaces.
-    pub(super) fn render(&self) -> String {
+    pub(super) fn render(&self) -> Inert {
         let mut out = String::new();
         for run in self.pieces.chunk_by(|a, b| a.0 == b.0) {
             let style = run[0].0;
@@ -130,7 +131,7 @@ impl Line {
         // Non-breaking spaces kept words together; a reader searches for ordinary ones.
         let out = out.replace('\u{a0}', " ");
         // Wrapping may have moved text to the start of a line, where a workflow runner would execute it.
-        Inert::new(&out).as_str().to_owned()
+        Inert::with_styles(&out)
     }
 }
 
@@ -223,7 +224,8 @@ mod tests {
     use super::*;
 
     fn plain(lines: Vec<Line>) -> Vec<String> {
-        lines.iter().map(Line::render).collect()
+        let lines = lines.iter().map(Line::render);
+        lines.map(|line| line.as_str().to_owned()).collect()
     }
 
     #[test]
@@ -247,14 +249,17 @@ mod tests {
             plain(Line::new().plain("锁锁锁").wrap(5, 0)),
             ["锁锁", "锁"]
         );
-        assert_eq!(Line::new().plain("锁锁锁").cut(5).render(), "锁锁…");
+        assert_eq!(
+            Line::new().plain("锁锁锁").cut(5).render().as_str(),
+            "锁锁…"
+        );
     }
 
     #[test]
     fn style_is_reset_after_its_text() {
         let red = AnsiColor::Red.on_default();
         let line = Line::new().styled(red, "no").plain(" more  ");
-        assert_eq!(line.render(), "\u{1b}[31mno\u{1b}[0m more");
+        assert_eq!(line.render().as_str(), "\u{1b}[31mno\u{1b}[0m more");
     }
 
     #[test]

@@ -22,6 +22,17 @@ mod timeline;
 mod value_rows;
 mod verdicts;
 
+use crate::inert;
+use crate::inert::Inert;
+
+/// Wraps a line of plain text into lines of at most `width` columns. All but the first are indented.
+pub(crate) fn wrapped(text: &Inert, width: usize, indent: usize) -> Inert {
+    let width = width.clamp(run::MIN_WIDTH, run::MAX_WIDTH);
+    let lines = line::Line::new().plain(text).wrap(width, indent);
+    let lines = lines.iter().map(|line| inert!("{}\n", line.render()));
+    lines.collect()
+}
+
 pub use detail::Detail;
 pub use log::log;
 pub use matrix::matrix;

@@ -8,6 +8,7 @@ use super::detail::Detail;
 use super::line::Line;
 use super::{command, faults, figures, headline, story, timeline, verdicts};
 use crate::cell_status::overall;
+use crate::inert::Inert;
 
 /// Minimum width. The text is wrapped by a narrower terminal.
 pub(super) const MIN_WIDTH: usize = 36;
@@ -18,7 +19,7 @@ pub(super) const MAX_WIDTH: usize = 200;
 ///
 /// No line is wider, except that a single word of the command that repeats the run is never broken. The text
 /// ends with a newline.
-pub fn run(record: &RunRecord, history: &History, width: usize, detail: Detail) -> String {
+pub fn run(record: &RunRecord, history: &History, width: usize, detail: Detail) -> Inert {
     let width = width.clamp(MIN_WIDTH, MAX_WIDTH);
     let status = overall(&record.verdicts);
     let mut head = headline::lines(record, width, detail);
@@ -48,15 +49,16 @@ pub fn run(record: &RunRecord, history: &History, width: usize, detail: Detail) 
 }
 
 /// Joins parts with empty lines between them. Parts without lines are dropped.
-pub(super) fn join(parts: Vec<Vec<Line>>) -> String {
-    let mut out = String::new();
+pub(super) fn join(parts: Vec<Vec<Line>>) -> Inert {
+    let line_break = Inert::literal("\n");
+    let mut out = Inert::default();
     for part in parts.into_iter().filter(|part| !part.is_empty()) {
         if !out.is_empty() {
-            out.push('\n');
+            out.push(&line_break);
         }
         for line in part {
-            out.push_str(&line.render());
-            out.push('\n');
+            out.push(&line.render());
+            out.push(&line_break);
         }
     }
     out

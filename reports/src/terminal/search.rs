@@ -4,13 +4,14 @@ use picklock_verdicts::record::{Counterexample, SearchKind, SearchRecord};
 
 use super::line::{BAD, FAINT, GOOD, Line, STRONG, style_of_party};
 use super::run::{MAX_WIDTH, MIN_WIDTH, join};
+use crate::inert::Inert;
 use crate::responsibility::Party;
 use crate::search::{by_story, statement};
 use crate::units::count;
 
 /// Formats the report of a search for a terminal of `width` columns (clamped to 36 to 200). The text ends
 /// with a newline.
-pub fn search(record: &SearchRecord, width: usize) -> String {
+pub fn search(record: &SearchRecord, width: usize) -> Inert {
     let width = width.clamp(MIN_WIDTH, MAX_WIDTH);
     let mut parts = vec![headline(record)];
     for (index, (party, same)) in by_story(&record.counterexamples).iter().enumerate() {

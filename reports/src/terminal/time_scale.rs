@@ -140,6 +140,7 @@ mod tests {
         let (ruler, labels) = scale.axis();
         let ruler = ruler.render();
         let ticks: Vec<usize> = ruler
+            .as_str()
             .chars()
             .filter(|c| matches!(c, '─' | '┬'))
             .enumerate()
@@ -148,7 +149,7 @@ mod tests {
         let expected = [10, 12, 14, 16, 18].map(|tenth| scale.cell(tenth * 100_000_000));
         assert_eq!(ticks.into_iter().map(Some).collect::<Vec<_>>(), expected);
         for label in ["1.0 s", "1.2 s", "1.8 s"] {
-            assert!(labels.render().contains(label), "{label}");
+            assert!(labels.render().as_str().contains(label), "{label}");
         }
     }
 

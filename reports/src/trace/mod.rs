@@ -58,10 +58,9 @@ pub fn files(input: &ReportInput) -> Result<Vec<File>, FormatError> {
         };
         let record = &evidence.record;
         let name = names.take(&[&record.lock.name, &record.scenario, record.backend.as_str()]);
-        files.push(File {
-            name: format!("traces/{name}.trace.json"),
-            bytes: trace(evidence, history)?,
-        });
+        let document = trace(evidence, history)?;
+        let document = String::from_utf8_lossy(&document).into_owned();
+        files.push(File::json(format!("traces/{name}.trace.json"), document));
     }
     if files.is_empty() {
         return Err(FormatError::Nothing {

@@ -110,10 +110,6 @@ pub fn file(material: &ReportInput, format: &str, name: &str) -> String {
     let format = picklock_reports::formats::find(format).unwrap();
     let files = (format.write)(material).unwrap();
     let found = files.into_iter().find(|file| file.name == name);
-    String::from_utf8(
-        found
-            .unwrap_or_else(|| panic!("{name} was not written"))
-            .bytes,
-    )
-    .unwrap()
+    let found = found.unwrap_or_else(|| panic!("{name} was not written"));
+    String::from_utf8(found.bytes().to_owned()).unwrap()
 }

@@ -1,12 +1,17 @@
 //! Before and after: real changes are reported, and noise is not.
 
-use picklock_reports::comparison::{Comparison, Direction, compare, json, markdown, text};
+use picklock_reports::comparison::{Comparison, Direction, compare, json, markdown};
 use picklock_reports::statistics::{TAIL, enclosing_ranks};
+use picklock_scenarios::Family;
 use picklock_verdicts::check::{Cause, Property, Status, Verdict};
 use picklock_verdicts::latency::summarize;
-use picklock_verdicts::record::MatrixRecord;
+use picklock_verdicts::record::{CellSetting, MatrixRecord};
 
 use crate::cells::{hostile, matrix};
+
+fn text(comparison: &Comparison) -> String {
+    picklock_reports::comparison::text(comparison).to_string()
+}
 
 /// A deterministic generator of numbers that look random.
 struct Generator(u64);
@@ -41,6 +46,34 @@ fn set_compared_with_itself_has_no_changes() {
     assert_eq!((same.cells, same.verdicts.len()), (5, 0));
     assert!(!same.latency.is_empty() && same.latency.iter().all(|ratio| ratio.within_noise));
     assert!(text(&same).contains("nothing changed"), "{}", text(&same));
+}
+
+#[test]
+fn changed_parameters_are_one_line_each() {
+    let mut before = matrix().matrix;
+    let mut after = before.clone();
+    let setting = |ttl_ms| CellSetting {
+        family: Family::Load,
+        measures: None,
+        nodes: 1,
+        replicas: 0,
+        ttl_ms: Some(ttl_ms),
+        workers: Some(3),
+    };
+    for (index, cell) in before.cells.iter_mut().enumerate() {
+        cell.setting = Some(setting(if index == 0 { 1_000 } else { 2_000 }));
+    }
+    for cell in &mut after.cells {
+        cell.setting = Some(setting(3_000));
+        cell.scenario_hash.push('0');
+    }
+    let comparison = compare(&before, &after).unwrap();
+    let shown = text(&comparison);
+    let line = "Changed: ttl 1 s or 2 s → 3 s (5 cells)\n";
+    assert!(shown.contains(line), "{shown}");
+    assert!(markdown(&comparison).contains(line));
+    assert!(comparison.other_scenario.is_empty());
+    assert!(!shown.contains("Scenario changed"), "{shown}");
 }
 
 #[test]

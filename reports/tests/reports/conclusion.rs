@@ -108,7 +108,7 @@ fn every_report_has_the_same_counts() {
     );
     let document: MatrixRecord = serde_json::from_str(&documents::json(&record)).unwrap();
     assert_eq!(describe_counts(&document), counts);
-    let text = terminal::matrix(&record, 200);
+    let text = terminal::matrix(&record, 200).to_string();
     let plain: String = text
         .split('\u{1b}')
         .map(|part| part.split_once('m').map_or(part, |it| it.1))
@@ -237,7 +237,7 @@ fn violation_counts_even_if_another_seed_failed_to_run() {
         let conclusion = Conclusion::from_matrix(&record);
         let is_failure = conclusion.severity() == Severity::Failed;
         assert_eq!(is_failure, is_violated, "{name}: {conclusion:?}");
-        let text = terminal::matrix(&record, 200);
+        let text = terminal::matrix(&record, 200).to_string();
         // Only the legend is dim.
         let legend = text.contains("\u{1b}[2m failed to run");
         assert_ne!(legend, is_violated, "{text}");

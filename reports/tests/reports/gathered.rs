@@ -43,7 +43,7 @@ fn invisible_characters_in_records_are_escaped() {
     record.summary = "turned \u{202e}round".to_owned();
     let files = picklock_reports::document_files::files(&from_run(record, Some(history))).unwrap();
     for file in files {
-        let text = String::from_utf8(file.bytes).unwrap();
+        let text = String::from_utf8(file.bytes().to_owned()).unwrap();
         assert!(text.contains("turned \\u202eround"), "{}", file.name);
     }
 }
@@ -127,7 +127,7 @@ fn every_format_writes_unique_files_with_its_extension() {
                 format.name,
                 file.name
             );
-            assert!(!file.bytes.is_empty(), "{}", file.name);
+            assert!(!file.bytes().is_empty(), "{}", file.name);
             names.push(file.name);
         }
     }

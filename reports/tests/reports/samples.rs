@@ -449,3 +449,13 @@ fn push(history: History, at_ms: u64, what: EventKind) -> History {
     });
     history
 }
+
+/// Returns the decision of a gate as a terminal shows it.
+pub fn terminal(decision: &picklock_reports::gate::Decision) -> String {
+    picklock_reports::gate::terminal(decision, 200).to_string()
+}
+
+/// Returns the annotations of a decision.
+pub fn annotations(decision: &picklock_reports::gate::Decision) -> String {
+    picklock_reports::gate::annotations(decision).to_string()
+}

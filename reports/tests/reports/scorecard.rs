@@ -16,6 +16,8 @@ fn setting(family: Family, nodes: usize) -> Option<CellSetting> {
         measures: None,
         nodes,
         replicas: 0,
+        ttl_ms: None,
+        workers: None,
     })
 }
 

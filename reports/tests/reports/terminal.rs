@@ -44,7 +44,9 @@ fn show_with((record, history): Sample, width: usize, detail: Detail) -> String 
 
 #[test]
 fn gc_pause_at_120() {
-    insta::assert_snapshot!(show(samples::gc_pause(), 120));
+    let text = show(samples::gc_pause(), 120);
+    assert!(text.lines().count() <= 40, "{text}");
+    insta::assert_snapshot!(text);
 }
 
 #[test]
@@ -62,6 +64,18 @@ fn gc_pause_with_everything() {
 #[test]
 fn gc_pause_at_60() {
     insta::assert_snapshot!(show(samples::gc_pause(), 60));
+}
+
+/// A long summary of a scenario is cut after a sentence, never within one.
+#[test]
+fn summary_consists_of_whole_sentences() {
+    let (mut record, history) = samples::gc_pause();
+    record.summary = "The first sentence is short. The second one is so long that it does not fit on the two lines \
+                      that a short report has for the summary of a scenario, however wide they are here."
+        .into();
+    let text = show((record, history), 80);
+    assert!(text.contains("  The first sentence is short.\n"), "{text}");
+    assert!(!text.contains("The second one"), "{text}");
 }
 
 #[test]
@@ -110,7 +124,9 @@ fn overlapping_workers_are_drawn_among_many() {
 
 #[test]
 fn calm() {
-    insta::assert_snapshot!(show(samples::calm(), 80));
+    let text = show(samples::calm(), 80);
+    assert!(text.lines().count() <= 12, "{text}");
+    insta::assert_snapshot!(text);
 }
 
 #[test]
@@ -148,7 +164,7 @@ fn hostile_lock_is_escaped() {
 #[test]
 fn control_codes_of_a_hostile_lock_are_escaped() {
     let (record, history) = samples::hostile();
-    let text = terminal::run(&record, &history, 120, Detail::Everything);
+    let text = terminal::run(&record, &history, 120, Detail::Everything).to_string();
     let commands = plain(&text).chars().find(|c| c.is_control() && *c != '\n');
     assert_eq!(commands, None);
     // The attack's own green must appear as text, not as a style.
@@ -159,7 +175,7 @@ fn control_codes_of_a_hostile_lock_are_escaped() {
 #[test]
 fn overlapping_holds_are_red() {
     let (record, history) = samples::gc_pause();
-    let text = terminal::run(&record, &history, 100, Detail::Answer);
+    let text = terminal::run(&record, &history, 100, Detail::Answer).to_string();
     let row = |worker: &str| {
         let found = text.lines().find(|line| plain(line).starts_with(worker));
         found.unwrap().to_owned()

@@ -18,7 +18,7 @@ fn events(text: &str) -> Vec<Value> {
 fn trace((record, history): Sample) -> Vec<Value> {
     let files = picklock_reports::trace::files(&from_run(record, Some(history))).unwrap();
     assert_eq!(files.len(), 1);
-    events(std::str::from_utf8(&files[0].bytes).unwrap())
+    events(std::str::from_utf8(files[0].bytes()).unwrap())
 }
 
 /// Returns the first rule of the format that an event violates.
@@ -91,7 +91,7 @@ fn every_sample_follows_the_format() {
     let files = picklock_reports::trace::files(&hostile()).unwrap();
     assert_eq!(files.len(), matrix().evidence.len());
     for file in files {
-        let events = events(std::str::from_utf8(&file.bytes).unwrap());
+        let events = events(std::str::from_utf8(file.bytes()).unwrap());
         assert!(events.iter().all(|event| violated_rule(event).is_none()));
     }
 }

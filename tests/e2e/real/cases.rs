@@ -87,3 +87,18 @@ fn hostile_servers_texts_and_links_do_no_harm() {
     let gone = said.lines().filter(|line| line.starts_with("ok "));
     assert_eq!(gone.count(), 22, "{said}");
 }
+
+/// The campaigns of the lab, for half a minute. `lab/scripts/attack SECONDS` continues them.
+#[test]
+fn attacks_of_the_lab_do_no_harm() {
+    let attack = Command::new("python3")
+        .arg(project("lab/scripts/attack"))
+        .args(["30", "--binary", env!("CARGO_BIN_EXE_picklock")])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&attack.stdout);
+    let harm = String::from_utf8_lossy(&attack.stderr);
+    assert_eq!(attack.status.code(), Some(0), "{said}{harm}");
+    let campaigns = said.lines().filter(|line| line.ends_with("| 0 |"));
+    assert_eq!(campaigns.count(), 5, "{said}");
+}

@@ -190,6 +190,7 @@ nodes = "same"
 [[fault]]
 kind = "flush-scripts"
 at = "0s"
+nodes = "all"
 optional = true
 "#;
     let plan = Plan {

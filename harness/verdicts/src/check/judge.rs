@@ -9,7 +9,7 @@ use super::finding::{Finding, Judgement, Seen};
 use super::inconclusive::InconclusiveReason;
 use super::properties::Checkers;
 use super::run_validity::{InvalidRun, RunValidity, nobody_was_ready};
-use super::story::{story, unserved};
+use super::story::{kept_out_without_expiry, story, unserved};
 use super::verdict::{Status, Verdict, Verdicts};
 use crate::check::causes::cause::cause;
 use crate::check::causes::evidence::Evidence;
@@ -25,7 +25,8 @@ pub fn judge(history: &History) -> Verdicts {
     invalid.reasons.extend(nobody_was_ready(&evidence.timeline));
     let verdicts = judgements.into_iter().map(|(property, judgement)| {
         let judgement = evidence.correct_for_stalls(property, judgement);
-        (property, verdict(judgement, &evidence, &invalid))
+        let verdict = verdict(judgement, &evidence, &invalid);
+        (property, with_remark(property, verdict, &evidence))
     });
     verdicts.collect()
 }
@@ -106,6 +107,14 @@ fn verdict(judgement: Judgement, evidence: &Evidence<'_>, invalid: &InvalidRun) 
     }
 }
 
+/// Adds to an exclusion that held why, if the lock's key never expires.
+fn with_remark(property: Property, mut verdict: Verdict, evidence: &Evidence<'_>) -> Verdict {
+    if property == Property::Exclusion && verdict.status == Status::Held {
+        verdict.story.extend(kept_out_without_expiry(evidence));
+    }
+    verdict
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,6 +163,36 @@ mod tests {
         for judgement in [Judgement::Held, unknown(), violated()] {
             assert_eq!(status(judgement, true), (Status::Unknown, 2));
         }
+    }
+
+    /// A value that never expires explains why nobody else came in; one that expires does not.
+    #[test]
+    fn hold_behind_a_key_without_expiry_is_explained() {
+        let remark = |ttl: &str| {
+            let header = r#"{"format":"picklock-history/1","scenario":"q","lock":"s","backend":"sim","seed":1,"workers":2,"nodes":1,"keys":["k"],"ttl_ms":1000,"stock_start":2,"update":"decrement","min_grants":1,"progress_within_ms":6000,"key_history":true}"#;
+            let set = format!(
+                r#""event":"key-changed","node":0,"key":0,"value":"t"{ttl},"why":"command","phase":"acquire","command":"SET""#
+            );
+            let events = [
+                r#""at_ns":0,"event":"acquire","key":0,"ttl_ms":1000,"wait_ms":0"#.to_owned(),
+                format!(r#""at_ns":1000,{set}"#),
+                r#""at_ns":2000,"event":"granted","token":"t""#.to_owned(),
+                r#""at_ns":3000002000,"event":"release""#.to_owned(),
+            ];
+            let lines = events.map(|event| format!(r#"{{"worker":0,"op":1,{event}}}"#));
+            let text = format!("{header}\n{}", lines.join("\n"));
+            let history = read_history(text.as_bytes()).unwrap();
+            let evidence = Evidence::new(&history);
+            check(&evidence);
+            kept_out_without_expiry(&evidence)
+        };
+        let text = remark("").unwrap();
+        assert!(
+            text.contains("for 3 s, longer than its lease of 1 s"),
+            "{text}"
+        );
+        assert!(text.contains("its value never expires"), "{text}");
+        assert_eq!(remark(r#","ttl_ms":1000"#), None);
     }
 
     /// Returns a history in which nothing ends: requests without an answer, grants without a release, and values that

@@ -76,6 +76,12 @@ pub struct CellSetting {
     pub nodes: usize,
     /// Number of replicas per node that the lock needs, not counting those that the scenario adds.
     pub replicas: usize,
+    /// The lease, in milliseconds; absent in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<u64>,
+    /// Number of competing workers; absent in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workers: Option<usize>,
 }
 
 /// One lock under one scenario in one backend, run once or many times.

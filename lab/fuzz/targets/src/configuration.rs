@@ -40,7 +40,7 @@ pub fn run(input: &[u8]) {
                 matrix: MatrixRecord::default(),
                 paired: Vec::new(),
             };
-            drop(terminal(&decide(&rules, None, &ran)));
+            drop(terminal(&decide(&rules, None, &ran), 80));
         }
         Err(error) => drop(error.to_string()),
     }

@@ -49,7 +49,7 @@ pub(super) const ROWS: &[Row] = rows! {
     "fence-per-client", "fenced", "calm", "fencing", "undetermined", All;
     "retry-without-token", "set-nx-px", "lost-release-reply", "lease", "stolen-release", All;
     "retry-without-token", "set-nx-px", "lost-release-reply", "ownership", "race", All;
-    "token-per-client", "set-nx-px", "late-release", "lease", "own-removal", All;
+    "token-per-client", "set-nx-px", "late-release", "lease", "shared-token", All;
     "whole-seconds", "set-nx-px", "fractional-lease", "lease", "wrong-expiry", All;
     "whole-seconds", "set-nx-px", "fractional-lease", "claims", "wrong-expiry", All;
     "seconds-as-millis", "set-nx-px", "calm", "lease", "wrong-expiry", All;

@@ -132,9 +132,21 @@ pub(super) fn parts(record: &MatrixRecord, width: usize) -> Vec<Vec<Line>> {
         .filter(|it| !it.is_as_expected() && !is_told(it))
         .collect();
     others.sort_by_key(|cell| rank(cell));
-    let all = news.len() + others.len();
+    // Cells of one lock that failed to run for the same reason are one part.
+    let mut alike: Vec<Vec<&Cell>> = Vec::new();
+    for cell in others {
+        let same = alike.iter_mut().find(|cells| {
+            let first = cells[0];
+            cell.error.is_some() && first.error == cell.error && first.lock == cell.lock
+        });
+        match same {
+            Some(cells) => cells.push(cell),
+            None => alike.push(vec![cell]),
+        }
+    }
+    let all = news.len() + alike.len();
     let bugs = news.iter().map(|bug| bug_part(bug, width));
-    let others = others.iter().map(|cell| cell_part(cell, width));
+    let others = alike.iter().map(|cells| cell_part(cells, width));
     let mut parts: Vec<Vec<Line>> = bugs.chain(others).take(MAX_PARTS).collect();
     if all > MAX_PARTS {
         let text = format!("and {} more (--json has them all)", all - MAX_PARTS);
@@ -182,12 +194,21 @@ fn mismatches(cell: &Cell, width: usize) -> Vec<Line> {
     lines
 }
 
-fn cell_part(cell: &Cell, width: usize) -> Vec<Line> {
+/// Returns the part of the first cell. The others failed to run for the same reason.
+fn cell_part(cells: &[&Cell], width: usize) -> Vec<Line> {
+    let Some(cell) = cells.first() else {
+        return Vec::new();
+    };
     let (glyph, style, _) = mark(cell);
     let head = Line::new().styled(style, &format!("{glyph} "));
     let mut lines = head.styled(STRONG, &title(cell)).wrap(width, 2);
     if let Some(error) = &cell.error {
-        lines.extend(Line::new().plain("  failed to run").wrap(width, 4));
+        let also = match cells.len() - 1 {
+            0 => String::new(),
+            more => format!(", and {} for the same reason", count(more, "more cell")),
+        };
+        let text = format!("  failed to run{also}");
+        lines.extend(Line::new().plain(&text).wrap(width, 4));
         for line in error.lines().take(MAX_LINES) {
             lines.extend(Line::new().plain("    ").plain(line).wrap(width, 6));
         }

@@ -13,9 +13,11 @@ use crate::units::count;
 const MAX_REASONS: usize = 3;
 
 pub(super) fn title(record: &MatrixRecord, width: usize) -> Vec<Line> {
-    let cells = &record.cells;
-    let locks = distinct(cells.iter().map(|cell| cell.lock.name.as_str())).len();
-    let scenarios = distinct(cells.iter().map(|cell| cell.scenario.as_str())).len();
+    let (cells, skipped) = (&record.cells, &record.skipped);
+    let locks = cells.iter().map(|cell| cell.lock.name.as_str());
+    let locks = distinct(locks.chain(skipped.iter().map(|it| it.lock.as_str()))).len();
+    let scenarios = cells.iter().map(|cell| cell.scenario.as_str());
+    let scenarios = distinct(scenarios.chain(skipped.iter().map(|it| it.scenario.as_str()))).len();
     let backends = distinct(cells.iter().map(|cell| cell.backend.as_str()));
     let runs = match record.seeds {
         0 => "no runs".to_owned(),
@@ -41,7 +43,11 @@ pub(super) fn advice(scorecard: &Scorecard, width: usize) -> Vec<Line> {
     let lines = scorecard.advice.iter().flat_map(|advice| {
         let purpose = format!("{}: ", advice.purpose.as_str());
         let line = Line::new().plain(&purpose).styled(STRONG, &advice.pick);
-        line.plain(&advice.reason).wrap(width, 2)
+        let needs = match advice.needs.as_str() {
+            "" => String::new(),
+            needs => format!("; needs {needs}"),
+        };
+        line.plain(&advice.reason).plain(&needs).wrap(width, 2)
     });
     lines.collect()
 }

@@ -85,6 +85,8 @@ pub fn cell(lock: &str, scenario: &str, seeds: u64) -> (Cell, Option<Evidence>) 
         measures: trial.planned_scenario().measures,
         nodes: find(lock).map_or(1, |known| known.nodes),
         replicas: find(lock).map_or(0, |known| known.replicas),
+        ttl_ms: None,
+        workers: None,
     });
     cell.mismatches = rule.mismatches(&run.verdicts);
     cell.runs = seeds;

@@ -47,3 +47,18 @@ fn search_without_saved_runs_has_no_matrix() {
     assert!(!page.contains("#cell-0"));
     assert!(!page.contains("<script>alert"));
 }
+
+#[test]
+fn runs_of_counterexamples_are_not_a_grid() {
+    let mut input = searched();
+    let (cell, evidence) = (input.matrix.cells[0].clone(), input.evidence[0].clone());
+    input.matrix.cells.push(cell);
+    input.evidence.push(evidence);
+    let alone = page(&input).unwrap();
+    assert!(alone.contains("<p>1 counterexample in"), "the tally");
+    assert!(alone.contains("the lock&#39;s fault (1)."), "the tally");
+    assert!(alone.contains("data-first=\"0\"") && !alone.contains("id=\"matrix\""));
+
+    input.matrix.cells[1].run_dir = Some("another/run".into());
+    assert!(page(&input).unwrap().contains("id=\"matrix\""));
+}

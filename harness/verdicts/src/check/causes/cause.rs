@@ -122,7 +122,7 @@ fn cause_of_overlap(facts: &Facts<'_>, key_history: &KeyHistory, holds: &Overlap
     if holds.has_expired_grant {
         return Cause::ExpiredGrant;
     }
-    if holds.ran_out_unrenewed {
+    if holds.is_silent_loss {
         return Cause::SilentLoss;
     }
     // If a lock does not report how long its lease runs, the lease may have been longer than is known. Then the key

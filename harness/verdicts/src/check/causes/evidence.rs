@@ -11,7 +11,7 @@ use crate::check::causes::cause::cause;
 use crate::check::causes::facts::{Facts, Found, OutsideFault, Overlap, Taken};
 use crate::check::causes::lost_ownership::{is_same_token, took_again};
 use crate::check::causes::unbacked_grant::is_unwritten;
-use crate::check::claims::promised_renewal::{late_extension_ns, ran_out_ns};
+use crate::check::claims::promised_renewal::{is_never_reported, late_extension_ns, ran_out_ns};
 use crate::check::finding::{
     Finding, ForeignRelease, Judgement, Seen, StaleToken, Taking, WrongStock,
 };
@@ -250,17 +250,19 @@ impl<'a> Evidence<'a> {
                 && (release.releaser, release.owner) == (first.op, second.op)
         });
         let taken = between.chain(prolonged.take(1));
+        let is_outlived = are_over(&first.possible_leases);
         Overlap {
             first,
             second,
             others: Vec::new(),
             has_expired_grant: !shared && (second_arrived_late || first.arrived_late(faults)),
             second_arrived_late,
-            is_outlived: are_over(&first.possible_leases),
+            is_outlived,
             is_perhaps_outlived: are_over(&first.leases),
             late_loss_report: self.late_loss_report(first, second),
             late_extension_ns: late_extension_ns(&self.timeline, self.spans(), first),
-            ran_out_unrenewed: ran_out_ns.is_some_and(|at_ns| at_ns <= second.begin_ns),
+            is_silent_loss: ran_out_ns.is_some_and(|at_ns| at_ns <= second.begin_ns)
+                || is_outlived && is_never_reported(&self.timeline, first, second.begin_ns),
             unbacked: self.unbacked([first, second]),
             taken: taken.map(|release| self.taken(release)).collect(),
         }

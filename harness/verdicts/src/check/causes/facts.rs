@@ -91,8 +91,9 @@ pub(in crate::check) struct Overlap<'a> {
     pub late_loss_report: bool,
     /// When the first client requested an extension in time, if it reached no server before the end of the lease.
     pub late_extension_ns: Option<u64>,
-    /// Whether the first value ran out before the second grant, although the lock promises to renew it.
-    pub ran_out_unrenewed: bool,
+    /// Whether the lock promises renewal, and the first value ran out before the second grant, or its client was never
+    /// told that its lease had ended.
+    pub is_silent_loss: bool,
     /// The cause if one of the two holds was granted without any value on the servers: `UnbackedGrant`, or `StaleReply` if
     /// its grant can have been the late reply to an earlier attempt in doubt that had written a value.
     pub unbacked: Option<Cause>,

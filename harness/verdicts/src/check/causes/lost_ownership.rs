@@ -169,12 +169,16 @@ impl LostOwnership<'_> {
         };
         // The earlier attempt may have extended the other client's value.
         let mut renewals = taken.foreign_renewals();
-        let is_foreign = cause == Cause::PhantomExtend
-            && renewals.any(|renewal| renewal.by.is_of(earlier.worker, earlier.op));
-        if is_foreign {
-            Cause::ForeignRenewal
-        } else {
-            cause
+        let foreign = renewals.find(|renewal| renewal.by.is_of(earlier.worker, earlier.op));
+        match foreign {
+            Some(renewal) if cause == Cause::PhantomExtend => {
+                if is_same_token(self.spans, self.holds, &renewal.by, taken) {
+                    Cause::SharedToken
+                } else {
+                    Cause::ForeignRenewal
+                }
+            }
+            _ => cause,
         }
     }
 
@@ -273,7 +277,15 @@ impl LostOwnership<'_> {
                 Cause::OwnRemoval
             }
             _ if is_own => Cause::StolenRelease,
-            _ if is_own_token(self.spans, by, span) => Cause::OwnRemoval,
+            _ if is_own_token(self.spans, by, span) => {
+                // An inner release of a lock that its client has taken twice belongs to the later attempt.
+                let is_late = span.author.as_ref().is_some_and(|it| by.op < it.op);
+                if is_late {
+                    Cause::SharedToken
+                } else {
+                    Cause::OwnRemoval
+                }
+            }
             _ if is_same_token(self.spans, self.holds, by, span) => Cause::SharedToken,
             Phase::Acquire if by.op == later.op => self.cause_of_takeover(by, span, earlier),
             _ if is_unrequested_removal(

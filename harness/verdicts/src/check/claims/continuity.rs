@@ -134,7 +134,9 @@ impl Course<'_, '_> {
         if at_ns > hold.end_ns || timeline.faults().iter().any(is_active) {
             return false;
         }
-        let stalled_ns = disturbed_ns(timeline, hold.worker, (since_ns, at_ns));
+        let stalled_ns = disturbed_ns(timeline, hold.worker, (since_ns, at_ns), |fault| {
+            concerns(fault, hold.worker)
+        });
         let stalled_ns = stalled_ns.unwrap_or(hold.ttl_ns).saturating_mul(2);
         let left_ns = TIME_LEFT.part_of(hold.ttl_ns).saturating_add(stalled_ns);
         let mut own = lock_values(self.own);

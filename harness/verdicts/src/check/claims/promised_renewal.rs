@@ -52,9 +52,7 @@ pub(in crate::check) fn ran_out_ns(
     };
     let lost = own.clone().find(is_lost)?;
     let until_ns = lost.until_ns;
-    let is_loss_report =
-        |event: &&Event| matches!(event.what, EventKind::Lost { op, .. } if op == hold.op);
-    let reported = history.events.iter().find(is_loss_report);
+    let reported = loss_report(history, hold);
     if reported.is_some_and(|event| event.at_ns <= until_ns) {
         return None;
     }
@@ -67,9 +65,41 @@ pub(in crate::check) fn ran_out_ns(
     }
     let reported_at_ns = reported.map_or(end_ns, |event| event.at_ns.min(end_ns));
     let silence_ns = reported_at_ns.saturating_sub(until_ns);
-    let excused_ns = disturbed_ns(timeline, hold.worker, (hold.acquire_ns, reported_at_ns))?;
+    let any_fault = |fault: &FaultSpan<'_>| concerns(fault, hold.worker);
+    let span_ns = (hold.acquire_ns, reported_at_ns);
+    let excused_ns = disturbed_ns(timeline, hold.worker, span_ns, any_fault)?;
     let slack_ns = NOTABLE_DELAY.part_of(hold.ttl_ns);
     (silence_ns > excused_ns.saturating_add(slack_ns)).then_some(until_ns)
+}
+
+/// Returns `true` if a lock that promises renewal never reported to this holder that its lease had ended, although
+/// another client was inside since `since_ns`. Only what stops the holder or spoils its clock excuses that: a lock whose
+/// servers are out of reach still knows when its lease ends.
+pub(in crate::check) fn is_never_reported(
+    timeline: &Timeline<'_>,
+    hold: &Hold,
+    since_ns: u64,
+) -> bool {
+    let history = timeline.history();
+    if !history.header.renews || loss_report(history, hold).is_some() {
+        return false;
+    }
+    let stops_holder = |fault: &FaultSpan<'_>| {
+        concerns(fault, hold.worker) && (stops_clients(fault.fault) || spoils_clocks(fault.fault))
+    };
+    let end_ns = hold.end_ns.min(ended_clients_ns(history));
+    let span_ns = (hold.acquire_ns, end_ns);
+    let stopped_ns = disturbed_ns(timeline, hold.worker, span_ns, stops_holder);
+    let slack_ns = NOTABLE_DELAY.part_of(hold.ttl_ns);
+    let silence_ns = end_ns.saturating_sub(since_ns);
+    stopped_ns.is_some_and(|stopped_ns| silence_ns > stopped_ns.saturating_add(slack_ns))
+}
+
+/// Returns the event in which the lock reported the loss of this hold, or `None` if it never did.
+fn loss_report<'a>(history: &'a History, hold: &Hold) -> Option<&'a Event> {
+    let is_report =
+        |event: &&Event| matches!(event.what, EventKind::Lost { op, .. } if op == hold.op);
+    history.events.iter().find(is_report)
 }
 
 /// Returns when the run has ended its clients. What happens to a key after that proves nothing.
@@ -86,15 +116,16 @@ pub(in crate::check) fn concerns(fault: &FaultSpan<'_>, worker: usize) -> bool {
     !(is_of_others && (stops_clients(fault.fault) || fault.fault == "crash-client"))
 }
 
-/// Returns how long faults and stalls disturbed this worker or a server between two times, in nanoseconds. Returns `None`
-/// if a clock was wrong, which disturbs for longer than it lasts.
+/// Returns how long stalls and the faults that count disturbed this worker or a server between two times, in nanoseconds.
+/// Returns `None` if a clock was wrong, which disturbs for longer than it lasts.
 pub(in crate::check) fn disturbed_ns(
     timeline: &Timeline<'_>,
     worker: usize,
     (from_ns, to_ns): (u64, u64),
+    counts: impl Fn(&FaultSpan<'_>) -> bool,
 ) -> Option<u64> {
     let mut spans: Vec<(u64, u64)> = Vec::new();
-    let touches = |fault: &&FaultSpan<'_>| concerns(fault, worker) && fault.touches(from_ns, to_ns);
+    let touches = |fault: &&FaultSpan<'_>| counts(fault) && fault.touches(from_ns, to_ns);
     for fault in timeline.faults().iter().filter(touches) {
         if spoils_clocks(fault.fault) {
             return None;

@@ -80,10 +80,10 @@ const MAX_ACTIONS: usize = 6;
 pub(in crate::check) struct Delays {
     /// The stalls of the harness.
     stalls: Spans,
-    /// The stalls, and the times in which a fault was being injected for which every client may have waited.
-    all: Spans,
-    /// The same with the times in which a fault was being injected for which only this client waited, by worker.
-    own: BTreeMap<usize, Spans>,
+    /// The times in which a fault was being injected for which every client may have waited.
+    injections: Spans,
+    /// The same with those for which only this client waited, by worker.
+    own_injections: BTreeMap<usize, Spans>,
 }
 
 impl Delays {
@@ -92,7 +92,7 @@ impl Delays {
         let stalls: Vec<(u64, u64)> = (history.events.iter())
             .filter_map(|event| HarnessStall::from_event(event).map(HarnessStall::span))
             .collect();
-        let mut all = stalls.clone();
+        let mut all: Vec<(u64, u64)> = Vec::new();
         let mut own: BTreeMap<usize, Vec<(u64, u64)>> = BTreeMap::new();
         for event in &history.events {
             if let EventKind::FaultFired {
@@ -110,13 +110,14 @@ impl Delays {
             spans.extend(&all);
             Spans::new(spans)
         };
-        let own: BTreeMap<usize, Spans> = (own.into_iter())
+        let own_injections: BTreeMap<usize, Spans> = (own.into_iter())
             .map(|(worker, spans)| (worker, with_all(spans)))
             .collect();
-        (!all.is_empty() || !own.is_empty()).then(|| Delays {
+        let is_on_time = stalls.is_empty() && all.is_empty() && own_injections.is_empty();
+        (!is_on_time).then(|| Delays {
             stalls: Spans::new(stalls),
-            all: Spans::new(all),
-            own,
+            injections: Spans::new(all),
+            own_injections,
         })
     }
 
@@ -130,24 +131,45 @@ impl Delays {
     /// Between the two it acts at most [`MAX_ACTIONS`] times, and each action can fall into one stall. All other
     /// stalls fell into the client's work, or into a sleep that still ended on time.
     pub(in crate::check) fn late_ns(&self, before_ns: u64, event_ns: u64) -> u64 {
+        self.late_outside_ns(&Spans::default(), before_ns, event_ns)
+    }
+
+    /// Like [`Self::late_ns`], without the parts of the stalls in which this worker waited for an injection anyway.
+    pub(in crate::check) fn late_beside_injections_ns(
+        &self,
+        worker: usize,
+        (before_ns, event_ns): (u64, u64),
+    ) -> u64 {
+        self.late_outside_ns(self.injections(worker), before_ns, event_ns)
+    }
+
+    fn late_outside_ns(&self, excluded: &Spans, before_ns: u64, event_ns: u64) -> u64 {
         let spans = &self.stalls.0;
         let first = spans.partition_point(|span| span.until_ns <= before_ns);
         let mut lengths: Vec<u64> = (spans[first..].iter())
             .take_while(|span| span.from_ns < event_ns)
-            .map(|span| span.until_ns.min(event_ns) - span.from_ns.max(before_ns))
+            .map(|span| {
+                let (from_ns, until_ns) =
+                    (span.from_ns.max(before_ns), span.until_ns.min(event_ns));
+                (until_ns - from_ns).saturating_sub(excluded.within(from_ns, until_ns))
+            })
             .collect();
         lengths.sort_unstable_by(|one, other| other.cmp(one));
         lengths.iter().take(MAX_ACTIONS).sum()
     }
 
-    /// Returns for how long this worker may have waited for the injection of faults between two times, without the stalls.
+    fn injections(&self, worker: usize) -> &Spans {
+        let own = self.own_injections.get(&worker);
+        own.unwrap_or(&self.injections)
+    }
+
+    /// Returns for how long this worker may have waited for the injection of faults between two times.
     pub(in crate::check) fn injecting_ns(
         &self,
         worker: usize,
         (from_ns, until_ns): (u64, u64),
     ) -> u64 {
-        let all_ns = (self.own.get(&worker).unwrap_or(&self.all)).within(from_ns, until_ns);
-        all_ns.saturating_sub(self.stalled_ns(from_ns, until_ns))
+        self.injections(worker).within(from_ns, until_ns)
     }
 }
 

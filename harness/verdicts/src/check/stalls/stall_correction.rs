@@ -329,9 +329,10 @@ impl ActiveHold {
 
     /// Records an event that belongs to this hold.
     fn event(&mut self, at_ns: u64, delays: &Delays) {
-        let late_ns = delays.late_ns(self.last_event_ns, at_ns);
-        self.late_ns += late_ns;
-        self.late_since_report_ns += late_ns;
+        let since_ns = self.last_event_ns;
+        self.late_ns += delays.late_ns(since_ns, at_ns);
+        self.late_since_report_ns +=
+            delays.late_beside_injections_ns(self.worker, (since_ns, at_ns));
         self.last_event_ns = at_ns;
     }
 

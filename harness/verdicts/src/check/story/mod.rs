@@ -20,7 +20,7 @@ use kept_out::describe_blocked_lock;
 use key_history::{ran_out_ns, taken_with, written_values};
 use sentence::{Weight, clock, length};
 
-pub(super) use unserved::unserved;
+pub(super) use unserved::{kept_out_without_expiry, unserved};
 
 /// Returns the story of a violation.
 pub(super) fn story(facts: &Facts<'_>) -> Story {
@@ -91,8 +91,16 @@ fn summary(facts: &Facts<'_>) -> String {
             stock.sold, stock.left, facts.history.header.stock_start
         ),
         Found::Starvation { starvation, .. } => {
-            let waited = length(starvation.until_ns.saturating_sub(starvation.from_ns));
-            format!("{lock} was free, but no client got it for {waited}")
+            match starvation.until_ns.saturating_sub(starvation.from_ns) {
+                0 if starvation.has_unexpiring_key => {
+                    format!("a key of {lock} that never expires was left behind")
+                }
+                0 => format!("{lock} was free after the run, but could not be taken"),
+                waited_ns => {
+                    let waited = length(waited_ns);
+                    format!("{lock} was free, but no client got it for {waited}")
+                }
+            }
         }
         Found::ClientDeath(death) => format!(
             "the process of worker {} ended without a fault",

@@ -1,5 +1,5 @@
-//! The remark on `progress` if it held although attempts did not get the lock: how many there were, and which client
-//! never released the lock.
+//! The remarks on properties that held. On `progress`, if attempts did not get the lock: how many there were, and which
+//! client never released the lock. On `exclusion`, if a holder outlived its lease behind a key that never expires.
 
 use crate::check::causes::evidence::Evidence;
 use crate::history::EventKind;
@@ -30,6 +30,27 @@ pub(in crate::check) fn unserved(evidence: &Evidence<'_>, refused: u64, failed: 
         Some((hold, end_ns)) => format!("{text}, and {}", describe_hold(evidence, hold, end_ns)),
         None => text,
     }
+}
+
+/// Returns the remark on a holder that was alone for longer than its lease only because its value never expires, or
+/// `None` if there was none.
+pub(in crate::check) fn kept_out_without_expiry(evidence: &Evidence<'_>) -> Option<String> {
+    let spans = &evidence.key_history()?.spans;
+    let never_expires = |hold: &&Hold| {
+        let due_ns = hold.begin_ns.saturating_add(hold.ttl_ns);
+        let mut own = spans.iter().filter(|span| {
+            span.is_of(hold.worker, hold.op) && span.may_be_lock_value() && span.exists_at(due_ns)
+        });
+        hold.end_ns > due_ns && own.any(|span| span.expiry.is_none())
+    };
+    let hold = evidence.timeline.holds().iter().find(never_expires)?;
+    Some(format!(
+        "worker {} held {} for {}, longer than its lease of {}, and let no other client in: its value never expires",
+        hold.worker,
+        evidence.history.header.named(hold.key, "the lock"),
+        length(hold.end_ns.saturating_sub(hold.begin_ns)),
+        length(hold.ttl_ns),
+    ))
 }
 
 /// Returns the longest hold and its end, if it lasted longer than a client may wait for a free lock. An open hold ended

@@ -31,13 +31,10 @@ pub fn written(name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// Saves a picture next to the page. If `PICKLOCK_PICTURES` is set, saves it to that folder, too.
+/// Saves a picture next to the page, for inspection.
 pub fn save_picture(name: &str, picture: &[u8]) {
     assert!(picture.len() < 300_000, "{name}: {} bytes", picture.len());
     std::fs::write(place(name), picture).expect("the file can be written");
-    if let Some(folder) = std::env::var_os("PICKLOCK_PICTURES") {
-        std::fs::write(PathBuf::from(folder).join(name), picture).expect("the file can be written");
-    }
 }
 
 /// Returns the visible time window of the expanded timeline.
