@@ -50,7 +50,9 @@ pub async fn run(
     command.arg("--out").arg(&out);
     let record = match child_run::finish(command, interrupt).await {
         Ok(Some(record)) => record,
-        Err(failed) if failed.is_not_started => return Err(Failure::Environment(failed.reason)),
+        Err(failed) if failed.is_not_started => {
+            return Err(Failure::Environment(Inert::lines(&failed.reason)));
+        }
         Ok(None) | Err(_) => return Ok(None),
     };
     if record.interrupted {

@@ -5,8 +5,8 @@ use std::fmt::{self, Write};
 use picklock_verdicts::check::Property;
 
 use super::{Change, Comparison, Direction, OtherServer, Place, Ratio};
-use crate::inert::Inert;
 use crate::escape::{shortened, visible};
+use crate::inert::Inert;
 use crate::markdown::quoted::code;
 use crate::markdown::{COMMENT_BYTES, Page, place_columns, table_of};
 use crate::units::span_us;

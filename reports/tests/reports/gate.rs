@@ -164,7 +164,8 @@ fn failed() -> Decision {
 fn failed_gate_at_80_and_120_columns() {
     let decision = failed();
     let shown = [80, 120].map(|width| {
-        let text = picklock_reports::gate::terminal(&decision, width).to_string() + &hint(&decision, false);
+        let text = picklock_reports::gate::terminal(&decision, width).to_string()
+            + &hint(&decision, false);
         for line in text.lines().filter(|line| !line.contains("picklock ")) {
             assert!(line.width() <= width, "{width}: {line}");
         }
