@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn wrong_names_get_the_nearest_right_one() {
         for (wanted, nearest) in [("protocl", "`protocol`"), ("protocol#grante", "`granted`")] {
-            let error = page(wanted).unwrap_err().to_string();
+            let error = page(wanted).unwrap_err().text().to_string();
             assert!(error.contains(nearest), "{error}");
         }
         assert!(

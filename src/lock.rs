@@ -299,7 +299,7 @@ mod tests {
     #[test]
     fn unlikely_mutant_is_not_proposed() {
         let none = ConfiguredLocks::default();
-        let told = |name| unknown(name, &none).to_string();
+        let told = |name| unknown(name, &none).text().to_string();
         assert!(told("my-lock").contains("there is no picklock.toml"));
         assert!(!told("my-lock").contains("did you mean"));
         assert!(told("no-lok").contains("did you mean `no-lock`?"));

@@ -97,7 +97,10 @@ mod tests {
 
     #[test]
     fn pattern_without_a_match_is_refused_with_its_flag() {
-        let error = scenarios(&["gc-*,x*y".to_owned()]).unwrap_err().to_string();
+        let error = scenarios(&["gc-*,x*y".to_owned()])
+            .unwrap_err()
+            .text()
+            .to_string();
         assert!(error.starts_with("--scenario x*y"), "{error}");
     }
 }

@@ -89,6 +89,12 @@ impl Deref for Inert {
     }
 }
 
+impl PartialEq<&str> for Inert {
+    fn eq(&self, other: &&str) -> bool {
+        self.0 == *other
+    }
+}
+
 impl FromIterator<Inert> for Inert {
     fn from_iter<I: IntoIterator<Item = Inert>>(parts: I) -> Inert {
         let mut all = Inert::default();

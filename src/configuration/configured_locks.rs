@@ -98,7 +98,8 @@ mod tests {
             text: text.to_owned(),
         };
         let tables = Tables::read(&source).map_err(|error| error.to_string())?;
-        ConfiguredLocks::from_tables(&source, &tables, path).map_err(|error| error.to_string())
+        ConfiguredLocks::from_tables(&source, &tables, path)
+            .map_err(|error| error.text().to_string())
     }
 
     #[test]

@@ -21,7 +21,6 @@ use std::path::Path;
 use picklock_harness::record::{MatrixRecord, SkippedCell};
 use picklock_reports::gate::{Decision, annotations, decide, gate_json, hint, markdown, terminal};
 use picklock_reports::inert;
-use picklock_reports::inert::Inert;
 
 use crate::exit::{self, Failure};
 use crate::interrupt::Interrupt;

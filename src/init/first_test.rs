@@ -224,8 +224,9 @@ fn require_project(framework: &Framework, directory: &Path) -> Result<(), Failur
 }
 
 fn names(directory: &Path) -> Result<Vec<OsString>, Failure> {
-    let entries = fs::read_dir(directory)
-        .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", directory.display())))?;
+    let entries = fs::read_dir(directory).map_err(|error| {
+        Failure::Usage(inert!("cannot read {}: {}", directory.display(), error))
+    })?;
     Ok(entries.flatten().map(|entry| entry.file_name()).collect())
 }
 

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use picklock_reports::escape::quoted;
 use picklock_reports::inert;
-use picklock_reports::inert::Inert;
 
 use crate::exit::Failure;
 

@@ -453,7 +453,7 @@ mod tests {
         assert!(!is_interrupted());
         let path = directory.path().to_owned();
         let refusal = MatrixDirectory::open(&path, &begun).unwrap_err();
-        assert!(refusal.to_string().contains("another picklock is writing"));
+        assert!(refusal.text().contains("another picklock is writing"));
         drop(directory);
         MatrixDirectory::open(&path, &begun).unwrap();
         assert!(is_interrupted());

@@ -173,7 +173,7 @@ mod tests {
         };
         for operation in ["acquire", REQUESTED, "release", HANDOVER, LOSS_REPORT] {
             let row = latency_row(operation, &latency, 100).render();
-            assert!(!row.contains('…'), "{row}");
+            assert!(!row.contains('…'), "{}", row.as_str());
         }
     }
 }
