@@ -414,7 +414,8 @@ mod tests {
             "redis://u:geheim@h:x",
             "redis://h?protocol=3",
             "redis://ana:geheim",
-            "redis://ana:geheim,Long@h:1",
+            // A comma separates the URLs of a command line; in a list, it is a part of the password.
+            "ana:geheim,Long@h:1",
             "redis://h:1:geheim",
             "redis://h:1/geheim",
             "redis://h:1/?password=geheim",
