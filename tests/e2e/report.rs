@@ -207,7 +207,7 @@ fn verdicts_of_a_history_without_its_end_are_those_of_check() {
         let status = &matrix["cells"][0]["verdicts"][property]["status"];
         assert_eq!(status, &verdict["status"], "{property}");
     }
-    assert_eq!(of_check["resource"]["status"], "unknown");
+    assert_eq!(of_check["progress"]["status"], "unknown");
 }
 
 #[test]

@@ -43,12 +43,7 @@ const ROWS: &[Row] = &[
     ),
     Row(Cause::Race, "get-then-del", "stale-delete", TOKEN),
     Row(Cause::FalseRelease, "pubsub", "lost-release", DOUBT),
-    Row(
-        Cause::OwnRemoval,
-        "token-per-client",
-        "late-release",
-        ACQUIRE,
-    ),
+    Row(Cause::OwnRemoval, "inner-release-frees", "reentrant", None),
     Row(Cause::NoTtl, "setnx-expire", "crash-mid-acquire", ACQUIRE),
     Row(Cause::SharedToken, "set-nx-px", "same-seed", ACQUIRE),
     Row(Cause::WrongExpiry, "seconds-as-millis", "calm", ACQUIRE),

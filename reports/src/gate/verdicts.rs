@@ -1,6 +1,6 @@
 //! Compares verdicts with expectations over all runs of a cell.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use picklock_verdicts::check::{Cause, Property, Status, Verdict, describe, machine_was_too_slow};
 use picklock_verdicts::expectation::Expectation;
@@ -62,11 +62,10 @@ fn inconclusive(cell: &Cell, judged: &[Judged<'_>]) -> Option<Finding> {
     let mut finding = finding_about(cell, Kind::Inconclusive, "unknown", &undecided)?;
     let shown = undecided.iter().filter_map(|(one, _)| one.shown());
     let unknown: Vec<&Verdict> = shown.filter(|it| it.status == Status::Unknown).collect();
-    for line in unknown.iter().flat_map(|verdict| &verdict.story) {
-        if !finding.story.contains(line) {
-            finding.story.push(line.clone());
-        }
-    }
+    let lines = unknown.iter().flat_map(|verdict| &verdict.story);
+    let mut seen = BTreeSet::new();
+    let first = lines.filter(|line| seen.insert(*line));
+    finding.story.extend(first.cloned());
     if !unknown.is_empty() {
         finding.reproduce = Some(cell.reproduce.clone());
     }

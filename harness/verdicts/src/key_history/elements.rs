@@ -32,7 +32,7 @@ pub fn is_of_several(value: &str) -> bool {
 
 /// Returns `true` if the later collection is the earlier one without some of its elements. The rest belongs to those whose
 /// elements remain, and not to the client that removed its own.
-pub(super) fn is_rest(before: &str, now: &str) -> bool {
+pub fn is_rest(before: &str, now: &str) -> bool {
     if now.len() >= before.len() {
         return false;
     }

@@ -22,7 +22,7 @@ mod shared_connections;
 mod value_span;
 
 pub use attribution::attribute_changes;
-pub use elements::{adds_element, is_collection, is_of_several, shares_element};
+pub use elements::{adds_element, is_collection, is_of_several, is_rest, shares_element};
 pub use expiry::Expiry;
 pub use file::{FORMAT, write_key_history};
 pub use from_history::KeyHistory;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use picklock_scenarios::Phase;
 
 use crate::history::{KeyCommand, KeyName};
-use crate::key_history::{Expiry, Holding, KeyUpdate, NodeClocks, may_be_lock_value};
+use crate::key_history::{Expiry, Holding, KeyUpdate, NodeClocks, is_rest, may_be_lock_value};
 use crate::timeline::{Attempt, UnderWay, names_token};
 
 /// The values that each active attempt has written.
@@ -30,7 +30,8 @@ struct CurrentValue {
 pub(in crate::check) struct Written {
     /// In the order of their nodes.
     values: Vec<WrittenValue>,
-    /// Whether it also removed a value of others, which may be the lock's way to take the lock.
+    /// Whether it also removed a value of others or an element of a collection, such as a token of a semaphore, which may
+    /// be the lock's way to take the lock.
     pub(in crate::check) took_away: bool,
     /// The earlier attempt of the same client that wrote the values, if it was not this one.
     pub(in crate::check) left_by: Option<u64>,
@@ -69,8 +70,8 @@ impl WrittenValues {
             Some(now) if is_own(now) => {
                 written.set(WrittenValue::new(update, now, Some(command.phase)));
             }
-            // The expiry of another client's value.
-            _ => {}
+            Some(now) => written.took_away |= takes_element(update, now, command),
+            None => {}
         }
     }
 
@@ -146,6 +147,12 @@ impl WrittenValues {
     pub(in crate::check) fn forget(&mut self, op: u64) {
         self.attempts.end(op);
     }
+}
+
+/// Returns `true` if the command took an element out of a collection while it acquired. The rest is not its value.
+fn takes_element(update: &KeyUpdate<'_>, now: &Holding<'_>, command: &KeyCommand) -> bool {
+    let before = update.before.as_ref();
+    command.phase == Phase::Acquire && before.is_some_and(|before| is_rest(before.value, now.value))
 }
 
 impl Written {
