@@ -16,7 +16,7 @@ use super::child_run::ChildRuns;
 use super::directory::{MatrixDirectory, RunConditions, StoredState};
 use super::progress::{MatrixProgress, RunReport};
 use super::request::MatrixRequest;
-use super::rerun::{Reruns, is_spoiled};
+use super::rerun::{Reruns, Spoiled, is_spoiled};
 use super::runner::Runner;
 use super::selection::Task;
 use super::work::Work;
@@ -182,23 +182,34 @@ impl<'a> MatrixRun<'a> {
             }
         }
         while self.kept().await? {}
-        // Reruns happen at the end: first together, then those that are still spoiled one by one, so that no other run
-        // disturbs them.
+        self.rerun(spoiled, &runner, backend, interrupt).await?;
+        if !interrupt.is_wanted() {
+            self.give_up(&missing);
+        }
+        Ok(())
+    }
+
+    /// Repeats spoiled runs: first together, then those that are still spoiled one by one, so that no other run disturbs
+    /// them.
+    async fn rerun(
+        &mut self,
+        spoiled: Vec<Spoiled>,
+        runner: &Arc<Runner>,
+        backend: &ChosenBackend,
+        interrupt: &Interrupt,
+    ) -> Result<(), Failure> {
         let mut reruns = Reruns::default();
         let jobs = self.request.jobs_in(backend.name());
         let spoiled = reruns
-            .rerun_together(spoiled, &runner, jobs, interrupt)
+            .rerun_together(spoiled, runner, jobs, interrupt)
             .await;
         for (index, task, run) in spoiled {
             let seed = run.seed;
             // After an interruption, the runs that were made again still count.
-            let Some(result) = reruns.rerun(&task, run, &runner, interrupt).await else {
+            let Some(result) = reruns.rerun(&task, run, runner, interrupt).await else {
                 continue;
             };
             self.take(index, seed, result, backend).await?;
-        }
-        if !interrupt.is_wanted() {
-            self.give_up(&missing);
         }
         Ok(())
     }

@@ -245,7 +245,8 @@ fn secrets_and_variables_stay_out_of_a_workflow() {
         (url, "'one/${{ github.token }}'", "choose another folder"),
     ] {
         let line = format!("init --lang python --source {source} --rev v1 {folder}");
-        let outcome = picklock(&line).run().exits(2);
+        let call = picklock(&line).file(".git/HEAD", "ref: refs/heads/main");
+        let outcome = call.run().exits(2);
         let stderr = &outcome.stderr;
         assert!(
             stderr.contains(said) && !stderr.contains("t0ken"),

@@ -190,9 +190,10 @@ fn verdicts_of_a_history_without_its_end_are_those_of_check() {
     let run = kept.path().join("broken");
     let history = run.join("history.jsonl");
     let text = std::fs::read_to_string(&history).unwrap();
-    let (_, end) = text.trim_end().rsplit_once('\n').unwrap();
-    assert!(end.contains("\"event\":\"end\""), "{end}");
-    std::fs::write(&history, &text[..text.len() - end.len() - 1]).unwrap();
+    // The first purchases, without the fault and what followed.
+    let begin: Vec<&str> = text.lines().take(20).collect();
+    assert!(text.lines().count() > 40, "{text}");
+    std::fs::write(&history, begin.join("\n") + "\n").unwrap();
     let outcome = report(&format!("{} --format json --out pages", run.display()));
     assert_eq!(outcome.code, Some(0), "{}", outcome.all());
     assert!(
@@ -207,7 +208,7 @@ fn verdicts_of_a_history_without_its_end_are_those_of_check() {
         let status = &matrix["cells"][0]["verdicts"][property]["status"];
         assert_eq!(status, &verdict["status"], "{property}");
     }
-    assert_eq!(of_check["progress"]["status"], "unknown");
+    assert_eq!(of_check["exclusion"]["status"], "unknown");
 }
 
 #[test]
