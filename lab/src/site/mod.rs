@@ -175,33 +175,38 @@ mod tests {
                 path.display()
             );
         }
-        let checked = links_lead_to_files(&out, &out);
+        let checked = links_lead_to_files(&out);
         assert!(checked > 2_000, "{checked} links");
     }
 
     /// Checks the links in the written pages, and returns their number.
-    fn links_lead_to_files(folder: &Path, out: &Path) -> usize {
+    fn links_lead_to_files(out: &Path) -> usize {
         let mut checked = 0;
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                checked += links_lead_to_files(&path, out);
+        let mut folders = vec![out.to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|it| it == "html") {
+                    checked += check_links(&path);
+                }
             }
-            if path.extension().is_none_or(|it| it != "html") {
-                continue;
-            }
-            let text = fs::read_to_string(&path).unwrap();
-            let places = ["href=\"", "src=\""]
-                .map(|it| text.split(it).skip(1))
-                .into_iter()
-                .flatten();
-            for link in places.filter_map(|it| it.split('"').next()) {
-                let is_own = !link.contains("://") && !link.starts_with("mailto:");
-                let file = link.split('#').next().unwrap_or_default();
-                let target = path.parent().unwrap().join(file);
-                assert!(!is_own || target.exists(), "{}: {link}", path.display());
-                checked += 1;
-            }
+        }
+        checked
+    }
+
+    fn check_links(page: &Path) -> usize {
+        let text = fs::read_to_string(page).unwrap();
+        let places = ["href=\"", "src=\""].map(|it| text.split(it).skip(1));
+        let links = places.into_iter().flatten();
+        let mut checked = 0;
+        for link in links.filter_map(|it| it.split('"').next()) {
+            let is_own = !link.contains("://") && !link.starts_with("mailto:");
+            let file = link.split('#').next().unwrap_or_default();
+            let target = page.parent().unwrap().join(file);
+            assert!(!is_own || target.exists(), "{}: {link}", page.display());
+            checked += 1;
         }
         checked
     }
