@@ -14,11 +14,12 @@ use std::process::Command;
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// Folders and files that a build needs.
-const SOURCES: [&str; 11] = [
+const SOURCES: [&str; 12] = [
     "Cargo.toml",
     "Cargo.lock",
     "src",
     "adapters",
+    "integrations",
     "harness",
     "impls",
     "scenarios",

@@ -70,7 +70,9 @@ impl Adapter {
     /// Runs the printed commands that prepare the folder.
     fn prepare(&self, language: &str) {
         let (_, next) = self.outcome.stdout.split_once("\nnext:\n").unwrap();
-        let prepare = next.lines().map(str::trim);
+        // What follows an empty line is advice.
+        let steps = next.lines().take_while(|line| !line.is_empty());
+        let prepare = steps.map(str::trim);
         for command in
             prepare.filter(|line| !line.starts_with("cd ") && !line.starts_with("picklock "))
         {
