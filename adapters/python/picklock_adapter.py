@@ -186,7 +186,8 @@ def serve(make_lock, name, version="", options=(), threads=False):
     The lock may have release_unheld(key), which unlocks although the lock was refused, as in a `finally`, and
     section_failed(key, token), which is called when an exception leaves the section and returns the same as release.
     A semaphore has set_capacity(permits), which is called before the first `acquire` with the number of permits that it
-    may grant at the same time.
+    may grant at the same time. A read/write lock has acquire_shared(key, ttl_ms, wait_ms), which lets a reader in; its
+    `acquire` lets a writer in.
     It may have the attributes min_hold_ms (its key stays for up to this time after a release) and lease_margin_ms (its
     key lives this much longer than the lease).
 
@@ -357,7 +358,9 @@ class _Adapter:
             return {"reply": "released", "released": await _done(self.lock.section_failed(key, request["token"]))}
         ttl_ms = request["ttl_ms"]
         if op == "acquire":
-            return _granted(await _done(self.lock.acquire(key, ttl_ms, request["wait_ms"])), ttl_ms, read_at)
+            is_reader = request.get("mode") == "shared"
+            acquire = self.lock.acquire_shared if is_reader else self.lock.acquire
+            return _granted(await _done(acquire(key, ttl_ms, request["wait_ms"])), ttl_ms, read_at)
         if not hasattr(self.lock, "extend"):
             return {"reply": "unsupported"}
         return _granted(await _done(self.lock.extend(key, request["token"], ttl_ms)), ttl_ms, read_at)
@@ -372,8 +375,8 @@ class _Adapter:
         if unknown:
             raise Definite(f"unknown options {unknown}; there are {sorted(self.options)}")
         self.lock = self.make_lock(request["nodes"], request["timeout_ms"], options)
-        permits = hasattr(self.lock, "set_capacity")
-        if permits:
+        is_semaphore = hasattr(self.lock, "set_capacity")
+        if is_semaphore:
             self.lock.set_capacity(request.get("capacity", 1))
         ready = {**self.ready, "extends": hasattr(self.lock, "extend")}
         for name in ("min_hold_ms", "lease_margin_ms"):
@@ -381,9 +384,10 @@ class _Adapter:
                 ready[name] = getattr(self.lock, name)
         if 2 not in versions:
             return ready
+        kind = "semaphore" if is_semaphore else "rwlock" if hasattr(self.lock, "acquire_shared") else "mutex"
         unheld, fails = (hasattr(self.lock, name) for name in ("release_unheld", "section_failed"))
         return {**ready, "protocol": 2, **self.offers, "releases_unheld": unheld, "fails_sections": fails,
-                "permits": permits}
+                "kinds": [kind]}
 
 
 async def _done(result):

@@ -99,6 +99,15 @@ catalog! {
     "permits-failover",
     "permits-clock-skew",
     "permits-clock-jump",
+    "read-write",
+    "read-write-writer-starved",
+    "read-write-pause",
+    "read-write-writer-crash",
+    "read-write-reader-crash",
+    "read-write-short-lease",
+    "read-write-late-unlock",
+    "read-write-lost-reply",
+    "read-write-node-restart",
 }
 
 /// Returns the names of the catalog's scenarios.

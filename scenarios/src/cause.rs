@@ -158,6 +158,10 @@ causes! {
         "more permits were granted than there are", "give back each permit once, and only by its holder";
     PermitLeaked "permit-leaked", Lock,
         "a permit never came back", "give each permit an owner and an expiry";
+    TornRead "torn-read", Lock,
+        "the lock let a reader and a writer in together", "let each look for the other, in one script";
+    WriterStarved "writer-starved", Lock,
+        "readers that asked later were let in before a writer", "let readers wait behind a waiting writer";
     LateWrite "late-write",
         Resource("it accepted a late write that another client had overtaken"),
         "a write arrived late", "let the resource check tokens, or the version that was read";

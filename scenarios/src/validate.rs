@@ -3,6 +3,7 @@
 mod durations;
 mod open_loop;
 mod permits;
+mod read_write;
 
 use std::time::Duration;
 
@@ -31,6 +32,7 @@ pub fn scenario(scenario: &Scenario) -> Result<(), Problem> {
     clients(&scenario.workload)?;
     open_loop::arrivals(&scenario.workload)?;
     permits::permits(scenario)?;
+    read_write::read_write(scenario)?;
     sentinels(scenario)?;
     // At this point the ttl is known to be absolute.
     let ttl = scenario.workload.ttl.resolve(Duration::ZERO);

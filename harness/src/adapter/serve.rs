@@ -8,16 +8,18 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use picklock_impls::{Canceller, DynLock, Grant, LockError, Notice};
+use picklock_scenarios::LockKind;
 use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt};
 
 use super::line_reader::LineReader;
 use super::local_channel::{Receiver, local_channel};
 use super::message::{
-    Answer, Init, Notification, Offers, PROTOCOL, Request, RequestKind, SHARED_PROTOCOL,
+    Answer, Init, Mode, Notification, Offers, PROTOCOL, Request, RequestKind, SHARED_PROTOCOL,
     WorkerMessage,
 };
 use super::served_clients::{Clients, Dispatched, Requests, invalid, with_client};
 use crate::clock::{Clock, millis};
+use crate::lock_kinds::kind_of;
 
 /// The reason why a worker cannot continue. It can only be reported in the worker's log.
 #[derive(Debug, thiserror::Error)]
@@ -219,7 +221,12 @@ where
                 key,
                 ttl_ms,
                 wait_ms,
-            } => self.acquire(read_at, &key, ttl_ms, wait_ms).await,
+                mode,
+            } => {
+                let is_reader = mode == Some(Mode::Shared);
+                self.acquire(read_at, &key, (ttl_ms, wait_ms), is_reader)
+                    .await
+            }
             RequestKind::Extend { key, token, ttl_ms } => {
                 self.extend(read_at, &key, &token, ttl_ms).await
             }
@@ -249,7 +256,8 @@ where
             Ok(lock) => {
                 let mut offers = OFFERS;
                 offers.reentrant = lock.is_reentrant().then_some(true);
-                offers.permits = lock.grants_permits().then_some(true);
+                let kind = kind_of(lock.kind());
+                offers.kinds = (kind != LockKind::Mutex).then(|| vec![kind]);
                 self.lock = Some(lock);
                 Answer::Ready {
                     name: None,
@@ -264,13 +272,24 @@ where
         }
     }
 
-    async fn acquire(&mut self, read_at: Duration, key: &str, ttl_ms: u64, wait_ms: u64) -> Answer {
+    async fn acquire(
+        &mut self,
+        read_at: Duration,
+        key: &str,
+        (ttl_ms, wait_ms): (u64, u64),
+        is_reader: bool,
+    ) -> Answer {
         let Some(lock) = &mut self.lock else {
             return invalid(NO_LOCK);
         };
         let ttl = Duration::from_millis(ttl_ms);
         let wait = Duration::from_millis(wait_ms);
-        match lock.acquire(key, ttl, wait).await {
+        let taken = if is_reader {
+            lock.acquire_shared(key, ttl, wait).await
+        } else {
+            lock.acquire(key, ttl, wait).await
+        };
+        match taken {
             Ok(Some(grant)) => self.granted(grant, read_at, read_at),
             Ok(None) if self.canceller.is_cancelled() => Answer::Cancelled,
             Ok(None) => Answer::Refused,
@@ -378,7 +397,7 @@ const OFFERS: Offers = Offers {
     fails_sections: Some(true),
     reentrant: None,
     ends_clients: Some(true),
-    permits: None,
+    kinds: None,
 };
 
 const NO_LOCK: &str = "there is no lock yet: send `init` first, and wait for `ready`";

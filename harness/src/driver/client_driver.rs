@@ -115,7 +115,7 @@ impl<B: Backend> ClientDriver<B> {
     async fn buy_all(&mut self) -> Result<(), RequestAborted> {
         let context = Rc::clone(&self.context);
         let workload = &context.spec.scenario.workload;
-        let think = workload.think.resolve(context.spec.ttl());
+        let think = workload.think_of(self.worker).resolve(context.spec.ttl());
         while let Some(purchase) = self.next_purchase().await? {
             let has_held = match context.arrivals {
                 Some(_) => self.serve(purchase).await?,

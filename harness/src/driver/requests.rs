@@ -26,21 +26,23 @@ impl<B: Backend> ClientDriver<B> {
         let (worker, spec) = (self.worker, &context.spec);
         let Purchase { key, intended_ns } = purchase;
         let wait = spec.scenario.workload.wait.resolve(spec.ttl());
+        let ttl_ms = millis(spec.lease_of(worker));
         let op = context.next_op();
         self.begin_attempt(op, key);
         let request = RequestKind::Acquire {
             key: context.key(key),
-            ttl_ms: spec.ttl_ms(),
+            ttl_ms,
             wait_ms: millis(wait),
+            mode: spec.mode_of(worker),
         };
         self.write(EventKind::Acquire {
             worker,
             op,
             key,
-            ttl_ms: spec.ttl_ms(),
+            ttl_ms,
             wait_ms: millis(wait),
             intended_ns,
-            weight: 1,
+            weight: spec.scenario.workload.weight_of(worker),
         })?;
         self.event(TriggerEvent::Acquire, None).await;
         let cancel_after = self.cancel_after();

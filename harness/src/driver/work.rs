@@ -25,9 +25,18 @@ impl<B: Backend> ClientDriver<B> {
     /// Works for the length of a section. The work is a wait, as for a payment service. A holder that extends does so
     /// after each `extend` interval of work; the time for the extension does not count as work.
     pub(super) async fn work(&mut self, hold: &mut Hold) -> Result<Work, RequestAborted> {
+        let section = self.context.spec.section_of(self.worker);
+        self.work_through(hold, section).await
+    }
+
+    /// Like [`Self::work`], for a part of the section.
+    pub(super) async fn work_through(
+        &mut self,
+        hold: &mut Hold,
+        mut left: Duration,
+    ) -> Result<Work, RequestAborted> {
         let workload = &self.context.spec.scenario.workload;
         let ttl = self.context.spec.ttl();
-        let mut left = workload.section.resolve(ttl);
         let extend = workload.extend.map(|extend| extend.resolve(ttl));
         // The scenario's check rejects an interval of zero, which would never end.
         if let Some(extend) = extend.filter(|extend| !extend.is_zero()) {

@@ -28,14 +28,14 @@ use crate::patience::{RETRY_DELAY, RETRY_JITTER};
 use crate::renewal::{Habits, RENEW_EVERY};
 use crate::renewing::{Renewable, Renewing};
 use crate::stopwatch::Deadline;
-use crate::{BuiltInLock, Context, Node};
+use crate::{BuiltInLock, Context, Kind, Node};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "watchdog",
     summary: "set-nx-px, renewed at half the lease by a background task",
     nodes: 1,
     replicas: 0,
-    permits: false,
+    kind: Kind::Mutex,
     options: OPTIONS,
     build: |nodes, context| Box::new(watchdog(nodes, context, Habits::SOUND)),
 };

@@ -281,6 +281,7 @@ pub fn needs(cause: Cause) -> Needs {
         | Cause::PhantomExtend
         | Cause::SharedToken
         | Cause::OwnRemoval
+        | Cause::TornRead
         | Cause::ForeignRemoval => ACTS_WITHOUT_VALUE,
         Cause::ForeignRenewal => KEEPS_ANOTHERS_VALUE,
         Cause::AmbiguousAcquire => IN_DOUBT,
@@ -292,7 +293,9 @@ pub fn needs(cause: Cause) -> Needs {
         Cause::WrongExpiry => COUNTS_WRONGLY,
         Cause::FalseRelease | Cause::SilentRelease => RELEASE_FAILS,
         Cause::RenewedAfterRelease | Cause::RenewedAfterEnd => RELEASE_FAILS,
-        Cause::SharedKey | Cause::SplitKey | Cause::NotExclusive => lock(&[], ""),
+        Cause::SharedKey | Cause::SplitKey | Cause::NotExclusive | Cause::WriterStarved => {
+            lock(&[], "")
+        }
         Cause::LateLossReport | Cause::SilentLoss | Cause::FalseLoss => RENEWAL_FAILS,
         Cause::LateExtension => LATE_EXTENSION,
         Cause::RefusedExtension => EXTENSION_FAILS,

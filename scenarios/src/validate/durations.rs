@@ -15,6 +15,8 @@ pub(super) fn durations(scenario: &Scenario) -> Result<(), Problem> {
     let named = [
         ("ttl", Some(workload.ttl)),
         ("section", Some(workload.section)),
+        ("short_lease", workload.short_lease),
+        ("reader_think", workload.reader_think),
         ("extend", workload.extend),
         ("reenter", workload.reenter),
         ("cancel", workload.cancel),

@@ -131,6 +131,8 @@ pub enum Claim {
     Key,
     /// The semaphore has a number of permits. But it granted more at the same time.
     Capacity,
+    /// The lock lets writers in. But too many readers that asked later came first.
+    Turn,
 }
 
 /// A fencing token that was not higher than an earlier one.

@@ -60,6 +60,9 @@ pub const CLASSES: &[Class] = classes! {
     "S23", "a permit is minted", ["semaphore-release-retried", "semaphore-remade"],
         ["semaphore-counter" x "permits-finally-unlock"];
     "S24", "more permits are granted than there are", ["semaphore-one-too-many", "semaphore-counts-then-adds"], [];
+    "S25", "a reader and a writer are in together", ["rwlock-reader-ignores-writer", "rwlock-writer-ignores-readers",
+        "rwlock-counts-then-adds", "rwlock-releases-all"],
+        ["rwlock-hash" x "read-write-late-unlock", "rwlock-hash" x "read-write-short-lease"];
     "L1", "a key without expiry", ["no-expiry"], ["setnx-expire" x "crash-mid-acquire"];
     "L2", "renewals that outlive the release", ["watchdog-outlives-unlock", "cancel-leaves-renewal", "renews-for-the-dead"], [];
     "L3", "the token is forgotten before the release has succeeded", [], [];
@@ -79,7 +82,8 @@ pub const CLASSES: &[Class] = classes! {
     "L17", "waiters use up a pool", ["waiters-take-the-pool"], [];
     "L18", "busy waiting", [], [];
     "L19", "a client waits for itself", [], [];
-    "L20", "a permit is never given back", ["semaphore-keeps-expired"], ["semaphore-counter" x "permits-holder-crash"];
+    "L20", "a permit is never given back", ["semaphore-keeps-expired", "rwlock-keeps-expired"], ["rwlock-hash" x "read-write-reader-crash", "semaphore-counter" x "permits-holder-crash"];
+    "L21", "a writer starves", ["rwlock-starves-writers"], ["rwlock-hash" x "read-write-writer-starved"];
 };
 
 /// Mutants whose bug does not belong to any class.

@@ -114,6 +114,12 @@ pub(super) const ROWS: &[Row] = rows! {
     "semaphore-counts-then-adds", "semaphore", "permits", "exclusion", "race", All;
     "semaphore-keeps-expired", "semaphore", "permits-holder-crash", "progress", "permit-leaked", All;
     "semaphore-releases-oldest", "semaphore", "permits", "ownership", "stolen-release", All;
+    "rwlock-reader-ignores-writer", "rwlock", "read-write", "exclusion", "torn-read", All;
+    "rwlock-writer-ignores-readers", "rwlock", "read-write", "exclusion", "torn-read", All;
+    "rwlock-counts-then-adds", "rwlock", "read-write", "exclusion", "race", All;
+    "rwlock-keeps-expired", "rwlock", "read-write-reader-crash", "progress", "permit-leaked", All;
+    "rwlock-releases-all", "rwlock", "read-write", "ownership", "stolen-release", All;
+    "rwlock-starves-writers", "rwlock", "read-write-writer-starved", "progress", "writer-starved", All;
 };
 
 /// Mutants that keep every property: their bug affects something else.

@@ -65,6 +65,22 @@ fn cause_of_finding(facts: &Facts<'_>) -> Cause {
             },
             Some(key_history),
         ) => permits::cause_of_surplus(facts.history, key_history, facts.at_ns),
+        (
+            Found::Attempts {
+                claim: Some(Claim::Turn),
+                ops,
+                ..
+            },
+            key_history,
+        ) => {
+            let writer = ops.first().copied().unwrap_or(0);
+            permits::cause_of_overtaking(
+                facts.history,
+                key_history,
+                facts.holds,
+                (writer, facts.at_ns),
+            )
+        }
         (Found::Attempts { claim, holds, .. }, key_history) => {
             let spans = key_history.map_or(&[][..], |key_history| &key_history.spans);
             let is_off = |hold: &&Hold| {
@@ -141,6 +157,8 @@ fn cause_of_overlap(facts: &Facts<'_>, key_history: &KeyHistory, holds: &Overlap
     let lost = lost_ownership(facts, key_history, holds.first.key);
     match lost.cause(holds.first, holds.second) {
         Cause::WrongExpiry if holds.is_perhaps_outlived => Cause::OutlivedLease,
+        // Only a read/write lock has holds of different weights.
+        Cause::NotExclusive if holds.first.weight != holds.second.weight => Cause::TornRead,
         cause => cause,
     }
 }
@@ -232,6 +250,7 @@ fn cause_of_false_claim(claim: Claim) -> Cause {
         Claim::Renewal => Cause::SilentLoss,
         Claim::Key => Cause::SharedKey,
         Claim::Capacity => Cause::PermitMinted,
+        Claim::Turn => Cause::WriterStarved,
     }
 }
 

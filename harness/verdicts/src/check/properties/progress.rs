@@ -24,6 +24,8 @@
 //! A dead client's value that other clients keep alive does not count as a lease, even if another client believes that
 //! it holds the lock (see [`crate::check::progress::kept_alive`]).
 //!
+//! A writer that too many readers overtake is a violation, too ([`crate::check::progress::overtaking`]).
+//!
 //! A client that dies without a fault is a violation by itself: it wanted the lock, or its stock, and will never get
 //! anything any more. A death by a signal from outside, or before the client was ready, is not the client's doing.
 //!
@@ -40,11 +42,11 @@ use crate::check::inconclusive::{InconclusiveReason, StarvationReason};
 use crate::check::progress::client_deaths::ClientDeaths;
 use crate::check::progress::kept_alive::KeptAlive;
 use crate::check::progress::outstanding::WantedKey;
+use crate::check::progress::overtaking::Overtaking;
 use crate::check::progress::reach::Reach;
 use crate::check::progress::starvation_excuse::StarvationExcuses;
 use crate::check::progress::waiters::Waiters;
 use crate::check::stalls::stall::Stall;
-use crate::check::stalls::thresholds::NOTABLE_DELAY;
 use crate::history::{Declarations, Event, EventKind, Header, Misbehaviour};
 use crate::key_history::KeyUpdate;
 use crate::timeline::{AcquireFailure, Attempt, Step, Timeline, is_rounded_up, ms, spoils_clocks};
@@ -77,19 +79,12 @@ pub(in crate::check) struct Progress {
     freeze_breached: bool,
     excuses: StarvationExcuses,
     deaths: ClientDeaths,
+    overtaking: Overtaking,
     /// A long stall during which a client waited too long.
     stall: Option<InconclusiveReason>,
 }
 
 impl Progress {
-    /// Returns how long the machine kept clients waiting between two times. After a long harness stall it counts
-    /// `after_ns` more.
-    fn stalled_ns(&self, from_ns: u64, until_ns: u64, after_ns: u64) -> u64 {
-        let long_ns = NOTABLE_DELAY.part_of(self.ttl_ns);
-        let stalled_ns = (self.excuses).harness_stalled_ns(from_ns, until_ns, long_ns, after_ns);
-        stalled_ns.saturating_add(self.excuses.delayed_ns(from_ns, until_ns))
-    }
-
     /// Judges a wait for a key that has lasted from `since_ns` until now. `worker` wants the key; others may have
     /// wanted it before. The number after the last worker is the probe.
     fn judge_wait(&mut self, at_ns: u64, key: u32, worker: usize, since_ns: u64) {
@@ -110,10 +105,12 @@ impl Progress {
         };
         let from_ns = since_ns.max(clear_ns).max(self.faults_clear_ns);
         let limit_ns = from_ns.saturating_add(self.bound_ns);
-        let excused_ns = self.stalled_ns(from_ns, at_ns, self.lease_ns);
+        let excused_ns = self
+            .excuses
+            .waited_ns((from_ns, at_ns), self.ttl_ns, self.lease_ns);
         if at_ns <= limit_ns.saturating_add(excused_ns) {
             if at_ns > limit_ns {
-                let stalled_ns = self.stalled_ns(from_ns, at_ns, 0);
+                let stalled_ns = self.excuses.waited_ns((from_ns, at_ns), self.ttl_ns, 0);
                 let by = StarvationReason::HarnessStall(stalled_ns / 1_000_000);
                 self.undecided.get_or_insert(by);
             }
@@ -329,6 +326,7 @@ impl Checker for Progress {
             waiters: Waiters::new(header.workers, header.keys.len(), bound_ns),
             reach: Reach::new(header),
             excuses: StarvationExcuses::new(header.workers),
+            overtaking: Overtaking::new(header),
             ..Progress::default()
         }
     }
@@ -337,6 +335,7 @@ impl Checker for Progress {
         self.reach.step(attempt, step);
         self.deaths.step(attempt, step);
         self.kept_alive.step(attempt, step);
+        self.overtaking.step(at_ns, attempt, step);
         let key = attempt.key;
         if key as usize >= self.keys.len() {
             return;
@@ -379,6 +378,7 @@ impl Checker for Progress {
         let at_ns = event.at_ns;
         self.latest_ns = at_ns;
         self.excuses.event(event);
+        self.overtaking.event(event);
         self.deaths.event(event);
         if let EventKind::FaultBegan { .. } | EventKind::FaultEnded { .. } = event.what {
             self.judge_all_keys(at_ns);
@@ -451,7 +451,8 @@ impl Checker for Progress {
         let left = keys.filter_map(|(state, key)| state.unexpiring(key));
         self.found.extend(left);
         let deaths = std::mem::take(&mut self.deaths);
-        deaths.judge(self.judge_starvations(timeline))
+        let overtaking = std::mem::take(&mut self.overtaking);
+        deaths.judge(overtaking.judge(self.judge_starvations(timeline)))
     }
 }
 

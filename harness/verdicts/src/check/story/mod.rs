@@ -67,6 +67,21 @@ fn summary(facts: &Facts<'_>) -> String {
             "a fencing token did not grow: {} came after {}",
             stale.fence, stale.highest
         ),
+        Found::Overlap(Overlap {
+            first,
+            second,
+            others,
+            ..
+        }) if first.weight > 1 || second.weight > 1 => {
+            let holds = || others.iter().copied().chain([*first, *second]);
+            let writers = holds().filter(|hold| hold.weight > 1).count();
+            let readers = holds().count() - writers;
+            match (writers, readers) {
+                (_, 0) => format!("{writers} writers held {lock} at once"),
+                (_, 1) => format!("a writer and a reader held {lock} at once"),
+                _ => format!("a writer and {readers} readers held {lock} at once"),
+            }
+        }
         Found::Overlap(Overlap { others, .. }) if !others.is_empty() => format!(
             "{} clients held permits of {lock} at once, and there are {}",
             others.len() + 2,
@@ -121,6 +136,12 @@ fn describe_overlap(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
         lease_at(facts, first, second.begin_ns)
     };
     let (got, taken) = (second.worker, taken_with(facts, second));
+    let weights = || holds.others.iter().copied().chain([first, second]);
+    let (a_permit, theirs) = if weights().any(|hold| hold.weight > 1) {
+        (lock.clone(), "it")
+    } else {
+        (format!("a permit of {lock}"), "theirs")
+    };
     let text = if holds.others.is_empty() {
         format!(
             "worker {got} got {lock}{taken} while worker {} still held it: {lease}",
@@ -132,7 +153,7 @@ fn describe_overlap(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
         workers.sort_unstable();
         let workers: Vec<String> = workers.iter().map(usize::to_string).collect();
         format!(
-            "worker {got} got a permit of {lock}{taken} while workers {} still held theirs: {lease}",
+            "worker {got} got {a_permit}{taken} while workers {} still held {theirs}: {lease}",
             workers.join(", ")
         )
     };

@@ -82,6 +82,17 @@ pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, Str
                 (false, None) => (Weight::Reason, changed),
             }
         }
+        EventKind::ValueRead { first, second, .. } if first != second => (
+            Weight::Decisive,
+            format!(
+                "worker {worker} read {first} in one half of the value, and {second} in the other"
+            ),
+        ),
+        EventKind::ValueRead { .. } => return None,
+        EventKind::ValueWritten { to, .. } => (
+            Weight::Reason,
+            format!("worker {worker} changed the other half to {to}"),
+        ),
         EventKind::FencedOff { fence, highest, .. } => (
             Weight::Reason,
             format!(
