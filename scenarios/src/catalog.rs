@@ -26,7 +26,6 @@ catalog! {
     "lock-names",
     "two-locks",
     "two-locks-renewed",
-    "deadlock",
     "gc-pause",
     "blocked-loop",
     "same-seed",

@@ -1,7 +1,7 @@
 //! `start-frees-any`: `set-nx-px` whose process first deletes the key of the lock that it wants, as what an earlier
 //! process has left behind.
 //!
-//! A client that starts while another one holds frees the lock (S4). Caught by `ownership`, cause `foreign-removal`,
+//! A client that starts while another one holds frees the lock (S4). Caught by `ownership`, cause `stolen-release`,
 //! when a client is started again.
 
 use crate::BuiltInLock;
