@@ -188,6 +188,9 @@ def serve(make_lock, name, version="", options=(), threads=False):
     A semaphore has set_capacity(permits), which is called before the first `acquire` with the number of permits that it
     may grant at the same time. A read/write lock has acquire_shared(key, ttl_ms, wait_ms), which lets a reader in; its
     `acquire` lets a writer in.
+    terminate() is called when the process receives SIGTERM, in the main thread or, for coroutines, on the event loop.
+    It cleans up as the program or the library would in a shutdown hook, and the process then ends. Without it SIGTERM
+    ends the process at once.
     It may have the attributes min_hold_ms (its key stays for up to this time after a release) and lease_margin_ms (its
     key lives this much longer than the lease).
 
@@ -375,6 +378,8 @@ class _Adapter:
         if unknown:
             raise Definite(f"unknown options {unknown}; there are {sorted(self.options)}")
         self.lock = self.make_lock(request["nodes"], request["timeout_ms"], options)
+        if hasattr(self.lock, "terminate"):
+            _at_sigterm(self.lock.terminate)
         is_semaphore = hasattr(self.lock, "set_capacity")
         if is_semaphore:
             self.lock.set_capacity(request.get("capacity", 1))
@@ -388,6 +393,39 @@ class _Adapter:
         unheld, fails = (hasattr(self.lock, name) for name in ("release_unheld", "section_failed"))
         return {**ready, "protocol": 2, **self.offers, "releases_unheld": unheld, "fails_sections": fails,
                 "kinds": [kind]}
+
+
+# The status that a shell reports for a process that SIGTERM ended.
+_TERMINATED = 143
+
+
+def _at_sigterm(clean_up):
+    """Ends the process after the clean-up when it receives SIGTERM."""
+    import signal
+
+    if not _is_coroutine_function(clean_up):
+
+        def end(_number, _frame):
+            try:
+                clean_up()
+            finally:
+                os._exit(_TERMINATED)
+
+        signal.signal(signal.SIGTERM, end)
+        return
+
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+
+    async def end_task():
+        try:
+            await clean_up()
+        finally:
+            os._exit(_TERMINATED)
+
+    tasks = []
+    loop.add_signal_handler(signal.SIGTERM, lambda: tasks.append(loop.create_task(end_task())))
 
 
 async def _done(result):

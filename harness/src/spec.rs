@@ -353,9 +353,14 @@ impl RunSpec {
         self.quorum().unwrap_or(self.nodes() / 2 + 1)
     }
 
-    /// Returns the name of a lock's key. All names have the same length, so no name is a prefix of another.
+    /// Returns the name of a lock's key. All names have the same length, so no name is a prefix of another, unless the
+    /// scenario gives such names.
     pub fn key(&self, number: u32) -> String {
-        format!("{}stock:{number:04}", self.key_prefix())
+        let prefix = self.key_prefix();
+        match self.scenario.workload.names.get(number as usize) {
+            Some(name) => format!("{prefix}{name}"),
+            None => format!("{prefix}stock:{number:04}"),
+        }
     }
 
     /// Returns the prefix of the keys with which programs warm up. These keys belong to no lock under test.

@@ -133,6 +133,12 @@ pub trait Lock {
         self.release(key, grant)
     }
 
+    /// Cleans up because the client's process is about to end (SIGTERM), as a shutdown hook of a library does. `held` are
+    /// the names and grants that were not released. The default does nothing: the leases run out.
+    fn terminate(&mut self, _held: &[(String, Grant)]) -> impl Future<Output = ()> {
+        std::future::ready(())
+    }
+
     /// Returns true if a holder can take the lock again. It then has the lock until its outermost release; inner holds
     /// neither end nor shorten the lease.
     fn is_reentrant(&self) -> bool {
@@ -193,6 +199,8 @@ pub trait DynLock {
         key: &'a str,
         grant: &'a Grant,
     ) -> LockFuture<'a, Result<bool, LockError>>;
+    /// See [`Lock::terminate`].
+    fn terminate<'a>(&'a mut self, held: &'a [(String, Grant)]) -> LockFuture<'a, ()>;
     /// See [`Lock::is_reentrant`].
     fn is_reentrant(&self) -> bool;
     /// See [`Lock::kind`].
@@ -241,6 +249,10 @@ impl<L: Lock> DynLock for L {
         grant: &'a Grant,
     ) -> LockFuture<'a, Result<bool, LockError>> {
         Box::pin(Lock::section_failed(self, key, grant))
+    }
+
+    fn terminate<'a>(&'a mut self, held: &'a [(String, Grant)]) -> LockFuture<'a, ()> {
+        Box::pin(Lock::terminate(self, held))
     }
 
     fn is_reentrant(&self) -> bool {

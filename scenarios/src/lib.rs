@@ -44,4 +44,6 @@ pub use rate::{BadRate, Per, Rate};
 pub use scenario::{Expectation, ExpectationError, Judge, Measure, OTHERS, Scenario};
 pub use signed_duration::SignedDuration;
 pub use topology::{Persistence, Topology};
-pub use workload::{Seeds, SoldOut, StartOrder, StockPlace, Update, Workload, WorkloadKind};
+pub use workload::{
+    LockOrder, Seeds, SoldOut, StartOrder, StockPlace, Update, Workload, WorkloadKind,
+};

@@ -68,6 +68,17 @@ pub enum Seeds {
     Same,
 }
 
+/// The order in which a buyer takes several locks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LockOrder {
+    /// The order of their numbers, which cannot deadlock.
+    #[default]
+    Fixed,
+    /// A random order each time. Two clients can then wait for each other.
+    Random,
+}
+
 /// The behaviour of the clients. In the `flash-sale` workload they are buyers, which take the lock, read the stock, work for `section`,
 /// change the stock and release the lock, until everything is sold.
 ///
@@ -100,6 +111,16 @@ pub struct Workload {
     pub processes: Option<usize>,
     /// Number of locks, each with its own stock.
     pub keys: usize,
+    /// Names of the locks, one for each key. If omitted: a name with the number of the lock.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
+    /// Number of locks that a buyer holds at the same time: 1 or 2. With 2 it takes the lock of its stock and that of
+    /// another, and releases both after its section.
+    #[serde(skip_serializing_if = "is_one")]
+    pub locks_each: u32,
+    /// The order in which it takes them.
+    #[serde(skip_serializing_if = "is_default")]
+    pub lock_order: LockOrder,
     /// Units in stock at the start, per key.
     pub stock: i64,
     /// Number of units that one buyer wants. If omitted: no limit.
@@ -216,6 +237,9 @@ impl Default for Workload {
             workers: 3,
             processes: None,
             keys: 1,
+            names: Vec::new(),
+            locks_each: 1,
+            lock_order: LockOrder::Fixed,
             stock: 3,
             purchases: None,
             arrivals: None,

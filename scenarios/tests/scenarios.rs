@@ -95,7 +95,7 @@ fn errors_name_line_column_and_the_nearest_word() {
       = help: did you mean `workers`?
     ");
     insta::assert_snapshot!(error("[[fault]]\nkind = \"pause-clinet\"\nat = \"1s\"\n"), @r#"
-    mine.toml:4:8: unknown variant `pause-clinet`, expected one of `pause-client`, `pause-task`, `crash-client`, `delay`, `drop`, `hold`, `answer`, `false-answer`, `cut`, `partition`, `pause-node`, `crash-node`, `cut-replication`, `failover`, `sentinel-failover`, `evict`, `flush-all`, `flush-scripts`, `exhaust`, `clock-jump`, `clock-skew`, `late-write`, `late-commit`, `unchecked-write`, `stale-read`
+    mine.toml:4:8: unknown variant `pause-clinet`, expected one of `pause-client`, `pause-task`, `crash-client`, `terminate-client`, `delay`, `drop`, `hold`, `answer`, `false-answer`, `cut`, `partition`, `pause-node`, `crash-node`, `cut-replication`, `failover`, `sentinel-failover`, `evict`, `flush-all`, `flush-scripts`, `exhaust`, `clock-jump`, `clock-skew`, `late-write`, `late-commit`, `unchecked-write`, `stale-read`
        |
      4 | kind = "pause-clinet"
        |        ^

@@ -22,10 +22,20 @@ impl<B: Backend> ClientDriver<B> {
         &mut self,
         purchase: Purchase,
     ) -> Result<Option<Hold>, RequestAborted> {
+        let spec = &self.context.spec;
+        let wait = spec.scenario.workload.wait.resolve(spec.ttl());
+        self.acquire_within(purchase, wait).await
+    }
+
+    /// Requests the lock for at most `wait`. Returns `None` if it was refused or the attempt failed.
+    pub(super) async fn acquire_within(
+        &mut self,
+        purchase: Purchase,
+        wait: Duration,
+    ) -> Result<Option<Hold>, RequestAborted> {
         let context = Rc::clone(&self.context);
         let (worker, spec) = (self.worker, &context.spec);
         let Purchase { key, intended_ns } = purchase;
-        let wait = spec.scenario.workload.wait.resolve(spec.ttl());
         let ttl_ms = millis(spec.lease_of(worker));
         let op = context.next_op();
         self.begin_attempt(op, key);
@@ -96,6 +106,7 @@ impl<B: Backend> ClientDriver<B> {
 
     fn begin_attempt(&mut self, op: u64, key: u32) {
         self.latest_op = op;
+        self.context.live_workers.set_latest_op(self.worker, op);
         self.context.backend.begin_attempt(op, key);
     }
 

@@ -33,7 +33,9 @@ impl<B: Backend> ClientDriver<B> {
                     return self.fail(hold).await;
                 }
                 // A holder that learnt of the loss of its lease in time must not use the resource.
-                let may_write = work == Work::Whole && !self.client.has_lost(hold.op);
+                let has_lost = |op| self.client.has_lost(op);
+                let has_lost_any = has_lost(hold.op) || self.also_held.is_some_and(has_lost);
+                let may_write = work == Work::Whole && !has_lost_any;
                 match self.context.stock_faults.write_fault(self.worker) {
                     None if may_write => {
                         self.change_stock(&hold, stock).await?;

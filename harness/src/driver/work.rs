@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
+use futures_util::future::OptionFuture;
 use picklock_scenarios::{Phase, TriggerEvent};
 
 use super::client_driver::{ClientDriver, Hold, RequestAborted};
@@ -62,10 +63,13 @@ impl<B: Backend> ClientDriver<B> {
     ) -> Result<Work, RequestAborted> {
         let mut working = pin!(tokio::time::sleep(span));
         let loss = self.client.loss(op);
+        let other = self.also_held.map(|other| self.client.loss(other));
+        let other_loss = OptionFuture::from(other);
         let failure = tokio::select! {
             biased;
             () = &mut working => return Ok(Work::Whole),
             () = loss => return Ok(Work::Stopped),
+            Some(()) = other_loss => return Ok(Work::Stopped),
             failure = self.client.failure(&self.context) => failure,
         };
         if self.check_alive().is_err() {

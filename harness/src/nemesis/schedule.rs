@@ -207,13 +207,13 @@ impl<B: Backend> Nemesis<B> {
         let waiting = location
             .worker
             .filter(|worker| !target.workers.contains(worker));
-        let since_ns = self.record_fired(id, &plan, waiting, requested_at_ns);
+        let mut since_ns = self.record_fired(id, &plan, waiting, requested_at_ns);
         let lasts = plan.lasts();
         match lasts {
             Lasts::AtOnce => self.make_permanent(id),
             Lasts::Forever => {
                 if plan.kind.affects() == Affects::Links {
-                    self.endless_links.borrow_mut().push(target);
+                    self.endless_links.borrow_mut().push(target.clone());
                 }
                 self.never_ends(id);
             }
@@ -226,6 +226,11 @@ impl<B: Backend> Nemesis<B> {
         started();
         if plan.when.is_some() {
             self.context.start_gate.open();
+        }
+        if let Some(grace) = plan.grace() {
+            self.end_terminated(id, &target.workers, grace.resolve(ttl))
+                .await;
+            since_ns = self.context.clock.now_ns();
         }
         match lasts {
             Lasts::AtOnce => tokio::time::sleep(Duration::ZERO).await,
@@ -397,11 +402,11 @@ fn freezes_workers(plan: &FaultPlan) -> bool {
 
 /// Returns `true` if the fault always affects whole processes.
 fn affects_processes(plan: &FaultPlan) -> bool {
-    use WorkerAction::{Block, Freeze, Kill};
+    use WorkerAction::{Block, Freeze, Kill, Terminate};
     let whole = |action: &Action| {
         matches!(
             action,
-            Action::Worker(Freeze | Kill | Block(TaskScope::Loop))
+            Action::Worker(Freeze | Kill | Terminate | Block(TaskScope::Loop))
         )
     };
     plan.actions().is_some_and(|all| all.iter().any(whole))

@@ -4,7 +4,8 @@
 //! lease time of the acquisition whenever `renew_every` (half the lease) has passed since the last renewal. If that
 //! fails, it retries after `retry_delay`, for as long as the lease runs. Each renewal is reported. If the client no
 //! longer has the key, or the lease expires before a renewal succeeds, the task reports the loss and sends nothing
-//! more. The task has its own connection, and ends before the release is sent, and with the client.
+//! more. The task has its own connection, and ends before the release is sent, and with the client. If the process is
+//! asked to end (SIGTERM), it releases what it holds.
 //!
 //! **From.** Redisson's lock watchdog, RedLock.net's keep-alive timer, madelson's
 //! DistributedLock, python-redis-lock's `auto_renewal`.

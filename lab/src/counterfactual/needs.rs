@@ -3,7 +3,8 @@
 use picklock_scenarios::FaultKind::{
     self, Answer, ClockJump, ClockSkew, CrashClient, CrashNode, Cut, CutReplication, Delay, Drop,
     Evict, Exhaust, Failover, FalseAnswer, FlushAll, FlushScripts, Hold, LateCommit, LateWrite,
-    Partition, PauseClient, PauseNode, PauseTask, SentinelFailover, StaleRead, UncheckedWrite,
+    Partition, PauseClient, PauseNode, PauseTask, SentinelFailover, StaleRead, TerminateClient,
+    UncheckedWrite,
 };
 use picklock_verdicts::check::Cause;
 
@@ -75,6 +76,7 @@ const FAILING_OR_DEAD: &[FaultKind] = &[
     PauseClient,
     PauseTask,
     CrashClient,
+    TerminateClient,
     Delay,
     Hold,
     Drop,
@@ -95,6 +97,7 @@ const ALL_OF_LOCKS: &[FaultKind] = &[
     PauseClient,
     PauseTask,
     CrashClient,
+    TerminateClient,
     Delay,
     Drop,
     Hold,
@@ -143,6 +146,7 @@ const ANY: &[FaultKind] = &[
     PauseClient,
     PauseTask,
     CrashClient,
+    TerminateClient,
     Delay,
     Drop,
     Hold,
@@ -302,6 +306,7 @@ pub fn needs(cause: Cause) -> Needs {
         Cause::WrongElapsed => LONG_WAIT,
         Cause::LostWakeUp => NO_SIGNAL,
         Cause::SplitVote | Cause::WaitsForEveryNode => NO_NODES,
+        Cause::Deadlock => lock(&[], ""),
         Cause::ClientDied | Cause::StoppedAsking | Cause::TakenAndReturned => UNEXPECTED_ERROR,
         Cause::LateWrite => names(&[LateWrite]),
         Cause::ReleasedBeforeCommit => names(&[LateCommit]),

@@ -49,6 +49,7 @@ fn cause_of_finding(facts: &Facts<'_>) -> Cause {
     match (&facts.found, facts.key_history) {
         (Found::ForeignRelease(taken), _) => cause_of_foreign_release(facts, taken),
         (Found::ClientDeath(_), _) => Cause::ClientDied,
+        (Found::Deadlock(_), _) => Cause::Deadlock,
         (Found::Starvation { starvation, .. }, _) if starvation.has_unexpiring_key => Cause::NoTtl,
         (
             Found::WrongStock {

@@ -174,6 +174,7 @@ impl<'a> Evidence<'a> {
                 Found::Starvation { starvation, last }
             }
             Seen::ClientDeath(death) => Found::ClientDeath(death),
+            Seen::Deadlock(deadlock) => Found::Deadlock(deadlock),
             Seen::FalseClaim(claim) => Found::Attempts {
                 claim: Some(claim.about),
                 ops: &claim.ops,

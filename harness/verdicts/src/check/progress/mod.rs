@@ -2,6 +2,7 @@
 
 pub(super) mod blocked_lock;
 pub(super) mod client_deaths;
+pub(super) mod deadlocks;
 pub(super) mod kept_alive;
 pub(super) mod outstanding;
 pub(super) mod overtaking;

@@ -26,6 +26,9 @@
 //!
 //! A writer that too many readers overtake is a violation, too ([`crate::check::progress::overtaking`]).
 //!
+//! Clients that hold one lock and wait for another one can wait for each other. Such a cycle is a violation if it outlasts
+//! the bound (see [`crate::check::progress::deadlocks`]).
+//!
 //! A client that dies without a fault is a violation by itself: it wanted the lock, or its stock, and will never get
 //! anything any more. A death by a signal from outside, or before the client was ready, is not the client's doing.
 //!
@@ -35,11 +38,14 @@
 //! affected left the lock in doubt for the whole wait, if a server or a worker stalled without a fault, and if a client
 //! that was supposed to be frozen or dead was running.
 
+mod judgement;
+
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
-use crate::check::finding::{Finding, Judgement, Seen, Starvation};
+use crate::check::finding::{Judgement, Starvation};
 use crate::check::inconclusive::{InconclusiveReason, StarvationReason};
 use crate::check::progress::client_deaths::ClientDeaths;
+use crate::check::progress::deadlocks::Deadlocks;
 use crate::check::progress::kept_alive::KeptAlive;
 use crate::check::progress::outstanding::WantedKey;
 use crate::check::progress::overtaking::Overtaking;
@@ -72,6 +78,7 @@ pub(in crate::check) struct Progress {
     /// Whether a clock was set wrong, or set right again.
     clocks_spoilt: bool,
     run_over: bool,
+    admits_many_holders: bool,
     latest_ns: u64,
     found: Vec<Starvation>,
     undecided: Option<StarvationReason>,
@@ -80,6 +87,7 @@ pub(in crate::check) struct Progress {
     excuses: StarvationExcuses,
     deaths: ClientDeaths,
     overtaking: Overtaking,
+    deadlocks: Deadlocks,
     /// A long stall during which a client waited too long.
     stall: Option<InconclusiveReason>,
 }
@@ -221,6 +229,7 @@ impl Progress {
         if !self.run_over {
             self.run_over = true;
             self.judge_all_keys(at_ns);
+            self.with_deadlocks(|deadlocks, stalled_ns| deadlocks.run_over(at_ns, stalled_ns));
             self.waiters.forget_all();
             // Commands of a worker that could not be ended still count.
             let ended_ns = at_ns.max(self.last_change_ns);
@@ -251,6 +260,7 @@ impl Progress {
     /// Restarts the observation of all locks, because a fault or a long stall began or ended.
     fn restart(&mut self, at_ns: u64) {
         self.faults_clear_ns = at_ns.saturating_add(self.lease_ns);
+        self.deadlocks.restart(self.faults_clear_ns);
         for state in &mut self.keys {
             state.outstanding.forgive();
             state.kept_away = false;
@@ -327,6 +337,8 @@ impl Checker for Progress {
             reach: Reach::new(header),
             excuses: StarvationExcuses::new(header.workers),
             overtaking: Overtaking::new(header),
+            deadlocks: Deadlocks::new(header.workers, header.keys.len(), bound_ns),
+            admits_many_holders: header.capacity > 1,
             ..Progress::default()
         }
     }
@@ -340,6 +352,9 @@ impl Checker for Progress {
         if key as usize >= self.keys.len() {
             return;
         }
+        self.with_deadlocks(|deadlocks, stalled_ns| {
+            deadlocks.step(at_ns, attempt, step, stalled_ns);
+        });
         self.latest_ns = at_ns;
         self.ttl_ns = self.ttl_ns.max(attempt.ttl_ns);
         self.lease_ns = self.lease_ns.max(self.ttl_ns);
@@ -451,48 +466,13 @@ impl Checker for Progress {
         let left = keys.filter_map(|(state, key)| state.unexpiring(key));
         self.found.extend(left);
         let deaths = std::mem::take(&mut self.deaths);
-        let overtaking = std::mem::take(&mut self.overtaking);
-        deaths.judge(overtaking.judge(self.judge_starvations(timeline)))
-    }
-}
-
-impl Progress {
-    /// Returns the judgement of the waits.
-    fn judge_starvations(self, timeline: &Timeline<'_>) -> Judgement {
-        let first = self.found.iter().min_by_key(|found| found.until_ns);
-        let Some(mut first) = first.copied() else {
-            if let Some(reason) = self.stall {
-                return Judgement::Unknown(reason);
-            }
-            let (refused, failed) = self.denied;
-            return match self.undecided {
-                Some(by) => Judgement::Unknown(InconclusiveReason::Starved { by }),
-                None if refused + failed == 0 => Judgement::Held,
-                None => Judgement::HeldThough { refused, failed },
-            };
-        };
+        let mut cycles = self.deadlocks.take_found();
+        // A client that was supposed to be dead may have been the one that held a lock.
         if self.freeze_breached {
-            let by = StarvationReason::FreezeBreach;
-            return Judgement::Unknown(InconclusiveReason::Starved { by });
+            cycles.clear();
         }
-        let state = &self.keys[first.key as usize];
-        first.has_unexpiring_key = state.unexpiring_ns.is_some();
-        // If the probe found no key and was not granted either, an attempt in doubt explains nothing.
-        let is_key_explained = state.left || state.probe_granted == Some(true);
-        first.doubt = first.doubt.filter(|_| is_key_explained);
-        let operations = timeline.operations();
-        let excuse = self.excuses.excuse_for(&first, self.bound_ns, operations);
-        if !first.has_unexpiring_key
-            && let Some(reason) = excuse
-        {
-            return Judgement::Unknown(reason);
-        }
-        Judgement::Violated {
-            count: self.found.len() as u64,
-            first: Finding {
-                at_ns: first.until_ns,
-                seen: Seen::Starvation(first),
-            },
-        }
+        let overtaking = std::mem::take(&mut self.overtaking);
+        let waits = overtaking.judge(self.judge_starvations(timeline));
+        deaths.judge(waits.with(cycles))
     }
 }

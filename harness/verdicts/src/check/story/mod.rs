@@ -11,7 +11,7 @@ mod unserved;
 
 use crate::history::{EndedBy, EventKind};
 
-use super::finding::{ClientDeath, StaleToken, Starvation, Taking, WrongStock};
+use super::finding::{ClientDeath, Deadlock, StaleToken, Starvation, Taking, WrongStock};
 use crate::check::causes::facts::{Facts, Found, OutsideFault, Overlap, Taken};
 use crate::check::stalls::thresholds::USED_AT_GRANT;
 use crate::timeline::{Hold, Lease, ms};
@@ -41,6 +41,7 @@ pub(super) fn story(facts: &Facts<'_>) -> Story {
             ..
         } => describe_wrong_stock(&mut draft, stock, sellers.as_ref(), outside.as_ref()),
         Found::ClientDeath(death) => describe_client_death(&mut draft, death),
+        Found::Deadlock(deadlock) => describe_deadlock(&mut draft, deadlock),
         Found::Attempts {
             ops,
             holds,
@@ -120,6 +121,11 @@ fn summary(facts: &Facts<'_>) -> String {
         Found::ClientDeath(death) => format!(
             "the process of worker {} ended without a fault",
             death.worker
+        ),
+        Found::Deadlock(deadlock) => format!(
+            "{} clients waited for each other for {}",
+            deadlock.waits.len(),
+            length(facts.at_ns.saturating_sub(deadlock.closed_ns))
         ),
         Found::Attempts { statement, .. } => (*statement).to_owned(),
     }
@@ -343,6 +349,27 @@ fn describe_client_death(draft: &mut Draft<'_>, death: &ClientDeath) {
     }
     let text = EndedBy::describe(Some(EndedBy::Itself), death.worker, &death.reason);
     draft.add(at_ns, Weight::Plot, text);
+}
+
+/// Adds the waits of a cycle, and the holds that they wait for.
+fn describe_deadlock(draft: &mut Draft<'_>, deadlock: &Deadlock) {
+    let facts = draft.facts;
+    for wait in &deadlock.waits {
+        let lock = facts.history.header.named(wait.wanted, "the lock");
+        let text = format!(
+            "worker {} began to wait for {lock}, which worker {} held",
+            wait.worker, wait.holder
+        );
+        draft.add(wait.since_ns, Weight::Decisive, text);
+        let mut holds = facts.holds.iter().rev();
+        let is_it = |hold: &&Hold| {
+            (hold.worker, hold.key) == (wait.holder, wait.wanted)
+                && hold.begin_ns <= deadlock.closed_ns
+        };
+        if let Some(hold) = holds.find(is_it) {
+            draft.describe_grant(hold);
+        }
+    }
 }
 
 /// Adds a period in which a free lock was not granted.
