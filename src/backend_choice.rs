@@ -26,7 +26,6 @@ pub struct ChosenBackend {
 }
 
 impl ChosenBackend {
-    /// Returns the name of the backend.
     pub fn name(&self) -> BackendName {
         match &self.servers {
             Some(ServerKind::Docker(_)) => BackendName::Docker,
@@ -97,7 +96,6 @@ impl ChosenBackend {
 pub struct BackendRequest<'a> {
     /// The backend, or `None` for the best available one.
     pub backend: Option<BackendName>,
-    /// The servers.
     pub servers: &'a ServerChoice,
     /// Whether a lock of the runs can be simulated.
     pub can_simulate: bool,

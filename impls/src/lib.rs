@@ -206,6 +206,12 @@ impl BuiltInLock {
         }
     }
 
+    /// Returns this lock as one of another kind.
+    pub(crate) const fn of_kind(mut self, kind: Kind) -> Self {
+        self.kind = kind;
+        self
+    }
+
     /// Parses and checks the user's options.
     ///
     /// # Errors

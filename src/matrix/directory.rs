@@ -35,7 +35,6 @@ use crate::untrusted_file::MAX_DOCUMENT_LENGTH;
 /// Format and version of a stored cell.
 const CELL_FORMAT: &str = "picklock-cell/1";
 
-/// The directory of a matrix.
 #[derive(Debug, Clone)]
 pub struct MatrixDirectory {
     /// The directory, which this process has locked.

@@ -200,7 +200,6 @@ impl Clients {
         matches!(&self.state.ready, Some(Answer::Ready { offers, .. }) if offers.has(feature))
     }
 
-    /// Returns a `join` request.
     pub(super) fn join_request(&self) -> RequestKind {
         RequestKind::Join(Join {
             nodes: vec![format!("redis://{}", self.address)],

@@ -21,7 +21,6 @@ pub struct Size {
     injection_points: u32,
 }
 
-/// Returns the size of a plan.
 pub(super) fn size_of(plan: &Plan, target: &Target) -> Size {
     let nodes = target.nodes(&plan.scenario);
     let workload = &plan.scenario.workload;

@@ -25,7 +25,6 @@ use crate::lease::Lease;
 use crate::single_node::SingleNode;
 use crate::{BuiltInLock, Context, Kind, Node, patience};
 
-/// Takes a token.
 static TAKE_TOKEN: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("take_token.lua")));
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {

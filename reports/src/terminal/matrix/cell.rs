@@ -45,7 +45,6 @@ pub(super) fn mark_of_party(party: Party) -> Mark {
     (glyph, style_of_party(party), party.fault())
 }
 
-/// Returns the mark of a cell.
 pub(super) fn mark(cell: &Cell) -> Mark {
     let blame = Blame::from_cell(cell);
     match (CellOutcome::from_cell(cell), blame.worst()) {

@@ -13,8 +13,9 @@ use std::collections::HashSet;
 use picklock_scenarios::Phase;
 
 use crate::check::causes::cause_from_answers;
+use crate::check::causes::ending_command::is_unrequested_removal;
 use crate::check::causes::facts::{Facts, Found, Overlap, Taken};
-use crate::check::causes::lost_ownership::{LostOwnership, is_unrequested_removal};
+use crate::check::causes::lost_ownership::LostOwnership;
 use crate::check::causes::permits;
 use crate::check::causes::wrong_clock::is_off_by_its_clock;
 use crate::check::finding::{Claim, Taking};

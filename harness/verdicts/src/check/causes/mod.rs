@@ -2,6 +2,7 @@
 
 pub(super) mod cause;
 pub(super) mod cause_from_answers;
+pub(super) mod ending_command;
 pub(super) mod evidence;
 pub(super) mod facts;
 pub(super) mod lost_ownership;
