@@ -61,7 +61,7 @@ pub struct LockSpec {
     pub kind: Option<LockKind>,
     /// Whether the lock promises to renew its lease while its client works.
     pub renews: bool,
-    /// What the lock declares about how long its keys live.
+    /// The lifetimes of keys that the lock declares.
     pub declares: Declarations,
     /// Whether the lock needs all of its nodes instead of a majority.
     pub needs_every_node: bool,
@@ -288,7 +288,7 @@ impl RunSpec {
         short.map_or(self.ttl(), |short| short.resolve(self.ttl()))
     }
 
-    /// Returns how long this client works inside a section. One with a short lease works for a third of it.
+    /// Returns how long this client works inside a section. A client with a short lease works for a third of that lease.
     pub fn section_of(&self, worker: usize) -> Duration {
         let workload = &self.scenario.workload;
         let short = workload.short_lease_of(worker);

@@ -23,11 +23,11 @@ pub(crate) enum Mistake {
     ReaderIgnoresWriter,
     /// A writer does not look for readers.
     WriterIgnoresReaders,
-    /// It looks for the others in one command, and gets in by the next one.
+    /// An acquisition looks for the others in one command, and gets in by the next one.
     CountsThenAdds,
-    /// It never removes dead holders.
+    /// An acquisition never removes dead holders.
     KeepsExpired,
-    /// A release lets everybody out.
+    /// A release lets all holders out.
     ReleasesAll,
     /// A waiting writer leaves no mark.
     StarvesWriters,
@@ -82,7 +82,7 @@ impl VariedReadWriteLock {
         Ok(taken.then(|| lease.grant(holder, asked)))
     }
 
-    /// Looks for the others, and gets in by a second command if nobody excludes it.
+    /// Looks for the others, and gets in by a second command if no holder excludes it.
     async fn count_and_add(&mut self, key: &str, name: &str, lease: Lease) -> Taken {
         let asked = Stopwatch::start();
         let holder = self.original.holder(name);

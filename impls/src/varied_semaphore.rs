@@ -23,11 +23,11 @@ static RELEASE_OLDEST: LazyLock<Script> =
 /// The mistake of a mutant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mistake {
-    /// It grants one permit more than there are.
+    /// An acquisition grants one permit more than there are.
     OneTooMany,
-    /// It counts in one command, and takes a permit in the next one.
+    /// An acquisition counts in one command, and takes a permit in the next one.
     CountsThenAdds,
-    /// It never removes the permits of dead holders.
+    /// An acquisition never removes the permits of dead holders.
     KeepsExpired,
     /// A release gives back the oldest permit.
     ReleasesOldest,

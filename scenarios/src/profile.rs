@@ -30,7 +30,7 @@ pub enum For {
     Rwlocks,
 }
 
-/// What a lock declares about itself, as far as the choice of scenarios depends on it.
+/// The declared facts of a lock on which the choice of scenarios depends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Declaration {
     /// Whether it renews its lease in the background, or `None` if it does not declare either.

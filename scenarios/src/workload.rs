@@ -24,7 +24,7 @@ pub enum Update {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SoldOut {
-    /// It takes the lock and reads the stock.
+    /// The buyer takes the lock and reads the stock.
     #[default]
     Seen,
     /// A shared flag is set as soon as one buyer has read that the stock is empty, as in many shops. After that no

@@ -37,7 +37,7 @@ impl Task {
         format!("{lock} × {scenario} × {}", self.spec.backend)
     }
 
-    /// Data that a comparison of locks needs.
+    /// Returns the data that a comparison of locks needs.
     pub fn setting(&self) -> CellSetting {
         let spec = &self.spec;
         CellSetting {
@@ -175,7 +175,7 @@ impl Selection {
         self.locks.iter().any(|one| one.spec.is_in_process())
     }
 
-    /// The cells by backend, scenario and lock, and the skipped ones.
+    /// Returns the cells by backend, scenario and lock, and the skipped cells.
     ///
     /// # Errors
     /// Returns an error if a scenario does not fit.

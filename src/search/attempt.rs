@@ -40,7 +40,7 @@ const ASIDE: &str = "unrepeated";
 /// Directory of the runs in progress.
 const WORK: &str = ".runs";
 
-/// What all attempts of a hunt share.
+/// The state that all attempts of a hunt share.
 pub struct Attempts {
     pub lock: LockSpec,
     pub servers: ServerChoice,

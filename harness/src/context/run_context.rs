@@ -48,7 +48,7 @@ pub struct RunContext<B> {
     keys: Vec<String>,
     /// The name and version that the lock reported.
     pub identity: Cell<Option<LockIdentity>>,
-    /// What the lock declares about how long its keys live.
+    /// The lifetimes of keys that the lock declares.
     pub declared: Cell<Declarations>,
     /// Whether the lock was granted after commands to its nodes, so it uses them.
     pub lock_uses_nodes: Cell<bool>,

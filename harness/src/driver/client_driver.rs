@@ -93,7 +93,7 @@ impl<B: Backend> ClientDriver<B> {
     async fn restart_worker(&mut self) -> bool {
         let context = Rc::clone(&self.context);
         while let Some(incarnation) = context.live_workers.next_incarnation(self.worker).await {
-            // What the program sends when it starts belongs to no request.
+            // Commands that the program sends when it starts belong to no request.
             let op = self.latest_op;
             context.backend.set_phase(self.worker, op, Phase::Idle);
             match ClientDriver::start(&context, self.worker, incarnation).await {

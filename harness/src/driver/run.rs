@@ -47,7 +47,7 @@ pub enum RunError {
 /// does not yet contain the data that only the backend has.
 ///
 /// # Errors
-/// Returns an error if a worker could not be started. Then there was no run.
+/// Returns an error if a worker could not be started. In that case no client ran.
 pub async fn run<B: Backend>(
     context: Rc<RunContext<B>>,
     due: mpsc::UnboundedReceiver<DueFault>,

@@ -4,8 +4,8 @@ use picklock_scenarios::{FaultKind, FaultPlan, Lasts, LeaseDuration, TriggerEven
 
 use super::plan::{Plan, Target};
 
-/// Times that are easy to read, short ones first. None is close to a lease, because then the
-/// outcome would depend on a millisecond.
+/// Times in leases that are easy to read, short ones first. They are not close to a whole lease, because the outcome
+/// would then depend on a millisecond.
 pub(super) const ROUND: [f64; 5] = [0.1, 0.5, 1.5, 2.0, 3.0];
 
 /// The size of a plan. Earlier fields take precedence.

@@ -1,4 +1,4 @@
-//! What each cause needs.
+//! The faults that each cause needs.
 
 use picklock_scenarios::FaultKind::{
     self, Answer, ClockJump, ClockSkew, CrashClient, CrashNode, Cut, CutReplication, Delay, Drop,

@@ -83,11 +83,11 @@ pub struct ForeignRelease {
 /// The effect of a command on another client's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Taking {
-    /// It removed the value.
+    /// The command removed the value.
     Removed,
-    /// It wrote another value over it.
+    /// The command wrote another value over it.
     Replaced,
-    /// It extended the life of the value.
+    /// The command extended the life of the value.
     Prolonged,
 }
 

@@ -259,14 +259,14 @@ pub enum Component {
     Worker(usize),
 }
 
-/// What was in progress while the harness was stalled.
+/// The activity that a stall of the harness disturbed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StallContext {
-    /// A fault.
+    /// A fault was active.
     #[error("a fault was active")]
     Fault,
-    /// A hold.
+    /// A client held the lock.
     #[error("a client held the lock")]
     Hold,
     /// The writing of a value for an attempt that was then refused.

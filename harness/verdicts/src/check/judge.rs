@@ -165,7 +165,7 @@ mod tests {
         }
     }
 
-    /// A value that never expires explains why nobody else came in; one that expires does not.
+    /// A value that never expires explains why no other client got the lock; a value that expires does not.
     #[test]
     fn hold_behind_a_key_without_expiry_is_explained() {
         let remark = |ttl: &str| {

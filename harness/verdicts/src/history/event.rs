@@ -138,7 +138,7 @@ pub enum EventKind {
         first: i64,
         second: i64,
     },
-    /// A writer changed the second half of the value. It changed the first one when it changed the stock.
+    /// A writer changed the second half of the value. It had changed the first half together with the stock.
     ValueWritten {
         worker: usize,
         op: u64,
@@ -488,10 +488,10 @@ impl EventKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Misbehaviour {
-    /// It wrote a line that is not a message of the protocol.
+    /// The adapter wrote a line that is not a message of the protocol.
     Garbage,
-    /// It did not answer within the deadline.
+    /// The adapter did not answer within the deadline.
     Hung,
-    /// It answered a request that was not sent.
+    /// The adapter answered a request that was not sent.
     OutOfTurn,
 }

@@ -48,7 +48,7 @@ pub struct Header {
     /// Whether the lock promises to renew its lease while its client works.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub renews: bool,
-    /// What the lock declares about its keys.
+    /// The lifetimes of keys that the lock declares.
     #[serde(flatten)]
     pub declares: Declarations,
     /// Whether the history contains every change of the nodes' keys.
@@ -59,7 +59,7 @@ pub struct Header {
     pub key_history_check: Option<KeyHistoryCheck>,
 }
 
-/// What a lock declares about how long its keys live. Without such a declaration, a key that lives longer than the lease
+/// The lifetimes of keys that a lock declares. Without such a declaration, a key that lives longer than the lease
 /// or the hold is a mistake.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Declarations {

@@ -18,7 +18,7 @@ const INCONCLUSIVE: Mark = ('?', WARN, "inconclusive");
 const NOT_RUN: Mark = ('!', BAD, "failed to run");
 const NOT_APPLICABLE: Mark = ('–', FAINT, crate::matrix::NOT_APPLICABLE);
 
-/// All marks, in the order of the legend.
+/// Returns all marks, in the order of the legend.
 pub(super) fn marks() -> Vec<Mark> {
     let mut marks = vec![HELD, FENCED];
     let parties = [

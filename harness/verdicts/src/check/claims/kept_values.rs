@@ -176,7 +176,7 @@ impl KeptValues {
         &self.delays
     }
 
-    /// Returns `true` if some key has a value that names this token, whoever wrote it.
+    /// Returns `true` if some key has a value that names this token, by whichever client.
     pub(in crate::check) fn is_named(&self, token: &str) -> bool {
         let mut current = self.current.iter().flatten();
         current.any(|value| names_token(&value.text, token))
