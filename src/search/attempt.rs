@@ -305,7 +305,7 @@ impl Attempts {
 
     /// Removes the directories that have stayed empty.
     pub fn clean_up(&self) {
-        // One with files in it stays.
+        // A directory that contains files stays.
         self.out.remove_empty(Path::new(WORK)).ok();
         self.out.remove_empty_default();
     }

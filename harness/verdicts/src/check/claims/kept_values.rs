@@ -65,7 +65,7 @@ struct AcquiredAtPlace {
 }
 
 /// Maximum number of values of unsettled attempts that are kept at one place. A value that is no longer known counts as
-/// removed, which convicts nobody.
+/// removed, so no client is blamed for it.
 const MAX_UNSETTLED: usize = 1000;
 
 impl AcquiredAtPlace {
