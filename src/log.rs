@@ -163,7 +163,11 @@ mod tests {
     #[test]
     fn time_is_read_as_reports_write_it() {
         for text in ["2.406", "2.406s", "2.406 s", "2406ms"] {
-            assert_eq!(parse_time(text).map(|ns| ns / 1_000_000), Ok(2406), "{text}");
+            assert_eq!(
+                parse_time(text).map(|ns| ns / 1_000_000),
+                Ok(2406),
+                "{text}"
+            );
         }
         for text in ["", "s", "soon", "-1s", "nan"] {
             assert!(parse_time(text).is_err(), "{text}");
