@@ -26,7 +26,11 @@ impl Variation for TerminationFreesAny {
 
     async fn terminate(lock: &mut Varied<Self>, _held: &[(String, Grant)]) {
         if let Some(key) = &lock.way.0 {
-            lock.original.redis.ask::<u64>(redis::Cmd::del(key)).await.ok();
+            lock.original
+                .redis
+                .ask::<u64>(redis::Cmd::del(key))
+                .await
+                .ok();
         }
     }
 }

@@ -15,7 +15,7 @@ const ROW: f64 = 26.0;
 const BAR: f64 = 16.0;
 /// Height above the first lane, for the numbers of the deciding times.
 const TOP: f64 = 28.0;
-/// Maximum number of lanes for keys. More of them would show the same on another node.
+/// Maximum number of lanes for keys. Further lanes would show the same key on other nodes.
 const MAX_KEY_LANES: usize = 3;
 /// Maximum number of lanes for kinds of faults.
 const MAX_FAULT_LANES: usize = 3;

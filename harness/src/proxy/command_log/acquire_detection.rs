@@ -59,7 +59,7 @@ pub struct EffectQuery {
 pub(in crate::proxy) struct EffectQueries(OnceLock<mpsc::UnboundedSender<EffectQuery>>);
 
 impl EffectQueries {
-    /// Creates the queue, and returns its receiving end. Called once.
+    /// Creates the queue, and returns its receiving end. Must be called only once.
     pub(in crate::proxy) fn receiver(&self) -> mpsc::UnboundedReceiver<EffectQuery> {
         let (sender, queries) = mpsc::unbounded_channel();
         self.0.get_or_init(|| sender);

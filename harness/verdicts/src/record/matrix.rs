@@ -235,7 +235,7 @@ pub struct Mismatch {
     /// The verdict. Files write it in the form of an expectation: `held`, `violated: race`, `unknown`.
     #[serde(with = "super::verdict_text")]
     pub got: RecordedVerdict,
-    /// In how many runs.
+    /// Number of runs with this verdict.
     pub runs: u64,
 }
 

@@ -62,38 +62,10 @@ fn cause_of_finding(facts: &Facts<'_>) -> Cause {
         ) => Cause::Race,
         (
             Found::Attempts {
-                claim: Some(Claim::Capacity),
-                ..
+                claim, ops, holds, ..
             },
-            Some(key_history),
-        ) => permits::cause_of_surplus(facts.history, key_history, facts.at_ns),
-        (
-            Found::Attempts {
-                claim: Some(Claim::Turn),
-                ops,
-                ..
-            },
-            key_history,
-        ) => {
-            let writer = ops.first().copied().unwrap_or(0);
-            permits::cause_of_overtaking(
-                facts.history,
-                key_history,
-                facts.holds,
-                (writer, facts.at_ns),
-            )
-        }
-        (Found::Attempts { claim, holds, .. }, key_history) => {
-            let spans = key_history.map_or(&[][..], |key_history| &key_history.spans);
-            let is_off = |hold: &&Hold| {
-                let mut own = spans.iter().filter(|span| span.is_of(hold.worker, hold.op));
-                own.any(|span| is_off_by_its_clock(facts.faults, span, hold, facts.at_ns))
-            };
-            match claim.map_or(Cause::Undetermined, cause_of_false_claim) {
-                Cause::WrongExpiry if holds.iter().any(is_off) => Cause::ClockSkew,
-                cause => cause,
-            }
-        }
+            _,
+        ) => cause_of_claim(facts, *claim, ops, holds),
         (_, None) => cause_from_answers::cause(facts),
         (
             Found::StaleToken {
@@ -128,6 +100,30 @@ fn cause_of_finding(facts: &Facts<'_>) -> Cause {
             | Found::StaleToken { before: None, .. },
             Some(_),
         ) => Cause::Undetermined,
+    }
+}
+
+/// Returns why a claim is false.
+fn cause_of_claim(facts: &Facts<'_>, claim: Option<Claim>, ops: &[u64], holds: &[&Hold]) -> Cause {
+    match (claim, facts.key_history) {
+        (Some(Claim::Capacity), Some(key_history)) => {
+            return permits::cause_of_surplus(facts.history, key_history, facts.at_ns);
+        }
+        (Some(Claim::Turn), key_history) => {
+            let writer = ops.first().copied().unwrap_or(0);
+            let (history, overtaken) = (facts.history, (writer, facts.at_ns));
+            return permits::cause_of_overtaking(history, key_history, facts.holds, overtaken);
+        }
+        _ => {}
+    }
+    let spans = facts.key_history.map_or(&[][..], |known| &known.spans);
+    let is_off = |hold: &&&Hold| {
+        let mut own = spans.iter().filter(|span| span.is_of(hold.worker, hold.op));
+        own.any(|span| is_off_by_its_clock(facts.faults, span, hold, facts.at_ns))
+    };
+    match claim.map_or(Cause::Undetermined, cause_of_false_claim) {
+        Cause::WrongExpiry if holds.iter().any(|hold| is_off(&hold)) => Cause::ClockSkew,
+        cause => cause,
     }
 }
 
