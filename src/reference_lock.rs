@@ -73,6 +73,7 @@ pub fn expected_of(scenario: &Scenario, standard: &str) -> Expected {
 mod tests {
 
     use picklock_harness::lock_factory::LockFactory;
+    use picklock_impls::Kind;
 
     use super::*;
 
@@ -84,7 +85,7 @@ mod tests {
             let claims = Claims {
                 renews,
                 fences: false,
-                permits: false,
+                kind: Kind::Mutex,
             };
             fitting(name, &spec, 1, claims).map(|lock| lock.name)
         };

@@ -2,6 +2,7 @@
 
 use std::io::{stdin, stdout};
 
+use picklock_harness::adapter::serve::ServeError;
 use picklock_harness::lock_factory::LockFactory;
 use picklock_harness::servers;
 use picklock_harness::worker::serve_lock;
@@ -22,10 +23,12 @@ pub async fn run(name: String) -> Result<u8, Failure> {
     let mut reader = tokio::io::BufReader::new(tokio::io::stdin());
     let mut complain = |text: &str| print::err(&inert!("{}\n", Inert::lines(text)));
     let lock = LockFactory::built_in(lock);
-    serve_lock(&lock, &mut reader, &mut tokio::io::stdout(), &mut complain)
-        .await
-        .map_err(|error| Failure::Environment(inert!("{}", error)))?;
-    Ok(exit::HELD)
+    let mut stdout = tokio::io::stdout();
+    match serve_lock(&lock, &mut reader, &mut stdout, &mut complain).await {
+        Ok(()) => Ok(exit::HELD),
+        Err(ServeError::Terminated) => Ok(exit::TERMINATED),
+        Err(error) => Err(Failure::Environment(inert!("{}", error))),
+    }
 }
 
 /// Starts a worker's container and carries its standard streams until it ends. Returns the container's exit code.

@@ -8,6 +8,7 @@
 #   acquire KEY TTL_MS WAIT_MS     call `grant TOKEN [FENCE]`, and return 0; or return 1: refused
 #   extend KEY TOKEN TTL_MS        the same; leave it out if the lock cannot be extended
 #   release KEY TOKEN              return 0: released, 1: it was no longer ours
+#   terminate                      clean up after SIGTERM; leave it out, and SIGTERM ends the process at once
 # If one of them fails, it calls `fail definite|unclear MESSAGE` and returns 2. `definite` means that the request
 # certainly had no effect: no key was changed. When in doubt, use `unclear`.
 #
@@ -168,6 +169,8 @@ answer_lock() {
 # serve NAME VERSION: answers requests until standard input ends.
 serve() {
     local _pl_request _pl_op _pl_id _pl_read_at_ms
+    # 143 is the status that a shell reports for SIGTERM.
+    if declare -F terminate >/dev/null; then trap 'terminate; exit 143' TERM; fi
     while IFS= read -r _pl_request; do
         now && _pl_read_at_ms=$now_ms
         failed_message= failed_definite= granted_token= granted_fence= asked_at_ms=

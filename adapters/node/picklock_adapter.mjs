@@ -131,7 +131,8 @@ export function extended(token, ttlMs, askedAt) {
  * With `clients`, many clients share the lock on one event loop: its calls overlap. An `acquire` with a fourth
  * parameter gets an AbortSignal for a client that gives up. A lock may have `sectionFailed(key, token)`, which is
  * called when an error leaves the section and returns the same as `release`, and `releaseUnheld(key)`, which unlocks
- * although the lock was refused, as in a `finally`. */
+ * although the lock was refused, as in a `finally`. `terminate()` is called when the process receives SIGTERM: it cleans
+ * up as the program or the library would, and the process then ends. Without it SIGTERM ends the process at once. */
 export async function serve(makeLock, { name, version = "", options = [], clients = false }) {
   const ready = { reply: "ready", name, version };
   const adapter = { makeLock, ready, options, clients, lock: null, waiting: new Map() };
@@ -214,12 +215,23 @@ async function init(adapter, { protocol, protocols, nodes, timeout_ms: timeoutMs
     throw new Definite(`unknown options ${unknown}; there are [${adapter.options}]`);
   }
   adapter.lock = await adapter.makeLock(nodes, timeoutMs, options);
+  if (adapter.lock.terminate) process.once("SIGTERM", () => endAfter(adapter.lock));
   const ready = { ...adapter.ready, extends: Boolean(adapter.lock.extend) };
   if (!versions.includes(2)) return ready;
   const cancels = adapter.lock.acquire.length > 3;
   const [fails_sections, releases_unheld] = [adapter.lock.sectionFailed, adapter.lock.releaseUnheld].map(Boolean);
   const offers = { clients: adapter.clients, blocks_loop: true, cancels, fails_sections, releases_unheld };
   return { ...ready, protocol: 2, ...offers };
+}
+
+/** Ends the process after the lock's clean-up, with the status that a shell reports for SIGTERM. */
+async function endAfter(lock) {
+  try {
+    await lock.terminate();
+  } catch (problem) {
+    console.error(problem);
+  }
+  process.exit(143);
 }
 
 function granted(grant, ttlMs, readAt) {

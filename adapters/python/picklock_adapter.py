@@ -186,7 +186,11 @@ def serve(make_lock, name, version="", options=(), threads=False):
     The lock may have release_unheld(key), which unlocks although the lock was refused, as in a `finally`, and
     section_failed(key, token), which is called when an exception leaves the section and returns the same as release.
     A semaphore has set_capacity(permits), which is called before the first `acquire` with the number of permits that it
-    may grant at the same time.
+    may grant at the same time. A read/write lock has acquire_shared(key, ttl_ms, wait_ms), which lets a reader in; its
+    `acquire` lets a writer in.
+    terminate() is called when the process receives SIGTERM, in the main thread or, for coroutines, on the event loop.
+    It cleans up as the program or the library would in a shutdown hook, and the process then ends. Without it SIGTERM
+    ends the process at once.
     It may have the attributes min_hold_ms (its key stays for up to this time after a release) and lease_margin_ms (its
     key lives this much longer than the lease).
 
@@ -357,7 +361,9 @@ class _Adapter:
             return {"reply": "released", "released": await _done(self.lock.section_failed(key, request["token"]))}
         ttl_ms = request["ttl_ms"]
         if op == "acquire":
-            return _granted(await _done(self.lock.acquire(key, ttl_ms, request["wait_ms"])), ttl_ms, read_at)
+            is_reader = request.get("mode") == "shared"
+            acquire = self.lock.acquire_shared if is_reader else self.lock.acquire
+            return _granted(await _done(acquire(key, ttl_ms, request["wait_ms"])), ttl_ms, read_at)
         if not hasattr(self.lock, "extend"):
             return {"reply": "unsupported"}
         return _granted(await _done(self.lock.extend(key, request["token"], ttl_ms)), ttl_ms, read_at)
@@ -372,8 +378,10 @@ class _Adapter:
         if unknown:
             raise Definite(f"unknown options {unknown}; there are {sorted(self.options)}")
         self.lock = self.make_lock(request["nodes"], request["timeout_ms"], options)
-        permits = hasattr(self.lock, "set_capacity")
-        if permits:
+        if hasattr(self.lock, "terminate"):
+            _at_sigterm(self.lock.terminate)
+        is_semaphore = hasattr(self.lock, "set_capacity")
+        if is_semaphore:
             self.lock.set_capacity(request.get("capacity", 1))
         ready = {**self.ready, "extends": hasattr(self.lock, "extend")}
         for name in ("min_hold_ms", "lease_margin_ms"):
@@ -381,9 +389,43 @@ class _Adapter:
                 ready[name] = getattr(self.lock, name)
         if 2 not in versions:
             return ready
+        kind = "semaphore" if is_semaphore else "rwlock" if hasattr(self.lock, "acquire_shared") else "mutex"
         unheld, fails = (hasattr(self.lock, name) for name in ("release_unheld", "section_failed"))
         return {**ready, "protocol": 2, **self.offers, "releases_unheld": unheld, "fails_sections": fails,
-                "permits": permits}
+                "kinds": [kind]}
+
+
+# The status that a shell reports for a process that SIGTERM ended.
+_TERMINATED = 143
+
+
+def _at_sigterm(clean_up):
+    """Ends the process after the clean-up when it receives SIGTERM."""
+    import signal
+
+    if not _is_coroutine_function(clean_up):
+
+        def end(_number, _frame):
+            try:
+                clean_up()
+            finally:
+                os._exit(_TERMINATED)
+
+        signal.signal(signal.SIGTERM, end)
+        return
+
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+
+    async def end_task():
+        try:
+            await clean_up()
+        finally:
+            os._exit(_TERMINATED)
+
+    tasks = []
+    loop.add_signal_handler(signal.SIGTERM, lambda: tasks.append(loop.create_task(end_task())))
 
 
 async def _done(result):

@@ -14,6 +14,7 @@ pub mod driver;
 pub mod external_servers;
 mod key_watch;
 pub mod lock_factory;
+pub mod lock_kinds;
 pub mod monitor_replay;
 pub mod named_server;
 pub mod nemesis;

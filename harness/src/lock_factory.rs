@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use picklock_impls::{BuiltInLock, Context, DynLock, Lock, Node, OptionError, OptionSpec, Options};
 
+use crate::lock_kinds::kind_of;
 use crate::spec::LockSpec;
 
 /// Creates clients of a lock. It is `Send`, because a simulation runs on its own thread.
@@ -47,7 +48,7 @@ impl LockFactory {
             spec: LockSpec {
                 nodes: lock.nodes,
                 replicas: lock.replicas,
-                permits: Some(lock.permits),
+                kind: Some(kind_of(lock.kind)),
                 ..LockSpec::new(lock.name)
             },
             options: lock.options,

@@ -7,7 +7,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use picklock_scenarios::{BackendName, LeaseDuration, Scenario, ScenarioError};
+use picklock_scenarios::{
+    BackendName, LeaseDuration, LockKind, Scenario, ScenarioError, WorkloadKind,
+};
+
+use crate::adapter::message::Mode;
 
 use crate::adapter::worker_command::WorkerCommand;
 use crate::check::NOTABLE_DELAY;
@@ -53,8 +57,8 @@ pub struct LockSpec {
     pub nodes: usize,
     /// Minimum number of replicas of each node.
     pub replicas: usize,
-    /// Whether the lock is a semaphore, or `None` for a program that does not state it.
-    pub permits: Option<bool>,
+    /// The kind of the lock, or `None` for a program that does not state it.
+    pub kind: Option<LockKind>,
     /// Whether the lock promises to renew its lease while its client works.
     pub renews: bool,
     /// What the lock declares about how long its keys live.
@@ -76,7 +80,7 @@ impl LockSpec {
             options: Vec::new(),
             nodes: 1,
             replicas: 0,
-            permits: None,
+            kind: None,
             renews: false,
             declares: Declarations::default(),
             needs_every_node: false,
@@ -91,14 +95,14 @@ impl LockSpec {
 
     /// Returns why a scenario is not for this lock because of the number of its holders, or `None` if it is, or if that
     /// is unknown.
-    pub fn lacks_holders(&self, scenario: &Scenario) -> Option<&'static str> {
-        match (self.permits, scenario.workload.needs_permits()) {
-            (Some(false), true) => Some("needs a semaphore, and the lock has one holder"),
-            (Some(true), false) => {
-                Some("needs a lock with one holder, and the lock is a semaphore")
-            }
-            _ => None,
-        }
+    pub fn lacks_holders(&self, scenario: &Scenario) -> Option<String> {
+        let needed = scenario.workload.kind.lock_kind();
+        let kind = self.kind.filter(|kind| *kind != needed)?;
+        let is = match kind {
+            LockKind::Mutex => "has one holder".to_owned(),
+            _ => format!("is {}", kind.describe()),
+        };
+        Some(format!("needs {}, and the lock {is}", needed.describe()))
     }
 
     /// Returns the options by name.
@@ -278,6 +282,34 @@ impl RunSpec {
         millis(self.ttl())
     }
 
+    /// Returns the lease that this client requests.
+    pub fn lease_of(&self, worker: usize) -> Duration {
+        let short = self.scenario.workload.short_lease_of(worker);
+        short.map_or(self.ttl(), |short| short.resolve(self.ttl()))
+    }
+
+    /// Returns how long this client works inside a section. One with a short lease works for a third of it.
+    pub fn section_of(&self, worker: usize) -> Duration {
+        let workload = &self.scenario.workload;
+        let short = workload.short_lease_of(worker);
+        short.map_or(workload.section.resolve(self.ttl()), |_| {
+            self.lease_of(worker) / 3
+        })
+    }
+
+    /// Returns how this client of a read/write lock holds it, or `None` for any other lock.
+    pub fn mode_of(&self, worker: usize) -> Option<Mode> {
+        let workload = &self.scenario.workload;
+        let is_read_write = workload.kind == WorkloadKind::ReadWrite;
+        is_read_write.then(|| {
+            if workload.reads(worker) {
+                Mode::Shared
+            } else {
+                Mode::Exclusive
+            }
+        })
+    }
+
     /// Returns the shortest delay of the machine that matters.
     pub fn shortest_delay(&self) -> Duration {
         self.ttl() / NOTABLE_DELAY.divisor
@@ -321,9 +353,14 @@ impl RunSpec {
         self.quorum().unwrap_or(self.nodes() / 2 + 1)
     }
 
-    /// Returns the name of a lock's key. All names have the same length, so no name is a prefix of another.
+    /// Returns the name of a lock's key. All names have the same length, so no name is a prefix of another, unless the
+    /// scenario gives such names.
     pub fn key(&self, number: u32) -> String {
-        format!("{}stock:{number:04}", self.key_prefix())
+        let prefix = self.key_prefix();
+        match self.scenario.workload.names.get(number as usize) {
+            Some(name) => format!("{prefix}{name}"),
+            None => format!("{prefix}stock:{number:04}"),
+        }
     }
 
     /// Returns the prefix of the keys with which programs warm up. These keys belong to no lock under test.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::future::LocalBoxFuture;
 use picklock_impls::{Canceller, Context, DynLock, WallClock};
 use tokio::io::{AsyncBufRead, AsyncWrite};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::adapter::connect::connect;
 use crate::adapter::message::Init;
@@ -28,7 +29,7 @@ impl WallClock for MachineClock {
 /// The future is boxed, so that its code is compiled in this crate and not again in the caller's.
 ///
 /// # Errors
-/// Returns an error if reading or writing a stream fails.
+/// Returns an error if reading or writing a stream fails, or if SIGTERM ended the worker.
 pub fn serve_lock<'a>(
     lock: &'a LockFactory,
     reader: &'a mut (dyn AsyncBufRead + Unpin),
@@ -36,7 +37,19 @@ pub fn serve_lock<'a>(
     complain: &'a mut dyn FnMut(&str),
 ) -> LocalBoxFuture<'a, Result<(), ServeError>> {
     let build = move |init, canceller| async move { client(lock, init, canceller) };
-    Box::pin(serve(reader, writer, build, complain))
+    Box::pin(serve(reader, writer, build, complain, terminated()))
+}
+
+/// Waits for SIGTERM.
+async fn terminated() {
+    let received = match signal(SignalKind::terminate()) {
+        Ok(mut signals) => signals.recv().await,
+        // SIGTERM then ends the process without a clean-up.
+        Err(_) => None,
+    };
+    if received.is_none() {
+        std::future::pending::<()>().await;
+    }
 }
 
 fn client(

@@ -9,6 +9,17 @@ use std::time::Duration;
 
 use crate::stopwatch::Deadline;
 
+/// The kinds of locks, by the clients that may hold them at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// One client.
+    Mutex,
+    /// As many clients as [`crate::Context::capacity`] states.
+    Semaphore,
+    /// Any number of readers, or one writer.
+    ReadWrite,
+}
+
 /// The guarantees that a client may rely on once it was granted the lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
@@ -122,15 +133,33 @@ pub trait Lock {
         self.release(key, grant)
     }
 
+    /// Cleans up because the client's process is about to end (SIGTERM), as a shutdown hook of a library does. `held` are
+    /// the names and grants that were not released. The default does nothing: the leases run out.
+    fn terminate(&mut self, _held: &[(String, Grant)]) -> impl Future<Output = ()> {
+        std::future::ready(())
+    }
+
     /// Returns true if a holder can take the lock again. It then has the lock until its outermost release; inner holds
     /// neither end nor shorten the lease.
     fn is_reentrant(&self) -> bool {
         false
     }
 
-    /// Returns true if as many clients as [`crate::Context::capacity`] states may hold the lock at the same time.
-    fn grants_permits(&self) -> bool {
-        false
+    /// Returns how many clients may hold the lock at the same time.
+    fn kind(&self) -> Kind {
+        Kind::Mutex
+    }
+
+    /// Like [`Lock::acquire`], but as a reader, which other readers do not exclude. Only a read/write lock has it; its
+    /// `acquire` lets a writer in.
+    fn acquire_shared(
+        &mut self,
+        _key: &str,
+        _ttl: Duration,
+        _wait: Duration,
+    ) -> impl Future<Output = Taken> {
+        let problem = LockError::BadCall("it does not let readers in".to_owned());
+        std::future::ready(Err(problem))
     }
 
     /// Returns the next unprompted notice of the lock. Must be cancel-safe. The default sends none.
@@ -170,10 +199,19 @@ pub trait DynLock {
         key: &'a str,
         grant: &'a Grant,
     ) -> LockFuture<'a, Result<bool, LockError>>;
+    /// See [`Lock::terminate`].
+    fn terminate<'a>(&'a mut self, held: &'a [(String, Grant)]) -> LockFuture<'a, ()>;
     /// See [`Lock::is_reentrant`].
     fn is_reentrant(&self) -> bool;
-    /// See [`Lock::grants_permits`].
-    fn grants_permits(&self) -> bool;
+    /// See [`Lock::kind`].
+    fn kind(&self) -> Kind;
+    /// See [`Lock::acquire_shared`].
+    fn acquire_shared<'a>(
+        &'a mut self,
+        key: &'a str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> LockFuture<'a, Taken>;
     /// See [`Lock::notice`].
     fn notice(&mut self) -> LockFuture<'_, Notice>;
 }
@@ -213,12 +251,25 @@ impl<L: Lock> DynLock for L {
         Box::pin(Lock::section_failed(self, key, grant))
     }
 
+    fn terminate<'a>(&'a mut self, held: &'a [(String, Grant)]) -> LockFuture<'a, ()> {
+        Box::pin(Lock::terminate(self, held))
+    }
+
     fn is_reentrant(&self) -> bool {
         Lock::is_reentrant(self)
     }
 
-    fn grants_permits(&self) -> bool {
-        Lock::grants_permits(self)
+    fn kind(&self) -> Kind {
+        Lock::kind(self)
+    }
+
+    fn acquire_shared<'a>(
+        &'a mut self,
+        key: &'a str,
+        ttl: Duration,
+        wait: Duration,
+    ) -> LockFuture<'a, Taken> {
+        Box::pin(Lock::acquire_shared(self, key, ttl, wait))
     }
 
     fn notice(&mut self) -> LockFuture<'_, Notice> {

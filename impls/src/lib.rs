@@ -32,6 +32,7 @@ mod renewing;
 mod single_node;
 mod stopwatch;
 mod variation;
+mod varied_rwlock;
 mod varied_semaphore;
 
 /// Declares each file of a folder, one line per file, and lists the locks in them.
@@ -70,6 +71,13 @@ locks! {
     counter,
     token_list,
     by_client_time,
+    by_server_time,
+}
+
+locks! {
+    /// The built-in read/write locks. They let several readers in at a time, and one writer alone.
+    RWLOCKS in rwlocks:
+    hash,
     by_server_time,
 }
 
@@ -135,17 +143,28 @@ locks! {
     inner_release_frees,
     inner_lease_counts,
     token_per_process,
+    termination_frees_any,
+    start_frees_any,
+    one_renewal,
+    local_lock_for_all,
+    hashed_name,
     semaphore_release_retried,
     semaphore_remade,
     semaphore_one_too_many,
     semaphore_counts_then_adds,
     semaphore_keeps_expired,
     semaphore_releases_oldest,
+    rwlock_reader_ignores_writer,
+    rwlock_writer_ignores_readers,
+    rwlock_counts_then_adds,
+    rwlock_keeps_expired,
+    rwlock_releases_all,
+    rwlock_starves_writers,
 }
 
 pub use canceller::Canceller;
 pub use context::{Context, WallClock};
-pub use contract::{DynLock, Grant, Lock, LockError, LockFuture, Notice, Taken};
+pub use contract::{DynLock, Grant, Kind, Lock, LockError, LockFuture, Notice, Taken};
 pub use lease_duration::{LeaseDuration, NotADuration};
 pub use node::{Node, SharedConnection, Subscription};
 pub use options::{OptionError, OptionKind, OptionSpec, OptionValue, Options};
@@ -161,8 +180,8 @@ pub struct BuiltInLock {
     pub nodes: usize,
     /// Number of replicas that each node needs.
     pub replicas: usize,
-    /// Whether it is a semaphore, which grants as many permits as [`Context::capacity`] states.
-    pub permits: bool,
+    /// How many clients may hold it at the same time.
+    pub kind: Kind,
     /// The options that its user can set.
     pub options: &'static [&'static OptionSpec],
     /// Creates one client of the lock.
@@ -181,7 +200,7 @@ impl BuiltInLock {
             summary,
             nodes: 1,
             replicas: 0,
-            permits: false,
+            kind: Kind::Mutex,
             options: patience::RETRY,
             build,
         }
@@ -199,17 +218,17 @@ impl BuiltInLock {
     }
 }
 
-/// Returns all locks and semaphores that are not broken on purpose.
+/// Returns the locks of all kinds that are not broken on purpose.
 pub fn built_in() -> impl Iterator<Item = &'static BuiltInLock> {
-    LOCKS.iter().chain(SEMAPHORES)
+    LOCKS.iter().chain(SEMAPHORES).chain(RWLOCKS)
 }
 
-/// Returns all locks, semaphores and mutants.
+/// Returns the locks of all kinds, and the mutants.
 pub fn all() -> impl Iterator<Item = &'static BuiltInLock> {
     built_in().chain(MUTANTS)
 }
 
-/// Returns the lock, semaphore or mutant with this name.
+/// Returns the lock or mutant with this name.
 pub fn find(name: &str) -> Option<&'static BuiltInLock> {
     all().find(|lock| lock.name == name)
 }

@@ -1,6 +1,6 @@
 //! The built-in lock that suits as a standard for another lock.
 
-use crate::{BuiltInLock, built_in};
+use crate::{BuiltInLock, Kind, built_in};
 
 /// Features that a lock declares, besides its number of nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,12 +9,12 @@ pub struct Claims {
     pub renews: bool,
     /// Whether it provides fencing tokens.
     pub fences: bool,
-    /// Whether it is a semaphore.
-    pub permits: bool,
+    /// Its kind.
+    pub kind: Kind,
 }
 
 /// The best built-in locks with their claims; those with more claims come first.
-const BEST: [(&str, Claims); 7] = [
+const BEST: [(&str, Claims); 8] = [
     ("fenced", claims(false, true)),
     ("watchdog", claims(true, false)),
     ("redlock-renewing", claims(true, false)),
@@ -24,7 +24,14 @@ const BEST: [(&str, Claims); 7] = [
     (
         "semaphore",
         Claims {
-            permits: true,
+            kind: Kind::Semaphore,
+            ..claims(false, false)
+        },
+    ),
+    (
+        "rwlock",
+        Claims {
+            kind: Kind::ReadWrite,
             ..claims(false, false)
         },
     ),
@@ -34,7 +41,7 @@ const fn claims(renews: bool, fences: bool) -> Claims {
     Claims {
         renews,
         fences,
-        permits: false,
+        kind: Kind::Mutex,
     }
 }
 
@@ -44,7 +51,7 @@ pub fn best(nodes: usize, replicas: usize, claims: Claims) -> Option<&'static Bu
     let fitting = BEST
         .iter()
         .filter(|(_, its)| (claims.fences || !its.fences) && (claims.renews || !its.renews))
-        .filter(|(_, its)| claims.permits == its.permits);
+        .filter(|(_, its)| claims.kind == its.kind);
     let mut fitting = fitting.filter_map(|(name, _)| built_in().find(|lock| lock.name == *name));
     fitting.find(|one| (one.nodes, one.replicas) == (nodes, replicas))
 }
@@ -75,7 +82,7 @@ mod tests {
     #[test]
     fn semaphore_is_compared_with_a_semaphore_only() {
         let semaphore = Claims {
-            permits: true,
+            kind: Kind::Semaphore,
             ..claims(true, true)
         };
         assert_eq!(
@@ -83,7 +90,7 @@ mod tests {
             Some("semaphore")
         );
         let names = [1, 3].map(|nodes| standard(nodes, 0, claims(true, true)));
-        assert!(names.iter().flatten().all(|lock| !lock.permits));
+        assert!(names.iter().flatten().all(|lock| lock.kind == Kind::Mutex));
     }
 
     #[test]

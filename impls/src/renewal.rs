@@ -37,6 +37,8 @@ pub(crate) struct Habits {
     pub(crate) tells_of_loss: bool,
     /// A released lock is no longer renewed.
     pub(crate) ends_at_release: bool,
+    /// Each grant has its own renewal.
+    pub(crate) renews_every_grant: bool,
 }
 
 impl Habits {
@@ -45,6 +47,7 @@ impl Habits {
         minds_the_lease: true,
         tells_of_loss: true,
         ends_at_release: true,
+        renews_every_grant: true,
     };
 }
 
@@ -100,6 +103,9 @@ impl Renewals {
         let say = move |word| speak.send((token.clone(), word)).is_ok();
         let task = keep_alive(rhythm, valid_until, renew, say);
         let task = Task(tokio::task::spawn_local(task));
+        if !self.habits.renews_every_grant {
+            self.tasks.clear();
+        }
         self.tasks.insert(grant.token.clone(), task);
     }
 

@@ -66,6 +66,13 @@ impl<L: Renewable> Lock for Renewing<L> {
         Lock::release(&mut self.lock, key, grant).await
     }
 
+    async fn terminate(&mut self, held: &[(String, Grant)]) {
+        for (key, grant) in held {
+            // Nobody is left to whom a failure could be reported.
+            self.release(key, grant).await.ok();
+        }
+    }
+
     async fn notice(&mut self) -> Notice {
         self.renewals.notice().await
     }

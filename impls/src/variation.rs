@@ -46,6 +46,9 @@ pub(crate) trait Variation: Sized + 'static {
     ) -> Result<bool, LockError> {
         Self::release(lock, key, grant).await
     }
+
+    /// See [`Lock::terminate`].
+    async fn terminate(_lock: &mut Varied<Self>, _held: &[(String, Grant)]) {}
 }
 
 /// The lock with this variation.
@@ -102,6 +105,10 @@ impl<V: Variation> Lock for Varied<V> {
 
     async fn section_failed(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
         V::section_failed(self, key, grant).await
+    }
+
+    async fn terminate(&mut self, held: &[(String, Grant)]) {
+        V::terminate(self, held).await;
     }
 
     fn is_reentrant(&self) -> bool {

@@ -10,7 +10,7 @@ use crate::contract::{Grant, Lock, LockError, Taken};
 use crate::lease::Lease;
 use crate::semaphores::by_server_time::{Clock, Semaphore};
 use crate::stopwatch::Stopwatch;
-use crate::{BuiltInLock, Context, Node, patience};
+use crate::{BuiltInLock, Context, Kind, Node, patience};
 
 /// Takes a permit, with a mistake.
 static TAKE_ANY_PERMIT: LazyLock<Script> =
@@ -50,7 +50,7 @@ pub(crate) const fn varied(
         summary,
         nodes: 1,
         replicas: 0,
-        permits: true,
+        kind: Kind::Semaphore,
         options: patience::RETRY,
         build,
     }
@@ -123,7 +123,7 @@ impl Lock for VariedSemaphore {
         Ok(RELEASE_OLDEST.key(key).invoke_async(connection).await?)
     }
 
-    fn grants_permits(&self) -> bool {
-        true
+    fn kind(&self) -> Kind {
+        Kind::Semaphore
     }
 }

@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use picklock_impls::{BuiltInLock, LOCKS, MUTANTS};
+use picklock_impls::{BuiltInLock, Kind, LOCKS, MUTANTS};
 use picklock_scenarios::{BackendName, Scenario, WorkloadKind, catalog};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -75,15 +75,16 @@ impl Dice {
     /// # Panics
     /// Panics if a drawn scenario is not valid.
     pub fn draw(&mut self) -> (&'static BuiltInLock, Scenario, u64) {
-        // Semaphores have several holders, which the independent judge does not know.
+        // The other kinds have several holders, which the independent judge does not know.
         let all = LOCKS.iter().chain(MUTANTS);
-        let locks: Vec<&'static BuiltInLock> = all.filter(|lock| !lock.permits).collect();
+        let locks: Vec<&'static BuiltInLock> =
+            all.filter(|lock| lock.kind == Kind::Mutex).collect();
         let lock = locks[self.below(locks.len())];
         let scenario = if self.once_in(4) {
             let all = catalog::names().map(|name| catalog::named(name).expect("it is valid"));
             let mut simulated: Vec<Scenario> = all
                 .filter(|scenario| scenario.runs_in(BackendName::Sim))
-                .filter(|scenario| scenario.workload.kind != WorkloadKind::Permits)
+                .filter(|scenario| scenario.workload.kind == WorkloadKind::FlashSale)
                 .collect();
             simulated.swap_remove(self.below(simulated.len()))
         } else {

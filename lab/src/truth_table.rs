@@ -5,8 +5,9 @@ use std::fmt::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use picklock_harness::lock_kinds::kind_of;
 use picklock_impls::{BuiltInLock, built_in, find};
-use picklock_scenarios::{BackendName, Scenario, catalog};
+use picklock_scenarios::{BackendName, LockKind, Scenario, catalog};
 use picklock_verdicts::check::{Property, Status, Verdict, Verdicts, judge};
 use picklock_verdicts::expectation::{Expected, Tables};
 use picklock_verdicts::record::Mismatch;
@@ -40,7 +41,7 @@ pub fn cells() -> Vec<Cell> {
         .filter(|scenario| scenario.runs_in(BackendName::Sim))
         .flat_map(|scenario| {
             let fitting =
-                built_in().filter(|lock| lock.permits == scenario.workload.needs_permits());
+                built_in().filter(|lock| kind_of(lock.kind) == scenario.workload.kind.lock_kind());
             let pairs = fitting.map(|lock| (scenario.clone(), lock));
             pairs.collect::<Vec<_>>()
         })
@@ -82,11 +83,15 @@ fn cell(scenario: &Scenario, lock: &'static BuiltInLock) -> Option<Cell> {
 pub fn truth_table(cells: &[Cell]) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
-    let is_semaphore = |cell: &&Cell| find(cell.lock).is_some_and(|lock| lock.permits);
-    let (semaphores, locks): (Vec<&Cell>, Vec<&Cell>) = cells.iter().partition(is_semaphore);
-    overview(&mut text, &locks).unwrap_or_default();
-    text.push('\n');
-    overview(&mut text, &semaphores).unwrap_or_default();
+    for kind in LockKind::ALL {
+        let is_of_kind =
+            |cell: &&Cell| find(cell.lock).is_some_and(|lock| kind_of(lock.kind) == kind);
+        if kind != LockKind::Mutex {
+            text.push('\n');
+        }
+        let of_kind: Vec<&Cell> = cells.iter().filter(is_of_kind).collect();
+        overview(&mut text, &of_kind).unwrap_or_default();
+    }
     legend(&mut text).unwrap_or_default();
     for scenario in once(cells.iter().map(|cell| cell.scenario.as_str())) {
         details(&mut text, cells, scenario).unwrap_or_default();

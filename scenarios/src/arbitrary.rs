@@ -132,6 +132,7 @@ fn fault(workers: usize, nodes: usize) -> impl Strategy<Value = FaultPlan> {
                     keys: (kind.takes(Field::Keys) && jittered).then(|| vec![0]),
                     what: kind.takes(Field::Resource).then_some(what),
                     error: kind.takes(Field::Error).then_some(error),
+                    grace: (kind.takes(Field::Grace) && jittered).then_some(lasts),
                     optional,
                     ..FaultPlan::new(kind)
                 }

@@ -150,6 +150,8 @@ causes! {
         "the lock refused without having sent a command", "ask the servers at every attempt";
     TakenAndReturned "taken-and-returned", Lock,
         "the lock was taken and given back without a grant", "judge each attempt by its own lease";
+    Deadlock "deadlock", Application("its clients took several locks in different orders"),
+        "clients waited for each other's locks", "take several locks in one order";
     ForeignRemoval "foreign-removal", Lock,
         "a client removed a running lock outside any release", "remove only the own value";
     FalseLoss "false-loss", Lock,
@@ -158,6 +160,10 @@ causes! {
         "more permits were granted than there are", "give back each permit once, and only by its holder";
     PermitLeaked "permit-leaked", Lock,
         "a permit never came back", "give each permit an owner and an expiry";
+    TornRead "torn-read", Lock,
+        "the lock let a reader and a writer in together", "let each look for the other, in one script";
+    WriterStarved "writer-starved", Lock,
+        "readers that asked later were let in before a writer", "let readers wait behind a waiting writer";
     LateWrite "late-write",
         Resource("it accepted a late write that another client had overtaken"),
         "a write arrived late", "let the resource check tokens, or the version that was read";

@@ -12,6 +12,7 @@ mod family;
 mod fault;
 mod lease_duration;
 mod lock_feature;
+mod lock_kind;
 mod nearest;
 mod parse;
 mod problem;
@@ -35,6 +36,7 @@ pub use fault::{
 };
 pub use lease_duration::{BadDuration, LeaseDuration};
 pub use lock_feature::LockFeature;
+pub use lock_kind::LockKind;
 pub use nearest::{did_you_mean, nearest};
 pub use parse::ScenarioError;
 pub use property::{PROPERTIES, Property};
@@ -42,4 +44,6 @@ pub use rate::{BadRate, Per, Rate};
 pub use scenario::{Expectation, ExpectationError, Judge, Measure, OTHERS, Scenario};
 pub use signed_duration::SignedDuration;
 pub use topology::{Persistence, Topology};
-pub use workload::{Seeds, SoldOut, StartOrder, StockPlace, Update, Workload, WorkloadKind};
+pub use workload::{
+    LockOrder, Seeds, SoldOut, StartOrder, StockPlace, Update, Workload, WorkloadKind,
+};

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::fault::{Action, TaskScope, WorkerAction};
+use crate::lock_kind::LockKind;
 use crate::scenario::Scenario;
 
 /// A feature that not every lock or adapter offers.
@@ -36,6 +37,20 @@ pub enum LockFeature {
     /// As many holders at a time as the scenario has permits.
     #[error("permits for several holders")]
     Permits,
+    /// Readers that do not exclude each other.
+    #[error("readers next to writers")]
+    SharedMode,
+}
+
+impl LockFeature {
+    /// Returns the feature that a lock of this kind must offer, or `None` for a lock with one holder.
+    pub fn of_kind(kind: LockKind) -> Option<LockFeature> {
+        match kind {
+            LockKind::Mutex => None,
+            LockKind::Semaphore => Some(LockFeature::Permits),
+            LockKind::Rwlock => Some(LockFeature::SharedMode),
+        }
+    }
 }
 
 impl Scenario {
@@ -58,7 +73,6 @@ impl Scenario {
             (workload.failing_sections > 0, LockFeature::FailSection),
             (workload.reenter.is_some(), LockFeature::Reenter),
             (workload.ending_clients > 0, LockFeature::EndClient),
-            (workload.needs_permits(), LockFeature::Permits),
         ];
         let by_workload = of_workload
             .into_iter()
@@ -72,6 +86,7 @@ impl Scenario {
             }
             _ => None,
         });
-        by_workload.chain(blocked).collect()
+        let of_kind = LockFeature::of_kind(workload.kind.lock_kind());
+        by_workload.chain(of_kind).chain(blocked).collect()
     }
 }

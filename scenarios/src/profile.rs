@@ -1,5 +1,7 @@
 //! Profiles: selections of the catalog's scenarios for a purpose. This table is the only place that defines them.
 
+use crate::lock_kind::LockKind;
+
 /// A selection of the catalog's scenarios, in the catalog's order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Profile {
@@ -22,8 +24,10 @@ pub enum For {
     NotRenewing,
     /// Locks on several independent nodes.
     SeveralNodes,
-    /// Semaphores. All other scenarios are for locks with one holder.
+    /// Semaphores.
     Semaphores,
+    /// Read/write locks.
+    Rwlocks,
 }
 
 /// What a lock declares about itself, as far as the choice of scenarios depends on it.
@@ -33,8 +37,8 @@ pub struct Declaration {
     pub renews: Option<bool>,
     /// Number of independent nodes that it uses.
     pub nodes: usize,
-    /// Whether it is a semaphore.
-    pub permits: bool,
+    /// Its kind.
+    pub kind: LockKind,
 }
 
 impl Profile {
@@ -46,8 +50,9 @@ impl Profile {
     /// Returns whether this profile contains the scenario for a lock with this declaration.
     pub fn includes(&self, scenario: &str, lock: Declaration) -> bool {
         let mut fitting = self.scenarios.iter().filter(|(_, meant)| match meant {
-            For::Semaphores => lock.permits,
-            _ if lock.permits => false,
+            For::Semaphores => lock.kind == LockKind::Semaphore,
+            For::Rwlocks => lock.kind == LockKind::Rwlock,
+            _ if lock.kind != LockKind::Mutex => false,
             For::Every => true,
             For::Renewing => lock.renews != Some(false),
             For::NotRenewing => lock.renews != Some(true),
@@ -65,6 +70,8 @@ pub const PROFILES: &[Profile] = &[Profile {
         ("calm", For::Every),
         ("exhausted-pool", For::Every),
         ("two-keys", For::Every),
+        ("lock-names", For::Every),
+        ("two-locks-renewed", For::Renewing),
         ("gc-pause", For::Every),
         ("slow-section", For::Renewing),
         ("cut-off-holder", For::Renewing),
@@ -81,6 +88,7 @@ pub const PROFILES: &[Profile] = &[Profile {
         ("lost-release", For::Every),
         ("lost-release-reply", For::Every),
         ("late-release", For::Every),
+        ("terminated-waiter", For::Every),
         ("ended-client", For::Every),
         ("sleeping-waiters", For::Every),
         ("late-subscribe", For::Every),
@@ -97,6 +105,12 @@ pub const PROFILES: &[Profile] = &[Profile {
         ("permits-lost-release-reply", For::Semaphores),
         ("permits-finally-unlock", For::Semaphores),
         ("permits-clock-skew", For::Semaphores),
+        ("read-write", For::Rwlocks),
+        ("read-write-writer-starved", For::Rwlocks),
+        ("read-write-pause", For::Rwlocks),
+        ("read-write-reader-crash", For::Rwlocks),
+        ("read-write-short-lease", For::Rwlocks),
+        ("read-write-late-unlock", For::Rwlocks),
     ],
 }];
 
@@ -131,6 +145,11 @@ pub const MOST_REVEALING: &[&str] = &[
     "silent-minority",
     "reentrant",
     "late-subscribe",
+    "lock-names",
+    "two-locks-renewed",
+    "terminated-waiter",
+    "two-locks",
+    "restart",
     "partition-holder",
     "gc-pause",
     "blocked-loop",
@@ -141,6 +160,7 @@ pub const MOST_REVEALING: &[&str] = &[
     "slow-section",
     "lost-update",
     "holder-crash",
+    "terminated-holder",
     "crash-mid-acquire",
     "extend",
     "cancel-waiting",
@@ -187,6 +207,15 @@ pub const MOST_REVEALING: &[&str] = &[
     "permits-failover",
     "permits-clock-jump",
     "permits",
+    "read-write",
+    "read-write-reader-crash",
+    "read-write-writer-starved",
+    "read-write-late-unlock",
+    "read-write-short-lease",
+    "read-write-pause",
+    "read-write-writer-crash",
+    "read-write-lost-reply",
+    "read-write-node-restart",
 ];
 
 /// Returns the profile with this name.
@@ -229,7 +258,7 @@ mod tests {
             let lock = Declaration {
                 renews,
                 nodes,
-                permits: false,
+                kind: LockKind::Mutex,
             };
             let names = quick.names();
             names.filter(|name| quick.includes(name, lock)).collect()
@@ -239,7 +268,10 @@ mod tests {
         assert!(renewing.contains(&"slow-section") && !plain.contains(&"slow-section"));
         assert!(plain.contains(&"extend-after-gap") && !renewing.contains(&"extend-after-gap"));
         assert!(!plain.contains(&"split-vote") && chosen(Some(false), 5).contains(&"split-vote"));
-        let of_mutexes = quick.names().filter(|name| !name.starts_with("permits"));
+        let of_mutexes = quick.names().filter(|name| {
+            let scenario = catalog::named(name).unwrap();
+            scenario.workload.kind.lock_kind() == LockKind::Mutex
+        });
         assert_eq!(chosen(None, 5).len(), of_mutexes.count());
     }
 }

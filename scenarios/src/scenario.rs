@@ -66,6 +66,10 @@ pub struct Judge {
     pub min_grants: u64,
     /// After faults and leases are over, a client that wants the lock must get it within this time.
     pub progress_within: LeaseDuration,
+    /// Maximum number of readers that may be let in before a writer that asked earlier. If omitted: any number. Only
+    /// for `read-write`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_overtakes: Option<u32>,
 }
 
 impl Default for Judge {
@@ -73,6 +77,7 @@ impl Default for Judge {
         Judge {
             min_grants: 2,
             progress_within: LeaseDuration::Ttl(3.0),
+            max_overtakes: None,
         }
     }
 }

@@ -1,8 +1,10 @@
 //! Checks of a scenario that its types cannot express.
 
 mod durations;
+mod locks;
 mod open_loop;
 mod permits;
+mod read_write;
 
 use std::time::Duration;
 
@@ -31,6 +33,8 @@ pub fn scenario(scenario: &Scenario) -> Result<(), Problem> {
     clients(&scenario.workload)?;
     open_loop::arrivals(&scenario.workload)?;
     permits::permits(scenario)?;
+    read_write::read_write(scenario)?;
+    locks::locks(scenario)?;
     sentinels(scenario)?;
     // At this point the ttl is known to be absolute.
     let ttl = scenario.workload.ttl.resolve(Duration::ZERO);
@@ -227,6 +231,8 @@ mod tests {
             ("reenter = \"0s\"", "a lease of 0s: expected 1ms or more"),
             ("ending_clients = 2", "fewer than two buyers are left"),
             ("cancel = \"9000h\"", "9000h"),
+            ("locks_each = 2", "there is only one"),
+            ("names = [\"a\", \"b\"]", "2 names for 1 locks"),
         ] {
             let text = format!("name = \"mine\"\nsummary = \"Mine.\"\n[workload]\n{line}\n");
             let error = Scenario::parse(&text, "mine.toml").unwrap_err().to_string();

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::lease_duration::LeaseDuration;
+use crate::lock_kind::LockKind;
 use crate::rate::Rate;
 use crate::string_enum::is_default;
 
@@ -67,6 +68,17 @@ pub enum Seeds {
     Same,
 }
 
+/// The order in which a buyer takes several locks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LockOrder {
+    /// The order of their numbers, which cannot deadlock.
+    #[default]
+    Fixed,
+    /// A random order each time. Two clients can then wait for each other.
+    Random,
+}
+
 /// The behaviour of the clients. In the `flash-sale` workload they are buyers, which take the lock, read the stock, work for `section`,
 /// change the stock and release the lock, until everything is sold.
 ///
@@ -81,6 +93,16 @@ pub struct Workload {
     /// Number of permits that the lock may grant at the same time, one for each holder. Only for `permits`.
     #[serde(skip_serializing_if = "is_one")]
     pub capacity: u32,
+    /// Number of clients, counting from client 0, that write. The others read. Only for `read-write`.
+    #[serde(skip_serializing_if = "is_one_client")]
+    pub writers: usize,
+    /// Lease that the last client, a reader, requests in place of `ttl`. It works for a third of it. If omitted: all
+    /// leases are equally long. Only for `read-write`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub short_lease: Option<LeaseDuration>,
+    /// Pause of a reader between two sections. If omitted: `think`. Only for `read-write`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reader_think: Option<LeaseDuration>,
     /// Number of competing buyers, each of which is a client.
     pub workers: usize,
     /// Number of processes in which the workers live; worker *i* lives in process *i* modulo this number. If omitted:
@@ -89,6 +111,16 @@ pub struct Workload {
     pub processes: Option<usize>,
     /// Number of locks, each with its own stock.
     pub keys: usize,
+    /// Names of the locks, one for each key. If omitted: a name with the number of the lock.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
+    /// Number of locks that a buyer holds at the same time: 1 or 2. With 2 it takes the lock of its stock and that of
+    /// another, and releases both after its section.
+    #[serde(skip_serializing_if = "is_one")]
+    pub locks_each: u32,
+    /// The order in which it takes them.
+    #[serde(skip_serializing_if = "is_default")]
+    pub lock_order: LockOrder,
     /// Units in stock at the start, per key.
     pub stock: i64,
     /// Number of units that one buyer wants. If omitted: no limit.
@@ -163,6 +195,19 @@ pub enum WorkloadKind {
     /// Clients take permits of a semaphore. A client with a permit takes one job from the stock as soon as it has read
     /// it, and works for `section`. The resource admits every client, and counts how many are at work.
     Permits,
+    /// Readers read both halves of a value, one after the other. Writers change one half after the other.
+    ReadWrite,
+}
+
+impl WorkloadKind {
+    /// Returns the kind of lock that the workload is for.
+    pub fn lock_kind(self) -> LockKind {
+        match self {
+            WorkloadKind::FlashSale => LockKind::Mutex,
+            WorkloadKind::Permits => LockKind::Semaphore,
+            WorkloadKind::ReadWrite => LockKind::Rwlock,
+        }
+    }
 }
 
 #[expect(
@@ -173,14 +218,28 @@ fn is_one(number: &u32) -> bool {
     *number == 1
 }
 
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_one_client(number: &usize) -> bool {
+    *number == 1
+}
+
 impl Default for Workload {
     fn default() -> Self {
         Workload {
             kind: WorkloadKind::FlashSale,
             capacity: 1,
+            writers: 1,
+            short_lease: None,
+            reader_think: None,
             workers: 3,
             processes: None,
             keys: 1,
+            names: Vec::new(),
+            locks_each: 1,
+            lock_order: LockOrder::Fixed,
             stock: 3,
             purchases: None,
             arrivals: None,
@@ -208,9 +267,42 @@ impl Default for Workload {
 }
 
 impl Workload {
-    /// Returns `true` if several clients may hold the lock at the same time.
+    /// Returns `true` if the clients take permits of a semaphore.
     pub fn needs_permits(&self) -> bool {
         self.kind == WorkloadKind::Permits
+    }
+
+    /// Returns the sum of the weights that the lock may grant at the same time.
+    pub fn lock_capacity(&self) -> u32 {
+        match self.kind {
+            WorkloadKind::ReadWrite => u32::try_from(self.workers).unwrap_or(u32::MAX),
+            WorkloadKind::FlashSale | WorkloadKind::Permits => self.capacity,
+        }
+    }
+
+    /// Returns the part of the lock's capacity that a grant to this client takes.
+    pub fn weight_of(&self, worker: usize) -> u32 {
+        if self.kind == WorkloadKind::ReadWrite && !self.reads(worker) {
+            self.lock_capacity()
+        } else {
+            1
+        }
+    }
+
+    /// Returns `true` if the client is a reader.
+    pub fn reads(&self, worker: usize) -> bool {
+        self.kind == WorkloadKind::ReadWrite && worker >= self.writers
+    }
+
+    /// Returns the pause of this client between two sections.
+    pub fn think_of(&self, worker: usize) -> LeaseDuration {
+        let of_reader = self.reader_think.filter(|_| self.reads(worker));
+        of_reader.unwrap_or(self.think)
+    }
+
+    /// Returns the lease that this client requests if it differs from `ttl`.
+    pub fn short_lease_of(&self, worker: usize) -> Option<LeaseDuration> {
+        self.short_lease.filter(|_| worker + 1 == self.workers)
     }
 
     /// Returns the process in which a worker lives.

@@ -88,14 +88,14 @@ fn error(body: &str) -> String {
 #[test]
 fn errors_name_line_column_and_the_nearest_word() {
     insta::assert_snapshot!(error("[workload]\nworkrs = 3\n"), @r"
-    mine.toml:4:1: unknown field `workrs`, expected one of `kind`, `capacity`, `workers`, `processes`, `keys`, `stock`, `purchases`, `arrivals`, `duration`, `update`, `stock_in`, `sold_out`, `start`, `seeds`, `ttl`, `section`, `extend`, `wait`, `cancel`, `release_refused`, `failing_sections`, `reenter`, `ending_clients`, `again`, `think`, `command_timeout`, `limit`
+    mine.toml:4:1: unknown field `workrs`, expected one of `kind`, `capacity`, `writers`, `short_lease`, `reader_think`, `workers`, `processes`, `keys`, `stock`, `purchases`, `arrivals`, `duration`, `update`, `stock_in`, `sold_out`, `start`, `seeds`, `ttl`, `section`, `extend`, `wait`, `cancel`, `release_refused`, `failing_sections`, `reenter`, `ending_clients`, `again`, `think`, `command_timeout`, `limit`
        |
      4 | workrs = 3
        | ^
       = help: did you mean `workers`?
     ");
     insta::assert_snapshot!(error("[[fault]]\nkind = \"pause-clinet\"\nat = \"1s\"\n"), @r#"
-    mine.toml:4:8: unknown variant `pause-clinet`, expected one of `pause-client`, `pause-task`, `crash-client`, `delay`, `drop`, `hold`, `answer`, `false-answer`, `cut`, `partition`, `pause-node`, `crash-node`, `cut-replication`, `failover`, `sentinel-failover`, `evict`, `flush-all`, `flush-scripts`, `exhaust`, `clock-jump`, `clock-skew`, `late-write`, `late-commit`, `unchecked-write`, `stale-read`
+    mine.toml:4:8: unknown variant `pause-clinet`, expected one of `pause-client`, `pause-task`, `crash-client`, `terminate-client`, `delay`, `drop`, `hold`, `answer`, `false-answer`, `cut`, `partition`, `pause-node`, `crash-node`, `cut-replication`, `failover`, `sentinel-failover`, `evict`, `flush-all`, `flush-scripts`, `exhaust`, `clock-jump`, `clock-skew`, `late-write`, `late-commit`, `unchecked-write`, `stale-read`
        |
      4 | kind = "pause-clinet"
        |        ^

@@ -82,7 +82,7 @@ impl ConfiguredLock {
             options: table.options.clone().into_iter().collect(),
             nodes: number(source, table.nodes.as_ref(), "nodes", NODES)?,
             replicas: number(source, table.replicas.as_ref(), "replicas", REPLICAS)?,
-            permits: Some(table.permits),
+            kind: Some(table.kind),
             renews: table.renews,
             declares: Declarations {
                 min_hold_ms: table.min_hold_ms,

@@ -1,6 +1,7 @@
 //! A lock of a matrix, and the standard for its results.
 
 use picklock_harness::expectation::{Expected, Tables};
+use picklock_harness::lock_kinds::built_in_kind;
 use picklock_harness::spec::{LockSpec, Overrides};
 use picklock_impls::reference::{Claims, best};
 use picklock_impls::{BuiltInLock, built_in};
@@ -41,7 +42,7 @@ impl Candidate {
         let claims = Claims {
             renews: spec.renews,
             fences: configured.is_some_and(|one| one.fences),
-            permits: spec.permits.unwrap_or(false),
+            kind: built_in_kind(spec.kind.unwrap_or_default()),
         };
         let find = |name: &String| {
             let wrong = |problem: String| {

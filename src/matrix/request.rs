@@ -105,7 +105,7 @@ impl MatrixRequest {
     }
 
     /// Returns whether the user did not name the scenario, and the profile leaves it out for the lock, or it is for a
-    /// lock with another number of holders.
+    /// lock of another kind.
     pub fn leaves_out(&self, name: &String, scenario: &Scenario, lock: &LockSpec) -> bool {
         if self.scenarios.contains(name) {
             return false;
@@ -113,13 +113,13 @@ impl MatrixRequest {
         // A built-in lock declares nothing.
         let renews = (!lock.is_in_process()).then_some(lock.renews);
         let nodes = self.overrides.nodes.unwrap_or(lock.nodes);
-        let permits = lock.permits.unwrap_or(false);
+        let kind = lock.kind.unwrap_or_default();
         let declared = Declaration {
             renews,
             nodes,
-            permits,
+            kind,
         };
-        permits != scenario.workload.needs_permits()
+        kind != scenario.workload.kind.lock_kind()
             || self
                 .profile
                 .is_some_and(|profile| !profile.includes(name, declared))

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use picklock_harness::expectation::Expected;
 use picklock_harness::record::{CellSetting, SkippedCell, scenario_hash};
 use picklock_harness::spec::{LockSpec, RunSpec, ScenarioSource, resolve_scenario};
-use picklock_impls::{LOCKS, SEMAPHORES};
+use picklock_impls::{LOCKS, RWLOCKS, SEMAPHORES};
 use picklock_reports::inert;
 use picklock_reports::inert::Inert;
-use picklock_scenarios::{Scenario, Seeds};
+use picklock_scenarios::{LockKind, Scenario, Seeds};
 
 use super::candidate::Candidate;
 use super::request::MatrixRequest;
@@ -92,9 +92,14 @@ pub fn select(request: &MatrixRequest) -> Result<Selection, Failure> {
         let scenario = load(&typed)?;
         loaded.push((typed, scenario));
     }
-    let needs_permits = |(_, scenario): &(String, Scenario)| scenario.workload.needs_permits();
-    let all = if loaded.iter().all(needs_permits) {
+    let all_need = |kind| {
+        let kind_of = |scenario: &Scenario| scenario.workload.kind.lock_kind();
+        loaded.iter().all(|(_, scenario)| kind_of(scenario) == kind)
+    };
+    let all = if all_need(LockKind::Semaphore) {
         SEMAPHORES
+    } else if all_need(LockKind::Rwlock) {
+        RWLOCKS
     } else {
         LOCKS
     };
@@ -217,7 +222,7 @@ fn omitted(
         return Some("a program of your own runs in real time and cannot be simulated".into());
     }
     if let Some(reason) = lock.lacks_holders(scenario) {
-        return Some(reason.to_owned());
+        return Some(reason);
     }
     let unrequested = too_many_programs(scenario, lock, request);
     if let Some(reason) = unrequested.or_else(|| draws_its_own(scenario, lock, request)) {

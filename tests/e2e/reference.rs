@@ -1,6 +1,7 @@
 //! `picklock matrix --reference LOCK` and `--profile`: mutants, which have no expectations, represent users' locks.
 //! `real/reference.rs` does the same with programs.
 
+use picklock_scenarios::LockKind;
 use picklock_scenarios::profile::{Declaration, PROFILES};
 
 use crate::matrix::record;
@@ -162,7 +163,7 @@ fn a_profile_takes_the_place_of_the_catalog() {
     // A built-in lock declares nothing but its number of nodes.
     let chosen = quick.names().filter(|name| {
         let declared = Declaration {
-            permits: false,
+            kind: LockKind::Mutex,
             renews: None,
             nodes: 1,
         };

@@ -129,6 +129,32 @@ impl WorkerControl {
         sent
     }
 
+    /// Sends SIGTERM to the worker and all its descendants, as a service manager does. A wrapper may end before the
+    /// process that it has started.
+    ///
+    /// # Errors
+    /// Returns [`ProcessError::Gone`] if the process has ended, and [`ProcessError::Signal`] if one of them cannot be
+    /// signalled.
+    #[cfg(feature = "servers")]
+    pub(crate) async fn terminate(&self) -> Result<(), ProcessError> {
+        self.spare_group();
+        let table = self.table().await?;
+        if self.has_ended() {
+            return Err(ProcessError::Gone(self.exited().await));
+        }
+        self.group.reap_guard().signal_all(&table, Signal::TERM)?;
+        Ok(())
+    }
+
+    /// Waits until the worker and all its descendants have ended. Cancel-safe.
+    #[cfg(feature = "servers")]
+    pub(crate) async fn all_ended(&self) {
+        self.exited().await;
+        while self.living().await.is_ok_and(|living| !living.is_empty()) {
+            tokio::time::sleep(POLL_INTERVAL * 5).await;
+        }
+    }
+
     /// Kills the worker and all its descendants (SIGKILL), frozen or not, and waits until the worker is reaped, for
     /// a limited time: the kernel or a tracer can hold a killed process. Returns a description of how it ended, by
     /// this signal or before it.

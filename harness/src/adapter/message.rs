@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use picklock_scenarios::{LockFeature, TaskScope};
+use picklock_scenarios::{LockFeature, LockKind, TaskScope};
 use serde::{Deserialize, Serialize};
 
 /// The protocol version that every adapter supports; the driver sends it in `init`.
@@ -86,6 +86,16 @@ pub struct Join {
     pub seed: u64,
 }
 
+/// How a client of a read/write lock holds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Alone, as a writer.
+    Exclusive,
+    /// Together with other readers.
+    Shared,
+}
+
 /// The operations that the driver can request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "kebab-case")]
@@ -103,6 +113,9 @@ pub enum RequestKind {
         ttl_ms: u64,
         /// Time to keep trying, in milliseconds; 0 means one attempt.
         wait_ms: u64,
+        /// Whether other holders are excluded, or `None` for a lock that is not a read/write lock.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mode: Option<Mode>,
     },
     /// Extends the lease. Answered by `granted`, `refused`, `unsupported` or `error`.
     Extend {
@@ -202,7 +215,7 @@ impl WorkerMessage {
 }
 
 /// The features of protocol version 2 that an adapter offers. A feature that is omitted is not offered.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offers {
     /// The version that the adapter has chosen. If omitted, it is version 1, which has none of these features.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -235,9 +248,9 @@ pub struct Offers {
     /// Whether one client can end while the process stays alive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends_clients: Option<bool>,
-    /// Whether it is a semaphore, which grants as many permits as `capacity` in `init` states.
+    /// The kinds of locks that it can be. If omitted, it is a lock with one holder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub permits: Option<bool>,
+    pub kinds: Option<Vec<LockKind>>,
 }
 
 impl Offers {
@@ -252,9 +265,16 @@ impl Offers {
             LockFeature::FailSection => self.fails_sections,
             LockFeature::Reenter => self.reentrant,
             LockFeature::EndClient => self.ends_clients,
-            LockFeature::Permits => self.permits,
+            LockFeature::Permits => Some(self.is(LockKind::Semaphore)),
+            LockFeature::SharedMode => Some(self.is(LockKind::Rwlock)),
         };
         self.protocol == Some(SHARED_PROTOCOL) && offered == Some(true)
+    }
+
+    /// Returns whether the lock can be of this kind.
+    pub fn is(&self, kind: LockKind) -> bool {
+        let kinds = self.kinds.as_deref().unwrap_or(&[LockKind::Mutex]);
+        kinds.contains(&kind)
     }
 }
 

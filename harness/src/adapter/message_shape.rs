@@ -14,6 +14,8 @@ pub enum FieldKind {
     Boolean,
     /// `true`, `false` or `null`.
     BooleanOrNull,
+    /// An array of strings.
+    Texts,
 }
 
 impl FieldKind {
@@ -24,6 +26,7 @@ impl FieldKind {
             Self::Whole => "a non-negative integer",
             Self::Boolean => "true or false",
             Self::BooleanOrNull => "true, false or null",
+            Self::Texts => "an array of strings",
         }
     }
 }
@@ -68,7 +71,7 @@ const fn message(name: &'static str, fields: &'static [FieldShape]) -> MessageSh
     MessageShape { name, fields }
 }
 
-use FieldKind::{Boolean, BooleanOrNull, Text, Whole};
+use FieldKind::{Boolean, BooleanOrNull, Text, Texts, Whole};
 
 /// The requests, by `op`, each with its possible replies.
 pub const REQUESTS: &[(&str, &[&str])] = &[
@@ -105,7 +108,7 @@ pub const REPLIES: &[MessageShape] = &[
             optional("fails_sections", Boolean),
             optional("reentrant", Boolean),
             optional("ends_clients", Boolean),
-            optional("permits", Boolean),
+            optional("kinds", Texts),
         ],
     ),
     message("joined", &[]),

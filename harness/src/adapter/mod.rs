@@ -25,4 +25,5 @@ mod served_clients;
 pub mod shared_process;
 #[cfg(feature = "servers")]
 mod subscription;
+pub mod termination;
 pub mod worker_command;

@@ -263,6 +263,7 @@ fn wrong_field(
         FieldKind::Whole => found.is_u64(),
         FieldKind::Boolean => found.is_boolean(),
         FieldKind::BooleanOrNull => found.is_boolean() || found.is_null(),
+        FieldKind::Texts => (found.as_array()).is_some_and(|all| all.iter().all(Value::is_string)),
     };
     (!fits).then(|| ProtocolFault::WrongField {
         message,

@@ -2,22 +2,25 @@
 //!
 //! It needs no process and no global state: it works on any pair of streams, in its own process or in a simulation.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use futures_util::StreamExt;
+use futures_util::future::FusedFuture;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use picklock_impls::{Canceller, DynLock, Grant, LockError, Notice};
+use picklock_scenarios::LockKind;
 use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt};
 
 use super::line_reader::LineReader;
 use super::local_channel::{Receiver, local_channel};
 use super::message::{
-    Answer, Init, Notification, Offers, PROTOCOL, Request, RequestKind, SHARED_PROTOCOL,
+    Answer, Init, Mode, Notification, Offers, PROTOCOL, Request, RequestKind, SHARED_PROTOCOL,
     WorkerMessage,
 };
 use super::served_clients::{Clients, Dispatched, Requests, invalid, with_client};
+use super::termination::Termination;
 use crate::clock::{Clock, millis};
+use crate::lock_kinds::kind_of;
 
 /// The reason why a worker cannot continue. It can only be reported in the worker's log.
 #[derive(Debug, thiserror::Error)]
@@ -28,21 +31,25 @@ pub enum ServeError {
     /// Replies cannot be written, because the driver is gone.
     #[error("cannot write a reply: {0}")]
     Write(#[source] std::io::Error),
+    /// The process was asked to end, and its clients have cleaned up.
+    #[error("ended by SIGTERM")]
+    Terminated,
 }
 
 /// Answers requests until the input ends.
 ///
 /// `build` creates the lock when `init` arrives, and one for each client that joins. `log` receives messages about
 /// requests without an `id`, which cannot be answered. Locks with background tasks need a `tokio::task::LocalSet`
-/// around the call.
+/// around the call. When `terminated` completes, all clients clean up, and their requests stay unanswered.
 ///
 /// # Errors
-/// Returns an error if one of the streams breaks.
+/// Returns an error if one of the streams breaks, or after `terminated` has completed.
 pub async fn serve<B, F>(
     reader: impl AsyncBufRead + Unpin,
     mut writer: impl AsyncWrite + Unpin,
     build: B,
     mut log: impl FnMut(&str),
+    terminated: impl Future<Output = ()>,
 ) -> Result<(), ServeError>
 where
     B: Fn(Init, Canceller) -> F,
@@ -51,19 +58,27 @@ where
     let mut lines = LineReader::new(reader);
     let (outbox, mut messages) = local_channel();
     let mut serving = FuturesUnordered::new();
-    let begin = |client, requests| {
+    let mut terminated = std::pin::pin!(terminated.fuse());
+    let begin = |client, requests, termination| {
         let outbox = outbox.clone();
         let send = move |message| outbox.send(with_client(client, message)).is_ok();
-        answer_messages(requests, &build, send)
+        answer_messages(requests, &build, termination, send)
     };
     // A client that has the process to itself has no number.
     let (unshared, requests) = local_channel();
-    serving.push(begin(None, requests));
+    let mut terminations = vec![Termination::default()];
+    serving.push(begin(None, requests, terminations[0].clone()));
     let mut clients = Some(Clients::new(unshared));
     loop {
         let message = tokio::select! {
             biased;
             message = messages.next() => message,
+            () = &mut terminated => {
+                // No more requests are read.
+                clients = None;
+                terminations.iter().for_each(Termination::request);
+                continue;
+            }
             line = lines.next(), if clients.is_some() => {
                 let Some(line) = line.map_err(ServeError::Read)? else {
                     // Requests that were read are still answered.
@@ -74,7 +89,9 @@ where
                 match clients.dispatch(line) {
                     Ok(Dispatched::Passed) => continue,
                     Ok(Dispatched::Joined { client, requests }) => {
-                        serving.push(begin(Some(client), requests));
+                        let termination = Termination::default();
+                        terminations.push(termination.clone());
+                        serving.push(begin(Some(client), requests, termination));
                         continue;
                     }
                     Ok(Dispatched::Answered(message)) => Some(message),
@@ -91,7 +108,8 @@ where
             },
         };
         let Some(message) = message else {
-            return Ok(());
+            let ended = (!terminated.is_terminated()).then_some(());
+            return ended.ok_or(ServeError::Terminated);
         };
         let mut text = serde_json::to_string(&message)
             .map_err(|error| ServeError::Write(std::io::Error::other(error)))?;
@@ -106,17 +124,39 @@ where
 
 /// Answers the requests of one client, which are messages instead of lines.
 ///
-/// Returns when there are no more requests, or when `send` returns `false` because the driver is gone.
+/// Returns when there are no more requests, when `send` returns `false` because the driver is gone, or after the
+/// clean-up that `termination` requests.
 pub async fn answer_messages<B, F>(
     requests: Receiver<Request>,
     build: B,
+    termination: Termination,
+    send: impl FnMut(WorkerMessage) -> bool,
+) where
+    B: FnOnce(Init, Canceller) -> F,
+    F: Future<Output = Result<Box<dyn DynLock>, String>>,
+{
+    let mut worker = Worker::new(build);
+    let is_terminated = tokio::select! {
+        biased;
+        // The request in progress is abandoned, and its command may still be executed.
+        () = termination.requested() => true,
+        () = answer_all(&mut worker, requests, send) => false,
+    };
+    if is_terminated {
+        worker.terminate().await;
+    }
+    termination.finish();
+}
+
+async fn answer_all<B, F>(
+    worker: &mut Worker<B>,
+    requests: Receiver<Request>,
     mut send: impl FnMut(WorkerMessage) -> bool,
 ) where
     B: FnOnce(Init, Canceller) -> F,
     F: Future<Output = Result<Box<dyn DynLock>, String>>,
 {
     let mut requests = Requests::new(requests);
-    let mut worker = Worker::new(build);
     loop {
         let mut ends = false;
         let message = match worker.next(requests.next()).await {
@@ -154,6 +194,7 @@ enum Incoming {
 
 /// A grant that has not been released.
 struct Held {
+    key: String,
     grant: Grant,
     /// When the acquire request of this grant was read.
     read_at: Duration,
@@ -163,7 +204,8 @@ struct Worker<B> {
     clock: Clock,
     build: Option<B>,
     lock: Option<Box<dyn DynLock>>,
-    grants: BTreeMap<String, Held>,
+    /// A client has few grants at a time. Those of several locks may have the same token.
+    grants: Vec<Held>,
     canceller: Canceller,
 }
 
@@ -177,7 +219,7 @@ where
             clock: Clock::start(),
             build: Some(build),
             lock: None,
-            grants: BTreeMap::new(),
+            grants: Vec::new(),
             canceller: Canceller::default(),
         }
     }
@@ -201,7 +243,11 @@ where
         let client = None;
         WorkerMessage::Event(match notice {
             Notice::Extended { token, valid_until } => Notification::Extended {
-                elapsed_ms: self.grants.get(&token).map(|held| self.since(held.read_at)),
+                elapsed_ms: self
+                    .grants
+                    .iter()
+                    .find(|held| held.grant.token == token)
+                    .map(|held| self.since(held.read_at)),
                 token,
                 valid_ms: millis(valid_until.left()),
                 client,
@@ -219,7 +265,12 @@ where
                 key,
                 ttl_ms,
                 wait_ms,
-            } => self.acquire(read_at, &key, ttl_ms, wait_ms).await,
+                mode,
+            } => {
+                let is_reader = mode == Some(Mode::Shared);
+                self.acquire(read_at, &key, (ttl_ms, wait_ms), is_reader)
+                    .await
+            }
             RequestKind::Extend { key, token, ttl_ms } => {
                 self.extend(read_at, &key, &token, ttl_ms).await
             }
@@ -249,7 +300,8 @@ where
             Ok(lock) => {
                 let mut offers = OFFERS;
                 offers.reentrant = lock.is_reentrant().then_some(true);
-                offers.permits = lock.grants_permits().then_some(true);
+                let kind = kind_of(lock.kind());
+                offers.kinds = (kind != LockKind::Mutex).then(|| vec![kind]);
                 self.lock = Some(lock);
                 Answer::Ready {
                     name: None,
@@ -264,14 +316,25 @@ where
         }
     }
 
-    async fn acquire(&mut self, read_at: Duration, key: &str, ttl_ms: u64, wait_ms: u64) -> Answer {
+    async fn acquire(
+        &mut self,
+        read_at: Duration,
+        key: &str,
+        (ttl_ms, wait_ms): (u64, u64),
+        is_reader: bool,
+    ) -> Answer {
         let Some(lock) = &mut self.lock else {
             return invalid(NO_LOCK);
         };
         let ttl = Duration::from_millis(ttl_ms);
         let wait = Duration::from_millis(wait_ms);
-        match lock.acquire(key, ttl, wait).await {
-            Ok(Some(grant)) => self.granted(grant, read_at, read_at),
+        let taken = if is_reader {
+            lock.acquire_shared(key, ttl, wait).await
+        } else {
+            lock.acquire(key, ttl, wait).await
+        };
+        match taken {
+            Ok(Some(grant)) => self.granted(key, grant, (read_at, read_at)),
             Ok(None) if self.canceller.is_cancelled() => Answer::Cancelled,
             Ok(None) => Answer::Refused,
             Err(error) => failed(&error),
@@ -282,15 +345,16 @@ where
         let Some(lock) = &mut self.lock else {
             return invalid(NO_LOCK);
         };
-        let Some(held) = self.grants.get(token) else {
+        let Some(index) = position(&self.grants, key, token) else {
             return unknown_token(token);
         };
+        let held = &self.grants[index];
         let ttl = Duration::from_millis(ttl_ms);
         match lock.extend(key, &held.grant, ttl).await {
             Ok(Some(grant)) => {
                 let acquired_at = held.read_at;
-                self.grants.remove(token);
-                self.granted(grant, read_at, acquired_at)
+                self.grants.remove(index);
+                self.granted(key, grant, (read_at, acquired_at))
             }
             Ok(None) => Answer::Refused,
             Err(LockError::Unsupported(message)) => {
@@ -306,9 +370,10 @@ where
         let Some(lock) = &mut self.lock else {
             return invalid(NO_LOCK);
         };
-        let Some(held) = self.grants.get(token) else {
+        let Some(index) = position(&self.grants, key, token) else {
             return unknown_token(token);
         };
+        let held = &self.grants[index];
         let released = if section_failed {
             lock.section_failed(key, &held.grant)
         } else {
@@ -316,7 +381,7 @@ where
         };
         match released.await {
             Ok(released) => {
-                self.grants.remove(token);
+                self.grants.remove(index);
                 let released = Some(released);
                 Answer::Released { released }
             }
@@ -343,6 +408,15 @@ where
         }
     }
 
+    /// Runs the lock's clean-up.
+    async fn terminate(&mut self) {
+        let held = self.grants.drain(..).map(|held| (held.key, held.grant));
+        let held: Vec<(String, Grant)> = held.collect();
+        if let Some(lock) = &mut self.lock {
+            lock.terminate(&held).await;
+        }
+    }
+
     /// Returns the time since `then` in milliseconds, rounded down.
     fn since(&self, then: Duration) -> u64 {
         millis(self.clock.elapsed().saturating_sub(then))
@@ -350,12 +424,22 @@ where
 
     /// Stores the grant, and returns the reply. The remaining lease is computed last, immediately before it is
     /// written: time that passes between the two figures must not make it longer.
-    fn granted(&mut self, grant: Grant, read_at: Duration, acquired_at: Duration) -> Answer {
+    fn granted(
+        &mut self,
+        key: &str,
+        grant: Grant,
+        (read_at, acquired_at): (Duration, Duration),
+    ) -> Answer {
         let held = Held {
+            key: key.to_owned(),
             grant: grant.clone(),
             read_at: acquired_at,
         };
-        self.grants.insert(grant.token.clone(), held);
+        // A holder that takes its lock again may get the same token again.
+        match position(&self.grants, key, &grant.token) {
+            Some(index) => self.grants[index] = held,
+            None => self.grants.push(held),
+        }
         let elapsed_ms = Some(self.since(read_at));
         Answer::Granted {
             token: grant.token,
@@ -378,10 +462,16 @@ const OFFERS: Offers = Offers {
     fails_sections: Some(true),
     reentrant: None,
     ends_clients: Some(true),
-    permits: None,
+    kinds: None,
 };
 
 const NO_LOCK: &str = "there is no lock yet: send `init` first, and wait for `ready`";
+
+fn position(grants: &[Held], key: &str, token: &str) -> Option<usize> {
+    grants
+        .iter()
+        .position(|held| held.grant.token == token && held.key == key)
+}
 
 fn unknown_token(token: &str) -> Answer {
     invalid(format!("no grant has the token `{token}`"))

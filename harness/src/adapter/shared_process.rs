@@ -209,7 +209,7 @@ impl Lines {
 
     fn offers(&self) -> Offers {
         match &self.startup {
-            Startup::Ready(Answer::Ready { offers, .. }) => *offers,
+            Startup::Ready(Answer::Ready { offers, .. }) => offers.clone(),
             _ => Offers::default(),
         }
     }

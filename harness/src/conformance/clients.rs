@@ -14,7 +14,9 @@ use super::exchange::Exchange;
 use super::finding::{Mistake, Problem};
 use super::keys::KeySnapshot;
 use super::outcome::{Stop, Who};
-use crate::adapter::message::{Answer, Init, Join, Notification, PROTOCOL, PROTOCOLS, RequestKind};
+use crate::adapter::message::{
+    Answer, Init, Join, Mode, Notification, PROTOCOL, PROTOCOLS, RequestKind,
+};
 use crate::adapter::protocol_fault::ProtocolFault;
 use crate::adapter::worker_command::WorkerCommand;
 use crate::clock::{Clock, millis};
@@ -81,6 +83,8 @@ pub(super) struct State {
     /// Number of processes that were started. Each has its own log.
     starts: u32,
     is_frozen: bool,
+    /// The number of permits that `init` states, if it states one.
+    capacity: Option<u32>,
     /// The events of this check so far.
     events: Vec<Notification>,
     /// Whether `events` contains every event that is due.
@@ -105,6 +109,23 @@ impl Clients {
     /// Sends `acquire` for the first lock, without waiting, for a lease that does not end during the check.
     pub(super) async fn take(&mut self, who: Who) -> Result<Exchange, Stop> {
         self.acquire(who, LockName::First, LONG, 0).await
+    }
+
+    /// Like [`Self::take`], for a reader.
+    pub(super) async fn take_shared(&mut self, who: Who) -> Result<Exchange, Stop> {
+        let mut request = self.acquire_request(LockName::First, LONG, 0);
+        if let RequestKind::Acquire { mode, .. } = &mut request {
+            *mode = Some(Mode::Shared);
+        }
+        self.ask(who, request).await
+    }
+
+    /// Ends both clients. Their next `init` states this number of permits.
+    pub(super) async fn restart_with(&mut self, capacity: Option<u32>) {
+        for who in [Who::One, Who::Two] {
+            self.kill(who).await;
+        }
+        self.state.capacity = capacity;
     }
 
     /// Sends `acquire`, for a multiple of the checks' lease time.
@@ -196,6 +217,7 @@ impl Clients {
     /// Returns an `acquire` request for this lock.
     pub(super) fn acquire_request(&self, lock: LockName, leases: f64, wait_ms: u64) -> RequestKind {
         RequestKind::Acquire {
+            mode: None,
             key: self.lock(lock),
             ttl_ms: self.ttl_ms(leases),
             wait_ms,
@@ -307,7 +329,7 @@ impl Clients {
             options: self.setup.options.clone(),
             warm_up: None,
             ttl_ms: None,
-            capacity: None,
+            capacity: self.state.capacity,
         });
         let reply = client.ask(init, Duration::ZERO).await;
         self.state.running.insert(who, client);

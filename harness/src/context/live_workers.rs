@@ -8,6 +8,7 @@ struct Slot {
     incarnation: u32,
     down: bool,
     may_restart: bool,
+    latest_op: u64,
 }
 
 /// Tracks which workers of a run are alive, for the driver and the nemesis.
@@ -39,6 +40,21 @@ impl LiveWorkers {
         slot.may_restart = may_restart;
         self.deaths[worker].notify_one();
         true
+    }
+
+    /// Records the worker's latest attempt.
+    pub fn set_latest_op(&self, worker: usize, op: u64) {
+        if let Some(slot) = self.slots.borrow_mut().get_mut(worker) {
+            slot.latest_op = op;
+        }
+    }
+
+    /// Returns the worker's latest attempt, or 0 before the first.
+    pub fn latest_op(&self, worker: usize) -> u64 {
+        self.slots
+            .borrow()
+            .get(worker)
+            .map_or(0, |slot| slot.latest_op)
     }
 
     /// Returns the number of workers that are alive or may be started again.

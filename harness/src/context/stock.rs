@@ -4,6 +4,8 @@ use picklock_scenarios::Update;
 #[derive(Debug, Clone, Copy, Default)]
 struct KeyStock {
     left: i64,
+    /// The second half of the value that readers and writers share. The first half is `left`.
+    second_half: i64,
     sold: i64,
     highest_fence: Option<u64>,
     announced: bool,
@@ -39,6 +41,7 @@ impl Stock {
     pub fn new(keys: usize, start: i64, update: Update) -> Self {
         let stock = KeyStock {
             left: start,
+            second_half: start,
             ..KeyStock::default()
         };
         Stock {
@@ -78,6 +81,16 @@ impl Stock {
     /// Sets the remaining stock of a key, as read from Redis.
     pub fn learn(&mut self, key: u32, left: i64) {
         self.keys[key as usize].left = left;
+    }
+
+    /// Returns the second half of the value of a key.
+    pub fn second_half(&self, key: u32) -> i64 {
+        self.keys[key as usize].second_half
+    }
+
+    /// Changes the second half of the value of a key.
+    pub fn write_second_half(&mut self, key: u32, to: i64) {
+        self.keys[key as usize].second_half = to;
     }
 
     /// Announces that a key is sold out.

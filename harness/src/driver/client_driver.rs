@@ -48,6 +48,8 @@ pub struct ClientDriver<B> {
     pub(super) uses_nodes: bool,
     /// Its latest attempt, or 0 before the first.
     pub(super) latest_op: u64,
+    /// The attempt by which it holds a second lock during its section, if it does.
+    pub(super) also_held: Option<u64>,
     /// Number of units bought so far.
     pub(super) bought: u32,
     /// Number of sections failed so far.
@@ -115,7 +117,7 @@ impl<B: Backend> ClientDriver<B> {
     async fn buy_all(&mut self) -> Result<(), RequestAborted> {
         let context = Rc::clone(&self.context);
         let workload = &context.spec.scenario.workload;
-        let think = workload.think.resolve(context.spec.ttl());
+        let think = workload.think_of(self.worker).resolve(context.spec.ttl());
         while let Some(purchase) = self.next_purchase().await? {
             let has_held = match context.arrivals {
                 Some(_) => self.serve(purchase).await?,
@@ -175,6 +177,9 @@ impl<B: Backend> ClientDriver<B> {
 
     /// Makes one attempt of a closed loop. Returns `true` if the client has held the lock.
     async fn buy(&mut self, purchase: Purchase) -> Result<bool, RequestAborted> {
+        if self.context.spec.scenario.workload.locks_each > 1 {
+            return self.buy_with_two(purchase).await;
+        }
         let Some(hold) = self.acquire(purchase).await? else {
             self.pause_after_refusal().await;
             return Ok(false);
@@ -203,7 +208,7 @@ impl<B: Backend> ClientDriver<B> {
     }
 
     /// Waits after a refusal, so that a lock that refuses immediately does not make the client spin.
-    async fn pause_after_refusal(&mut self) {
+    pub(super) async fn pause_after_refusal(&mut self) {
         let spec = &self.context.spec;
         let again = spec.scenario.workload.again.resolve(spec.ttl());
         let millis = match u64::try_from(again.as_millis()).unwrap_or(u64::MAX / 2) {

@@ -5,6 +5,7 @@ mod output_budget;
 mod permit_probe;
 mod permit_section;
 mod probe;
+mod read_write_section;
 mod reentry;
 mod requests;
 mod run;
@@ -13,6 +14,7 @@ mod shutdown;
 mod stall;
 mod start;
 mod stock_store;
+mod two_locks;
 mod work;
 mod worker_client;
 

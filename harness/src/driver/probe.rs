@@ -34,7 +34,8 @@ pub async fn probe<B: Backend>(context: &Rc<RunContext<B>>, end: EndReason) {
         return;
     }
     let not_offered = context.applicability.not_offered();
-    let is_hopeless = not_offered == Some(LockFeature::Permits)
+    let of_kind = LockFeature::of_kind(context.spec.scenario.workload.kind.lock_kind());
+    let is_hopeless = (not_offered.is_some() && not_offered == of_kind)
         || matches!(
             end,
             EndReason::NodeLost | EndReason::BudgetSpent | EndReason::ClientsRefused
@@ -158,6 +159,7 @@ impl<'a, B: Backend> Prober<'a, B> {
             key: context.key(key),
             ttl_ms,
             wait_ms: millis(wait),
+            mode: context.spec.mode_of(0),
         };
         context.backend.set_phase(self.number, 0, Phase::Acquire);
         let patience = wait + context.spec.command_timeout() * 2 + GRACE;

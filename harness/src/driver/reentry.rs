@@ -50,6 +50,7 @@ impl<B: Backend> ClientDriver<B> {
         let context = Rc::clone(&self.context);
         let (worker, op, ttl_ms) = (self.worker, hold.op, millis(lease));
         let request = RequestKind::Acquire {
+            mode: None,
             key: context.key(hold.key),
             ttl_ms,
             wait_ms: 0,

@@ -22,25 +22,36 @@ impl<B: Backend> ClientDriver<B> {
         &mut self,
         purchase: Purchase,
     ) -> Result<Option<Hold>, RequestAborted> {
+        let spec = &self.context.spec;
+        let wait = spec.scenario.workload.wait.resolve(spec.ttl());
+        self.acquire_within(purchase, wait).await
+    }
+
+    /// Requests the lock for at most `wait`. Returns `None` if it was refused or the attempt failed.
+    pub(super) async fn acquire_within(
+        &mut self,
+        purchase: Purchase,
+        wait: Duration,
+    ) -> Result<Option<Hold>, RequestAborted> {
         let context = Rc::clone(&self.context);
         let (worker, spec) = (self.worker, &context.spec);
         let Purchase { key, intended_ns } = purchase;
-        let wait = spec.scenario.workload.wait.resolve(spec.ttl());
-        let op = context.next_op();
-        self.begin_attempt(op, key);
+        let ttl_ms = millis(spec.lease_of(worker));
+        let op = self.begin_attempt(key);
         let request = RequestKind::Acquire {
             key: context.key(key),
-            ttl_ms: spec.ttl_ms(),
+            ttl_ms,
             wait_ms: millis(wait),
+            mode: spec.mode_of(worker),
         };
         self.write(EventKind::Acquire {
             worker,
             op,
             key,
-            ttl_ms: spec.ttl_ms(),
+            ttl_ms,
             wait_ms: millis(wait),
             intended_ns,
-            weight: 1,
+            weight: spec.scenario.workload.weight_of(worker),
         })?;
         self.event(TriggerEvent::Acquire, None).await;
         let cancel_after = self.cancel_after();
@@ -92,9 +103,13 @@ impl<B: Backend> ClientDriver<B> {
         Ok(None)
     }
 
-    fn begin_attempt(&mut self, op: u64, key: u32) {
+    /// Returns the number of a new attempt to get the lock of this key.
+    fn begin_attempt(&mut self, key: u32) -> u64 {
+        let op = self.context.next_op();
         self.latest_op = op;
+        self.context.live_workers.set_latest_op(self.worker, op);
         self.context.backend.begin_attempt(op, key);
+        op
     }
 
     /// Records a definite error, or another answer. A lock that only answers with definite errors

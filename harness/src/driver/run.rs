@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use futures_util::FutureExt;
 use futures_util::future::FusedFuture;
+use picklock_scenarios::LockKind;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
@@ -205,8 +206,12 @@ async fn history<B: Backend>(
         name_clients_of_changes(context, &mut events).map_err(MissingKeyHistory::from)?;
         attribute_changes(&mut events, &context.spec.keys());
         let workload = &context.spec.scenario.workload;
-        if workload.needs_permits() || context.spec.lock.permits == Some(true) {
-            split_permits(&mut events, &context.spec.keys());
+        let kind = match context.spec.lock.kind {
+            None | Some(LockKind::Mutex) => workload.kind.lock_kind(),
+            Some(kind) => kind,
+        };
+        if kind != LockKind::Mutex {
+            split_permits(&mut events, &context.spec.keys(), kind);
         }
         Ok(())
     });
@@ -375,12 +380,13 @@ fn header<B: Backend>(backend: &B, spec: &RunSpec, lock: &str) -> Header {
         nodes: spec.nodes(),
         quorum: spec.quorum(),
         keys: spec.keys(),
-        capacity: scenario.workload.capacity,
+        capacity: scenario.workload.lock_capacity(),
         ttl_ms: spec.ttl_ms(),
         stock_start: scenario.workload.stock,
         update: scenario.workload.update,
         min_grants: scenario.judge.min_grants,
         progress_within_ms: millis(scenario.judge.progress_within.resolve(spec.ttl())),
+        max_overtakes: scenario.judge.max_overtakes,
         renews: spec.lock.renews,
         declares: spec.lock.declares,
         key_history: false,

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use picklock_scenarios::{StockFault, TriggerEvent};
+use picklock_scenarios::{StockFault, TriggerEvent, WorkloadKind};
 
 use super::client_driver::{ClientDriver, Hold, RequestAborted};
 use super::requests::happened;
@@ -16,8 +16,10 @@ impl<B: Backend> ClientDriver<B> {
     /// Runs the critical section. Between its steps the worker must answer a ping, so that a frozen
     /// worker really stops in the middle.
     pub(super) async fn critical_section(&mut self, mut hold: Hold) -> Result<(), RequestAborted> {
-        if self.context.spec.scenario.workload.needs_permits() {
-            return self.permit_section(hold).await;
+        match self.context.spec.scenario.workload.kind {
+            WorkloadKind::FlashSale => {}
+            WorkloadKind::Permits => return self.permit_section(hold).await,
+            WorkloadKind::ReadWrite => return self.read_write_section(hold).await,
         }
         self.ping(&hold).await?;
         match self.read_stock(&hold).await? {
@@ -31,7 +33,9 @@ impl<B: Backend> ClientDriver<B> {
                     return self.fail(hold).await;
                 }
                 // A holder that learnt of the loss of its lease in time must not use the resource.
-                let may_write = work == Work::Whole && !self.client.has_lost(hold.op);
+                let has_lost = |op| self.client.has_lost(op);
+                let has_lost_any = has_lost(hold.op) || self.also_held.is_some_and(has_lost);
+                let may_write = work == Work::Whole && !has_lost_any;
                 match self.context.stock_faults.write_fault(self.worker) {
                     None if may_write => {
                         self.change_stock(&hold, stock).await?;

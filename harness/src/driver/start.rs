@@ -173,6 +173,7 @@ impl<B: Backend> ClientDriver<B> {
             nodes,
             uses_nodes: false,
             latest_op: 0,
+            also_held: None,
             bought: 0,
             failed: 0,
         })

@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
+use futures_util::future::OptionFuture;
 use picklock_scenarios::{Phase, TriggerEvent};
 
 use super::client_driver::{ClientDriver, Hold, RequestAborted};
@@ -25,9 +26,18 @@ impl<B: Backend> ClientDriver<B> {
     /// Works for the length of a section. The work is a wait, as for a payment service. A holder that extends does so
     /// after each `extend` interval of work; the time for the extension does not count as work.
     pub(super) async fn work(&mut self, hold: &mut Hold) -> Result<Work, RequestAborted> {
+        let section = self.context.spec.section_of(self.worker);
+        self.work_through(hold, section).await
+    }
+
+    /// Like [`Self::work`], for a part of the section.
+    pub(super) async fn work_through(
+        &mut self,
+        hold: &mut Hold,
+        mut left: Duration,
+    ) -> Result<Work, RequestAborted> {
         let workload = &self.context.spec.scenario.workload;
         let ttl = self.context.spec.ttl();
-        let mut left = workload.section.resolve(ttl);
         let extend = workload.extend.map(|extend| extend.resolve(ttl));
         // The scenario's check rejects an interval of zero, which would never end.
         if let Some(extend) = extend.filter(|extend| !extend.is_zero()) {
@@ -53,10 +63,13 @@ impl<B: Backend> ClientDriver<B> {
     ) -> Result<Work, RequestAborted> {
         let mut working = pin!(tokio::time::sleep(span));
         let loss = self.client.loss(op);
+        let other = self.also_held.map(|other| self.client.loss(other));
+        let other_loss = OptionFuture::from(other);
         let failure = tokio::select! {
             biased;
             () = &mut working => return Ok(Work::Whole),
             () = loss => return Ok(Work::Stopped),
+            Some(()) = other_loss => return Ok(Work::Stopped),
             failure = self.client.failure(&self.context) => failure,
         };
         if self.check_alive().is_err() {

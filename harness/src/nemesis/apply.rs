@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use picklock_scenarios::{
-    Action, DataAction, Direction, FaultPlan, LeaseDuration, LinkAction, NodeAction, StockFault,
-    Target, TaskScope, WorkerAction,
+    Action, DataAction, Direction, FaultPlan, LeaseDuration, LinkAction, NodeAction, Phase,
+    StockFault, Target, TaskScope, WorkerAction,
 };
 
 use super::active_faults::Undo;
@@ -94,7 +94,20 @@ impl<B: Backend> Nemesis<B> {
                 self.active_faults.record(fault, Undo::ThawWorker(worker));
                 self.expect_no_traffic_from(fault, worker).await;
             }
-            WorkerAction::Kill => self.kill(fault, worker).await?,
+            WorkerAction::Kill => {
+                self.record_end(fault, worker, "killed by the nemesis")?;
+                self.context.backend.kill_worker(worker).await?;
+                self.expect_no_traffic_from(fault, worker).await;
+            }
+            WorkerAction::Terminate => {
+                self.record_end(fault, worker, "terminated by the nemesis")?;
+                // What the process sends in its clean-up belongs to no request.
+                for mate in self.process_peers(worker) {
+                    let op = self.context.live_workers.latest_op(mate);
+                    self.context.backend.set_phase(mate, op, Phase::Idle);
+                }
+                self.context.backend.terminate_worker(worker).await?;
+            }
             WorkerAction::Block(scope) => {
                 let since_ns = self.context.clock.now_ns();
                 backend.block_worker(worker, scope, lasts).await?;
@@ -109,8 +122,30 @@ impl<B: Backend> Nemesis<B> {
         Ok(())
     }
 
-    /// Kills a worker. The kill is recorded first, so that a hold is never recorded as too long.
-    async fn kill(&self, fault: u32, worker: usize) -> Result<(), Refusal> {
+    /// Waits until the terminated processes have ended, for at most `grace`, and kills what is left of them.
+    pub(super) async fn end_terminated(&self, fault: u32, workers: &[usize], grace: Duration) {
+        let backend = &self.context.backend;
+        let due = tokio::time::sleep(grace);
+        let processes = self.one_per_process(WorkerAction::Terminate, workers);
+        let all_ended = async {
+            for worker in &processes {
+                backend.until_worker_ended(*worker).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = all_ended => {}
+            () = due => {}
+        }
+        for worker in processes {
+            // It may have been killed by another fault.
+            backend.kill_worker(worker).await.ok();
+            self.expect_no_traffic_from(fault, worker).await;
+        }
+    }
+
+    /// Records that the clients of a process end, before they do, so that a hold is never recorded as too long.
+    fn record_end(&self, fault: u32, worker: usize, reason: &str) -> Result<(), Refusal> {
         let peers = self.process_peers(worker);
         let mut living = peers.filter(|mate| self.context.live_workers.mark_down(*mate, true));
         let Some(first) = living.next() else {
@@ -121,12 +156,10 @@ impl<B: Backend> Nemesis<B> {
             self.context.recorder.write(EventKind::WorkerDown {
                 worker: mate,
                 by_fault: true,
-                reason: "killed by the nemesis".into(),
+                reason: reason.into(),
                 ended_by: None,
             });
         }
-        self.context.backend.kill_worker(worker).await?;
-        self.expect_no_traffic_from(fault, worker).await;
         Ok(())
     }
 

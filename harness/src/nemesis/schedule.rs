@@ -213,7 +213,7 @@ impl<B: Backend> Nemesis<B> {
             Lasts::AtOnce => self.make_permanent(id),
             Lasts::Forever => {
                 if plan.kind.affects() == Affects::Links {
-                    self.endless_links.borrow_mut().push(target);
+                    self.endless_links.borrow_mut().push(target.clone());
                 }
                 self.never_ends(id);
             }
@@ -227,7 +227,17 @@ impl<B: Backend> Nemesis<B> {
         if plan.when.is_some() {
             self.context.start_gate.open();
         }
-        match lasts {
+        self.last(id, &plan, &target.workers, since_ns).await;
+    }
+
+    /// Waits for the end of a fault that counts from `since_ns`, and ends it. Returns at once if it has no end.
+    async fn last(&self, id: u32, plan: &FaultPlan, workers: &[usize], mut since_ns: u64) {
+        let ttl = self.context.spec.ttl();
+        if let Some(grace) = plan.grace() {
+            self.end_terminated(id, workers, grace.resolve(ttl)).await;
+            since_ns = self.context.clock.now_ns();
+        }
+        match plan.lasts() {
             Lasts::AtOnce => tokio::time::sleep(Duration::ZERO).await,
             Lasts::For(span) => {
                 let past_ns = self.context.clock.now_ns().saturating_sub(since_ns);
@@ -397,11 +407,11 @@ fn freezes_workers(plan: &FaultPlan) -> bool {
 
 /// Returns `true` if the fault always affects whole processes.
 fn affects_processes(plan: &FaultPlan) -> bool {
-    use WorkerAction::{Block, Freeze, Kill};
+    use WorkerAction::{Block, Freeze, Kill, Terminate};
     let whole = |action: &Action| {
         matches!(
             action,
-            Action::Worker(Freeze | Kill | Block(TaskScope::Loop))
+            Action::Worker(Freeze | Kill | Terminate | Block(TaskScope::Loop))
         )
     };
     plan.actions().is_some_and(|all| all.iter().any(whole))

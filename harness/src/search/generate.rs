@@ -9,6 +9,7 @@ use std::time::Duration;
 use picklock_scenarios::{
     Affects, Direction, FaultKind, FaultPlan, LeaseDuration, Phase, Scenario, Seeds, Selection,
     ServerError, SignedDuration, StartOrder, Trigger, TriggerEvent, Update, Who, Workload,
+    WorkloadKind,
 };
 use rand::RngExt;
 use rand::rngs::StdRng;
@@ -134,12 +135,13 @@ impl Draw<'_> {
             workers,
             keys,
             stock: rng.random_range(1..=max_sold),
-            purchases: Some(purchases),
+            // Readers buy nothing, and read until everything is sold.
+            purchases: (base.kind != WorkloadKind::ReadWrite).then_some(purchases),
             section,
             extend: extends.then(|| quarter(section)),
             ttl: LeaseDuration::Absolute(ttl),
             update: match rarely(rng, 0.15, Update::Write, Update::Decrement) {
-                _ if base.needs_permits() => Update::Decrement,
+                _ if base.kind != WorkloadKind::FlashSale => base.update,
                 update => update,
             },
             start: rarely(rng, 0.15, StartOrder::OneFirst, StartOrder::Together),

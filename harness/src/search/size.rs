@@ -58,7 +58,7 @@ fn strength(fault: &FaultPlan) -> u32 {
         FaultKind::Answer => 4,
         FaultKind::PauseClient | FaultKind::PauseTask => 5,
         FaultKind::Partition => 6,
-        FaultKind::CrashClient => 7,
+        FaultKind::CrashClient | FaultKind::TerminateClient => 7,
         FaultKind::FlushScripts => 8,
         FaultKind::PauseNode => 9,
         FaultKind::CrashNode => 10,

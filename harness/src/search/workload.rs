@@ -1,6 +1,6 @@
 //! The workloads of a sweep: small, and without faults.
 
-use picklock_scenarios::{Scenario, ScenarioError, Update, WorkloadKind};
+use picklock_scenarios::{LockKind, Scenario, ScenarioError, Update, WorkloadKind};
 
 use crate::spec::LockSpec;
 
@@ -36,15 +36,25 @@ pub fn for_hunts() -> Result<Scenario, ScenarioError> {
 }
 
 /// Returns a workload as it is run with this lock: a semaphore gets two permits, one client more, and a stock that
-/// several clients may change.
+/// several clients may change. A read/write lock gets a reader more, and values that are overwritten.
 #[must_use]
 pub fn for_lock(mut scenario: Scenario, lock: &LockSpec) -> Scenario {
     let workload = &mut scenario.workload;
-    if lock.permits == Some(true) && !workload.needs_permits() {
-        workload.kind = WorkloadKind::Permits;
-        workload.capacity = 2;
-        workload.workers += 1;
-        workload.update = Update::Decrement;
+    match lock.kind {
+        Some(kind) if kind == workload.kind.lock_kind() => {}
+        None | Some(LockKind::Mutex) => {}
+        Some(LockKind::Semaphore) => {
+            workload.kind = WorkloadKind::Permits;
+            workload.capacity = 2;
+            workload.workers += 1;
+            workload.update = Update::Decrement;
+        }
+        Some(LockKind::Rwlock) => {
+            workload.kind = WorkloadKind::ReadWrite;
+            workload.purchases = None;
+            workload.workers += 1;
+            workload.update = Update::Write;
+        }
     }
     scenario
 }

@@ -107,6 +107,29 @@ impl Workers for ServerBackend {
         thawed
     }
 
+    async fn terminate_worker(&self, worker: usize) -> Result<(), Refusal> {
+        let worker = self.process_of(worker);
+        let (control, container) = self.running(worker)?;
+        // From now on the end of the process is no incident.
+        self.liveness.stop(Watched::Worker(worker));
+        match container {
+            Some(container) => container.terminate().await.map_err(failed),
+            None => control.terminate().await.map_err(failed),
+        }
+    }
+
+    async fn until_worker_ended(&self, worker: usize) {
+        let Ok((control, container)) = self.running(self.process_of(worker)) else {
+            return;
+        };
+        if container.is_some() {
+            // The process that carries the container's streams ends with it.
+            control.exited().await;
+        } else {
+            control.all_ended().await;
+        }
+    }
+
     async fn kill_worker(&self, worker: usize) -> Result<(), Refusal> {
         let worker = self.process_of(worker);
         let (control, container) = self.running(worker)?;

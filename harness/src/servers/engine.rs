@@ -7,7 +7,9 @@ use std::time::Duration;
 use bollard::Docker;
 use bollard::errors::Error;
 use bollard::models::HostConfig;
-use bollard::query_parameters::{InspectContainerOptions, RemoveContainerOptionsBuilder};
+use bollard::query_parameters::{
+    InspectContainerOptions, KillContainerOptionsBuilder, RemoveContainerOptionsBuilder,
+};
 use tokio::time::timeout;
 
 use super::{BackendError, ProcessIdentity};
@@ -163,6 +165,12 @@ async fn retry_if_busy(freeze: impl AsyncFn() -> Result<(), Error>) -> Result<()
         }
     }
     freeze().await
+}
+
+/// Sends SIGTERM to the program of a container, as `docker stop` does first.
+pub(super) async fn terminate_container(engine: &Docker, id: &str) -> Result<(), Error> {
+    let options = KillContainerOptionsBuilder::new().signal("SIGTERM").build();
+    engine.kill_container(id, Some(options)).await
 }
 
 /// Kills a running container, and removes it with its volumes. A container that is gone or is being removed is not an

@@ -179,6 +179,15 @@ impl WorkerContainer {
         resumed.map_err(refused(&self.name, "resume the container"))
     }
 
+    /// Sends SIGTERM to its program.
+    ///
+    /// # Errors
+    /// Returns an error if the engine refuses.
+    pub async fn terminate(&self) -> Result<(), BackendError> {
+        let sent = engine::terminate_container(&self.engine, &self.name).await;
+        sent.map_err(refused(&self.name, "terminate the container"))
+    }
+
     /// Kills all its processes, frozen or not, and removes the container. The processes are dead when this returns. A
     /// container that is gone already is not an error.
     ///

@@ -16,6 +16,7 @@ use super::run_budget::RunBudget;
 use super::watchdog::Watchdog;
 use crate::adapter::local_channel::{Receiver, Sender, local_channel};
 use crate::adapter::process::WorkerOutput;
+use crate::adapter::termination::Termination;
 use crate::clock::Clock;
 
 /// After this many turns at one instant, the lock is stuck: it never lets the clock advance.
@@ -66,6 +67,7 @@ pub(super) struct HostContext {
 pub(super) struct Host {
     switch: Rc<FreezeSwitch>,
     task: JoinHandle<()>,
+    termination: Termination,
 }
 
 impl Host {
@@ -75,14 +77,15 @@ impl Host {
         worker: usize,
         around: HostContext,
         output: Sender<WorkerOutput>,
-        work: impl FnOnce(Sender<WorkerOutput>) -> B,
+        work: impl FnOnce(Sender<WorkerOutput>, Termination) -> B,
     ) -> Self
     where
         B: Future<Output = String> + 'static,
     {
         let (sender, outbox) = local_channel();
         let exit = sender.clone();
-        let work = AssertUnwindSafe(work(sender)).catch_unwind();
+        let termination = Termination::default();
+        let work = AssertUnwindSafe(work(sender, termination.clone())).catch_unwind();
         let work = async move {
             let ended = match work.await {
                 Ok(how) => how,
@@ -111,7 +114,13 @@ impl Host {
         Host {
             switch,
             task: tokio::task::spawn_local(future),
+            termination,
         }
+    }
+
+    /// Returns the handle that asks the worker to end.
+    pub(super) fn termination(&self) -> Termination {
+        self.termination.clone()
     }
 
     /// Stops polling the host's tasks, while time goes on.

@@ -78,7 +78,8 @@ pub(super) struct NetworkState {
     pub(super) names: Vec<Arc<str>>,
     /// Whether the command with the same index can take a lock whose key is free.
     takers: Vec<bool>,
-    keys: Vec<Finder<'static>>,
+    /// Longest name first, so that no name is taken for one that it begins with.
+    keys: Vec<(u32, Finder<'static>)>,
     derived: DerivedKeys,
     /// New barriers, which the network's task does not poll yet.
     pub(super) barriers: Vec<(ConnectionDirection, FrameBarrier)>,
@@ -86,7 +87,11 @@ pub(super) struct NetworkState {
 
 impl NetworkState {
     pub(super) fn new(nodes: Vec<Node>, keys: &[String], rng: StdRng) -> Self {
-        let keys = keys.iter();
+        let names = (0..).zip(keys);
+        let mut keys: Vec<_> = names
+            .map(|(number, key)| (number, Finder::new(key.as_bytes()).into_owned()))
+            .collect();
+        keys.sort_by_key(|(_, key)| std::cmp::Reverse(key.needle().len()));
         NetworkState {
             nodes,
             connections: Connections::default(),
@@ -96,9 +101,7 @@ impl NetworkState {
             workers: Vec::new(),
             names: vec![Arc::from("")],
             takers: vec![false],
-            keys: keys
-                .map(|key| Finder::new(key.as_bytes()).into_owned())
-                .collect(),
+            keys,
             derived: DerivedKeys::default(),
             barriers: Vec::new(),
         }
@@ -145,11 +148,11 @@ impl NetworkState {
     fn key_named_by(&self, args: &Args) -> Option<u32> {
         let mut keys = self.keys.iter();
         // The key is nearly always a whole word, and comparing words is faster.
-        let named = keys.position(|key| {
+        let named = keys.find(|(_, key)| {
             args.iter().any(|word| word == key.needle()) || key.find(args.data()).is_some()
         });
         let derived = || self.derived.find(|name| name.find(args.data()).is_some());
-        named.map_or_else(derived, |key| u32::try_from(key).ok())
+        named.map_or_else(derived, |(number, _)| Some(*number))
     }
 
     /// Returns the index of a command's name, which is added if it is new.

@@ -33,7 +33,7 @@ use crate::lease::Lease;
 use crate::node::Subscription;
 use crate::single_node::SingleNode;
 use crate::stopwatch::{Deadline, Stopwatch};
-use crate::{BuiltInLock, Canceller, Context, Node};
+use crate::{BuiltInLock, Canceller, Context, Kind, Node};
 
 /// Takes the lock, or returns the remaining time of its holder's lease.
 static TAKE_OR_TTL: LazyLock<Script> =
@@ -55,7 +55,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     summary: "holds counted in a hash; waiters subscribe until a release in Lua is published",
     nodes: 1,
     replicas: 0,
-    permits: false,
+    kind: Kind::Mutex,
     options: &[],
     build: |nodes, context| Box::new(PubSub::new(nodes, context, true)),
 };

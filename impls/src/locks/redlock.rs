@@ -27,14 +27,14 @@ use crate::options::{OptionKind, OptionSpec, OptionValue};
 use crate::patience::{RETRY_DELAY, RETRY_JITTER};
 use crate::quorum::{Answers, Nodes};
 use crate::stopwatch::{Deadline, Stopwatch};
-use crate::{BuiltInLock, Context, Node};
+use crate::{BuiltInLock, Context, Kind, Node};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "redlock",
     summary: "a majority of 5 independent nodes, validity on a monotonic clock",
     nodes: 5,
     replicas: 0,
-    permits: false,
+    kind: Kind::Mutex,
     options: OPTIONS,
     build: |nodes, context| Box::new(Redlock::new(nodes, context, Rules::PUBLISHED)),
 };

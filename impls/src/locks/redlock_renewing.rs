@@ -20,7 +20,6 @@
 //! - A bare majority of which one node cannot be reached: the remaining nodes are too few to extend.
 //! - A node of a bare majority that loses the key (S7, S8, S10), or loses it early (S9, K3).
 
-use crate::BuiltInLock;
 use crate::contract::{Grant, LockError};
 use crate::lease::Lease;
 use crate::locks::redlock::{DRIFT_FACTOR, NODE_TIMEOUT, Redlock, Rules};
@@ -29,13 +28,14 @@ use crate::patience::{RETRY_DELAY, RETRY_JITTER};
 use crate::renewal::{Habits, RENEW_EVERY};
 use crate::renewing::{Renewable, Renewing};
 use crate::stopwatch::Deadline;
+use crate::{BuiltInLock, Kind};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "redlock-renewing",
     summary: "redlock, renewed at half the lease by a background task; reports its loss",
     nodes: 5,
     replicas: 0,
-    permits: false,
+    kind: Kind::Mutex,
     options: OPTIONS,
     build: |nodes, context| {
         let redlock = Redlock::new(nodes, context, Rules::PUBLISHED);

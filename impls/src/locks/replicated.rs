@@ -24,7 +24,6 @@
 
 use std::time::Duration;
 
-use crate::BuiltInLock;
 use crate::contract::{Grant, Lock, LockError, Taken};
 use crate::lease::Lease;
 use crate::lease_duration::LeaseDuration;
@@ -33,13 +32,14 @@ use crate::options::{OptionKind, OptionSpec, OptionValue};
 use crate::patience::{RETRY_DELAY, RETRY_JITTER};
 use crate::stopwatch::Stopwatch;
 use crate::variation::{Variation, Varied};
+use crate::{BuiltInLock, Kind};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "replicated",
     summary: "set-nx-px that WAITs for replicas, and gives the key back if too few have it",
     nodes: 1,
     replicas: 1,
-    permits: false,
+    kind: Kind::Mutex,
     options: &[&RETRY_DELAY, &RETRY_JITTER, &REPLICAS, &WAIT_TIMEOUT],
     build: |nodes, context| Box::new(Varied::new(nodes, context, Replicated)),
 };

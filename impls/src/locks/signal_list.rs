@@ -25,7 +25,6 @@ use std::time::Duration;
 
 use redis::Script;
 
-use crate::BuiltInLock;
 use crate::attempts::Attempts;
 use crate::contract::{Grant, LockError, Taken};
 use crate::lease::Lease;
@@ -33,6 +32,7 @@ use crate::lease_duration::LeaseDuration;
 use crate::options::{OptionKind, OptionSpec, OptionValue};
 use crate::stopwatch::Deadline;
 use crate::variation::{Variation, Varied};
+use crate::{BuiltInLock, Kind};
 
 /// Deletes the key if it holds the token, and wakes a waiter.
 static DELETE_AND_SIGNAL: LazyLock<Script> =
@@ -68,7 +68,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     summary: "SET NX PX; waiters sleep in BLPOP until a release in Lua pushes a signal",
     nodes: 1,
     replicas: 0,
-    permits: false,
+    kind: Kind::Mutex,
     options: &[&SLEEP, &NAP],
     build: |nodes, context| Box::new(Varied::new(nodes, context, SignalList::BySignalOrTime)),
 };

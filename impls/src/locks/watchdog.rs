@@ -4,7 +4,8 @@
 //! lease time of the acquisition whenever `renew_every` (half the lease) has passed since the last renewal. If that
 //! fails, it retries after `retry_delay`, for as long as the lease runs. Each renewal is reported. If the client no
 //! longer has the key, or the lease expires before a renewal succeeds, the task reports the loss and sends nothing
-//! more. The task has its own connection, and ends before the release is sent, and with the client.
+//! more. The task has its own connection, and ends before the release is sent, and with the client. If the process is
+//! asked to end (SIGTERM), it releases what it holds.
 //!
 //! **From.** Redisson's lock watchdog, RedLock.net's keep-alive timer, madelson's
 //! DistributedLock, python-redis-lock's `auto_renewal`.
@@ -28,14 +29,14 @@ use crate::patience::{RETRY_DELAY, RETRY_JITTER};
 use crate::renewal::{Habits, RENEW_EVERY};
 use crate::renewing::{Renewable, Renewing};
 use crate::stopwatch::Deadline;
-use crate::{BuiltInLock, Context, Node};
+use crate::{BuiltInLock, Context, Kind, Node};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "watchdog",
     summary: "set-nx-px, renewed at half the lease by a background task",
     nodes: 1,
     replicas: 0,
-    permits: false,
+    kind: Kind::Mutex,
     options: OPTIONS,
     build: |nodes, context| Box::new(watchdog(nodes, context, Habits::SOUND)),
 };

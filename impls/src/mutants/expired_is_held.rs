@@ -4,15 +4,15 @@
 //! buffer while the client is frozen). The mutant has no time limit per node either, because that would refuse such
 //! replies by accident. Caught by a freeze as the grant's replies arrive, cause `expired-grant`.
 
-use crate::BuiltInLock;
 use crate::locks::redlock::{OPTIONS, Redlock, Rules};
+use crate::{BuiltInLock, Kind};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "expired-is-held",
     summary: "mutant: redlock without the validity check",
     nodes: 5,
     replicas: 0,
-    permits: false,
+    kind: Kind::Mutex,
     options: OPTIONS,
     build: |nodes, context| {
         let rules = Rules {

@@ -3,15 +3,15 @@
 //! Two halves need not have a node in common (L10: node-redlock#313, even numbers of nodes). Caught by `lease`, cause
 //! `unbacked-grant`, when the network splits the nodes between two clients.
 
-use crate::BuiltInLock;
 use crate::locks::redlock::{OPTIONS, Redlock, Rules};
+use crate::{BuiltInLock, Kind};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "half-quorum",
     summary: "mutant: redlock on four nodes that treats two as a majority",
     nodes: 4,
     replicas: 0,
-    permits: false,
+    kind: Kind::Mutex,
     options: OPTIONS,
     build: |nodes, context| {
         let rules = Rules {

@@ -3,15 +3,15 @@
 //! One missing node stops every client (L6: redlock-rb#60). Caught by `progress`, cause `waits-for-every-node`, when a
 //! minority of the nodes does not answer.
 
-use crate::BuiltInLock;
 use crate::locks::redlock::{OPTIONS, Redlock, Rules};
+use crate::{BuiltInLock, Kind};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "needs-every-node",
     summary: "mutant: redlock that grants only if all nodes do",
     nodes: 5,
     replicas: 0,
-    permits: false,
+    kind: Kind::Mutex,
     options: OPTIONS,
     build: |nodes, context| {
         let rules = Rules {

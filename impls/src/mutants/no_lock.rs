@@ -12,14 +12,14 @@ use crate::contract::{Grant, Lock, LockError, Taken};
 use crate::lease::Lease;
 use crate::single_node::SingleNode;
 use crate::stopwatch::Deadline;
-use crate::{BuiltInLock, Context};
+use crate::{BuiltInLock, Context, Kind};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "no-lock",
     summary: "mutant: grants every request, whatever Redis says",
     nodes: 1,
     replicas: 0,
-    permits: false,
+    kind: Kind::Mutex,
     options: &[],
     build: |nodes, context| {
         Box::new(NoLock {

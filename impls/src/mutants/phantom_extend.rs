@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use redis::{Cmd, SetExpiry, SetOptions};
 
-use crate::BuiltInLock;
 use crate::contract::{Grant, LockError, Taken};
 use crate::lease::Lease;
 use crate::locks::watchdog::OPTIONS;
@@ -17,13 +16,14 @@ use crate::renewal::Habits;
 use crate::renewing::{Renewable, Renewing};
 use crate::stopwatch::Deadline;
 use crate::variation::{Variation, Varied};
+use crate::{BuiltInLock, Kind};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "phantom-extend",
     summary: "mutant: a watchdog whose renewal rewrites the key, lost or not",
     nodes: 1,
     replicas: 0,
-    permits: false,
+    kind: Kind::Mutex,
     options: OPTIONS,
     build: |nodes, context| {
         let habits = Habits {

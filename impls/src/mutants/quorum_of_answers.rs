@@ -3,15 +3,15 @@
 //! Two clients that reach different nodes both get such a majority (S8, L6: an unreachable node is left out of the
 //! count). Caught by `lease`, cause `unbacked-grant`, when the network splits the nodes between two clients.
 
-use crate::BuiltInLock;
 use crate::locks::redlock::{OPTIONS, Redlock, Rules};
+use crate::{BuiltInLock, Kind};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "quorum-of-answers",
     summary: "mutant: redlock that needs a majority of those nodes only that answer",
     nodes: 5,
     replicas: 0,
-    permits: false,
+    kind: Kind::Mutex,
     options: OPTIONS,
     build: |nodes, context| {
         let rules = Rules {

@@ -4,15 +4,15 @@
 //! In a calm scenario that is a matter of luck. A scenario that splits the votes, by delaying each client's commands to
 //! other nodes, shows it every time.
 
-use crate::BuiltInLock;
 use crate::locks::redlock::{OPTIONS, Redlock, Rules};
+use crate::{BuiltInLock, Kind};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "redlock-no-quorum",
     summary: "mutant: redlock that treats one node of five as a majority",
     nodes: 5,
     replicas: 0,
-    permits: false,
+    kind: Kind::Mutex,
     options: OPTIONS,
     build: |nodes, context| {
         let rules = Rules {

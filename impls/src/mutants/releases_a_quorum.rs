@@ -5,15 +5,15 @@
 //! the next client needs exactly those nodes, and waits for a lease if one of them is gone (L14). No property is
 //! violated. A limit on the latency of `acquire` catches it.
 
-use crate::BuiltInLock;
 use crate::locks::redlock::{OPTIONS, Redlock, Rules};
+use crate::{BuiltInLock, Kind};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "releases-a-quorum",
     summary: "mutant: redlock that releases on a majority of its nodes only",
     nodes: 5,
     replicas: 0,
-    permits: false,
+    kind: Kind::Mutex,
     options: OPTIONS,
     build: |nodes, context| {
         let rules = Rules {

@@ -4,7 +4,6 @@
 //! client gets the lock for as long as the late holder works. Caught by `ownership`, and by `progress` when the
 //! successor dies, cause `foreign-renewal`.
 
-use crate::BuiltInLock;
 use crate::contract::{Grant, LockError};
 use crate::lease::Lease;
 use crate::locks::watchdog::OPTIONS;
@@ -13,13 +12,14 @@ use crate::renewal::Habits;
 use crate::renewing::{Renewable, Renewing};
 use crate::stopwatch::Deadline;
 use crate::variation::{Variation, Varied};
+use crate::{BuiltInLock, Kind};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "renews-any-value",
     summary: "mutant: a watchdog that renews whatever value the key holds",
     nodes: 1,
     replicas: 0,
-    permits: false,
+    kind: Kind::Mutex,
     options: OPTIONS,
     build: |nodes, context| {
         let habits = Habits {

@@ -4,19 +4,19 @@
 //! (evicted, or lost in a failover), it writes the key again, over the lock of a client that took it in the meantime
 //! (S3, S4). Caught by `resource` when a holder works on after its key was evicted and gets no loss report.
 
-use crate::BuiltInLock;
 use crate::locks::watchdog::OPTIONS;
 use crate::mutants::phantom_extend::WritesAnew;
 use crate::renewal::Habits;
 use crate::renewing::Renewing;
 use crate::variation::Varied;
+use crate::{BuiltInLock, Kind};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "renews-by-set",
     summary: "mutant: a watchdog whose renewals write the key without looking",
     nodes: 1,
     replicas: 0,
-    permits: false,
+    kind: Kind::Mutex,
     options: OPTIONS,
     build: |nodes, context| {
         let lock = Varied::new(nodes, context, WritesAnew);

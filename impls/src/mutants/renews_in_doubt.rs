@@ -8,7 +8,6 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::BuiltInLock;
 use crate::attempts::Attempts;
 use crate::contract::{Grant, Taken};
 use crate::lease::Lease;
@@ -17,13 +16,14 @@ use crate::renewal::{Habits, Renewals};
 use crate::renewing::Renewable;
 use crate::stopwatch::Deadline;
 use crate::variation::{Variation, Varied};
+use crate::{BuiltInLock, Kind};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "renews-in-doubt",
     summary: "mutant: a watchdog that renews even a lock that it may not have",
     nodes: 1,
     replicas: 0,
-    permits: false,
+    kind: Kind::Mutex,
     options: OPTIONS,
     build: |nodes, context| {
         let habits = Habits {

@@ -8,14 +8,14 @@ use std::time::Duration;
 use crate::attempts;
 use crate::contract::{Grant, Lock, LockError, Taken};
 use crate::semaphores::counter::SemaphoreCounter;
-use crate::{BuiltInLock, patience};
+use crate::{BuiltInLock, Kind, patience};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "semaphore-release-retried",
     summary: "mutant: semaphore-counter that releases again after a lost reply",
     nodes: 1,
     replicas: 0,
-    permits: true,
+    kind: Kind::Semaphore,
     options: patience::RETRY,
     build: |nodes, context| Box::new(ReleaseRetried(SemaphoreCounter::new(nodes, context))),
 };
@@ -34,7 +34,7 @@ impl Lock for ReleaseRetried {
         }
     }
 
-    fn grants_permits(&self) -> bool {
-        true
+    fn kind(&self) -> Kind {
+        Kind::Semaphore
     }
 }

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use redis::Script;
 
 use crate::semaphores::token_list::SemaphoreList;
-use crate::{BuiltInLock, patience};
+use crate::{BuiltInLock, Kind, patience};
 
 /// Takes a token.
 static TAKE_TOKEN: LazyLock<Script> =
@@ -19,7 +19,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     summary: "mutant: semaphore-list that takes an empty list for a missing one",
     nodes: 1,
     replicas: 0,
-    permits: true,
+    kind: Kind::Semaphore,
     options: patience::RETRY,
     build: |nodes, context| Box::new(SemaphoreList::new(nodes, context, &TAKE_TOKEN)),
 };

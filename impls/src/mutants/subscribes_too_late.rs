@@ -3,15 +3,15 @@
 //! It misses a release between its attempt and its subscription, and sleeps until its wait is over (L8: redisson#1763).
 //! Caught by `progress` when the `SUBSCRIBE` is late.
 
-use crate::BuiltInLock;
 use crate::locks::pubsub::PubSub;
+use crate::{BuiltInLock, Kind};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "subscribes-too-late",
     summary: "mutant: pubsub whose waiters miss a release just before their SUBSCRIBE",
     nodes: 1,
     replicas: 0,
-    permits: false,
+    kind: Kind::Mutex,
     options: &[],
     build: |nodes, context| {
         let tries_when_subscribed = false;

@@ -7,15 +7,15 @@
 
 use std::time::Duration;
 
-use crate::BuiltInLock;
 use crate::locks::redlock::{OPTIONS, Redlock, Rules};
+use crate::{BuiltInLock, Kind};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "validity-underflow",
     summary: "mutant: redlock whose validity wraps around below zero",
     nodes: 5,
     replicas: 0,
-    permits: false,
+    kind: Kind::Mutex,
     options: OPTIONS,
     build: |nodes, context| {
         let rules = Rules {

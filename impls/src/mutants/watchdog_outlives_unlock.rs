@@ -3,16 +3,16 @@
 //! If the release does not reach Redis, the key is kept alive although no client holds it, for as long as the client
 //! lives (L2). Caught by `progress` when a release is lost: the key of a sound lock expires.
 
-use crate::BuiltInLock;
 use crate::locks::watchdog::{OPTIONS, watchdog};
 use crate::renewal::Habits;
+use crate::{BuiltInLock, Kind};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "watchdog-outlives-unlock",
     summary: "mutant: a watchdog that renews the lock even after its release",
     nodes: 1,
     replicas: 0,
-    permits: false,
+    kind: Kind::Mutex,
     options: OPTIONS,
     build: |nodes, context| {
         let habits = Habits {

@@ -5,16 +5,16 @@
 //! lock reports the loss before its holder touches the stock. Caught with cause `outlived-lease` when a holder with a
 //! long section loses its connection and gets no report that its lease is over.
 
-use crate::BuiltInLock;
 use crate::locks::watchdog::{OPTIONS, watchdog};
 use crate::renewal::Habits;
+use crate::{BuiltInLock, Kind};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "watchdog-silent",
     summary: "mutant: a watchdog that does not report the loss of the lease",
     nodes: 1,
     replicas: 0,
-    permits: false,
+    kind: Kind::Mutex,
     options: OPTIONS,
     build: |nodes, context| {
         let habits = Habits {

@@ -13,14 +13,14 @@
 //!   permits that others remove too soon (S9).
 
 use crate::semaphores::by_server_time::{Clock, Semaphore};
-use crate::{BuiltInLock, patience};
+use crate::{BuiltInLock, Kind, patience};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "semaphore-client-time",
     summary: "semaphore: holders in a sorted set by the ends of their leases, by the clients' clocks",
     nodes: 1,
     replicas: 0,
-    permits: true,
+    kind: Kind::Semaphore,
     options: patience::RETRY,
     build: |nodes, context| Box::new(Semaphore::new(nodes, context, Clock::Client)),
 };

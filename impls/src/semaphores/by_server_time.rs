@@ -25,7 +25,7 @@ use crate::contract::{Grant, Lock, LockError, Taken};
 use crate::lease::Lease;
 use crate::single_node::SingleNode;
 use crate::stopwatch::Stopwatch;
-use crate::{BuiltInLock, Context, Node, patience};
+use crate::{BuiltInLock, Context, Kind, Node, patience};
 
 /// Takes a permit.
 static TAKE_PERMIT: LazyLock<Script> =
@@ -40,7 +40,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     summary: "semaphore: holders in a sorted set by the ends of their leases, by the server's clock",
     nodes: 1,
     replicas: 0,
-    permits: true,
+    kind: Kind::Semaphore,
     options: patience::RETRY,
     build: |nodes, context| Box::new(Semaphore::new(nodes, context, Clock::Server)),
 };
@@ -118,7 +118,7 @@ impl Lock for Semaphore {
         Ok(removed == 1)
     }
 
-    fn grants_permits(&self) -> bool {
-        true
+    fn kind(&self) -> Kind {
+        Kind::Semaphore
     }
 }

@@ -19,14 +19,14 @@ use crate::attempts::{self, Attempts};
 use crate::contract::{Grant, Lock, LockError, Taken};
 use crate::lease::Lease;
 use crate::single_node::SingleNode;
-use crate::{BuiltInLock, Context, Node, patience};
+use crate::{BuiltInLock, Context, Kind, Node, patience};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "semaphore-counter",
     summary: "semaphore: INCR, and DECR if there were too many; releases by DECR",
     nodes: 1,
     replicas: 0,
-    permits: true,
+    kind: Kind::Semaphore,
     options: patience::RETRY,
     build: |nodes, context| Box::new(SemaphoreCounter::new(nodes, context)),
 };
@@ -74,7 +74,7 @@ impl Lock for SemaphoreCounter {
         Ok(true)
     }
 
-    fn grants_permits(&self) -> bool {
-        true
+    fn kind(&self) -> Kind {
+        Kind::Semaphore
     }
 }

@@ -23,7 +23,7 @@ use crate::attempts::{self, Attempts};
 use crate::contract::{Grant, Lock, LockError, Taken};
 use crate::lease::Lease;
 use crate::single_node::SingleNode;
-use crate::{BuiltInLock, Context, Node, patience};
+use crate::{BuiltInLock, Context, Kind, Node, patience};
 
 /// Takes a token.
 static TAKE_TOKEN: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("take_token.lua")));
@@ -33,7 +33,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     summary: "semaphore: LPOP from a list of tokens; releases by RPUSH",
     nodes: 1,
     replicas: 0,
-    permits: true,
+    kind: Kind::Semaphore,
     options: patience::RETRY,
     build: |nodes, context| Box::new(SemaphoreList::new(nodes, context, &TAKE_TOKEN)),
 };
@@ -96,7 +96,7 @@ impl Lock for SemaphoreList {
         Ok(true)
     }
 
-    fn grants_permits(&self) -> bool {
-        true
+    fn kind(&self) -> Kind {
+        Kind::Semaphore
     }
 }

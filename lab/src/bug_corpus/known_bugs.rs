@@ -218,6 +218,16 @@ pub const NOT_COVERED: &[Absent] = &[
         "a bug of semaphores: the catalog finds each mutant, and the searches of this table were not run on semaphores",
     ),
     absent(
+        "S25",
+        "a reader and a writer are in together",
+        "a bug of read/write locks: the catalog finds each mutant, and the searches of this table were not run on them",
+    ),
+    absent(
+        "L21",
+        "a writer starves",
+        "a bug of read/write locks: a hunt does not limit how many readers may overtake a writer",
+    ),
+    absent(
         "S19",
         "a release without having acquired",
         "its caller releases what it never got; the driver releases only what was granted",

@@ -3,7 +3,8 @@
 use picklock_scenarios::FaultKind::{
     self, Answer, ClockJump, ClockSkew, CrashClient, CrashNode, Cut, CutReplication, Delay, Drop,
     Evict, Exhaust, Failover, FalseAnswer, FlushAll, FlushScripts, Hold, LateCommit, LateWrite,
-    Partition, PauseClient, PauseNode, PauseTask, SentinelFailover, StaleRead, UncheckedWrite,
+    Partition, PauseClient, PauseNode, PauseTask, SentinelFailover, StaleRead, TerminateClient,
+    UncheckedWrite,
 };
 use picklock_verdicts::check::Cause;
 
@@ -75,6 +76,7 @@ const FAILING_OR_DEAD: &[FaultKind] = &[
     PauseClient,
     PauseTask,
     CrashClient,
+    TerminateClient,
     Delay,
     Hold,
     Drop,
@@ -95,6 +97,7 @@ const ALL_OF_LOCKS: &[FaultKind] = &[
     PauseClient,
     PauseTask,
     CrashClient,
+    TerminateClient,
     Delay,
     Drop,
     Hold,
@@ -143,6 +146,7 @@ const ANY: &[FaultKind] = &[
     PauseClient,
     PauseTask,
     CrashClient,
+    TerminateClient,
     Delay,
     Drop,
     Hold,
@@ -281,6 +285,7 @@ pub fn needs(cause: Cause) -> Needs {
         | Cause::PhantomExtend
         | Cause::SharedToken
         | Cause::OwnRemoval
+        | Cause::TornRead
         | Cause::ForeignRemoval => ACTS_WITHOUT_VALUE,
         Cause::ForeignRenewal => KEEPS_ANOTHERS_VALUE,
         Cause::AmbiguousAcquire => IN_DOUBT,
@@ -292,13 +297,16 @@ pub fn needs(cause: Cause) -> Needs {
         Cause::WrongExpiry => COUNTS_WRONGLY,
         Cause::FalseRelease | Cause::SilentRelease => RELEASE_FAILS,
         Cause::RenewedAfterRelease | Cause::RenewedAfterEnd => RELEASE_FAILS,
-        Cause::SharedKey | Cause::SplitKey | Cause::NotExclusive => lock(&[], ""),
+        Cause::SharedKey | Cause::SplitKey | Cause::NotExclusive | Cause::WriterStarved => {
+            lock(&[], "")
+        }
         Cause::LateLossReport | Cause::SilentLoss | Cause::FalseLoss => RENEWAL_FAILS,
         Cause::LateExtension => LATE_EXTENSION,
         Cause::RefusedExtension => EXTENSION_FAILS,
         Cause::WrongElapsed => LONG_WAIT,
         Cause::LostWakeUp => NO_SIGNAL,
         Cause::SplitVote | Cause::WaitsForEveryNode => NO_NODES,
+        Cause::Deadlock => lock(&[], ""),
         Cause::ClientDied | Cause::StoppedAsking | Cause::TakenAndReturned => UNEXPECTED_ERROR,
         Cause::LateWrite => names(&[LateWrite]),
         Cause::ReleasedBeforeCommit => names(&[LateCommit]),

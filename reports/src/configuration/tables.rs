@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use picklock_scenarios::{BackendName, ScenarioError};
+use picklock_scenarios::{BackendName, LockKind, ScenarioError};
 use picklock_verdicts::record::ServersTable;
 use serde::Deserialize;
 use toml::{Spanned, Value};
@@ -65,7 +65,7 @@ pub struct ImplTable {
     #[serde(default)]
     pub needs_every_node: bool,
     #[serde(default)]
-    pub permits: bool,
+    pub kind: LockKind,
     #[serde(default)]
     pub renews: bool,
     #[serde(default)]

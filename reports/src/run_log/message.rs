@@ -45,6 +45,10 @@ fn describe_access(what: &EventKind) -> Option<String> {
     Some(match what {
         EventKind::StockRead { stock, .. } => format!("reads {stock}"),
         EventKind::StockChanged { from, to, .. } => format!("changes {from} to {to}"),
+        EventKind::ValueRead { first, second, .. } => {
+            format!("reads the halves {first} and {second}")
+        }
+        EventKind::ValueWritten { to, .. } => format!("changes the second half to {to}"),
         EventKind::FencedOff { fence, highest, .. } => {
             format!("refused: token {fence} is lower than {highest}")
         }

@@ -45,6 +45,8 @@ pub enum WorkerAction {
     Freeze,
     /// Kills its process (SIGKILL). Undone by starting it again.
     Kill,
+    /// Asks its process to end (SIGTERM), and kills it if it has not ended in time. Undone by starting it again.
+    Terminate,
     /// Makes it block its own event loop or thread for a while, with a call that does not yield.
     Block(TaskScope),
 }
@@ -130,7 +132,7 @@ pub enum Resource {
 /// An ability that a backend may or may not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Capability {
-    /// Freezing and killing workers.
+    /// Freezing, terminating and killing workers.
     Workers,
     /// Pausing nodes.
     PauseNodes,

@@ -30,6 +30,9 @@ impl FaultPlan {
         if let Some(by_ns) = self.clock_shift_ns(ttl) {
             text.push_str(&format!(" by {:+.3} s", by_ns as f64 / 1e9));
         }
+        if let Some(grace) = self.grace().map(|span| span.resolve(ttl)) {
+            text.push_str(&format!(" with a grace of {:.3} s", grace.as_secs_f64()));
+        }
         if let Some(lasts) = self.duration.map(|span| span.resolve(ttl)) {
             text.push_str(&format!(" for {:.3} s", lasts.as_secs_f64()));
         }

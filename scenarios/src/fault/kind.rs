@@ -38,6 +38,7 @@ enum_of_kinds! {
     PauseClient: pause_client,
     PauseTask: pause_task,
     CrashClient: crash_client,
+    TerminateClient: terminate_client,
     Delay: delay,
     Drop: drop,
     Hold: hold,

@@ -34,6 +34,7 @@ mod server_error;
 mod stale_read;
 mod stock_fault;
 mod target;
+mod terminate_client;
 mod trigger;
 mod unchecked_write;
 

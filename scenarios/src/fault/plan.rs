@@ -60,6 +60,9 @@ pub struct FaultPlan {
     /// `pause-task`: the blocked part. Default: `loop`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<TaskScope>,
+    /// `terminate-client`: the time from SIGTERM to SIGKILL. Default: half a lease.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace: Option<LeaseDuration>,
     /// Whether a backend that does not support this fault may skip it. Otherwise the run is then `unknown`.
     #[serde(default)]
     pub optional: bool,
@@ -119,6 +122,7 @@ fields! {
     Resource: what "what",
     Error: error "error",
     Scope: scope "scope",
+    Grace: grace "grace",
 }
 
 impl Field {

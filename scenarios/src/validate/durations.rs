@@ -15,6 +15,8 @@ pub(super) fn durations(scenario: &Scenario) -> Result<(), Problem> {
     let named = [
         ("ttl", Some(workload.ttl)),
         ("section", Some(workload.section)),
+        ("short_lease", workload.short_lease),
+        ("reader_think", workload.reader_think),
         ("extend", workload.extend),
         ("reenter", workload.reenter),
         ("cancel", workload.cancel),
@@ -44,6 +46,7 @@ pub(super) fn durations(scenario: &Scenario) -> Result<(), Problem> {
 pub(super) fn fault_durations(plan: &FaultPlan, ttl: Duration) -> Result<(), Problem> {
     bounded(&["at"], plan.at, ttl)?;
     bounded(&["for"], plan.duration, ttl)?;
+    bounded(&["grace"], plan.grace, ttl)?;
     bounded(&["by"], plan.by.map(|by| by.span), ttl)?;
     bounded(&["jitter"], plan.jitter, ttl)
 }

@@ -39,6 +39,11 @@ pub fn permits(scenario: &Scenario) -> Result<(), Problem> {
     if let Some((field, _)) = needs_one_holder.into_iter().find(|(_, is_used)| *is_used) {
         return wrong(field, format!("`{field}` needs a lock with one holder"));
     }
+    no_stock_faults(scenario)
+}
+
+/// Rejects the faults of the stock, which need a lock with one holder.
+pub(super) fn no_stock_faults(scenario: &Scenario) -> Result<(), Problem> {
     let changes_stock = |kind: &str| {
         matches!(
             kind,
@@ -49,7 +54,7 @@ pub fn permits(scenario: &Scenario) -> Result<(), Problem> {
     match kinds.find(|kind| changes_stock(kind)) {
         Some(kind) => {
             let text = format!("the fault `{kind}` needs a lock with one holder");
-            wrong("kind", text)
+            Err(Problem::at(&["workload", "kind"], text))
         }
         None => Ok(()),
     }

@@ -14,6 +14,7 @@ mod acquire;
 mod end;
 mod extend;
 mod key;
+mod kinds;
 mod lease;
 mod release;
 mod requests;
@@ -59,5 +60,7 @@ checks! {
     "block" version_two::blocked_task_does_nothing "block" "blocks for the requested time, and does nothing in the meantime";
     "section-failed" version_two::failed_section_is_answered "section-failed" "reports what happens to the lock if a section fails";
     "reentrant" version_two::holder_is_granted_again "re-entrant-locks" "grants a lock to its holder again, and keeps it until the outermost release";
+    "readers" kinds::readers_are_in_together "kinds-of-locks" "lets readers in together, and a writer alone";
+    "permits" kinds::permits_are_granted_together "permits" "grants as many permits at the same time as `capacity` states";
     "end" end::end_is_clean "the-end" "exits with status 0 when its standard input ends, and leaves nothing behind";
 }

@@ -11,6 +11,7 @@ use crate::adapter::local_channel::{Receiver, Sender, local_channel};
 use crate::adapter::message::{Init, Request};
 use crate::adapter::process::WorkerOutput;
 use crate::adapter::serve::answer_messages;
+use crate::adapter::termination::Termination;
 use crate::backend::{Refusal, Session, Workers};
 use crate::sim::host::{First, Host, HostContext};
 
@@ -45,8 +46,8 @@ impl Workers for Rc<SimBackend> {
         let backend = Rc::clone(self);
         let build =
             move |init: Init, canceller| async move { backend.client(worker, &init, canceller) };
-        let work = |messages: Sender<WorkerOutput>| async move {
-            answer_messages(inbox, build, |one| {
+        let work = |messages: Sender<WorkerOutput>, termination: Termination| async move {
+            answer_messages(inbox, build, termination, |one| {
                 messages.send(WorkerOutput::Message(one)).is_ok()
             })
             .await;
@@ -77,6 +78,22 @@ impl Workers for Rc<SimBackend> {
         };
         // A worker that was killed during the freeze need not continue.
         self.each_host(worker, |host| host.thaw(first)).or(Ok(()))
+    }
+
+    async fn terminate_worker(&self, worker: usize) -> Result<(), Refusal> {
+        self.each_host(worker, |host| host.termination().request())
+    }
+
+    async fn until_worker_ended(&self, worker: usize) {
+        let terminations: Vec<Termination> = {
+            let hosts = self.hosts.borrow();
+            let peers = self.workload.process_peers(worker);
+            let running = peers.filter_map(|mate| hosts.get(&mate));
+            running.map(Host::termination).collect()
+        };
+        for termination in terminations {
+            termination.finished().await;
+        }
     }
 
     async fn kill_worker(&self, worker: usize) -> Result<(), Refusal> {

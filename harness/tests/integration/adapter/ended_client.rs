@@ -28,9 +28,15 @@ async fn replies_to(requests: &[&str]) -> Vec<String> {
     let mut output = Vec::new();
     let build = |_, _| async { Ok(Box::new(NeverGrants) as Box<dyn DynLock>) };
     let input = requests.join("\n") + "\n";
-    serve(input.as_bytes(), &mut output, build, |_| {})
-        .await
-        .unwrap();
+    serve(
+        input.as_bytes(),
+        &mut output,
+        build,
+        |_| {},
+        std::future::pending(),
+    )
+    .await
+    .unwrap();
     let output = String::from_utf8(output).unwrap();
     output.lines().map(str::to_owned).collect()
 }

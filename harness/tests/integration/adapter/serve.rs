@@ -178,6 +178,7 @@ async fn with_worker_of<F>(
         worker_writer,
         build,
         move |message| worker_log.borrow_mut().push(message.to_owned()),
+        std::future::pending(),
     );
     let mut driver = Driver {
         writer: driver_writer,

@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use picklock_harness::adapter::message::{
-    Answer, Join, Notification, Offers, RequestKind, WorkerMessage,
+    Answer, Join, Mode, Notification, Offers, RequestKind, WorkerMessage,
 };
 use picklock_harness::adapter::message_shape::{
     EVENTS, FieldKind, MessageShape, REPLIES, REQUESTS,
 };
 use picklock_harness::adapter::protocol_fault::ProtocolFault;
 use picklock_harness::conformance::checks::CHECKS;
-use picklock_scenarios::TaskScope;
+use picklock_scenarios::{LockKind, TaskScope};
 use serde_json::Value;
 
-use super::talk::{acquire, extend, init, project_root, release};
+use super::talk::{extend, init, project_root, release};
 
 fn document() -> String {
     std::fs::read_to_string(project_root().join("docs/protocol.md")).unwrap()
@@ -64,7 +64,7 @@ fn answers() -> Vec<Answer> {
                 releases_unheld: Some(true),
                 fails_sections: Some(true),
                 reentrant: Some(true),
-                permits: Some(true),
+                kinds: Some(vec![LockKind::Semaphore]),
                 ends_clients: Some(true),
             },
         },
@@ -112,7 +112,12 @@ fn answers() -> Vec<Answer> {
 fn asks() -> Vec<RequestKind> {
     let all = vec![
         init(vec![]),
-        acquire("k", 1),
+        RequestKind::Acquire {
+            key: "k".into(),
+            ttl_ms: 1,
+            wait_ms: 0,
+            mode: Some(Mode::Shared),
+        },
         extend("k", "t", 1),
         release("k", "t"),
         RequestKind::Ping,
@@ -263,6 +268,7 @@ fn type_name(kind: FieldKind) -> &'static str {
         FieldKind::Whole => "number",
         FieldKind::Boolean => "boolean",
         FieldKind::BooleanOrNull => "boolean or null",
+        FieldKind::Texts => "array",
     }
 }
 

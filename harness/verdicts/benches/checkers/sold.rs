@@ -165,6 +165,7 @@ fn header(workers: usize, keys: usize, stock_start: i64) -> Header {
         update: Update::Decrement,
         min_grants: 2,
         progress_within_ms: 3 * TTL_MS,
+        max_overtakes: None,
         renews: false,
         declares: Default::default(),
         key_history: false,

@@ -35,6 +35,8 @@ pub enum Seen {
     Starvation(Starvation),
     /// A client died without a fault.
     ClientDeath(ClientDeath),
+    /// Clients waited for each other.
+    Deadlock(Deadlock),
     /// The lock reported something that disagrees with what it did.
     FalseClaim(FalseClaim),
     /// Any other proof, for a property that needs no special rules for cause and story.
@@ -131,6 +133,8 @@ pub enum Claim {
     Key,
     /// The semaphore has a number of permits. But it granted more at the same time.
     Capacity,
+    /// The lock lets writers in. But too many readers that asked later came first.
+    Turn,
 }
 
 /// A fencing token that was not higher than an earlier one.
@@ -177,6 +181,30 @@ pub struct ClientDeath {
     pub reason: String,
 }
 
+/// A cycle of clients that each wait for a lock that the next one holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deadlock {
+    /// The waits, each for the holder of the next one.
+    pub waits: Vec<Wait>,
+    /// When the last of them began.
+    pub closed_ns: u64,
+}
+
+/// A client that waits for a lock that another client holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wait {
+    /// The attempt that waits.
+    pub op: u64,
+    /// Its worker.
+    pub worker: usize,
+    /// The key of the lock.
+    pub wanted: u32,
+    /// The worker that holds it.
+    pub holder: usize,
+    /// Since when it waits.
+    pub since_ns: u64,
+}
+
 /// The decision of one checker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Judgement {
@@ -211,5 +239,28 @@ impl Judgement {
             let first = Finding { at_ns, seen };
             Judgement::Violated { first, count }
         })
+    }
+
+    /// Adds observations, each with its time, to this judgement. The first violation of all counts.
+    #[must_use]
+    pub fn with(self, found: Vec<(u64, Seen)>) -> Self {
+        match (Judgement::from_observations(found), self) {
+            (
+                Judgement::Violated { first, count },
+                Judgement::Violated {
+                    first: other,
+                    count: others,
+                },
+            ) => Judgement::Violated {
+                first: if other.at_ns < first.at_ns {
+                    other
+                } else {
+                    first
+                },
+                count: count + others,
+            },
+            (found @ Judgement::Violated { .. }, _) => found,
+            (_, judgement) => judgement,
+        }
     }
 }

@@ -26,6 +26,7 @@ mod run_validity;
 mod sales;
 mod stalls;
 mod story;
+mod torn_reads;
 mod verdict;
 
 pub use checker::Checker;

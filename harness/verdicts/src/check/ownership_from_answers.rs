@@ -6,7 +6,8 @@
 //!
 //! - began strictly before x,
 //! - was not released and not ended by a kill until strictly after x, and
-//! - was granted *after* the releasing hold (see [`Hold::follows_ns`] for the proof).
+//! - was granted *after* the releasing hold (see [`Hold::follows_ns`] for the proof), and
+//! - does not fit into the lock's capacity together with it, as two permits or two readers do.
 //!
 //! The third condition matters because a client that overstays its lease still counts as holding the lock, but a
 //! successor that releases its own, newer lock takes nothing from it. A late *reply* proves nothing; only the time of
@@ -24,6 +25,7 @@ use crate::timeline::{Attempt, FaultSpan, Hold, Step, Timeline, leaves_two_maste
 pub(super) struct ReleaseClaim {
     key: u32,
     op: u64,
+    weight: u32,
     begin_ns: u64,
     sent_ns: u64,
     fired_at_ns: u64,
@@ -37,7 +39,8 @@ pub(super) fn foreign_releases(
 ) -> (Vec<ForeignRelease>, bool) {
     let (mut foreign, mut in_doubt) = (Vec::new(), false);
     for claim in claims {
-        let Some(owner) = claim.owner(timeline.holds()) else {
+        let capacity = timeline.history().header.capacity;
+        let Some(owner) = claim.owner(timeline.holds(), capacity) else {
             continue;
         };
         let had_two_masters = |fault: &FaultSpan<'_>| {
@@ -75,6 +78,7 @@ impl ReleaseClaim {
         Some(ReleaseClaim {
             key: attempt.key,
             op: attempt.op,
+            weight: attempt.weight,
             begin_ns: attempt.begun_ns(),
             sent_ns,
             fired_at_ns: last_command_ns.unwrap_or(sent_ns),
@@ -83,13 +87,14 @@ impl ReleaseClaim {
 
     /// Returns the last hold that owned the lock when the release's last command was sent, or `None` if only the
     /// releasing one did. `holds` must be in the order in which they began.
-    fn owner<'a>(&self, holds: &'a [Hold]) -> Option<&'a Hold> {
+    fn owner<'a>(&self, holds: &'a [Hold], capacity: u32) -> Option<&'a Hold> {
         // A hold that began no later than the releasing one was not provably granted later.
         let from = holds.partition_point(|hold| hold.begin_ns <= self.begin_ns);
         let to = holds.partition_point(|hold| hold.begin_ns < self.fired_at_ns);
         let newer = holds.get(from..to)?.iter();
         newer.rev().find(|hold| {
             (hold.key, hold.op != self.op) == (self.key, true)
+                && self.weight.saturating_add(hold.weight) > capacity
                 && hold.follows_ns > self.begin_ns
                 && hold.end_ns > self.fired_at_ns
         })

@@ -28,6 +28,20 @@ pub enum EndReason {
     BudgetSpent,
 }
 
+/// The limits of a simulated run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Budget {
+    /// Events of its history, key changes included.
+    Events,
+    /// Bytes of its history in memory, by the capacity of the events.
+    Memory,
+    /// Scheduling steps of its workers, plus commands.
+    Steps,
+    /// Seconds of virtual time.
+    VirtualTime,
+}
+
 /// The cause of death of a worker that no fault killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use picklock_scenarios::{BackendName, LockFeature};
 use serde::{Deserialize, Serialize};
 
-use super::end::{EndReason, EndedBy};
+use super::end::{Budget, EndReason, EndedBy};
 use super::fault_events::{Belated, ClockShift, MissedBecause};
 use super::header::{is_one, one};
 use super::key_change::{KeyChange, KeyName};
@@ -129,6 +129,21 @@ pub enum EventKind {
         /// Why the change came later than its writer requested it; absent if it did not.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         belated: Option<Belated>,
+    },
+    /// A reader has read both halves of the value: the first one when it read the stock, and the second one now.
+    ValueRead {
+        worker: usize,
+        op: u64,
+        key: u32,
+        first: i64,
+        second: i64,
+    },
+    /// A writer changed the second half of the value. It changed the first one when it changed the stock.
+    ValueWritten {
+        worker: usize,
+        op: u64,
+        key: u32,
+        to: i64,
     },
     /// The resource refused an access because its fencing token was lower than the highest one seen.
     FencedOff {
@@ -426,6 +441,8 @@ impl EventKind {
             | EventKind::Lost { worker, op }
             | EventKind::StockRead { worker, op, .. }
             | EventKind::StockChanged { worker, op, .. }
+            | EventKind::ValueRead { worker, op, .. }
+            | EventKind::ValueWritten { worker, op, .. }
             | EventKind::FencedOff { worker, op, .. }
             | EventKind::Reenter { worker, op, .. }
             | EventKind::Reentered { worker, op, .. }
@@ -457,26 +474,14 @@ impl EventKind {
             EventKind::Acquire { key, .. }
             | EventKind::StockRead { key, .. }
             | EventKind::StockChanged { key, .. }
+            | EventKind::ValueRead { key, .. }
+            | EventKind::ValueWritten { key, .. }
             | EventKind::FencedOff { key, .. }
             | EventKind::Probe { key, .. }
             | EventKind::KeyLeft { key, .. } => Some(key),
             _ => None,
         }
     }
-}
-
-/// The limits of a simulated run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Budget {
-    /// Events of its history, key changes included.
-    Events,
-    /// Bytes of its history in memory, by the capacity of the events.
-    Memory,
-    /// Scheduling steps of its workers, plus commands.
-    Steps,
-    /// Seconds of virtual time.
-    VirtualTime,
 }
 
 /// Protocol violations of a worker.

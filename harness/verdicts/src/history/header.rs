@@ -42,6 +42,9 @@ pub struct Header {
     pub min_grants: u64,
     /// Bound of the `progress` property in milliseconds.
     pub progress_within_ms: u64,
+    /// Maximum number of readers that may be let in before a writer that asked earlier; absent if it does not matter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_overtakes: Option<u32>,
     /// Whether the lock promises to renew its lease while its client works.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub renews: bool,

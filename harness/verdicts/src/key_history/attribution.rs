@@ -4,6 +4,7 @@
 //!
 //! - A command on the key of another lock than the client has requested comes from an earlier attempt that the client has
 //!   given up: a program may answer a request by its own timer while the library goes on.
+//! - A command on the key of a lock that the client holds while it requests another one is a renewal in the background.
 //! - A release, or an attempt that undoes itself, may pass the lock on: it writes the token of a waiting client into the
 //!   key. The value belongs to the client whose token it is. The change then becomes two: the command removes its own
 //!   value, and the waiting client's attempt writes the new one. A client's token is known from its grant, or from a queue to which its attempt has added it.
@@ -28,6 +29,8 @@ struct Known {
     /// Whether it ended without a grant.
     is_denied: bool,
     is_granted: bool,
+    /// Whether its release was requested.
+    is_released: bool,
 }
 
 /// Writes the right attempt into each change. `events` are all events of a run in chronological order, `keys` the names of
@@ -38,18 +41,31 @@ pub fn attribute_changes(events: &mut Vec<Event>, keys: &[String]) {
     }
     let mut reader = Reader::new(events, keys);
     let mut splits = Vec::new();
+    let mut values: HashMap<(usize, KeyName), Arc<str>> = HashMap::new();
     for (index, event) in events.iter_mut().enumerate() {
         reader.record(&event.what);
         let EventKind::KeyChanged {
-            key, value, why, ..
+            node,
+            key,
+            value,
+            why,
+            ..
         } = &mut event.what
         else {
             continue;
+        };
+        let place = (*node, key.clone());
+        let before = match value {
+            Some(value) => values.insert(place, Arc::clone(value)),
+            None => values.remove(&place),
         };
         let KeyChange::Command(command) = why else {
             continue;
         };
         reader.correct_late(key, command);
+        if value.is_some() && before == *value {
+            reader.correct_renewal(key, command);
+        }
         if let Some(owner) = value
             .as_deref()
             .and_then(|value| reader.heir(value, command))
@@ -160,6 +176,7 @@ impl<'a> Reader<'a> {
                     lock,
                     is_denied: false,
                     is_granted: false,
+                    is_released: false,
                 };
                 self.attempts.insert(op, known);
                 self.latest.insert((worker, lock), op);
@@ -167,6 +184,15 @@ impl<'a> Reader<'a> {
             EventKind::Refused { op, .. } | EventKind::AcquireFailed { op, .. } => {
                 if let Some(attempt) = self.attempts.get_mut(&op) {
                     attempt.is_denied = true;
+                }
+            }
+            EventKind::WorkerDown { worker, .. } => {
+                let own = self.attempts.values_mut().filter(|it| it.worker == worker);
+                own.for_each(|attempt| attempt.is_released = true);
+            }
+            EventKind::Release { op, .. } => {
+                if let Some(attempt) = self.attempts.get_mut(&op) {
+                    attempt.is_released = true;
                 }
             }
             EventKind::Granted { op, .. } => {
@@ -197,6 +223,28 @@ impl<'a> Reader<'a> {
             && let Some(op) = earlier.filter(given_up)
         {
             (command.op, command.phase) = (*op, Phase::Acquire);
+        }
+    }
+
+    /// Corrects a command that prolongs the value of a lock that its client holds while it requests another one.
+    fn correct_renewal(&self, key: &KeyName, command: &mut KeyCommand) {
+        let locks = Locks {
+            names: self.locks,
+            of_attempt: &|_| None,
+        };
+        let current = self.attempts.get(&command.op);
+        let (Some(named), Some(current)) = (locks.named_by(key), current) else {
+            return;
+        };
+        let latest = self.latest.get(&(command.worker, named));
+        let holds = |op: &&u64| {
+            let attempt = self.attempts.get(*op);
+            attempt.is_some_and(|it| it.is_granted && !it.is_released)
+        };
+        if named != current.lock
+            && let Some(op) = latest.filter(holds)
+        {
+            (command.op, command.phase) = (*op, Phase::Idle);
         }
     }
 
@@ -336,6 +384,19 @@ mod tests {
             (0, 2, Some("token-b".into())),
         ];
         assert_eq!(attributed(all), expected);
+    }
+
+    #[test]
+    fn renewal_belongs_to_the_lock_that_its_client_holds_besides() {
+        let all = vec![
+            acquire(0, 1, 0),
+            change(0, 1, Phase::Acquire, 0, Some("token-a")),
+            granted(0, 1, "token-a"),
+            acquire(0, 2, 1),
+            change(0, 2, Phase::Acquire, 0, Some("token-a")),
+        ];
+        let renewed = attributed(all).split_off(1);
+        assert_eq!(renewed, [(0, 1, Some("token-a".into()))]);
     }
 
     /// Two clients that take two locks in the same millisecond can write the same token.

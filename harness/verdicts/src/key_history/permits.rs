@@ -1,23 +1,26 @@
-//! The permits of a semaphore, each with its own author and its own end.
+//! The permits of a semaphore, and the holds of a read/write lock, each with its own author and its own end.
 //!
 //! A semaphore stores its permits in one value. If that is a hash or a sorted set whose elements name their holders, each
 //! element is a permit: a change of the value becomes the changes of the elements that it added and removed. The number
 //! of an element, such as the end of its lease, belongs to its value. It is a time of an unknown clock, so a permit has
 //! no expiry here. Any other value, such as a number or a list of tokens, belongs to no holder. It only counts the
 //! permits.
+//!
+//! A read/write lock stores its holders in the same way. A field of its hash whose value is not a number, such as the
+//! mode, belongs to no holder.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use picklock_scenarios::Phase;
+use picklock_scenarios::{LockKind, Phase};
 
 use crate::history::{Event, EventKind, KeyChange, KeyName};
 
 use super::lock_keys::Locks;
 
 /// Replaces each change of a value that stores permits by the changes of the permits. `keys` are the names of the
-/// semaphores.
-pub fn split_permits(events: &mut Vec<Event>, keys: &[String]) {
+/// locks, which are of this kind.
+pub fn split_permits(events: &mut Vec<Event>, keys: &[String], kind: LockKind) {
     let stores = stores(events, keys);
     // The permits that are in each store, by node.
     let mut held: BTreeMap<(usize, KeyName), Permits> = BTreeMap::new();
@@ -49,8 +52,13 @@ pub fn split_permits(events: &mut Vec<Event>, keys: &[String]) {
             },
         };
         let permits = held.entry((*node, key.clone())).or_default();
-        let now = value.as_deref().map(elements);
-        if permits.is_empty() && now.as_ref().is_none_or(Option::is_none) {
+        let now = value.as_deref().map(|value| elements(value, kind));
+        let is_unnamed = permits.is_empty() && now.as_ref().is_none_or(Option::is_none);
+        if is_unnamed && kind != LockKind::Semaphore {
+            split.push(event);
+            continue;
+        }
+        if is_unnamed {
             let count = KeyName::Count { permits_of: lock };
             split.push(changed(count, value.clone(), *ttl_ms));
             continue;
@@ -105,16 +113,18 @@ fn stores(events: &[Event], keys: &[String]) -> BTreeMap<KeyName, u32> {
 type Permits = BTreeMap<String, Arc<str>>;
 
 /// Returns the elements of a hash or a sorted set with a number for each of them, or `None` for any other value.
-fn elements(value: &str) -> Option<Permits> {
+fn elements(value: &str, kind: LockKind) -> Option<Permits> {
     let inside = value.strip_prefix('{')?.strip_suffix('}')?;
-    inside
-        .split(", ")
-        .map(|element| {
-            let (name, number) = element.rsplit_once(": ")?;
-            number.parse::<f64>().ok()?;
-            Some((name.to_owned(), Arc::from(element)))
-        })
-        .collect()
+    let mut permits = Permits::new();
+    for element in inside.split(", ") {
+        let (name, number) = element.rsplit_once(": ")?;
+        if number.parse::<f64>().is_ok() {
+            permits.insert(name.to_owned(), Arc::from(element));
+        } else if kind == LockKind::Semaphore {
+            return None;
+        }
+    }
+    (!permits.is_empty()).then_some(permits)
 }
 
 #[cfg(test)]
@@ -145,7 +155,7 @@ mod tests {
 
     /// Returns the key and the value of each change.
     fn after_split(mut events: Vec<Event>) -> Vec<(KeyName, Option<String>)> {
-        split_permits(&mut events, &["slots".into()]);
+        split_permits(&mut events, &["slots".into()], LockKind::Semaphore);
         let changes = events.into_iter().filter_map(|event| match event.what {
             EventKind::KeyChanged { key, value, .. } => Some((key, value.map(|it| it.to_string()))),
             _ => None,
@@ -198,5 +208,47 @@ mod tests {
             let changes = after_split(vec![change(1, Phase::Acquire, key(), Some(value))]);
             assert_eq!(changes, [(count.clone(), Some(value.to_owned()))]);
         }
+    }
+
+    #[test]
+    fn field_of_a_read_write_lock_without_a_number_is_no_holder() {
+        let mut events = vec![
+            change(
+                1,
+                Phase::Acquire,
+                KeyName::Lock(0),
+                Some("{mode: read, a: 1}"),
+            ),
+            change(
+                2,
+                Phase::Acquire,
+                KeyName::Lock(0),
+                Some("{mode: read, a: 1, b: 1}"),
+            ),
+            change(
+                1,
+                Phase::Release,
+                KeyName::Lock(0),
+                Some("{mode: read, b: 1}"),
+            ),
+        ];
+        split_permits(&mut events, &["slots".into()], LockKind::Rwlock);
+        let changed: Vec<(String, bool)> = (events.iter())
+            .filter_map(|event| match &event.what {
+                EventKind::KeyChanged { key, value, .. } => {
+                    Some((key.text(&["slots".into()]).to_owned(), value.is_some()))
+                }
+                _ => None,
+            })
+            .collect();
+        let expected = [
+            ("slots [a]", true),
+            ("slots [b]", true),
+            ("slots [a]", false),
+        ];
+        assert_eq!(
+            changed,
+            expected.map(|(key, is_there)| (key.to_owned(), is_there))
+        );
     }
 }

@@ -172,6 +172,12 @@ impl Workers for TalkingBackend {
         Ok(())
     }
 
+    async fn terminate_worker(&self, _: usize) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    async fn until_worker_ended(&self, _: usize) {}
+
     async fn kill_worker(&self, _: usize) -> Result<(), Refusal> {
         Ok(())
     }

@@ -115,6 +115,7 @@ pub(super) fn header(keys: u32, nodes: usize) -> Header {
         update: picklock_scenarios::Update::Decrement,
         min_grants: 0,
         progress_within_ms: 3 * TTL_MS,
+        max_overtakes: None,
         renews: false,
         declares: Default::default(),
         key_history: false,

@@ -268,10 +268,32 @@ fn run_event() -> impl Strategy<Value = EventKind> {
             key,
             ttl_ms
         }),
+        value(),
         (reason, stocks(), stocks()).prop_map(|(reason, stock_left, sold)| EventKind::End {
             reason,
             stock_left,
             sold
+        }),
+    ]
+}
+
+fn value() -> impl Strategy<Value = EventKind> {
+    let holder = || ((0..WORKERS, 0..6_u64), 0..KEYS);
+    prop_oneof![
+        (holder(), any::<(i64, i64)>()).prop_map(|(((worker, op), key), (first, second))| {
+            EventKind::ValueRead {
+                worker,
+                op,
+                key,
+                first,
+                second,
+            }
+        }),
+        (holder(), any::<i64>()).prop_map(|(((worker, op), key), to)| EventKind::ValueWritten {
+            worker,
+            op,
+            key,
+            to,
         }),
     ]
 }

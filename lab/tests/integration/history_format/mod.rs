@@ -29,6 +29,7 @@ fn header() -> Header {
         update: Update::Write,
         min_grants: 2,
         progress_within_ms: 3000,
+        max_overtakes: None,
         renews: false,
         declares: Default::default(),
         key_history: false,

@@ -2,7 +2,7 @@
 
 use picklock_harness::sim::{LockFactory, Simulation};
 use picklock_harness::spec::RunSpec;
-use picklock_impls::{LOCKS, MUTANTS, find};
+use picklock_impls::{Kind, LOCKS, MUTANTS, find};
 use picklock_scenarios::{LeaseDuration, Scenario, arbitrary, catalog};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -54,8 +54,11 @@ fn catalog_scenario() -> impl Strategy<Value = Scenario> {
 }
 
 fn cell() -> impl Strategy<Value = Cell> {
-    // The run's own key history of a semaphore has its permits, and the replayed one its values.
-    let locks = LOCKS.iter().chain(MUTANTS).filter(|lock| !lock.permits);
+    // The run's own key history of a lock with several holders has its holders, and the replayed one its values.
+    let locks = LOCKS
+        .iter()
+        .chain(MUTANTS)
+        .filter(|lock| lock.kind == Kind::Mutex);
     let locks: Vec<_> = locks.map(|lock| (lock.name, lock.nodes)).collect();
     let lock = proptest::sample::select(locks);
     let scenario = lock.prop_flat_map(|(lock, nodes)| {

@@ -26,11 +26,11 @@ macro_rules! classes {
 
 pub const CLASSES: &[Class] = classes! {
     "S1", "two holders because a lease ran out", [], ["set-nx-px" x "gc-pause"];
-    "S2", "a renewal is lost, and nobody is told", ["watchdog-silent"], [];
+    "S2", "a renewal is lost, and nobody is told", ["watchdog-silent", "one-renewal"], [];
     "S3", "an extension makes an expired key anew",
         ["phantom-extend", "renews-by-set", "extend-recreates"], [];
     "S4", "a release or an extension by somebody who is not the owner",
-        ["release-without-token", "retry-without-token", "extend-without-token", "releases-every-key",
+        ["termination-frees-any", "start-frees-any", "release-without-token", "retry-without-token", "extend-without-token", "releases-every-key",
          "token-by-prefix", "release-again-late", "renews-any-value", "semaphore-releases-oldest"],
         ["setnx-expire" x "gc-pause"];
     "S5", "a grant that had run out when it came", ["expired-is-held"], ["set-nx-px" x "late-grant"];
@@ -47,7 +47,7 @@ pub const CLASSES: &[Class] = classes! {
     "S11", "an acquisition is sent again and counted twice", ["renews-in-doubt", "stale-hold-count"],
         ["pubsub" x "lost-reply"];
     "S12", "one identity for several acquisitions or locks",
-        ["token-per-client", "token-per-process", "inner-release-frees", "truncated-key", "one-key-for-all"], [];
+        ["token-per-client", "token-per-process", "inner-release-frees", "truncated-key", "one-key-for-all", "hashed-name"], [];
     "S13", "fencing tokens that do not increase", ["fence-per-client"], [];
     "S14", "a transaction that falls back to a plain DEL", [], ["get-then-del" x "stale-delete"];
     "S15", "the work is done although nothing was taken", ["no-lock", "error-is-grant"], [];
@@ -60,6 +60,9 @@ pub const CLASSES: &[Class] = classes! {
     "S23", "a permit is minted", ["semaphore-release-retried", "semaphore-remade"],
         ["semaphore-counter" x "permits-finally-unlock"];
     "S24", "more permits are granted than there are", ["semaphore-one-too-many", "semaphore-counts-then-adds"], [];
+    "S25", "a reader and a writer are in together", ["rwlock-reader-ignores-writer", "rwlock-writer-ignores-readers",
+        "rwlock-counts-then-adds", "rwlock-releases-all"],
+        ["rwlock-hash" x "read-write-late-unlock", "rwlock-hash" x "read-write-short-lease"];
     "L1", "a key without expiry", ["no-expiry"], ["setnx-expire" x "crash-mid-acquire"];
     "L2", "renewals that outlive the release", ["watchdog-outlives-unlock", "cancel-leaves-renewal", "renews-for-the-dead"], [];
     "L3", "the token is forgotten before the release has succeeded", [], [];
@@ -78,8 +81,9 @@ pub const CLASSES: &[Class] = classes! {
     "L16", "a value or a name is encoded differently", ["encoded-release"], [];
     "L17", "waiters use up a pool", ["waiters-take-the-pool"], [];
     "L18", "busy waiting", [], [];
-    "L19", "a client waits for itself", [], [];
-    "L20", "a permit is never given back", ["semaphore-keeps-expired"], ["semaphore-counter" x "permits-holder-crash"];
+    "L19", "a client waits for itself", ["local-lock-for-all"], [];
+    "L20", "a permit is never given back", ["semaphore-keeps-expired", "rwlock-keeps-expired"], ["rwlock-hash" x "read-write-reader-crash", "semaphore-counter" x "permits-holder-crash"];
+    "L21", "a writer starves", ["rwlock-starves-writers"], ["rwlock-hash" x "read-write-writer-starved"];
 };
 
 /// Mutants whose bug does not belong to any class.

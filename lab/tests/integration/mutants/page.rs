@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 
 use picklock_harness::check::{Property, judge};
 use picklock_harness::expectation::{Expected, Tables};
+use picklock_harness::lock_kinds::kind_of;
 use picklock_impls::reference::{Claims, renews, standard};
 use picklock_impls::{BuiltInLock, MUTANTS};
 use picklock_lab::generated_part::replaced_between;
@@ -99,7 +100,7 @@ impl Gate {
         let claims = Claims {
             renews: renews(original),
             fences: original == "fenced",
-            permits: mutant.permits,
+            kind: mutant.kind,
         };
         let reference = standard(mutant.nodes, mutant.replicas, claims);
         Gate {
@@ -107,7 +108,7 @@ impl Gate {
             declared: Declaration {
                 renews: Some(claims.renews),
                 nodes: mutant.nodes,
-                permits: mutant.permits,
+                kind: kind_of(mutant.kind),
             },
         }
     }

@@ -106,6 +106,12 @@ pub(super) const ROWS: &[Row] = rows! {
     "inner-release-frees", "reentrant", "reentrant", "lease", "own-removal", All;
     "inner-lease-counts", "reentrant", "reentrant", "lease", "wrong-expiry", All;
     "renews-for-the-dead", "set-nx-px", "ended-client", "progress", "renewed-after-end", All;
+    "termination-frees-any", "set-nx-px", "terminated-waiter", "ownership", "foreign-removal", All;
+    "termination-frees-any", "set-nx-px", "terminated-waiter", "lease", "foreign-removal", All;
+    "start-frees-any", "set-nx-px", "restart", "ownership", "stolen-release", All;
+    "one-renewal", "watchdog", "two-locks-renewed", "exclusion", "outlived-lease", All;
+    "local-lock-for-all", "set-nx-px", "two-locks", "progress", "stopped-asking", All;
+    "hashed-name", "set-nx-px", "lock-names", "claims", "shared-key", All;
     "waiters-take-the-pool", "set-nx-px", "exhausted-pool", "exclusion", "late-extension", All;
     "failure-leaves-key", "set-nx-px", "failing-section", "claims", "false-release", All;
     "semaphore-release-retried", "semaphore-counter", "permits-lost-release-reply", "exclusion", "permit-minted", All;
@@ -114,6 +120,12 @@ pub(super) const ROWS: &[Row] = rows! {
     "semaphore-counts-then-adds", "semaphore", "permits", "exclusion", "race", All;
     "semaphore-keeps-expired", "semaphore", "permits-holder-crash", "progress", "permit-leaked", All;
     "semaphore-releases-oldest", "semaphore", "permits", "ownership", "stolen-release", All;
+    "rwlock-reader-ignores-writer", "rwlock", "read-write", "exclusion", "torn-read", All;
+    "rwlock-writer-ignores-readers", "rwlock", "read-write", "exclusion", "torn-read", All;
+    "rwlock-counts-then-adds", "rwlock", "read-write", "exclusion", "race", All;
+    "rwlock-keeps-expired", "rwlock", "read-write-reader-crash", "progress", "permit-leaked", All;
+    "rwlock-releases-all", "rwlock", "read-write", "ownership", "stolen-release", All;
+    "rwlock-starves-writers", "rwlock", "read-write-writer-starved", "progress", "writer-starved", All;
 };
 
 /// Mutants that keep every property: their bug affects something else.

@@ -49,6 +49,7 @@ fn cause_of_finding(facts: &Facts<'_>) -> Cause {
     match (&facts.found, facts.key_history) {
         (Found::ForeignRelease(taken), _) => cause_of_foreign_release(facts, taken),
         (Found::ClientDeath(_), _) => Cause::ClientDied,
+        (Found::Deadlock(_), _) => Cause::Deadlock,
         (Found::Starvation { starvation, .. }, _) if starvation.has_unexpiring_key => Cause::NoTtl,
         (
             Found::WrongStock {
@@ -60,22 +61,10 @@ fn cause_of_finding(facts: &Facts<'_>) -> Cause {
         ) => Cause::Race,
         (
             Found::Attempts {
-                claim: Some(Claim::Capacity),
-                ..
+                claim, ops, holds, ..
             },
-            Some(key_history),
-        ) => permits::cause_of_surplus(facts.history, key_history, facts.at_ns),
-        (Found::Attempts { claim, holds, .. }, key_history) => {
-            let spans = key_history.map_or(&[][..], |key_history| &key_history.spans);
-            let is_off = |hold: &&Hold| {
-                let mut own = spans.iter().filter(|span| span.is_of(hold.worker, hold.op));
-                own.any(|span| is_off_by_its_clock(facts.faults, span, hold, facts.at_ns))
-            };
-            match claim.map_or(Cause::Undetermined, cause_of_false_claim) {
-                Cause::WrongExpiry if holds.iter().any(is_off) => Cause::ClockSkew,
-                cause => cause,
-            }
-        }
+            _,
+        ) => cause_of_claim(facts, *claim, ops, holds),
         (_, None) => cause_from_answers::cause(facts),
         (
             Found::StaleToken {
@@ -113,6 +102,30 @@ fn cause_of_finding(facts: &Facts<'_>) -> Cause {
     }
 }
 
+/// Returns why a claim is false.
+fn cause_of_claim(facts: &Facts<'_>, claim: Option<Claim>, ops: &[u64], holds: &[&Hold]) -> Cause {
+    match (claim, facts.key_history) {
+        (Some(Claim::Capacity), Some(key_history)) => {
+            return permits::cause_of_surplus(facts.history, key_history, facts.at_ns);
+        }
+        (Some(Claim::Turn), key_history) => {
+            let writer = ops.first().copied().unwrap_or(0);
+            let (history, overtaken) = (facts.history, (writer, facts.at_ns));
+            return permits::cause_of_overtaking(history, key_history, facts.holds, overtaken);
+        }
+        _ => {}
+    }
+    let spans = facts.key_history.map_or(&[][..], |known| &known.spans);
+    let is_off = |hold: &&&Hold| {
+        let mut own = spans.iter().filter(|span| span.is_of(hold.worker, hold.op));
+        own.any(|span| is_off_by_its_clock(facts.faults, span, hold, facts.at_ns))
+    };
+    match claim.map_or(Cause::Undetermined, cause_of_false_claim) {
+        Cause::WrongExpiry if holds.iter().any(|hold| is_off(&hold)) => Cause::ClockSkew,
+        cause => cause,
+    }
+}
+
 /// Returns why two holds of one key overlap. One grant has one cause, so a grant without any value on the servers comes
 /// before everything that the client did with it.
 fn cause_of_overlap(facts: &Facts<'_>, key_history: &KeyHistory, holds: &Overlap<'_>) -> Cause {
@@ -141,6 +154,8 @@ fn cause_of_overlap(facts: &Facts<'_>, key_history: &KeyHistory, holds: &Overlap
     let lost = lost_ownership(facts, key_history, holds.first.key);
     match lost.cause(holds.first, holds.second) {
         Cause::WrongExpiry if holds.is_perhaps_outlived => Cause::OutlivedLease,
+        // Only a read/write lock has holds of different weights.
+        Cause::NotExclusive if holds.first.weight != holds.second.weight => Cause::TornRead,
         cause => cause,
     }
 }
@@ -232,6 +247,7 @@ fn cause_of_false_claim(claim: Claim) -> Cause {
         Claim::Renewal => Cause::SilentLoss,
         Claim::Key => Cause::SharedKey,
         Claim::Capacity => Cause::PermitMinted,
+        Claim::Turn => Cause::WriterStarved,
     }
 }
 

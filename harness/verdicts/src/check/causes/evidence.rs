@@ -128,7 +128,7 @@ impl<'a> Evidence<'a> {
                 let cause = cause(&self.facts_about(finding, Some(**op)));
                 !matches!(
                     cause,
-                    Cause::Undetermined | Cause::NotExclusive | Cause::Race
+                    Cause::Undetermined | Cause::NotExclusive | Cause::TornRead | Cause::Race
                 )
             };
             let deciding = holders.iter().find(explains).or(holders.first());
@@ -174,6 +174,7 @@ impl<'a> Evidence<'a> {
                 Found::Starvation { starvation, last }
             }
             Seen::ClientDeath(death) => Found::ClientDeath(death),
+            Seen::Deadlock(deadlock) => Found::Deadlock(deadlock),
             Seen::FalseClaim(claim) => Found::Attempts {
                 claim: Some(claim.about),
                 ops: &claim.ops,

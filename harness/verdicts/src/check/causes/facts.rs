@@ -7,7 +7,7 @@ use crate::key_history::{KeyHistory, ValueSpan};
 use crate::timeline::{FaultSpan, Hold};
 
 use crate::check::finding::{
-    Claim, ClientDeath, ForeignRelease, StaleToken, Starvation, WrongStock,
+    Claim, ClientDeath, Deadlock, ForeignRelease, StaleToken, Starvation, WrongStock,
 };
 use crate::check::verdict::Cause;
 
@@ -59,6 +59,8 @@ pub(in crate::check) enum Found<'a> {
     },
     /// A client died without a fault.
     ClientDeath(&'a ClientDeath),
+    /// Clients waited for each other.
+    Deadlock(&'a Deadlock),
     /// Attempts that prove a false claim, or any other violation.
     Attempts {
         claim: Option<Claim>,

@@ -6,7 +6,7 @@ use picklock_scenarios::Phase;
 
 use crate::history::{EventKind, History, KeyCommand, KeyName};
 use crate::key_history::{KeyHistory, Locks, SpanEnd, ValueSpan};
-use crate::timeline::Hold;
+use crate::timeline::{Hold, ms};
 
 use crate::check::finding::Starvation;
 use crate::check::verdict::Cause;
@@ -125,6 +125,37 @@ pub(in crate::check) fn cause_of_starvation(
         taken > changes.given && !is_held(*op)
     };
     (permits.any(is_left) || changes.iter().any(is_missing)).then_some(Cause::PermitLeaked)
+}
+
+/// Returns why readers overtook a writer: a hold that outlived its client kept it out, or else the lock has no queue.
+pub(in crate::check) fn cause_of_overtaking(
+    history: &History,
+    key_history: Option<&KeyHistory>,
+    holds: &[Hold],
+    (writer, at_ns): (u64, u64),
+) -> Cause {
+    let is_request =
+        |what: &EventKind| matches!(what, EventKind::Acquire { op, .. } if *op == writer);
+    let mut events = history.events.iter();
+    let key = events.find_map(|event| event.what.key().filter(|_| is_request(&event.what)));
+    let ttl_ns = ms(history.header.ttl_ms);
+    let is_held = |op: u64| {
+        let mut held = holds.iter().filter(|hold| hold.op == op);
+        held.any(|hold| hold.begin_ns <= at_ns && at_ns < hold.end_ns)
+    };
+    let is_left = |span: &ValueSpan| {
+        let is_member = matches!(span.key, KeyName::Permit { lock, .. } if Some(lock) == key);
+        is_member
+            && span.exists_at(at_ns)
+            && span.from_ns.saturating_add(ttl_ns) < at_ns
+            && span.author.as_ref().is_some_and(|by| !is_held(by.op))
+    };
+    let mut spans = key_history.iter().flat_map(|it| &it.spans);
+    if spans.any(is_left) {
+        Cause::PermitLeaked
+    } else {
+        Cause::WriterStarved
+    }
 }
 
 /// Returns the changes of the number of permits up to `until_ns`, by attempt. What most attempts do when they acquire is

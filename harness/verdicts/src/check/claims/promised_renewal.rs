@@ -113,7 +113,8 @@ pub(in crate::check) fn ended_clients_ns(history: &History) -> u64 {
 /// except one that stopped only other clients.
 pub(in crate::check) fn concerns(fault: &FaultSpan<'_>, worker: usize) -> bool {
     let is_of_others = !fault.workers.is_empty() && !fault.workers.contains(&worker);
-    !(is_of_others && (stops_clients(fault.fault) || fault.fault == "crash-client"))
+    let ends_clients = matches!(fault.fault, "crash-client" | "terminate-client");
+    !(is_of_others && (stops_clients(fault.fault) || ends_clients))
 }
 
 /// Returns how long stalls and the faults that count disturbed this worker or a server between two times, in nanoseconds.

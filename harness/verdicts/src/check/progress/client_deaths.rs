@@ -65,24 +65,7 @@ impl ClientDeaths {
     pub(in crate::check) fn judge(self, waits: Judgement) -> Judgement {
         let deaths = self.found.into_iter();
         let deaths = deaths.map(|(at_ns, death)| (at_ns, Seen::ClientDeath(death)));
-        match (Judgement::from_observations(deaths.collect()), waits) {
-            (
-                Judgement::Violated { first, count },
-                Judgement::Violated {
-                    first: wait,
-                    count: waits,
-                },
-            ) => Judgement::Violated {
-                // A wait that follows a death may be its effect.
-                first: if wait.at_ns < first.at_ns {
-                    wait
-                } else {
-                    first
-                },
-                count: count + waits,
-            },
-            (deaths @ Judgement::Violated { .. }, _) => deaths,
-            (_, waits) => waits,
-        }
+        // A wait that follows a death may be its effect.
+        waits.with(deaths.collect())
     }
 }

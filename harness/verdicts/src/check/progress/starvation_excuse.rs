@@ -7,7 +7,7 @@ use crate::check::incident::reason_for;
 use crate::check::inconclusive::{InconclusiveReason, StarvationReason};
 use crate::check::stalls::harness_stall::HarnessStall;
 use crate::check::stalls::stall::Stall;
-use crate::check::stalls::thresholds::CPU_WAIT_DIVISOR;
+use crate::check::stalls::thresholds::{CPU_WAIT_DIVISOR, NOTABLE_DELAY};
 use crate::history::{Event, EventKind};
 use crate::timeline::{Operation, OperationKind, ms};
 
@@ -152,15 +152,22 @@ impl StarvationExcuses {
         stall.map(Stall::reason).or_else(not_begun)
     }
 
-    /// Returns how long the harness was stalled between two times, and so may have kept clients waiting. A stall of at
-    /// least `long_ns` may have upset leases, so it counts `after_ns` longer.
-    pub(in crate::check) fn harness_stalled_ns(
+    /// Returns how long the machine kept clients waiting between two times. After a long harness stall it counts
+    /// `after_ns` more.
+    pub(in crate::check) fn waited_ns(
         &self,
-        from_ns: u64,
-        until_ns: u64,
-        long_ns: u64,
+        (from_ns, until_ns): (u64, u64),
+        ttl_ns: u64,
         after_ns: u64,
     ) -> u64 {
+        let long_ns = NOTABLE_DELAY.part_of(ttl_ns);
+        let stalled_ns = self.harness_stalled_ns(from_ns, until_ns, long_ns, after_ns);
+        stalled_ns.saturating_add(self.delayed_ns(from_ns, until_ns))
+    }
+
+    /// Returns how long the harness was stalled between two times, and so may have kept clients waiting. A stall of at
+    /// least `long_ns` may have upset leases, so it counts `after_ns` longer.
+    fn harness_stalled_ns(&self, from_ns: u64, until_ns: u64, long_ns: u64, after_ns: u64) -> u64 {
         let counted = self.harness_stalls.iter().map(|stall| {
             let is_long = stall.until_ns - stall.from_ns >= long_ns;
             let after_ns = if is_long { after_ns } else { 0 };

@@ -24,6 +24,11 @@
 //! A dead client's value that other clients keep alive does not count as a lease, even if another client believes that
 //! it holds the lock (see [`crate::check::progress::kept_alive`]).
 //!
+//! A writer that too many readers overtake is a violation, too ([`crate::check::progress::overtaking`]).
+//!
+//! Clients that hold one lock and wait for another one can wait for each other. Such a cycle is a violation if it outlasts
+//! the bound (see [`crate::check::progress::deadlocks`]).
+//!
 //! A client that dies without a fault is a violation by itself: it wanted the lock, or its stock, and will never get
 //! anything any more. A death by a signal from outside, or before the client was ready, is not the client's doing.
 //!
@@ -33,18 +38,21 @@
 //! affected left the lock in doubt for the whole wait, if a server or a worker stalled without a fault, and if a client
 //! that was supposed to be frozen or dead was running.
 
+mod judgement;
+
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
-use crate::check::finding::{Finding, Judgement, Seen, Starvation};
+use crate::check::finding::{Judgement, Starvation};
 use crate::check::inconclusive::{InconclusiveReason, StarvationReason};
 use crate::check::progress::client_deaths::ClientDeaths;
+use crate::check::progress::deadlocks::Deadlocks;
 use crate::check::progress::kept_alive::KeptAlive;
 use crate::check::progress::outstanding::WantedKey;
+use crate::check::progress::overtaking::Overtaking;
 use crate::check::progress::reach::Reach;
 use crate::check::progress::starvation_excuse::StarvationExcuses;
 use crate::check::progress::waiters::Waiters;
 use crate::check::stalls::stall::Stall;
-use crate::check::stalls::thresholds::NOTABLE_DELAY;
 use crate::history::{Declarations, Event, EventKind, Header, Misbehaviour};
 use crate::key_history::KeyUpdate;
 use crate::timeline::{AcquireFailure, Attempt, Step, Timeline, is_rounded_up, ms, spoils_clocks};
@@ -70,6 +78,7 @@ pub(in crate::check) struct Progress {
     /// Whether a clock was set wrong, or set right again.
     clocks_spoilt: bool,
     run_over: bool,
+    admits_many_holders: bool,
     latest_ns: u64,
     found: Vec<Starvation>,
     undecided: Option<StarvationReason>,
@@ -77,19 +86,13 @@ pub(in crate::check) struct Progress {
     freeze_breached: bool,
     excuses: StarvationExcuses,
     deaths: ClientDeaths,
+    overtaking: Overtaking,
+    deadlocks: Deadlocks,
     /// A long stall during which a client waited too long.
     stall: Option<InconclusiveReason>,
 }
 
 impl Progress {
-    /// Returns how long the machine kept clients waiting between two times. After a long harness stall it counts
-    /// `after_ns` more.
-    fn stalled_ns(&self, from_ns: u64, until_ns: u64, after_ns: u64) -> u64 {
-        let long_ns = NOTABLE_DELAY.part_of(self.ttl_ns);
-        let stalled_ns = (self.excuses).harness_stalled_ns(from_ns, until_ns, long_ns, after_ns);
-        stalled_ns.saturating_add(self.excuses.delayed_ns(from_ns, until_ns))
-    }
-
     /// Judges a wait for a key that has lasted from `since_ns` until now. `worker` wants the key; others may have
     /// wanted it before. The number after the last worker is the probe.
     fn judge_wait(&mut self, at_ns: u64, key: u32, worker: usize, since_ns: u64) {
@@ -110,10 +113,12 @@ impl Progress {
         };
         let from_ns = since_ns.max(clear_ns).max(self.faults_clear_ns);
         let limit_ns = from_ns.saturating_add(self.bound_ns);
-        let excused_ns = self.stalled_ns(from_ns, at_ns, self.lease_ns);
+        let excused_ns = self
+            .excuses
+            .waited_ns((from_ns, at_ns), self.ttl_ns, self.lease_ns);
         if at_ns <= limit_ns.saturating_add(excused_ns) {
             if at_ns > limit_ns {
-                let stalled_ns = self.stalled_ns(from_ns, at_ns, 0);
+                let stalled_ns = self.excuses.waited_ns((from_ns, at_ns), self.ttl_ns, 0);
                 let by = StarvationReason::HarnessStall(stalled_ns / 1_000_000);
                 self.undecided.get_or_insert(by);
             }
@@ -224,6 +229,7 @@ impl Progress {
         if !self.run_over {
             self.run_over = true;
             self.judge_all_keys(at_ns);
+            self.with_deadlocks(|deadlocks, stalled_ns| deadlocks.run_over(at_ns, stalled_ns));
             self.waiters.forget_all();
             // Commands of a worker that could not be ended still count.
             let ended_ns = at_ns.max(self.last_change_ns);
@@ -254,6 +260,7 @@ impl Progress {
     /// Restarts the observation of all locks, because a fault or a long stall began or ended.
     fn restart(&mut self, at_ns: u64) {
         self.faults_clear_ns = at_ns.saturating_add(self.lease_ns);
+        self.deadlocks.restart(self.faults_clear_ns);
         for state in &mut self.keys {
             state.outstanding.forgive();
             state.kept_away = false;
@@ -329,6 +336,9 @@ impl Checker for Progress {
             waiters: Waiters::new(header.workers, header.keys.len(), bound_ns),
             reach: Reach::new(header),
             excuses: StarvationExcuses::new(header.workers),
+            overtaking: Overtaking::new(header),
+            deadlocks: Deadlocks::new(header.workers, header.keys.len(), bound_ns),
+            admits_many_holders: header.capacity > 1,
             ..Progress::default()
         }
     }
@@ -337,10 +347,14 @@ impl Checker for Progress {
         self.reach.step(attempt, step);
         self.deaths.step(attempt, step);
         self.kept_alive.step(attempt, step);
+        self.overtaking.step(at_ns, attempt, step);
         let key = attempt.key;
         if key as usize >= self.keys.len() {
             return;
         }
+        self.with_deadlocks(|deadlocks, stalled_ns| {
+            deadlocks.step(at_ns, attempt, step, stalled_ns);
+        });
         self.latest_ns = at_ns;
         self.ttl_ns = self.ttl_ns.max(attempt.ttl_ns);
         self.lease_ns = self.lease_ns.max(self.ttl_ns);
@@ -379,6 +393,7 @@ impl Checker for Progress {
         let at_ns = event.at_ns;
         self.latest_ns = at_ns;
         self.excuses.event(event);
+        self.overtaking.event(event);
         self.deaths.event(event);
         if let EventKind::FaultBegan { .. } | EventKind::FaultEnded { .. } = event.what {
             self.judge_all_keys(at_ns);
@@ -451,47 +466,13 @@ impl Checker for Progress {
         let left = keys.filter_map(|(state, key)| state.unexpiring(key));
         self.found.extend(left);
         let deaths = std::mem::take(&mut self.deaths);
-        deaths.judge(self.judge_starvations(timeline))
-    }
-}
-
-impl Progress {
-    /// Returns the judgement of the waits.
-    fn judge_starvations(self, timeline: &Timeline<'_>) -> Judgement {
-        let first = self.found.iter().min_by_key(|found| found.until_ns);
-        let Some(mut first) = first.copied() else {
-            if let Some(reason) = self.stall {
-                return Judgement::Unknown(reason);
-            }
-            let (refused, failed) = self.denied;
-            return match self.undecided {
-                Some(by) => Judgement::Unknown(InconclusiveReason::Starved { by }),
-                None if refused + failed == 0 => Judgement::Held,
-                None => Judgement::HeldThough { refused, failed },
-            };
-        };
+        let mut cycles = self.deadlocks.take_found();
+        // A client that was supposed to be dead may have been the one that held a lock.
         if self.freeze_breached {
-            let by = StarvationReason::FreezeBreach;
-            return Judgement::Unknown(InconclusiveReason::Starved { by });
+            cycles.clear();
         }
-        let state = &self.keys[first.key as usize];
-        first.has_unexpiring_key = state.unexpiring_ns.is_some();
-        // If the probe found no key and was not granted either, an attempt in doubt explains nothing.
-        let is_key_explained = state.left || state.probe_granted == Some(true);
-        first.doubt = first.doubt.filter(|_| is_key_explained);
-        let operations = timeline.operations();
-        let excuse = self.excuses.excuse_for(&first, self.bound_ns, operations);
-        if !first.has_unexpiring_key
-            && let Some(reason) = excuse
-        {
-            return Judgement::Unknown(reason);
-        }
-        Judgement::Violated {
-            count: self.found.len() as u64,
-            first: Finding {
-                at_ns: first.until_ns,
-                seen: Seen::Starvation(first),
-            },
-        }
+        let overtaking = std::mem::take(&mut self.overtaking);
+        let waits = overtaking.judge(self.judge_starvations(timeline));
+        deaths.judge(waits.with(cycles))
     }
 }

@@ -3,6 +3,9 @@
 //! The resource of a semaphore admits every client. A client is inside from the time at which it takes a job from the
 //! stock until its hold ends. More clients inside than there are permits are a violation.
 //!
+//! The resource of a read/write lock is a value of two halves. A reader that sees one half before a change and the other
+//! one after it is a violation ([`crate::check::torn_reads`]), and so is a writer that overwrites another one's change.
+//!
 //! Each key is judged separately, from the accesses as they happen and from the final count:
 //!
 //! - A change that leaves the stock below zero, or sells more units than there were, is a violation at that time (one
@@ -19,6 +22,7 @@ use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{Judgement, Seen, WrongStock};
 use crate::check::inconclusive::InconclusiveReason;
+use crate::check::torn_reads::TornReads;
 use crate::history::{Event, EventKind, Header};
 use crate::timeline::{Attempt, Step, Timeline};
 
@@ -40,6 +44,7 @@ pub(in crate::check) struct Resource {
     capacity: u32,
     /// The clients of a semaphore that are inside.
     inside: Vec<Inside>,
+    torn_reads: TornReads,
 }
 
 /// A client inside the resource of a semaphore.
@@ -151,17 +156,27 @@ impl Checker for Resource {
             latest_ns: 0,
             capacity: header.capacity,
             inside: Vec::new(),
+            torn_reads: TornReads::default(),
         }
     }
 
     fn step(&mut self, _at_ns: u64, attempt: &Attempt, step: Step) {
+        if step == Step::Begun && self.capacity > 1 {
+            self.torn_reads.begun(attempt.op, attempt.key);
+        }
         if matches!(step, Step::Ended(_) | Step::Gone) {
             self.inside.retain(|inside| inside.op != attempt.op);
+            self.torn_reads.ended(attempt.op);
         }
     }
 
     fn event(&mut self, event: &Event) {
         self.latest_ns = event.at_ns;
+        if self.capacity > 1
+            && let Some(torn) = self.torn_reads.event(event)
+        {
+            self.found.push((event.at_ns, torn));
+        }
         match &event.what {
             EventKind::StockRead { op, key, stock, .. } => {
                 self.record_stock(event.at_ns, *op, *key, *stock);

@@ -365,6 +365,8 @@ fn holder_of(what: &EventKind) -> Option<u64> {
     match *what {
         EventKind::StockRead { op, .. }
         | EventKind::StockChanged { op, .. }
+        | EventKind::ValueRead { op, .. }
+        | EventKind::ValueWritten { op, .. }
         | EventKind::FencedOff { op, .. }
         | EventKind::Extend { op, .. }
         | EventKind::ExtendGranted { op, .. }

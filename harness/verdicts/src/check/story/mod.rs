@@ -11,7 +11,7 @@ mod unserved;
 
 use crate::history::{EndedBy, EventKind};
 
-use super::finding::{ClientDeath, StaleToken, Starvation, Taking, WrongStock};
+use super::finding::{ClientDeath, Deadlock, StaleToken, Starvation, Taking, WrongStock};
 use crate::check::causes::facts::{Facts, Found, OutsideFault, Overlap, Taken};
 use crate::check::stalls::thresholds::USED_AT_GRANT;
 use crate::timeline::{Hold, Lease, ms};
@@ -41,6 +41,7 @@ pub(super) fn story(facts: &Facts<'_>) -> Story {
             ..
         } => describe_wrong_stock(&mut draft, stock, sellers.as_ref(), outside.as_ref()),
         Found::ClientDeath(death) => describe_client_death(&mut draft, death),
+        Found::Deadlock(deadlock) => describe_deadlock(&mut draft, deadlock),
         Found::Attempts {
             ops,
             holds,
@@ -67,21 +68,7 @@ fn summary(facts: &Facts<'_>) -> String {
             "a fencing token did not grow: {} came after {}",
             stale.fence, stale.highest
         ),
-        Found::Overlap(Overlap { others, .. }) if !others.is_empty() => format!(
-            "{} clients held permits of {lock} at once, and there are {}",
-            others.len() + 2,
-            facts.history.header.capacity
-        ),
-        Found::Overlap(Overlap { first, second, .. }) => {
-            let both_ns = first
-                .end_ns
-                .min(second.end_ns)
-                .saturating_sub(second.begin_ns);
-            match both_ns {
-                0 => format!("two clients held {lock} at once"),
-                _ => format!("two clients held {lock} at once for {}", length(both_ns)),
-            }
-        }
+        Found::Overlap(overlap) => summary_of_overlap(lock, overlap, facts.history.header.capacity),
         Found::WrongStock { stock, .. } if stock.left < 0 => match stock.left.unsigned_abs() {
             1 => "one unit was sold twice".to_owned(),
             units => format!("{units} units were sold twice"),
@@ -106,7 +93,43 @@ fn summary(facts: &Facts<'_>) -> String {
             "the process of worker {} ended without a fault",
             death.worker
         ),
+        Found::Deadlock(deadlock) => format!(
+            "{} clients waited for each other for {}",
+            deadlock.waits.len(),
+            length(facts.at_ns.saturating_sub(deadlock.closed_ns))
+        ),
         Found::Attempts { statement, .. } => (*statement).to_owned(),
+    }
+}
+
+/// Returns in half a sentence which holds were more than the lock has permits.
+fn summary_of_overlap(lock: &str, overlap: &Overlap<'_>, capacity: u32) -> String {
+    let Overlap {
+        first,
+        second,
+        others,
+        ..
+    } = overlap;
+    if first.weight > 1 || second.weight > 1 {
+        let holds = || others.iter().copied().chain([*first, *second]);
+        let writers = holds().filter(|hold| hold.weight > 1).count();
+        let readers = holds().count() - writers;
+        return match (writers, readers) {
+            (_, 0) => format!("{writers} writers held {lock} at once"),
+            (_, 1) => format!("a writer and a reader held {lock} at once"),
+            _ => format!("a writer and {readers} readers held {lock} at once"),
+        };
+    }
+    if !others.is_empty() {
+        let clients = others.len() + 2;
+        return format!(
+            "{clients} clients held permits of {lock} at once, and there are {capacity}"
+        );
+    }
+    let end_ns = first.end_ns.min(second.end_ns);
+    match end_ns.saturating_sub(second.begin_ns) {
+        0 => format!("two clients held {lock} at once"),
+        both_ns => format!("two clients held {lock} at once for {}", length(both_ns)),
     }
 }
 
@@ -121,6 +144,12 @@ fn describe_overlap(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
         lease_at(facts, first, second.begin_ns)
     };
     let (got, taken) = (second.worker, taken_with(facts, second));
+    let weights = || holds.others.iter().copied().chain([first, second]);
+    let (a_permit, theirs) = if weights().any(|hold| hold.weight > 1) {
+        (lock.clone(), "it")
+    } else {
+        (format!("a permit of {lock}"), "theirs")
+    };
     let text = if holds.others.is_empty() {
         format!(
             "worker {got} got {lock}{taken} while worker {} still held it: {lease}",
@@ -132,7 +161,7 @@ fn describe_overlap(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
         workers.sort_unstable();
         let workers: Vec<String> = workers.iter().map(usize::to_string).collect();
         format!(
-            "worker {got} got a permit of {lock}{taken} while workers {} still held theirs: {lease}",
+            "worker {got} got {a_permit}{taken} while workers {} still held {theirs}: {lease}",
             workers.join(", ")
         )
     };
@@ -322,6 +351,27 @@ fn describe_client_death(draft: &mut Draft<'_>, death: &ClientDeath) {
     }
     let text = EndedBy::describe(Some(EndedBy::Itself), death.worker, &death.reason);
     draft.add(at_ns, Weight::Plot, text);
+}
+
+/// Adds the waits of a cycle, and the holds that they wait for.
+fn describe_deadlock(draft: &mut Draft<'_>, deadlock: &Deadlock) {
+    let facts = draft.facts;
+    for wait in &deadlock.waits {
+        let lock = facts.history.header.named(wait.wanted, "the lock");
+        let text = format!(
+            "worker {} began to wait for {lock}, which worker {} held",
+            wait.worker, wait.holder
+        );
+        draft.add(wait.since_ns, Weight::Decisive, text);
+        let mut holds = facts.holds.iter().rev();
+        let is_it = |hold: &&Hold| {
+            (hold.worker, hold.key) == (wait.holder, wait.wanted)
+                && hold.begin_ns <= deadlock.closed_ns
+        };
+        if let Some(hold) = holds.find(is_it) {
+            draft.describe_grant(hold);
+        }
+    }
 }
 
 /// Adds a period in which a free lock was not granted.

@@ -190,3 +190,37 @@ fn value_without_any_grant_is_ambiguous() {
          unknown"
     );
 }
+
+/// Forty clients of a web server use one pool, and each of them takes, renews and releases the lock once.
+#[test]
+fn every_change_of_forty_clients_is_named() {
+    let clients = 0..40;
+    let mut all: Vec<EventKind> = clients.clone().map(acquire).collect();
+    let mut expected = Vec::new();
+    for client in clients.clone() {
+        let token = format!("token-{client:02}");
+        all.extend([
+            by(0, Some(&token)),
+            granted(client, &token),
+            by(0, Some(&token)),
+            release(client),
+            by(0, None),
+        ]);
+        let phases = [Phase::Acquire, Phase::Idle, Phase::Release];
+        expected.extend(phases.map(|phase| (client, phase)));
+    }
+    let events = all.into_iter().zip(0..);
+    let mut events: Vec<Event> = events.map(|(what, at_ns)| Event { at_ns, what }).collect();
+    let workload = Workload {
+        workers: clients.len(),
+        processes: Some(1),
+        ..Workload::default()
+    };
+    name_clients(&mut events, &["stock".to_owned()], &workload).unwrap();
+    let commands = events.iter().filter_map(|event| match &event.what {
+        EventKind::KeyChanged { why, .. } => why.command(),
+        _ => None,
+    });
+    let named: Vec<_> = commands.map(|it| (it.worker, it.phase)).collect();
+    assert_eq!(named, expected);
+}

@@ -1,0 +1,146 @@
+//! Cycles of clients that each wait for a lock that the next one holds.
+//!
+//! A client that holds one lock while it waits for another can close a cycle. Nobody in the cycle gets on until one of the
+//! leases expires or one of the clients gives up. A cycle that outlasts the progress bound is a deadlock. Clients that
+//! take their locks in one order never close a cycle.
+
+use crate::check::finding::{Deadlock, Seen, Wait};
+use crate::timeline::{Attempt, Step};
+
+/// A request without an answer.
+#[derive(Debug, Clone, Copy)]
+struct Want {
+    op: u64,
+    key: u32,
+    since_ns: u64,
+}
+
+/// The waits and the holders of all locks.
+#[derive(Debug, Default)]
+pub(in crate::check) struct Deadlocks {
+    bound_ns: u64,
+    /// By worker.
+    wants: Vec<Option<Want>>,
+    /// The attempt and the worker that holds each lock, by key.
+    holders: Vec<Option<(u64, usize)>>,
+    /// Waiting until then proves nothing, because of a fault or a stall.
+    excused_until_ns: u64,
+    found: Vec<(u64, Deadlock)>,
+}
+
+impl Deadlocks {
+    pub(in crate::check) fn new(workers: usize, keys: usize, bound_ns: u64) -> Self {
+        Deadlocks {
+            bound_ns,
+            wants: vec![None; workers],
+            holders: vec![None; keys],
+            ..Deadlocks::default()
+        }
+    }
+
+    /// Handles a step of an attempt. `stalled_ns` returns how long the machine kept clients waiting between two times.
+    pub(in crate::check) fn step(
+        &mut self,
+        at_ns: u64,
+        attempt: &Attempt,
+        step: Step,
+        stalled_ns: impl Fn(u64, u64) -> u64,
+    ) {
+        let (worker, key) = (attempt.worker, attempt.key);
+        let Some(holder) = self.holders.get(key as usize).copied() else {
+            return;
+        };
+        match step {
+            Step::Requested => {
+                let since_ns = at_ns;
+                let op = attempt.op;
+                if let Some(want) = self.wants.get_mut(worker) {
+                    *want = Some(Want { op, key, since_ns });
+                }
+            }
+            Step::Begun => {
+                self.ends(at_ns, worker, stalled_ns);
+                self.holders[key as usize] = Some((attempt.op, worker));
+            }
+            Step::Denied(_) | Step::Gone => self.ends(at_ns, worker, stalled_ns),
+            Step::Ended(_) if holder == Some((attempt.op, worker)) => {
+                self.judge(at_ns, worker, stalled_ns);
+                self.holders[key as usize] = None;
+            }
+            Step::Ended(_) | Step::Answered { .. } | Step::LeaseMoved { .. } => {}
+        }
+    }
+
+    /// Handles the end of a worker's wait.
+    fn ends(&mut self, at_ns: u64, worker: usize, stalled_ns: impl Fn(u64, u64) -> u64) {
+        self.judge(at_ns, worker, stalled_ns);
+        if let Some(want) = self.wants.get_mut(worker) {
+            *want = None;
+        }
+    }
+
+    /// Excuses all waits up to now, because a fault or a long stall began or ended. `until_ns` is when its effects are over.
+    pub(in crate::check) fn restart(&mut self, until_ns: u64) {
+        self.excused_until_ns = self.excused_until_ns.max(until_ns);
+    }
+
+    /// Judges all waits at the end of the run.
+    pub(in crate::check) fn run_over(&mut self, at_ns: u64, stalled_ns: impl Fn(u64, u64) -> u64) {
+        for worker in 0..self.wants.len() {
+            self.ends(at_ns, worker, &stalled_ns);
+        }
+    }
+
+    /// Returns the deadlocks, each with the time at which it had lasted too long.
+    pub(in crate::check) fn take_found(&mut self) -> Vec<(u64, Seen)> {
+        let found = std::mem::take(&mut self.found).into_iter();
+        found
+            .map(|(at_ns, deadlock)| (at_ns, Seen::Deadlock(deadlock)))
+            .collect()
+    }
+
+    /// Judges the cycle of this worker, if there is one that has lasted until now.
+    fn judge(&mut self, at_ns: u64, worker: usize, stalled_ns: impl Fn(u64, u64) -> u64) {
+        let Some(waits) = self.cycle_of(worker) else {
+            return;
+        };
+        let closed_ns = waits
+            .iter()
+            .map(|wait| wait.since_ns)
+            .max()
+            .unwrap_or(at_ns);
+        let from_ns = closed_ns.max(self.excused_until_ns);
+        let limit_ns = from_ns
+            .saturating_add(self.bound_ns)
+            .saturating_add(stalled_ns(from_ns, at_ns));
+        let is_known = |known: &Deadlock| known.waits.iter().any(|one| one.op == waits[0].op);
+        if at_ns > limit_ns && !self.found.iter().any(|(_, known)| is_known(known)) {
+            self.found.push((limit_ns, Deadlock { waits, closed_ns }));
+        }
+    }
+
+    /// Returns the waits of a cycle, beginning with this worker, or `None` if it is in none.
+    fn cycle_of(&self, worker: usize) -> Option<Vec<Wait>> {
+        let mut waits: Vec<Wait> = Vec::new();
+        let mut current = worker;
+        loop {
+            let want = (*self.wants.get(current)?)?;
+            let (_, holder) = (*self.holders.get(want.key as usize)?)?;
+            waits.push(Wait {
+                op: want.op,
+                worker: current,
+                wanted: want.key,
+                holder,
+                since_ns: want.since_ns,
+            });
+            if holder == worker {
+                return Some(waits);
+            }
+            // It leads into a cycle of others.
+            if waits.len() > self.wants.len() {
+                return None;
+            }
+            current = holder;
+        }
+    }
+}

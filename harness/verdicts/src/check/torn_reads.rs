@@ -1,0 +1,108 @@
+//! Torn reads: a reader that sees one half of a value before a change and the other half after it.
+//!
+//! Halves that differ are a violation only if a writer was in the middle of a change while the reader was reading. The
+//! change of a writer that died remains half done until another one repairs it, and no lock can help that.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::finding::Seen;
+use crate::history::{Event, EventKind};
+
+/// A client that is in.
+#[derive(Debug, Clone, Default)]
+struct Inside {
+    /// Number of grants before its own.
+    order: u64,
+    key: u32,
+    /// Whether it has changed one half only.
+    is_changing: bool,
+    /// Whether it has read one half only.
+    is_reading: bool,
+    /// The writers that were changing the value while it was reading.
+    writers: BTreeSet<u64>,
+}
+
+/// Finds torn reads.
+#[derive(Debug, Default)]
+pub(super) struct TornReads {
+    granted: u64,
+    inside: BTreeMap<u64, Inside>,
+}
+
+impl TornReads {
+    /// Handles the beginning of a hold.
+    pub(super) fn begun(&mut self, op: u64, key: u32) {
+        self.granted += 1;
+        let inside = Inside {
+            order: self.granted,
+            key,
+            ..Inside::default()
+        };
+        self.inside.insert(op, inside);
+    }
+
+    /// Handles the end of a hold.
+    pub(super) fn ended(&mut self, op: u64) {
+        self.inside.remove(&op);
+    }
+
+    /// Handles an event, and returns a torn read.
+    pub(super) fn event(&mut self, event: &Event) -> Option<Seen> {
+        match event.what {
+            EventKind::StockRead { op, key, .. } => self.begin_reading(op, key),
+            EventKind::StockChanged { op, key, .. } => {
+                if let Some(writer) = self.inside.get_mut(&op) {
+                    writer.is_changing = true;
+                }
+                self.meet(op, key);
+            }
+            EventKind::ValueWritten { op, key, .. } => {
+                self.meet(op, key);
+                if let Some(writer) = self.inside.get_mut(&op) {
+                    writer.is_changing = false;
+                }
+            }
+            EventKind::ValueRead {
+                op, first, second, ..
+            } if first != second => return self.torn(op),
+            _ => {}
+        }
+        None
+    }
+
+    fn begin_reading(&mut self, op: u64, key: u32) {
+        let changing = self
+            .inside
+            .iter()
+            .filter(|(other, it)| **other != op && it.key == key && it.is_changing);
+        let writers = changing.map(|(other, _)| *other).collect();
+        if let Some(reader) = self.inside.get_mut(&op) {
+            (reader.is_reading, reader.writers) = (true, writers);
+        }
+    }
+
+    /// Records that a writer changes the value while others are reading it.
+    fn meet(&mut self, writer: u64, key: u32) {
+        let readers = self
+            .inside
+            .iter_mut()
+            .filter(|(op, it)| **op != writer && it.key == key && it.is_reading);
+        for (_, reader) in readers {
+            reader.writers.insert(writer);
+        }
+    }
+
+    /// Returns the finding about a reader that saw two halves, or `None` if no writer that was in explains them.
+    fn torn(&self, op: u64) -> Option<Seen> {
+        let reader = self.inside.get(&op)?;
+        let order = |op: &u64| self.inside.get(op).map_or(0, |it| it.order);
+        let writer = *reader.writers.first()?;
+        let (holder, later) = if order(&writer) <= reader.order {
+            (writer, op)
+        } else {
+            (op, writer)
+        };
+        let holders = vec![holder];
+        Some(Seen::Overlap { holders, later })
+    }
+}

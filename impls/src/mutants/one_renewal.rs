@@ -1,0 +1,24 @@
+//! `one-renewal`: a watchdog with one renewal task per client.
+//!
+//! A second grant replaces the renewal of the first, whose key then expires while its client works (S2, as a field that
+//! holds the timer of "the" lock). Caught by `exclusion`, cause `outlived-lease`, when a client holds two locks for long.
+
+use crate::locks::watchdog::{OPTIONS, watchdog};
+use crate::renewal::Habits;
+use crate::{BuiltInLock, Kind};
+
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
+    name: "one-renewal",
+    summary: "mutant: a watchdog with one renewal, which a second grant replaces",
+    nodes: 1,
+    replicas: 0,
+    kind: Kind::Mutex,
+    options: OPTIONS,
+    build: |nodes, context| {
+        let habits = Habits {
+            renews_every_grant: false,
+            ..Habits::SOUND
+        };
+        Box::new(watchdog(nodes, context, habits))
+    },
+};

@@ -1,0 +1,18 @@
+//! `rwlock-releases-all`: `rwlock` whose release deletes the key.
+//!
+//! A reader that leaves lets all other readers out, and a writer in. Caught by `ownership` without any fault.
+
+use crate::BuiltInLock;
+use crate::varied_rwlock::{Mistake, VariedReadWriteLock, varied};
+
+pub(crate) const LOCK: BuiltInLock = varied(
+    "rwlock-releases-all",
+    "mutant: rwlock whose release deletes the key",
+    |nodes, context| {
+        Box::new(VariedReadWriteLock::new(
+            nodes,
+            context,
+            Mistake::ReleasesAll,
+        ))
+    },
+);

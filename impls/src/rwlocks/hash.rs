@@ -1,0 +1,98 @@
+//! `rwlock-hash`: the mode and the holders in one hash with one expiry.
+//!
+//! **Commands.** Acquire: `take_hash.lua` (`HGET key mode`, `HSET`, `HINCRBY key token 1`, `PEXPIRE key ttl`). Release:
+//! `release_hash.lua` (`HDEL key token`; `DEL key` if only the mode is left, and otherwise `HSET key mode read`).
+//!
+//! **From.** The hash of Redisson's `RReadWriteLock`, without what was added to it after reports (redisson#2144, #7098):
+//! the key lives as long as the last reader asked for, and one script lets out readers and writers.
+//!
+//! **Promises.** No writer together with another client, as long as all leases are equally long, and no release is late.
+//!
+//! **Does not survive.**
+//! - A reader with a shorter lease than the others: it cuts theirs (S6).
+//! - A release that arrives when the lease is over and a writer is in: it turns the writer into a reader (S2).
+//! - A reader that dies while other readers come and go: they keep its hold alive (L12).
+//! - Readers that never leave a gap: no writer gets in.
+//! - Loss of the key: failover, restart, a jump of the server's clock, eviction (S7 to S10).
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use redis::Script;
+
+use crate::attempts::{self, Attempts};
+use crate::contract::{Grant, Lock, LockError, Taken};
+use crate::lease::Lease;
+use crate::single_node::SingleNode;
+use crate::stopwatch::Stopwatch;
+use crate::{BuiltInLock, Context, Kind, patience};
+
+/// Lets a reader or a writer in.
+static TAKE_HASH: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("take_hash.lua")));
+
+/// Lets a holder out.
+static RELEASE_HASH: LazyLock<Script> =
+    LazyLock::new(|| Script::new(include_str!("release_hash.lua")));
+
+pub(crate) const LOCK: BuiltInLock = BuiltInLock {
+    name: "rwlock-hash",
+    summary: "read/write lock: mode and holders in a hash, whose expiry is the last one asked for",
+    nodes: 1,
+    replicas: 0,
+    kind: Kind::ReadWrite,
+    options: patience::RETRY,
+    build: |nodes, context| {
+        Box::new(ReadWriteHash {
+            redis: SingleNode::first_of(nodes),
+            context,
+            mode: "write",
+        })
+    },
+};
+
+struct ReadWriteHash {
+    redis: SingleNode,
+    context: Context,
+    /// The mode of the current attempt.
+    mode: &'static str,
+}
+
+impl Attempts for ReadWriteHash {
+    fn context(&mut self) -> &mut Context {
+        &mut self.context
+    }
+
+    async fn attempt(&mut self, key: &str, name: &str, lease: Lease) -> Taken {
+        let asked = Stopwatch::start();
+        let taken: bool = TAKE_HASH
+            .key(key)
+            .arg(name)
+            .arg(lease.millis())
+            .arg(self.mode)
+            .invoke_async(self.redis.connection()?)
+            .await?;
+        Ok(taken.then(|| lease.grant(name, asked)))
+    }
+}
+
+impl Lock for ReadWriteHash {
+    async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
+        self.mode = "write";
+        attempts::acquire(self, key, ttl, wait).await
+    }
+
+    async fn acquire_shared(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
+        self.mode = "read";
+        attempts::acquire(self, key, ttl, wait).await
+    }
+
+    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        let mut release = RELEASE_HASH.key(key);
+        release.arg(&grant.token);
+        Ok(release.invoke_async(self.redis.connection()?).await?)
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::ReadWrite
+    }
+}

@@ -1,0 +1,50 @@
+//! The kinds of locks, by the clients that may hold one at the same time.
+
+use serde::{Deserialize, Serialize};
+
+use crate::string_enum::{impl_named, string_enum};
+
+string_enum! {
+    /// How many clients may hold a lock at the same time.
+    ///
+    /// A lock has a capacity, and each hold of it has a weight. The holds at one time must not weigh more together than
+    /// the capacity. Every checker knows only these two numbers.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    LockKind {
+        /// One client.
+        #[default]
+        Mutex = "mutex",
+        /// As many clients as there are permits.
+        Semaphore = "semaphore",
+        /// Any number of readers, or one writer.
+        Rwlock = "rwlock",
+    }
+}
+
+impl_named!(LockKind);
+
+impl LockKind {
+    /// Returns the kind with its article, for messages.
+    pub fn describe(self) -> &'static str {
+        match self {
+            LockKind::Mutex => "a lock with one holder",
+            LockKind::Semaphore => "a semaphore",
+            LockKind::Rwlock => "a read/write lock",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_match_their_serialized_form() {
+        for kind in LockKind::ALL {
+            assert_eq!(LockKind::named(kind.as_str()), Some(kind));
+            let value = toml::Value::try_from(kind).unwrap();
+            assert_eq!(value.as_str(), Some(kind.as_str()));
+        }
+    }
+}
