@@ -1,9 +1,8 @@
 use std::collections::{BTreeSet, HashMap};
 
-use bollard::models::{ContainerCreateBody, PortBinding};
+use bollard::models::PortBinding;
 use bollard::query_parameters::{
-    CreateContainerOptions, InspectContainerOptions, InspectNetworkOptions,
-    ListContainersOptionsBuilder, RemoveContainerOptionsBuilder, StartContainerOptions,
+    InspectContainerOptions, InspectNetworkOptions, ListContainersOptionsBuilder,
 };
 use picklock_harness::servers::{BackendError, Image, Layout, RunDir, ServerKind, Servers};
 use picklock_scenarios::Persistence;
@@ -51,37 +50,6 @@ pub async fn containers_of(run: &str) -> Vec<String> {
         .into_iter()
         .filter_map(|container| container.id)
         .collect()
-}
-
-/// Starts a server in a container with an owner's label, and returns its ID.
-pub async fn container_of(image: &str, owner: &str) -> String {
-    let engine = bollard::Docker::connect_with_defaults().unwrap();
-    let label = ("picklock.owner".to_owned(), owner.to_owned());
-    let body = ContainerCreateBody {
-        image: Some(image.to_owned()),
-        labels: Some(HashMap::from([label])),
-        ..ContainerCreateBody::default()
-    };
-    let options = None::<CreateContainerOptions>;
-    let id = engine.create_container(options, body).await.unwrap().id;
-    let options = None::<StartContainerOptions>;
-    engine.start_container(&id, options).await.unwrap();
-    id
-}
-
-/// Returns whether a container exists and runs.
-pub async fn is_running(id: &str) -> bool {
-    let engine = bollard::Docker::connect_with_defaults().unwrap();
-    let options = None::<InspectContainerOptions>;
-    let found = engine.inspect_container(id, options).await;
-    found.is_ok_and(|found| found.state.and_then(|state| state.running) == Some(true))
-}
-
-/// Removes a container, even if it runs.
-pub async fn remove(id: &str) {
-    let engine = bollard::Docker::connect_with_defaults().unwrap();
-    let options = RemoveContainerOptionsBuilder::new().force(true).build();
-    engine.remove_container(id, Some(options)).await.unwrap();
 }
 
 /// Returns all published ports of the containers of a run.

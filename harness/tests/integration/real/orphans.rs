@@ -15,7 +15,7 @@ use picklock_scenarios::Persistence;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::docker::{container_of, containers_of, is_running, remove};
+use super::docker::containers_of;
 use super::exclusive::Exclusive;
 use super::reexecution::{in_the_role_of, reaper};
 
@@ -232,14 +232,29 @@ async fn sweep_removes_only_what_dead_owners_left() {
         .tempdir()
         .unwrap();
     std::fs::write(dead_dir.path().join(".picklock-owner"), &dead).unwrap();
-    let live = container_of(image.reference(), &here).await;
-    let orphan = container_of(image.reference(), &dead).await;
+    let live = sleeper(&image, &here).await;
+    let orphan = sleeper(&image, &dead).await;
 
     sweep().await;
 
     assert!(!dead_dir.path().exists());
     assert!(living.path().exists());
-    assert!(is_running(&live).await);
-    assert!(!is_running(&orphan).await);
-    remove(&live).await;
+    assert!(live.is_running().await.unwrap());
+    assert!(orphan.is_running().await.is_err());
+    live.rm().await.unwrap();
+}
+
+/// Starts a container with an owner's label.
+async fn sleeper(
+    image: &Image,
+    owner: &str,
+) -> testcontainers::ContainerAsync<testcontainers::GenericImage> {
+    use testcontainers::runners::AsyncRunner;
+    use testcontainers::{GenericImage, ImageExt};
+    let (name, tag) = image.reference().rsplit_once(':').unwrap();
+    GenericImage::new(name, tag)
+        .with_label("picklock.owner", owner)
+        .start()
+        .await
+        .unwrap()
 }
