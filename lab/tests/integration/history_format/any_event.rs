@@ -285,6 +285,15 @@ fn run_event() -> impl Strategy<Value = EventKind> {
                 to,
             }
         }),
+        (0..WORKERS, 0..4_u64).prop_map(|(worker, tick)| EventKind::TickDue { worker, tick }),
+        ((0..WORKERS, 0..6_u64), 0..KEYS, 0..4_u64).prop_map(|((worker, op), key, tick)| {
+            EventKind::JobBegan {
+                worker,
+                op,
+                key,
+                tick,
+            }
+        }),
         (reason, stocks(), stocks()).prop_map(|(reason, stock_left, sold)| EventKind::End {
             reason,
             stock_left,

@@ -16,6 +16,7 @@ use crate::check::causes::cause_from_answers;
 use crate::check::causes::facts::{Facts, Found, Overlap, Taken};
 use crate::check::causes::lost_ownership::{LostOwnership, is_unrequested_removal};
 use crate::check::causes::permits;
+use crate::check::causes::ticks;
 use crate::check::causes::wrong_clock::is_off_by_its_clock;
 use crate::check::finding::{Claim, Taking};
 use crate::check::progress::blocked_lock::BlockedLock;
@@ -82,6 +83,25 @@ fn cause_of_finding(facts: &Facts<'_>) -> Cause {
                 (writer, facts.at_ns),
             )
         }
+        (
+            Found::Attempts {
+                claim: Some(Claim::Rerun),
+                holds,
+                ..
+            },
+            Some(key_history),
+        ) if holds.len() == 2 => {
+            let lost = lost_ownership(facts, key_history, holds[0].key);
+            ticks::cause_of_rerun(lost.cause(holds[0], holds[1]))
+        }
+        (
+            Found::Attempts {
+                claim: Some(Claim::Tick),
+                ops,
+                ..
+            },
+            Some(key_history),
+        ) => ticks::cause_of_skipped_tick(facts.history, key_history, ops, facts.at_ns),
         (Found::Attempts { claim, holds, .. }, key_history) => {
             let spans = key_history.map_or(&[][..], |key_history| &key_history.spans);
             let is_off = |hold: &&Hold| {
@@ -252,6 +272,8 @@ fn cause_of_false_claim(claim: Claim) -> Cause {
         Claim::Key => Cause::SharedKey,
         Claim::Capacity => Cause::PermitMinted,
         Claim::Turn => Cause::WriterStarved,
+        Claim::Rerun => Cause::RanTwice,
+        Claim::Tick => Cause::SkippedTick,
     }
 }
 
