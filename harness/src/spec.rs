@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use picklock_scenarios::{
-    BackendName, LeaseDuration, LockKind, Scenario, ScenarioError, WorkloadKind,
+    BackendName, LeaseDuration, LockKind, MissedTicks, Scenario, ScenarioError, WorkloadKind,
 };
 
 use crate::adapter::message::Mode;
@@ -17,7 +17,7 @@ use crate::adapter::worker_command::WorkerCommand;
 use crate::check::NOTABLE_DELAY;
 use crate::clock::millis;
 use crate::external_servers::{DEFAULT_PREFIX, ExternalServers};
-use crate::history::Declarations;
+use crate::history::{Declarations, TickSchedule};
 use crate::model::ServerVersion;
 use crate::named_server::NamedServer;
 
@@ -307,6 +307,17 @@ impl RunSpec {
             } else {
                 Mode::Exclusive
             }
+        })
+    }
+
+    /// Returns the ticks of the job, or `None` if the clients run no job.
+    pub fn schedule(&self) -> Option<TickSchedule> {
+        let schedule = self.scenario.workload.schedule?;
+        Some(TickSchedule {
+            interval_ms: millis(schedule.interval.resolve(self.ttl())),
+            ticks: u64::from(schedule.ticks),
+            clock_shift_ms: millis(schedule.clock_shift.resolve(self.ttl())),
+            catches_up: schedule.missed == MissedTicks::CatchUp,
         })
     }
 

@@ -82,6 +82,13 @@ locks! {
 }
 
 locks! {
+    /// The built-in locks of scheduled jobs, simplest first. They have one holder.
+    CRON_LOCKS in cron_locks:
+    delete_at_end,
+    minimum_hold,
+}
+
+locks! {
     /// Locks that are broken on purpose, each in one way, to prove that checks detect it.
     MUTANTS in mutants:
     no_lock,
@@ -160,6 +167,10 @@ locks! {
     rwlock_keeps_expired,
     rwlock_releases_all,
     rwlock_starves_writers,
+    cron_hold_too_short,
+    cron_never_releases,
+    cron_not_awaited,
+    cron_key_per_host,
 }
 
 pub use canceller::Canceller;
@@ -226,7 +237,8 @@ impl BuiltInLock {
 
 /// Returns the locks of all kinds that are not broken on purpose.
 pub fn built_in() -> impl Iterator<Item = &'static BuiltInLock> {
-    LOCKS.iter().chain(SEMAPHORES).chain(RWLOCKS)
+    let holders = LOCKS.iter().chain(SEMAPHORES).chain(RWLOCKS);
+    holders.chain(CRON_LOCKS)
 }
 
 /// Returns the locks of all kinds, and the mutants.

@@ -114,6 +114,17 @@ catalog! {
     "read-write-late-unlock",
     "read-write-lost-reply",
     "read-write-node-restart",
+    "ticks",
+    "ticks-short-job",
+    "ticks-pause",
+    "ticks-crash",
+    "ticks-slow-job",
+    "ticks-long-job",
+    "ticks-catch-up",
+    "ticks-lost-reply",
+    "ticks-refused-command",
+    "ticks-failover",
+    "ticks-eviction",
 }
 
 /// Returns the names of the catalog's scenarios.

@@ -216,6 +216,17 @@ pub const MOST_REVEALING: &[&str] = &[
     "read-write-writer-crash",
     "read-write-lost-reply",
     "read-write-node-restart",
+    "ticks-short-job",
+    "ticks-pause",
+    "ticks",
+    "ticks-long-job",
+    "ticks-refused-command",
+    "ticks-crash",
+    "ticks-eviction",
+    "ticks-failover",
+    "ticks-slow-job",
+    "ticks-lost-reply",
+    "ticks-catch-up",
 ];
 
 /// Returns the profile with this name.

@@ -5,6 +5,7 @@ mod locks;
 mod open_loop;
 mod permits;
 mod read_write;
+mod ticks;
 
 use std::time::Duration;
 
@@ -34,6 +35,7 @@ pub fn scenario(scenario: &Scenario) -> Result<(), Problem> {
     open_loop::arrivals(&scenario.workload)?;
     permits::permits(scenario)?;
     read_write::read_write(scenario)?;
+    ticks::ticks(scenario)?;
     locks::locks(scenario)?;
     sentinels(scenario)?;
     // At this point the ttl is known to be absolute.

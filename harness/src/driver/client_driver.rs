@@ -54,6 +54,8 @@ pub struct ClientDriver<B> {
     pub(super) bought: u32,
     /// Number of sections failed so far.
     pub(super) failed: u32,
+    /// The latest tick that it got, or 0 before the first.
+    pub(super) tick: u64,
 }
 
 /// One purchase to be made.
@@ -116,6 +118,9 @@ impl<B: Backend> ClientDriver<B> {
 
     async fn buy_all(&mut self) -> Result<(), RequestAborted> {
         let context = Rc::clone(&self.context);
+        if let Some(schedule) = context.spec.schedule() {
+            return self.run_schedule(&schedule).await;
+        }
         let workload = &context.spec.scenario.workload;
         let think = workload.think_of(self.worker).resolve(context.spec.ttl());
         while let Some(purchase) = self.next_purchase().await? {

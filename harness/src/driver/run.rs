@@ -387,6 +387,7 @@ fn header<B: Backend>(backend: &B, spec: &RunSpec, lock: &str) -> Header {
         min_grants: scenario.judge.min_grants,
         progress_within_ms: millis(scenario.judge.progress_within.resolve(spec.ttl())),
         max_overtakes: scenario.judge.max_overtakes,
+        schedule: spec.schedule(),
         renews: spec.lock.renews,
         declares: spec.lock.declares,
         key_history: false,

@@ -122,7 +122,7 @@ pub(super) fn trigger_rank(fault: &FaultPlan) -> u32 {
     let Some(when) = &fault.when else { return 5000 };
     let event = match when.on {
         TriggerEvent::Granted => 0,
-        TriggerEvent::StockRead | TriggerEvent::StockChanged => 1,
+        TriggerEvent::StockRead | TriggerEvent::StockChanged | TriggerEvent::JobBegan => 1,
         TriggerEvent::Release | TriggerEvent::Acquire => 2,
         TriggerEvent::Extend | TriggerEvent::Extended => 3,
         TriggerEvent::Reply if when.takes => 4,

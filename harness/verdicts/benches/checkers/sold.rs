@@ -166,6 +166,7 @@ fn header(workers: usize, keys: usize, stock_start: i64) -> Header {
         min_grants: 2,
         progress_within_ms: 3 * TTL_MS,
         max_overtakes: None,
+        schedule: None,
         renews: false,
         declares: Default::default(),
         key_history: false,

@@ -135,6 +135,10 @@ pub enum Claim {
     Capacity,
     /// The lock lets writers in. But too many readers that asked later came first.
     Turn,
+    /// The lock lets one client run the job of a tick. But another one ran it again after that one had released.
+    Rerun,
+    /// The lock lets a client run the job of a tick. But none got it, although it was free.
+    Tick,
 }
 
 /// A fencing token that was not higher than an earlier one.

@@ -145,6 +145,15 @@ pub enum EventKind {
         key: u32,
         to: i64,
     },
+    /// A tick of the schedule came, by the clock of this worker, and the worker is about to request the lock.
+    TickDue { worker: usize, tick: u64 },
+    /// The holder began the job of a tick.
+    JobBegan {
+        worker: usize,
+        op: u64,
+        key: u32,
+        tick: u64,
+    },
     /// The resource refused an access because its fencing token was lower than the highest one seen.
     FencedOff {
         worker: usize,
@@ -443,6 +452,7 @@ impl EventKind {
             | EventKind::StockChanged { worker, op, .. }
             | EventKind::ValueRead { worker, op, .. }
             | EventKind::ValueWritten { worker, op, .. }
+            | EventKind::JobBegan { worker, op, .. }
             | EventKind::FencedOff { worker, op, .. }
             | EventKind::Reenter { worker, op, .. }
             | EventKind::Reentered { worker, op, .. }
@@ -463,6 +473,7 @@ impl EventKind {
             EventKind::WorkerUp { worker, .. }
             | EventKind::WorkerDown { worker, .. }
             | EventKind::FreezeBreach { worker, .. }
+            | EventKind::TickDue { worker, .. }
             | EventKind::Misbehaved { worker, .. } => Some(worker),
             _ => self.attempt().map(|(worker, _)| worker),
         }
@@ -476,6 +487,7 @@ impl EventKind {
             | EventKind::StockChanged { key, .. }
             | EventKind::ValueRead { key, .. }
             | EventKind::ValueWritten { key, .. }
+            | EventKind::JobBegan { key, .. }
             | EventKind::FencedOff { key, .. }
             | EventKind::Probe { key, .. }
             | EventKind::KeyLeft { key, .. } => Some(key),

@@ -295,6 +295,13 @@ fn value() -> impl Strategy<Value = EventKind> {
             key,
             to,
         }),
+        (0..WORKERS, 0..4_u64).prop_map(|(worker, tick)| EventKind::TickDue { worker, tick }),
+        (holder(), 0..4_u64).prop_map(|(((worker, op), key), tick)| EventKind::JobBegan {
+            worker,
+            op,
+            key,
+            tick,
+        }),
     ]
 }
 

@@ -17,6 +17,7 @@ use crate::check::causes::ending_command::is_unrequested_removal;
 use crate::check::causes::facts::{Facts, Found, Overlap, Taken};
 use crate::check::causes::lost_ownership::LostOwnership;
 use crate::check::causes::permits;
+use crate::check::causes::ticks;
 use crate::check::causes::wrong_clock::is_off_by_its_clock;
 use crate::check::finding::{Claim, Taking};
 use crate::check::progress::blocked_lock::BlockedLock;
@@ -108,6 +109,13 @@ fn cause_of_claim(facts: &Facts<'_>, claim: Option<Claim>, ops: &[u64], holds: &
     match (claim, facts.key_history) {
         (Some(Claim::Capacity), Some(key_history)) => {
             return permits::cause_of_surplus(facts.history, key_history, facts.at_ns);
+        }
+        (Some(Claim::Rerun), Some(key_history)) if holds.len() == 2 => {
+            let lost = lost_ownership(facts, key_history, holds[0].key);
+            return ticks::cause_of_rerun(lost.cause(holds[0], holds[1]));
+        }
+        (Some(Claim::Tick), Some(key_history)) => {
+            return ticks::cause_of_skipped_tick(facts.history, key_history, ops, facts.at_ns);
         }
         (Some(Claim::Turn), key_history) => {
             let writer = ops.first().copied().unwrap_or(0);
@@ -249,6 +257,8 @@ fn cause_of_false_claim(claim: Claim) -> Cause {
         Claim::Key => Cause::SharedKey,
         Claim::Capacity => Cause::PermitMinted,
         Claim::Turn => Cause::WriterStarved,
+        Claim::Rerun => Cause::RanTwice,
+        Claim::Tick => Cause::SkippedTick,
     }
 }
 

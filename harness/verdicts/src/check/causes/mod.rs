@@ -7,5 +7,6 @@ pub(super) mod evidence;
 pub(super) mod facts;
 pub(super) mod lost_ownership;
 pub(super) mod permits;
+mod ticks;
 mod unbacked_grant;
 mod wrong_clock;

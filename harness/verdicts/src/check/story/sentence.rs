@@ -82,6 +82,10 @@ pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, Str
             Weight::Reason,
             format!("worker {worker} changed the other half to {to}"),
         ),
+        EventKind::JobBegan { tick, .. } => (
+            Weight::Decisive,
+            format!("worker {worker} began the job of tick {tick}"),
+        ),
         EventKind::FencedOff { fence, highest, .. } => (
             Weight::Reason,
             format!(
