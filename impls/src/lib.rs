@@ -32,6 +32,7 @@ mod renewing;
 mod single_node;
 mod stopwatch;
 mod variation;
+mod varied_leader;
 mod varied_rwlock;
 mod varied_semaphore;
 
@@ -79,6 +80,13 @@ locks! {
     RWLOCKS in rwlocks:
     hash,
     by_server_time,
+}
+
+locks! {
+    /// The built-in leader elections. A leader asks before each of its acts whether it still leads.
+    LEADERS in leaders:
+    by_timer,
+    by_epoch,
 }
 
 locks! {
@@ -160,6 +168,13 @@ locks! {
     rwlock_keeps_expired,
     rwlock_releases_all,
     rwlock_starves_writers,
+    leader_believes,
+    leader_rolled_back,
+    leader_any_key,
+    leader_revives,
+    leader_host_name,
+    leader_epoch_expires,
+    leader_keeps_on,
 }
 
 pub use canceller::Canceller;
@@ -220,7 +235,7 @@ impl BuiltInLock {
 
 /// Returns the locks of all kinds that are not broken on purpose.
 pub fn built_in() -> impl Iterator<Item = &'static BuiltInLock> {
-    LOCKS.iter().chain(SEMAPHORES).chain(RWLOCKS)
+    LOCKS.iter().chain(SEMAPHORES).chain(RWLOCKS).chain(LEADERS)
 }
 
 /// Returns the locks of all kinds, and the mutants.

@@ -14,7 +14,7 @@ pub struct Claims {
 }
 
 /// The best built-in locks with their claims; those with more claims come first.
-const BEST: [(&str, Claims); 8] = [
+const BEST: [(&str, Claims); 9] = [
     ("fenced", claims(false, true)),
     ("watchdog", claims(true, false)),
     ("redlock-renewing", claims(true, false)),
@@ -33,6 +33,13 @@ const BEST: [(&str, Claims); 8] = [
         Claims {
             kind: Kind::ReadWrite,
             ..claims(false, false)
+        },
+    ),
+    (
+        "leader",
+        Claims {
+            kind: Kind::Leader,
+            ..claims(true, true)
         },
     ),
 ];

@@ -114,6 +114,16 @@ catalog! {
     "read-write-late-unlock",
     "read-write-lost-reply",
     "read-write-node-restart",
+    "leader",
+    "leader-pause",
+    "leader-late-act",
+    "leader-crash",
+    "leader-early-crash",
+    "leader-lost-renewal",
+    "leader-eviction",
+    "leader-failover",
+    "leader-node-restart",
+    "leader-clock-jump",
 }
 
 /// Returns the names of the catalog's scenarios.

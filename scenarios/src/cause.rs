@@ -164,6 +164,8 @@ causes! {
         "the lock let a reader and a writer in together", "let each look for the other, in one script";
     WriterStarved "writer-starved", Lock,
         "readers that asked later were let in before a writer", "let readers wait behind a waiting writer";
+    PhantomLeader "phantom-leader", Lock,
+        "the lock let a leader act without a key", "end the term with the lease, and compare the token before each act";
     LateWrite "late-write",
         Resource("it accepted a late write that another client had overtaken"),
         "a write arrived late", "let the resource check tokens, or the version that was read";

@@ -1,6 +1,7 @@
 //! Checks of a scenario that its types cannot express.
 
 mod durations;
+mod leader;
 mod locks;
 mod open_loop;
 mod permits;
@@ -34,6 +35,7 @@ pub fn scenario(scenario: &Scenario) -> Result<(), Problem> {
     open_loop::arrivals(&scenario.workload)?;
     permits::permits(scenario)?;
     read_write::read_write(scenario)?;
+    leader::leader(scenario)?;
     locks::locks(scenario)?;
     sentinels(scenario)?;
     // At this point the ttl is known to be absolute.

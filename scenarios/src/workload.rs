@@ -103,6 +103,9 @@ pub struct Workload {
     /// Pause of a reader between two sections. If omitted: `think`. Only for `read-write`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reader_think: Option<LeaseDuration>,
+    /// Time from one act of a leader to the next. Only for `leader`, where `section` is the length of a term.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub act_every: Option<LeaseDuration>,
     /// Number of competing buyers, each of which is a client.
     pub workers: usize,
     /// Number of processes in which the workers live; worker *i* lives in process *i* modulo this number. If omitted:
@@ -197,6 +200,9 @@ pub enum WorkloadKind {
     Permits,
     /// Readers read both halves of a value, one after the other. Writers change one half after the other.
     ReadWrite,
+    /// Clients compete to lead. The leader acts every `act_every`: it asks its lock whether it may act, reads the stock
+    /// with its epoch, and overwrites it half an interval later. After a term of `section` it resigns.
+    Leader,
 }
 
 impl WorkloadKind {
@@ -206,6 +212,7 @@ impl WorkloadKind {
             WorkloadKind::FlashSale => LockKind::Mutex,
             WorkloadKind::Permits => LockKind::Semaphore,
             WorkloadKind::ReadWrite => LockKind::Rwlock,
+            WorkloadKind::Leader => LockKind::Leader,
         }
     }
 }
@@ -234,6 +241,7 @@ impl Default for Workload {
             writers: 1,
             short_lease: None,
             reader_think: None,
+            act_every: None,
             workers: 3,
             processes: None,
             keys: 1,
@@ -276,7 +284,7 @@ impl Workload {
     pub fn lock_capacity(&self) -> u32 {
         match self.kind {
             WorkloadKind::ReadWrite => u32::try_from(self.workers).unwrap_or(u32::MAX),
-            WorkloadKind::FlashSale | WorkloadKind::Permits => self.capacity,
+            WorkloadKind::FlashSale | WorkloadKind::Permits | WorkloadKind::Leader => self.capacity,
         }
     }
 

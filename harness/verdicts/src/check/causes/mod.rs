@@ -6,5 +6,6 @@ pub(super) mod evidence;
 pub(super) mod facts;
 pub(super) mod lost_ownership;
 pub(super) mod permits;
+mod phantom_leader;
 mod unbacked_grant;
 mod wrong_clock;

@@ -368,6 +368,9 @@ fn holder_of(what: &EventKind) -> Option<u64> {
         | EventKind::ValueRead { op, .. }
         | EventKind::ValueWritten { op, .. }
         | EventKind::FencedOff { op, .. }
+        | EventKind::Act { op, .. }
+        | EventKind::MayAct { op, .. }
+        | EventKind::ActFailed { op, .. }
         | EventKind::Extend { op, .. }
         | EventKind::ExtendGranted { op, .. }
         | EventKind::Extended { op, .. } => Some(op),
