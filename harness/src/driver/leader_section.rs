@@ -21,8 +21,8 @@ enum Permission {
 }
 
 impl<B: Backend> ClientDriver<B> {
-    /// Acts again and again until the term is over, and resigns. A client that learns that it does not lead any more, or
-    /// whose act is refused by the resource, resigns at once.
+    /// Acts again and again until the term is over, and resigns. A client that learns that it does not lead any more
+    /// resigns at once.
     pub(super) async fn leader_section(&mut self, mut hold: Hold) -> Result<(), RequestAborted> {
         let workload = &self.context.spec.scenario.workload;
         let ttl = self.context.spec.ttl();
@@ -54,8 +54,9 @@ impl<B: Backend> ClientDriver<B> {
             Permission::Lost => return Ok(Work::Stopped),
             Permission::Unknown => return self.rest(hold, every).await,
         }
+        // A refused access says nothing about the lock, so the client asks it again.
         let Some(stock) = self.read_stock(hold).await? else {
-            return Ok(Work::Stopped);
+            return self.rest(hold, every).await;
         };
         if stock <= 0 {
             self.unsold_keys.retain(|key| *key != hold.key);
@@ -63,10 +64,11 @@ impl<B: Backend> ClientDriver<B> {
         }
         let work = self.rest(hold, every / 2).await?;
         self.ping(hold).await?;
-        if work == Work::Stopped || self.client.has_lost(hold.op) {
+        let may_write = work == Work::Whole && !self.client.has_lost(hold.op);
+        self.write_stock(hold, stock, may_write).await?;
+        if !may_write {
             return Ok(Work::Stopped);
         }
-        self.change_stock(hold, stock).await?;
         self.rest(hold, every / 2).await
     }
 

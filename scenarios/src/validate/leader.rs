@@ -45,21 +45,8 @@ pub fn leader(scenario: &Scenario) -> Result<(), Problem> {
         ("ending_clients", workload.ending_clients > 0),
         ("arrivals", workload.arrivals.is_some()),
     ];
-    if let Some((field, _)) = of_buyers.into_iter().find(|(_, is_used)| *is_used) {
-        return wrong(field, format!("`{field}` needs buyers, not leaders"));
-    }
-    let changes_stock = |kind: &&str| {
-        matches!(
-            *kind,
-            "late-write" | "late-commit" | "unchecked-write" | "stale-read"
-        )
-    };
-    let mut kinds = scenario.faults.iter().map(|fault| fault.kind.as_str());
-    match kinds.find(changes_stock) {
-        Some(kind) => wrong(
-            "kind",
-            format!("the fault `{kind}` needs buyers, not leaders"),
-        ),
+    match of_buyers.into_iter().find(|(_, is_used)| *is_used) {
+        Some((field, _)) => wrong(field, format!("`{field}` needs buyers, not leaders")),
         None => Ok(()),
     }
 }
@@ -101,11 +88,6 @@ mod tests {
         wrong(
             &format!("{leader}\"0.2ttl\"\nlocks_each = 2\nkeys = 2\n"),
             "`kind` needs buyers that hold one lock at a time",
-        );
-        let late_write = "[[fault]]\nkind = \"late-write\"\nat = \"1s\"\nfor = \"1s\"\n";
-        wrong(
-            &format!("{leader}\"0.2ttl\"\n{late_write}"),
-            "the fault `late-write` needs buyers, not leaders",
         );
         wrong(
             "[workload]\nact_every = \"1ttl\"\n",

@@ -232,7 +232,7 @@ impl Attempt {
                 return Followed::Not;
             }
             EventKind::StockRead { .. }
-            | EventKind::StockChanged { .. }
+            | EventKind::StockChanged { belated: None, .. }
             | EventKind::FencedOff { .. }
                 if self.asks_to_act =>
             {

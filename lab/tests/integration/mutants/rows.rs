@@ -126,6 +126,14 @@ pub(super) const ROWS: &[Row] = rows! {
     "rwlock-keeps-expired", "rwlock", "read-write-reader-crash", "progress", "permit-leaked", All;
     "rwlock-releases-all", "rwlock", "read-write", "ownership", "stolen-release", All;
     "rwlock-starves-writers", "rwlock", "read-write-writer-starved", "progress", "writer-starved", All;
+    "leader-believes", "leader", "leader-eviction", "exclusion", "phantom-leader", All;
+    "leader-rolled-back", "leader", "leader-eviction", "exclusion", "phantom-leader", All;
+    "leader-any-key", "leader", "leader-eviction", "exclusion", "phantom-leader", All;
+    "leader-revives", "leader", "leader-eviction", "ownership", "phantom-extend", All;
+    "leader-host-name", "leader", "leader", "exclusion", "unbacked-grant", All;
+    "leader-host-name", "leader", "leader", "ownership", "shared-token", All;
+    "leader-epoch-expires", "leader", "leader", "fencing", "undetermined", All;
+    "leader-keeps-on", "leader", "leader", "progress", "renewed-after-release", All;
 };
 
 /// Mutants that keep every property: their bug affects something else.
