@@ -18,6 +18,8 @@ pub enum Kind {
     Semaphore,
     /// Any number of readers, or one writer.
     ReadWrite,
+    /// One client, which asks by [`Lock::may_act`] before each of its acts.
+    Leader,
 }
 
 /// The guarantees that a client may rely on once it was granted the lock.
@@ -167,6 +169,13 @@ pub trait Lock {
         std::future::ready(Err(problem))
     }
 
+    /// Returns the grant, with its epoch as the fencing token, if the client still leads and may act now. Returns
+    /// `Ok(None)` if it does not lead. Only a leader election answers this otherwise than the default, which lets the
+    /// holder act.
+    fn may_act(&mut self, _key: &str, grant: &Grant) -> impl Future<Output = Taken> {
+        std::future::ready(Ok(Some(grant.clone())))
+    }
+
     /// Returns the next unprompted notice of the lock. Must be cancel-safe. The default sends none.
     fn notice(&mut self) -> impl Future<Output = Notice> {
         std::future::pending()
@@ -219,6 +228,8 @@ pub trait DynLock {
         ttl: Duration,
         wait: Duration,
     ) -> LockFuture<'a, Taken>;
+    /// See [`Lock::may_act`].
+    fn may_act<'a>(&'a mut self, key: &'a str, grant: &'a Grant) -> LockFuture<'a, Taken>;
     /// See [`Lock::notice`].
     fn notice(&mut self) -> LockFuture<'_, Notice>;
 }
@@ -281,6 +292,10 @@ impl<L: Lock> DynLock for L {
         wait: Duration,
     ) -> LockFuture<'a, Taken> {
         Box::pin(Lock::acquire_shared(self, key, ttl, wait))
+    }
+
+    fn may_act<'a>(&'a mut self, key: &'a str, grant: &'a Grant) -> LockFuture<'a, Taken> {
+        Box::pin(Lock::may_act(self, key, grant))
     }
 
     fn notice(&mut self) -> LockFuture<'_, Notice> {

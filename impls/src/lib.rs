@@ -32,6 +32,7 @@ mod renewing;
 mod single_node;
 mod stopwatch;
 mod variation;
+mod varied_leader;
 mod varied_rwlock;
 mod varied_semaphore;
 
@@ -86,6 +87,13 @@ locks! {
     CRON_LOCKS in cron_locks:
     delete_at_end,
     minimum_hold,
+}
+
+locks! {
+    /// The built-in leader elections. A leader asks before each of its acts whether it still leads.
+    LEADERS in leaders:
+    by_timer,
+    by_epoch,
 }
 
 locks! {
@@ -171,6 +179,13 @@ locks! {
     cron_never_releases,
     cron_not_awaited,
     cron_key_per_host,
+    leader_believes,
+    leader_rolled_back,
+    leader_any_key,
+    leader_revives,
+    leader_host_name,
+    leader_epoch_expires,
+    leader_keeps_on,
 }
 
 pub use canceller::Canceller;
@@ -238,7 +253,7 @@ impl BuiltInLock {
 /// Returns the locks of all kinds that are not broken on purpose.
 pub fn built_in() -> impl Iterator<Item = &'static BuiltInLock> {
     let holders = LOCKS.iter().chain(SEMAPHORES).chain(RWLOCKS);
-    holders.chain(CRON_LOCKS)
+    holders.chain(CRON_LOCKS).chain(LEADERS)
 }
 
 /// Returns the locks of all kinds, and the mutants.

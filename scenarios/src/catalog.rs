@@ -125,6 +125,16 @@ catalog! {
     "ticks-refused-command",
     "ticks-failover",
     "ticks-eviction",
+    "leader",
+    "leader-pause",
+    "leader-late-act",
+    "leader-crash",
+    "leader-early-crash",
+    "leader-lost-renewal",
+    "leader-eviction",
+    "leader-failover",
+    "leader-node-restart",
+    "leader-clock-jump",
 }
 
 /// Returns the names of the catalog's scenarios.

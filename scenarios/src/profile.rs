@@ -28,6 +28,8 @@ pub enum For {
     Semaphores,
     /// Read/write locks.
     Rwlocks,
+    /// Leader elections.
+    Leaders,
 }
 
 /// The declared facts of a lock on which the choice of scenarios depends.
@@ -52,6 +54,7 @@ impl Profile {
         let mut fitting = self.scenarios.iter().filter(|(_, meant)| match meant {
             For::Semaphores => lock.kind == LockKind::Semaphore,
             For::Rwlocks => lock.kind == LockKind::Rwlock,
+            For::Leaders => lock.kind == LockKind::Leader,
             _ if lock.kind != LockKind::Mutex => false,
             For::Every => true,
             For::Renewing => lock.renews != Some(false),
@@ -111,6 +114,11 @@ pub const PROFILES: &[Profile] = &[Profile {
         ("read-write-reader-crash", For::Rwlocks),
         ("read-write-short-lease", For::Rwlocks),
         ("read-write-late-unlock", For::Rwlocks),
+        ("leader", For::Leaders),
+        ("leader-pause", For::Leaders),
+        ("leader-crash", For::Leaders),
+        ("leader-early-crash", For::Leaders),
+        ("leader-eviction", For::Leaders),
     ],
 }];
 
@@ -227,6 +235,16 @@ pub const MOST_REVEALING: &[&str] = &[
     "ticks-slow-job",
     "ticks-lost-reply",
     "ticks-catch-up",
+    "leader-eviction",
+    "leader",
+    "leader-crash",
+    "leader-early-crash",
+    "leader-pause",
+    "leader-late-act",
+    "leader-node-restart",
+    "leader-failover",
+    "leader-clock-jump",
+    "leader-lost-renewal",
 ];
 
 /// Returns the profile with this name.

@@ -1,6 +1,7 @@
 //! Checks of a scenario that its types cannot express.
 
 mod durations;
+mod leader;
 mod locks;
 mod open_loop;
 mod permits;
@@ -36,6 +37,7 @@ pub fn scenario(scenario: &Scenario) -> Result<(), Problem> {
     permits::permits(scenario)?;
     read_write::read_write(scenario)?;
     ticks::ticks(scenario)?;
+    leader::leader(scenario)?;
     locks::locks(scenario)?;
     sentinels(scenario)?;
     // At this point the ttl is known to be absolute.

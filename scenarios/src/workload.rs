@@ -105,6 +105,9 @@ pub struct Workload {
     /// Pause of a reader between two sections. If omitted: `think`. Only for `read-write`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reader_think: Option<LeaseDuration>,
+    /// Time from one act of a leader to the next. Only for `leader`, where `section` is the length of a term.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub act_every: Option<LeaseDuration>,
     /// Number of competing buyers, each of which is a client.
     pub workers: usize,
     /// Number of processes in which the workers live; worker *i* lives in process *i* modulo this number. If omitted:
@@ -204,6 +207,9 @@ pub enum WorkloadKind {
     ReadWrite,
     /// All clients get the ticks of a schedule. The one that gets the lock runs the job of the tick, for `section`.
     Ticks,
+    /// Clients compete to lead. The leader acts every `act_every`: it asks its lock whether it may act, reads the stock
+    /// with its epoch, and overwrites it half an interval later. After a term of `section` it resigns.
+    Leader,
 }
 
 impl WorkloadKind {
@@ -213,6 +219,7 @@ impl WorkloadKind {
             WorkloadKind::FlashSale | WorkloadKind::Ticks => LockKind::Mutex,
             WorkloadKind::Permits => LockKind::Semaphore,
             WorkloadKind::ReadWrite => LockKind::Rwlock,
+            WorkloadKind::Leader => LockKind::Leader,
         }
     }
 }
@@ -241,6 +248,7 @@ impl Default for Workload {
             writers: 1,
             short_lease: None,
             reader_think: None,
+            act_every: None,
             workers: 3,
             processes: None,
             keys: 1,
@@ -284,7 +292,10 @@ impl Workload {
     pub fn lock_capacity(&self) -> u32 {
         match self.kind {
             WorkloadKind::ReadWrite => u32::try_from(self.workers).unwrap_or(u32::MAX),
-            WorkloadKind::FlashSale | WorkloadKind::Permits | WorkloadKind::Ticks => self.capacity,
+            WorkloadKind::FlashSale
+            | WorkloadKind::Permits
+            | WorkloadKind::Ticks
+            | WorkloadKind::Leader => self.capacity,
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use picklock_harness::expectation::Expected;
 use picklock_harness::record::{CellSetting, SkippedCell, scenario_hash};
 use picklock_harness::spec::{LockSpec, RunSpec, ScenarioSource, resolve_scenario};
-use picklock_impls::{CRON_LOCKS, LOCKS, RWLOCKS, SEMAPHORES};
+use picklock_impls::{CRON_LOCKS, LEADERS, LOCKS, RWLOCKS, SEMAPHORES};
 use picklock_reports::inert;
 use picklock_reports::inert::Inert;
 use picklock_scenarios::{LockKind, Scenario, Seeds};
@@ -101,6 +101,8 @@ pub fn select(request: &MatrixRequest) -> Result<Selection, Failure> {
         (SEMAPHORES, &[][..])
     } else if all_need(LockKind::Rwlock) {
         (RWLOCKS, &[][..])
+    } else if all_need(LockKind::Leader) {
+        (LEADERS, &[][..])
     } else if run_jobs {
         (LOCKS, CRON_LOCKS)
     } else {

@@ -274,6 +274,7 @@ where
             RequestKind::Extend { key, token, ttl_ms } => {
                 self.extend(read_at, &key, &token, ttl_ms).await
             }
+            RequestKind::Act { key, token } => self.may_act(&key, &token).await,
             RequestKind::Release { key, token } => self.release(&key, &token, false).await,
             RequestKind::SectionFailed { key, token } => self.release(&key, &token, true).await,
             RequestKind::ReleaseUnheld { key } => self.release_unheld(&key).await,
@@ -362,6 +363,21 @@ where
                 let message = Some(message);
                 Answer::Unsupported { message }
             }
+            Err(error) => failed(&error),
+        }
+    }
+
+    /// Asks the lock whether this client still leads.
+    async fn may_act(&mut self, key: &str, token: &str) -> Answer {
+        let Some(lock) = &mut self.lock else {
+            return invalid(NO_LOCK);
+        };
+        let Some(index) = position(&self.grants, key, token) else {
+            return unknown_token(token);
+        };
+        match lock.may_act(key, &self.grants[index].grant).await {
+            Ok(Some(grant)) => Answer::Acting { epoch: grant.fence },
+            Ok(None) => Answer::Refused,
             Err(error) => failed(&error),
         }
     }

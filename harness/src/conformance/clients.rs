@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use picklock_scenarios::LockFeature;
+use picklock_scenarios::{LockFeature, LockKind};
 use redis::aio::MultiplexedConnection;
 
 use super::client::Client;
@@ -198,6 +198,11 @@ impl Clients {
     /// Returns whether the adapter offers this feature.
     pub(super) fn offers(&self, feature: LockFeature) -> bool {
         matches!(&self.state.ready, Some(Answer::Ready { offers, .. }) if offers.has(feature))
+    }
+
+    /// Returns whether the adapter answers `act`.
+    pub(super) fn is_leader(&self) -> bool {
+        matches!(&self.state.ready, Some(Answer::Ready { offers, .. }) if offers.is(LockKind::Leader))
     }
 
     pub(super) fn join_request(&self) -> RequestKind {

@@ -1,6 +1,7 @@
 //! The driver: competing clients under a lock, with the same code in every backend.
 
 mod client_driver;
+mod leader_section;
 mod output_budget;
 mod permit_probe;
 mod permit_section;

@@ -210,7 +210,7 @@ async fn history<B: Backend>(
             None | Some(LockKind::Mutex) => workload.kind.lock_kind(),
             Some(kind) => kind,
         };
-        if kind != LockKind::Mutex {
+        if matches!(kind, LockKind::Semaphore | LockKind::Rwlock) {
             split_permits(&mut events, &context.spec.keys(), kind);
         }
         Ok(())

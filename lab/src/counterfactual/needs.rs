@@ -310,6 +310,7 @@ pub fn needs(cause: Cause) -> Needs {
         Cause::SplitVote | Cause::WaitsForEveryNode => NO_NODES,
         Cause::Deadlock => lock(&[], ""),
         Cause::ClientDied | Cause::StoppedAsking | Cause::TakenAndReturned => UNEXPECTED_ERROR,
+        Cause::PhantomLeader => ACTS_WITHOUT_VALUE,
         Cause::LateWrite => names(&[LateWrite]),
         Cause::ReleasedBeforeCommit => names(&[LateCommit]),
         Cause::UncheckedWrite => names(&[UncheckedWrite]),

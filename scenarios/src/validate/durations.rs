@@ -17,6 +17,7 @@ pub(super) fn durations(scenario: &Scenario) -> Result<(), Problem> {
         ("section", Some(workload.section)),
         ("short_lease", workload.short_lease),
         ("reader_think", workload.reader_think),
+        ("act_every", workload.act_every),
         ("extend", workload.extend),
         ("reenter", workload.reenter),
         ("cancel", workload.cancel),

@@ -107,7 +107,24 @@ pub enum EventKind {
         message: String,
         definite: bool,
     },
-    /// The lock reported that it lost its lease.
+    /// The leader is about to ask whether it may act. A leader that may not is recorded as `lost`.
+    Act { worker: usize, op: u64 },
+    /// The lock lets the leader act now.
+    MayAct {
+        worker: usize,
+        op: u64,
+        /// The leader's epoch; absent if it has none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        epoch: Option<u64>,
+    },
+    /// The lock could not decide whether the leader may act, so it did not act.
+    ActFailed {
+        worker: usize,
+        op: u64,
+        message: String,
+        definite: bool,
+    },
+    /// The lock reported that it lost its lease, or that its client no longer leads.
     Lost { worker: usize, op: u64 },
     /// The holder read the stock.
     StockRead {
@@ -447,6 +464,9 @@ impl EventKind {
             | EventKind::ExtendGranted { worker, op, .. }
             | EventKind::ExtendRefused { worker, op }
             | EventKind::ExtendFailed { worker, op, .. }
+            | EventKind::Act { worker, op }
+            | EventKind::MayAct { worker, op, .. }
+            | EventKind::ActFailed { worker, op, .. }
             | EventKind::Lost { worker, op }
             | EventKind::StockRead { worker, op, .. }
             | EventKind::StockChanged { worker, op, .. }

@@ -121,6 +121,18 @@ fn extending() -> impl Strategy<Value = EventKind> {
                 elapsed_ms
             }
         ),
+        worker_op().prop_map(|(worker, op)| EventKind::Act { worker, op }),
+        (worker_op(), any::<Option<u64>>()).prop_map(|((worker, op), epoch)| EventKind::MayAct {
+            worker,
+            op,
+            epoch
+        }),
+        (worker_op(), any::<bool>()).prop_map(|((worker, op), definite)| EventKind::ActFailed {
+            worker,
+            op,
+            message: "no answer".into(),
+            definite
+        }),
         worker_op().prop_map(|(worker, op)| EventKind::ExtendRefused { worker, op }),
         (worker_op(), any::<String>(), any::<bool>()).prop_map(
             |((worker, op), message, definite)| EventKind::ExtendFailed {

@@ -134,6 +134,14 @@ pub(super) const ROWS: &[Row] = rows! {
     "release-without-token", "set-nx-px", "ticks-pause", "once", "stolen-release", All;
     "error-is-grant", "set-nx-px", "ticks-refused-command", "once", "unbacked-grant", All;
     "no-expiry", "set-nx-px", "ticks-crash", "once", "no-ttl", All;
+    "leader-believes", "leader", "leader-eviction", "exclusion", "phantom-leader", All;
+    "leader-rolled-back", "leader", "leader-eviction", "exclusion", "phantom-leader", All;
+    "leader-any-key", "leader", "leader-eviction", "exclusion", "phantom-leader", All;
+    "leader-revives", "leader", "leader-eviction", "ownership", "phantom-extend", All;
+    "leader-host-name", "leader", "leader", "exclusion", "unbacked-grant", All;
+    "leader-host-name", "leader", "leader", "ownership", "shared-token", All;
+    "leader-epoch-expires", "leader", "leader", "fencing", "undetermined", All;
+    "leader-keeps-on", "leader", "leader", "progress", "renewed-after-release", All;
 };
 
 /// Mutants that keep every property: their bug affects something else.

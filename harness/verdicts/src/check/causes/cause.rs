@@ -144,6 +144,9 @@ fn cause_of_overlap(facts: &Facts<'_>, key_history: &KeyHistory, holds: &Overlap
     if holds.has_expired_grant {
         return Cause::ExpiredGrant;
     }
+    if holds.phantom_ns.is_some() {
+        return Cause::PhantomLeader;
+    }
     if holds.is_silent_loss {
         return Cause::SilentLoss;
     }

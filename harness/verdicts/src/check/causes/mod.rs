@@ -7,6 +7,7 @@ pub(super) mod evidence;
 pub(super) mod facts;
 pub(super) mod lost_ownership;
 pub(super) mod permits;
+mod phantom_leader;
 mod ticks;
 mod unbacked_grant;
 mod wrong_clock;

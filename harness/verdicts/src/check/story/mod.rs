@@ -169,6 +169,13 @@ fn describe_overlap(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
     draft.add(second.begin_ns, Weight::Decisive, text);
     draft.describe_last_extension(first, second.begin_ns);
     describe_long_section(draft, holds);
+    if let Some(phantom_ns) = holds.phantom_ns {
+        let text = format!(
+            "the lock let worker {} act as the leader, and no lease of its key could run any more",
+            first.worker
+        );
+        draft.add(phantom_ns, Weight::Decisive, text);
+    }
     if let Some(requested_at_ns) = holds.late_extension_ns {
         let text = format!(
             "worker {} requested an extension, but no command reached a server before the lease ended",

@@ -93,6 +93,15 @@ pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, Str
             ),
         ),
         EventKind::ReleaseFailed { message, .. } => (Weight::Detail, failed("release", message)),
+        EventKind::ActFailed { message, .. } => (
+            Weight::Reason,
+            failed("question whether it may act", message),
+        ),
+        EventKind::MayAct { epoch, .. } => {
+            let epoch = epoch.map_or_else(String::new, |epoch| format!(", in epoch {epoch}"));
+            let text = format!("worker {worker} was told that it leads and may act{epoch}");
+            (Weight::Detail, text)
+        }
         EventKind::ExtendFailed { message, .. } => (Weight::Reason, failed("extension", message)),
         EventKind::AcquireFailed { message, .. } => (Weight::Reason, failed("attempt", message)),
         EventKind::Extended { valid_ms, .. } => (
