@@ -147,6 +147,11 @@ pub trait Lock {
         false
     }
 
+    /// Returns for how long the key of the lock may stay after a release.
+    fn min_hold(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// Returns how many clients may hold the lock at the same time.
     fn kind(&self) -> Kind {
         Kind::Mutex
@@ -212,6 +217,8 @@ pub trait DynLock {
     fn terminate<'a>(&'a mut self, held: &'a [(String, Grant)]) -> LockFuture<'a, ()>;
     /// See [`Lock::is_reentrant`].
     fn is_reentrant(&self) -> bool;
+    /// See [`Lock::min_hold`].
+    fn min_hold(&self) -> Duration;
     /// See [`Lock::kind`].
     fn kind(&self) -> Kind;
     /// See [`Lock::acquire_shared`].
@@ -268,6 +275,10 @@ impl<L: Lock> DynLock for L {
 
     fn is_reentrant(&self) -> bool {
         Lock::is_reentrant(self)
+    }
+
+    fn min_hold(&self) -> Duration {
+        Lock::min_hold(self)
     }
 
     fn kind(&self) -> Kind {

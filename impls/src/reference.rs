@@ -1,4 +1,4 @@
-//! The built-in lock that suits as a standard for another lock.
+//! The built-in lock that suits as a reference for another lock.
 
 use crate::{BuiltInLock, Kind, built_in};
 

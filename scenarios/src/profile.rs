@@ -32,7 +32,7 @@ pub enum For {
     Leaders,
 }
 
-/// What a lock declares about itself, as far as the choice of scenarios depends on it.
+/// The declared facts of a lock on which the choice of scenarios depends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Declaration {
     /// Whether it renews its lease in the background, or `None` if it does not declare either.
@@ -73,6 +73,8 @@ pub const PROFILES: &[Profile] = &[Profile {
         ("calm", For::Every),
         ("exhausted-pool", For::Every),
         ("two-keys", For::Every),
+        ("lock-names", For::Every),
+        ("two-locks-renewed", For::Renewing),
         ("gc-pause", For::Every),
         ("slow-section", For::Renewing),
         ("cut-off-holder", For::Renewing),
@@ -89,6 +91,7 @@ pub const PROFILES: &[Profile] = &[Profile {
         ("lost-release", For::Every),
         ("lost-release-reply", For::Every),
         ("late-release", For::Every),
+        ("terminated-waiter", For::Every),
         ("ended-client", For::Every),
         ("sleeping-waiters", For::Every),
         ("late-subscribe", For::Every),
@@ -150,6 +153,11 @@ pub const MOST_REVEALING: &[&str] = &[
     "silent-minority",
     "reentrant",
     "late-subscribe",
+    "lock-names",
+    "two-locks-renewed",
+    "terminated-waiter",
+    "two-locks",
+    "restart",
     "partition-holder",
     "gc-pause",
     "blocked-loop",
@@ -160,6 +168,7 @@ pub const MOST_REVEALING: &[&str] = &[
     "slow-section",
     "lost-update",
     "holder-crash",
+    "terminated-holder",
     "crash-mid-acquire",
     "extend",
     "cancel-waiting",
@@ -215,6 +224,17 @@ pub const MOST_REVEALING: &[&str] = &[
     "read-write-writer-crash",
     "read-write-lost-reply",
     "read-write-node-restart",
+    "ticks-short-job",
+    "ticks-pause",
+    "ticks",
+    "ticks-long-job",
+    "ticks-refused-command",
+    "ticks-crash",
+    "ticks-eviction",
+    "ticks-failover",
+    "ticks-slow-job",
+    "ticks-lost-reply",
+    "ticks-catch-up",
     "leader-eviction",
     "leader",
     "leader-crash",

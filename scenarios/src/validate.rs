@@ -6,6 +6,7 @@ mod locks;
 mod open_loop;
 mod permits;
 mod read_write;
+mod ticks;
 
 use std::time::Duration;
 
@@ -35,6 +36,7 @@ pub fn scenario(scenario: &Scenario) -> Result<(), Problem> {
     open_loop::arrivals(&scenario.workload)?;
     permits::permits(scenario)?;
     read_write::read_write(scenario)?;
+    ticks::ticks(scenario)?;
     leader::leader(scenario)?;
     locks::locks(scenario)?;
     sentinels(scenario)?;

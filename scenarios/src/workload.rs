@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::lease_duration::LeaseDuration;
 use crate::lock_kind::LockKind;
+use crate::property::Property;
 use crate::rate::Rate;
+use crate::schedule::Schedule;
 use crate::string_enum::is_default;
 
 /// How a buyer changes the stock.
@@ -24,7 +26,7 @@ pub enum Update {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SoldOut {
-    /// It takes the lock and reads the stock.
+    /// The buyer takes the lock and reads the stock.
     #[default]
     Seen,
     /// A shared flag is set as soon as one buyer has read that the stock is empty, as in many shops. After that no
@@ -186,6 +188,9 @@ pub struct Workload {
     pub command_timeout: LeaseDuration,
     /// Time after which the run ends, whether or not everything is sold.
     pub limit: LeaseDuration,
+    /// The ticks of the job. Only for `ticks`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Schedule>,
 }
 
 /// The workloads.
@@ -200,6 +205,8 @@ pub enum WorkloadKind {
     Permits,
     /// Readers read both halves of a value, one after the other. Writers change one half after the other.
     ReadWrite,
+    /// All clients get the ticks of a schedule. The one that gets the lock runs the job of the tick, for `section`.
+    Ticks,
     /// Clients compete to lead. The leader acts every `act_every`: it asks its lock whether it may act, reads the stock
     /// with its epoch, and overwrites it half an interval later. After a term of `section` it resigns.
     Leader,
@@ -209,7 +216,7 @@ impl WorkloadKind {
     /// Returns the kind of lock that the workload is for.
     pub fn lock_kind(self) -> LockKind {
         match self {
-            WorkloadKind::FlashSale => LockKind::Mutex,
+            WorkloadKind::FlashSale | WorkloadKind::Ticks => LockKind::Mutex,
             WorkloadKind::Permits => LockKind::Semaphore,
             WorkloadKind::ReadWrite => LockKind::Rwlock,
             WorkloadKind::Leader => LockKind::Leader,
@@ -270,6 +277,7 @@ impl Default for Workload {
             think: LeaseDuration::ZERO,
             command_timeout: LeaseDuration::Ttl(3.0),
             limit: LeaseDuration::Ttl(30.0),
+            schedule: None,
         }
     }
 }
@@ -284,8 +292,16 @@ impl Workload {
     pub fn lock_capacity(&self) -> u32 {
         match self.kind {
             WorkloadKind::ReadWrite => u32::try_from(self.workers).unwrap_or(u32::MAX),
-            WorkloadKind::FlashSale | WorkloadKind::Permits | WorkloadKind::Leader => self.capacity,
+            WorkloadKind::FlashSale
+            | WorkloadKind::Permits
+            | WorkloadKind::Ticks
+            | WorkloadKind::Leader => self.capacity,
         }
+    }
+
+    /// Returns `true` if the property is judged in this workload. Only jobs can run once per tick.
+    pub fn judges(&self, property: Property) -> bool {
+        property != Property::Once || self.kind == WorkloadKind::Ticks
     }
 
     /// Returns the part of the lock's capacity that a grant to this client takes.

@@ -303,12 +303,13 @@ where
                 offers.reentrant = lock.is_reentrant().then_some(true);
                 let kind = kind_of(lock.kind());
                 offers.kinds = (kind != LockKind::Mutex).then(|| vec![kind]);
+                let min_hold = lock.min_hold();
                 self.lock = Some(lock);
                 Answer::Ready {
                     name: None,
                     version: None,
                     extends: None,
-                    min_hold_ms: None,
+                    min_hold_ms: (!min_hold.is_zero()).then(|| millis(min_hold)),
                     lease_margin_ms: None,
                     offers,
                 }

@@ -205,7 +205,6 @@ impl Clients {
         matches!(&self.state.ready, Some(Answer::Ready { offers, .. }) if offers.is(LockKind::Leader))
     }
 
-    /// Returns a `join` request.
     pub(super) fn join_request(&self) -> RequestKind {
         RequestKind::Join(Join {
             nodes: vec![format!("redis://{}", self.address)],

@@ -121,7 +121,7 @@ impl Applicability {
         lease.message.clone().filter(|_| !lease.other)
     }
 
-    /// Waits until the run need not continue.
+    /// Waits until the lock has declined a request of the scenario, so that the run can end.
     pub async fn declined(&self) {
         self.declined.notified().await;
     }

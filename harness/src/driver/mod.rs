@@ -15,6 +15,7 @@ mod shutdown;
 mod stall;
 mod start;
 mod stock_store;
+mod ticks;
 mod two_locks;
 mod work;
 mod worker_client;

@@ -20,6 +20,7 @@ impl<B: Backend> ClientDriver<B> {
             WorkloadKind::FlashSale => {}
             WorkloadKind::Permits => return self.permit_section(hold).await,
             WorkloadKind::ReadWrite => return self.read_write_section(hold).await,
+            WorkloadKind::Ticks => return self.job(hold).await,
             WorkloadKind::Leader => return self.leader_section(hold).await,
         }
         self.ping(&hold).await?;

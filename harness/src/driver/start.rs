@@ -181,6 +181,7 @@ impl<B: Backend> ClientDriver<B> {
             also_held: None,
             bought: 0,
             failed: 0,
+            tick: 0,
         })
     }
 }

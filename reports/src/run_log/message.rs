@@ -50,6 +50,7 @@ fn describe_access(what: &EventKind) -> Option<String> {
             format!("reads the halves {first} and {second}")
         }
         EventKind::ValueWritten { to, .. } => format!("changes the second half to {to}"),
+        EventKind::JobBegan { tick, .. } => format!("begins the job of tick {tick}"),
         EventKind::FencedOff { fence, highest, .. } => {
             format!("refused: token {fence} is lower than {highest}")
         }

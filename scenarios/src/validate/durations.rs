@@ -31,6 +31,11 @@ pub(super) fn durations(scenario: &Scenario) -> Result<(), Problem> {
     for (field, duration) in named {
         bounded(&["workload", field], duration, ttl)?;
     }
+    if let Some(schedule) = &workload.schedule {
+        let path = |field| ["workload", "schedule", field];
+        bounded(&path("interval"), Some(schedule.interval), ttl)?;
+        bounded(&path("clock_shift"), Some(schedule.clock_shift), ttl)?;
+    }
     let within = scenario.judge.progress_within;
     bounded(&["judge", "progress_within"], Some(within), ttl)?;
     if workload.command_timeout.resolve(ttl) < Duration::from_millis(1) {

@@ -155,12 +155,21 @@ pub enum EventKind {
         first: i64,
         second: i64,
     },
-    /// A writer changed the second half of the value. It changed the first one when it changed the stock.
+    /// A writer changed the second half of the value. It had changed the first half together with the stock.
     ValueWritten {
         worker: usize,
         op: u64,
         key: u32,
         to: i64,
+    },
+    /// A tick of the schedule came, by the clock of this worker, and the worker is about to request the lock.
+    TickDue { worker: usize, tick: u64 },
+    /// The holder began the job of a tick.
+    JobBegan {
+        worker: usize,
+        op: u64,
+        key: u32,
+        tick: u64,
     },
     /// The resource refused an access because its fencing token was lower than the highest one seen.
     FencedOff {
@@ -463,6 +472,7 @@ impl EventKind {
             | EventKind::StockChanged { worker, op, .. }
             | EventKind::ValueRead { worker, op, .. }
             | EventKind::ValueWritten { worker, op, .. }
+            | EventKind::JobBegan { worker, op, .. }
             | EventKind::FencedOff { worker, op, .. }
             | EventKind::Reenter { worker, op, .. }
             | EventKind::Reentered { worker, op, .. }
@@ -483,6 +493,7 @@ impl EventKind {
             EventKind::WorkerUp { worker, .. }
             | EventKind::WorkerDown { worker, .. }
             | EventKind::FreezeBreach { worker, .. }
+            | EventKind::TickDue { worker, .. }
             | EventKind::Misbehaved { worker, .. } => Some(worker),
             _ => self.attempt().map(|(worker, _)| worker),
         }
@@ -496,6 +507,7 @@ impl EventKind {
             | EventKind::StockChanged { key, .. }
             | EventKind::ValueRead { key, .. }
             | EventKind::ValueWritten { key, .. }
+            | EventKind::JobBegan { key, .. }
             | EventKind::FencedOff { key, .. }
             | EventKind::Probe { key, .. }
             | EventKind::KeyLeft { key, .. } => Some(key),
@@ -508,10 +520,10 @@ impl EventKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Misbehaviour {
-    /// It wrote a line that is not a message of the protocol.
+    /// The adapter wrote a line that is not a message of the protocol.
     Garbage,
-    /// It did not answer within the deadline.
+    /// The adapter did not answer within the deadline.
     Hung,
-    /// It answered a request that was not sent.
+    /// The adapter answered a request that was not sent.
     OutOfTurn,
 }

@@ -53,11 +53,11 @@ pub const CLASSES: &[Class] = classes! {
     "S14", "a transaction that falls back to a plain DEL", [], ["get-then-del" x "stale-delete"];
     "S15", "the work is done although nothing was taken", ["no-lock", "error-is-grant"], [];
     "S16", "the reply to an earlier command is read", ["reads-old-replies"], [];
-    "S17", "one lock under several keys", ["split-key"], [];
+    "S17", "one lock under several keys", ["split-key", "cron-key-per-host"], [];
     "S18", "a refusal is taken for a grant", ["refusal-is-grant", "impatience-is-grant", "interrupt-is-grant"], [];
     "S19", "a release without having acquired", ["finally-release"], [];
-    "S21", "effects outside the lock", [], [];
-    "S22", "exclusion where once was meant", [], [];
+    "S21", "effects outside the lock", ["cron-not-awaited"], [];
+    "S22", "exclusion where once was meant", ["cron-hold-too-short"], ["cron-del" x "ticks-short-job"];
     "S23", "a permit is minted", ["semaphore-release-retried", "semaphore-remade"],
         ["semaphore-counter" x "permits-finally-unlock"];
     "S24", "more permits are granted than there are", ["semaphore-one-too-many", "semaphore-counts-then-adds"], [];
@@ -71,7 +71,7 @@ pub const CLASSES: &[Class] = classes! {
     "L2", "renewals that outlive the release", ["watchdog-outlives-unlock", "cancel-leaves-renewal", "renews-for-the-dead",
         "leader-keeps-on"], [];
     "L3", "the token is forgotten before the release has succeeded", [], [];
-    "L4", "a release that failed is not tried again", ["timeout-is-release", "failure-leaves-key"], [];
+    "L4", "a release that failed is not tried again", ["timeout-is-release", "failure-leaves-key", "cron-never-releases"], [];
     "L5", "part of an acquisition is kept", [], [];
     "L6", "one node of several that is dead stops everything", ["needs-every-node"], [];
     "L7", "an extension that failed frees the lock", [], [];

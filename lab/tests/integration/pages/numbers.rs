@@ -71,7 +71,6 @@ fn numbers_in_prose_are_right() {
     let mutants = MUTANTS.len();
     let stated = [
         ("README.md", format!("- {locks} locks,")),
-        ("README.md", format!("compares {semaphores} of them")),
         ("README.md", format!("- {mutants} mutants:")),
         ("README.md", format!("- {scenarios} scenarios:")),
         (

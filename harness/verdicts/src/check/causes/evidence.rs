@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use picklock_scenarios::{Phase, Property};
 
 use crate::check::causes::cause::cause;
+use crate::check::causes::ending_command::{is_same_token, took_again};
 use crate::check::causes::facts::{Facts, Found, OutsideFault, Overlap, Taken};
-use crate::check::causes::lost_ownership::{is_same_token, took_again};
 use crate::check::causes::phantom_leader::phantom_ns;
 use crate::check::causes::unbacked_grant::is_unwritten;
 use crate::check::claims::promised_renewal::{is_never_reported, late_extension_ns, ran_out_ns};

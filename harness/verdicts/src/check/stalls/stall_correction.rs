@@ -367,6 +367,7 @@ fn holder_of(what: &EventKind) -> Option<u64> {
         | EventKind::StockChanged { op, .. }
         | EventKind::ValueRead { op, .. }
         | EventKind::ValueWritten { op, .. }
+        | EventKind::JobBegan { op, .. }
         | EventKind::FencedOff { op, .. }
         | EventKind::Act { op, .. }
         | EventKind::MayAct { op, .. }
