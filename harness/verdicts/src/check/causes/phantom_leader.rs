@@ -48,11 +48,11 @@ mod tests {
     /// may act, and acts.
     fn phantom_ms(at_ms: u64) -> Option<u64> {
         let text = format!(
-            r#"{{"format":1,"workers":2,"keys":["lock"],"ttl_ms":1000,"stock_start":9,"min_grants":2,"progress_within_ms":3000,"nodes":1,"key_history":true}}
+            r#"{{"format":"picklock-history/1","scenario":"leader","lock":"example","backend":"sim","seed":1,"workers":2,"nodes":1,"keys":["lock"],"ttl_ms":1000,"stock_start":9,"update":"write","min_grants":0,"progress_within_ms":3000,"key_history":true}}
 {{"at_ns":1,"event":"acquire","worker":0,"op":1,"key":0,"ttl_ms":1000,"wait_ms":0}}
-{{"at_ns":2000000,"event":"key-changed","node":0,"key":{{"lock":0}},"value":"a","ttl_ms":1000,"by":"command","worker":0,"op":1,"phase":"acquire","command":"SET"}}
+{{"at_ns":2000000,"event":"key-changed","node":0,"key":0,"value":"a","ttl_ms":1000,"why":"command","worker":0,"op":1,"phase":"acquire","command":"SET"}}
 {{"at_ns":3000000,"event":"granted","worker":0,"op":1,"token":"a","fence":1}}
-{{"at_ns":100000000,"event":"key-changed","node":0,"key":{{"lock":0}},"by":"evicted"}}
+{{"at_ns":100000000,"event":"key-changed","node":0,"key":0,"why":"evicted"}}
 {{"at_ns":140000000,"event":"acquire","worker":1,"op":2,"key":0,"ttl_ms":1000,"wait_ms":0}}
 {{"at_ns":150000000,"event":"granted","worker":1,"op":2,"token":"b","fence":2}}
 {{"at_ns":{at_ns},"event":"act","worker":0,"op":1}}
