@@ -206,6 +206,14 @@ impl BuiltInLock {
         }
     }
 
+    /// Returns `true` if the lock promises to renew its lease in the background, as every lock does that has an option for
+    /// the interval.
+    #[must_use]
+    pub fn renews(&self) -> bool {
+        let interval = renewal::RENEW_EVERY.name;
+        self.options.iter().any(|option| option.name == interval)
+    }
+
     /// Parses and checks the user's options.
     ///
     /// # Errors

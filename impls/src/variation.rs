@@ -47,6 +47,9 @@ pub(crate) trait Variation: Sized + 'static {
         Self::release(lock, key, grant).await
     }
 
+    /// See [`Lock::start`].
+    async fn start(_lock: &mut Varied<Self>) {}
+
     /// See [`Lock::terminate`].
     async fn terminate(_lock: &mut Varied<Self>, _held: &[(String, Grant)]) {}
 }
@@ -105,6 +108,10 @@ impl<V: Variation> Lock for Varied<V> {
 
     async fn section_failed(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
         V::section_failed(self, key, grant).await
+    }
+
+    async fn start(&mut self) {
+        V::start(self).await;
     }
 
     async fn terminate(&mut self, held: &[(String, Grant)]) {
