@@ -26,7 +26,6 @@ pub struct ChosenBackend {
 }
 
 impl ChosenBackend {
-    /// Returns the name of the backend.
     pub fn name(&self) -> BackendName {
         match &self.servers {
             Some(ServerKind::Docker(_)) => BackendName::Docker,
@@ -36,8 +35,7 @@ impl ChosenBackend {
         }
     }
 
-    /// What a run in this backend needs besides its specification. `logs_commands`: a simulation
-    /// logs its commands too.
+    /// Returns the setup of a run in this backend. With `logs_commands`, a simulation logs its commands too.
     ///
     /// # Errors
     /// Returns an error if the lock cannot be simulated, or if this program cannot start itself.
@@ -97,7 +95,6 @@ impl ChosenBackend {
 pub struct BackendRequest<'a> {
     /// The backend, or `None` for the best available one.
     pub backend: Option<BackendName>,
-    /// The servers.
     pub servers: &'a ServerChoice,
     /// Whether a lock of the runs can be simulated.
     pub can_simulate: bool,
@@ -177,7 +174,7 @@ fn of_servers(servers: &ServerChoice) -> Result<Option<BackendName>, Failure> {
     }
 }
 
-/// The servers of a command line: for the backend `external` those of the configuration, if no others are named.
+/// Returns the servers of a command line, or for the backend `external` the configured servers if it names none.
 ///
 /// # Errors
 /// Returns an error if they cannot be used as named, or if no backend would use them.

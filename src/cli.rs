@@ -15,12 +15,11 @@ use crate::external_choice::ExternalArgs;
 use crate::named_lock::NamedLock;
 use crate::proxy_service::ProxyArgs;
 
-/// Tries to pick distributed locks on Redis: competing buyers, faults at the worst moment, a
-/// verdict that says whose fault it was.
+/// Tries to pick distributed locks on Redis: competing buyers, faults at the worst time, and a
+/// verdict that names the party at fault.
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 100, after_help = EXIT_CODES)]
 pub struct Cli {
-    /// What to do.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -42,7 +41,6 @@ Try:
   picklock replay run-1                         repeat a run saved with --out
   picklock list                                 all locks, scenarios and backends";
 
-/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run one scenario against one lock, and judge the result.
@@ -76,7 +74,7 @@ pub enum Command {
     Report(ReportArgs),
     /// Explain a scenario, a property, a cause or a lock. Without a name: list them all.
     Explain(ExplainArgs),
-    /// Read the documentation: a page by its name. Without a name: list the pages.
+    /// Print a page of the documentation. Without a name: list the pages.
     Docs(DocsArgs),
     /// Print a completion script for a shell.
     Completions {
@@ -183,7 +181,7 @@ pub struct ConfigArgs {
 }
 
 impl LockArgs {
-    /// The lock that was named.
+    /// Returns the lock that the user named.
     pub fn named(&self) -> NamedLock {
         match (&self.labelled, &self.plain) {
             (Some(labelled), _) => labelled.clone(),
@@ -193,7 +191,7 @@ impl LockArgs {
     }
 }
 
-/// Which servers a run starts. Shared by all commands that start some.
+/// The options for the servers of a run.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ServerArgs {
     /// The server by its name, in every backend: redis:6.2, redis:7.0, redis:8.0, valkey:8 or valkey:9.
@@ -212,7 +210,7 @@ pub struct ServerArgs {
 }
 
 impl ServerArgs {
-    /// The choice in the form that a specification stores.
+    /// Returns the choice in the form that a specification stores.
     pub fn choice(&self) -> Result<ServerChoice, Failure> {
         Ok(ServerChoice {
             named: self.server,
@@ -247,7 +245,7 @@ pub enum BackendChoice {
 }
 
 impl BackendChoice {
-    /// The backend that was named; `None` for `auto`.
+    /// Returns the backend that the user named, or `None` for `auto`.
     pub fn backend(self) -> Option<BackendName> {
         match self {
             BackendChoice::Auto => None,
@@ -270,7 +268,7 @@ pub use crate::search::cli::{HuntArgs, MergeArgs, SweepArgs};
 /// `picklock list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// What to list. Default: everything but the mutants.
+    /// The things to list. Default: everything but the mutants.
     #[arg(value_enum)]
     pub what: Option<Listed>,
     /// Print JSON.
@@ -278,7 +276,7 @@ pub struct ListArgs {
     pub json: bool,
 }
 
-/// What can be listed.
+/// The argument of `picklock list`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Listed {
     /// Built-in locks.
@@ -314,7 +312,7 @@ pub struct ReportArgs {
     /// one report.
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// What to write, separated by commas.
+    /// Formats of the report, separated by commas.
     #[arg(
         long = "format",
         value_name = "FORMAT",
@@ -339,7 +337,7 @@ Examples:
 
 Unreadable paths are reported and skipped. If no path can be read, nothing is written.";
 
-/// The arguments with the command that they mean: `picklock gc-pause` runs that scenario.
+/// Adds the command `scenario` if the user named a scenario instead of a command: `picklock gc-pause` runs it.
 pub fn with_command(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut args: Vec<OsString> = args.collect();
     let first = args.get(1).and_then(|first| first.to_str());
@@ -349,7 +347,7 @@ pub fn with_command(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     args
 }
 
-/// The values of a flag: the name of each, and what it means.
+/// Returns the parser of a flag with these values, each with its help.
 pub fn named_values(
     values: impl Iterator<Item = (&'static str, &'static str)>,
 ) -> PossibleValuesParser {

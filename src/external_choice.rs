@@ -1,5 +1,5 @@
-//! Servers of the user's own: from the command line or `picklock.toml` to the servers of a run, and what is said and
-//! asked before anything is written to them.
+//! The user's own servers: from the command line or `picklock.toml` to the servers of a run, with the notes and the
+//! question that come before anything is written to them.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ pub struct ExternalArgs {
 }
 
 impl ExternalArgs {
-    /// The servers; `None`: none was named.
+    /// Returns the servers, or `None` if the user named none.
     pub fn servers(&self) -> Result<Option<ExternalServers>, Failure> {
         if self.redis.is_empty() {
             return Ok(None);
@@ -64,8 +64,8 @@ impl ExternalArgs {
     }
 }
 
-/// The servers of a table, with the passwords of this process's environment. `agreed`: they may be written to,
-/// wherever they are.
+/// Returns the servers of a table, with the passwords of this process's environment. If `agreed`, Picklock may write to
+/// servers on other machines.
 ///
 /// # Errors
 /// Returns an error if they cannot be used as named.
@@ -76,7 +76,7 @@ pub fn of_table(table: &ServersTable, agreed: bool) -> Result<ExternalServers, F
     Ok(ExternalServers { agreed, ..servers })
 }
 
-/// The servers of a configuration, for a command line that names the backend and no servers.
+/// Returns the servers of a configuration, for a command line that names the backend and no servers.
 ///
 /// # Errors
 /// Returns an error if there is none, or if they cannot be used.
@@ -127,7 +127,7 @@ pub async fn plan(
     Ok((servers, reason, notes))
 }
 
-/// Those that are not on this machine, or of which that is not known.
+/// Returns the servers that are not on this machine, or that may not be.
 async fn far_ones(servers: &ExternalServers) -> Vec<String> {
     let mut far = Vec::new();
     for server in &servers.servers {

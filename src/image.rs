@@ -15,7 +15,8 @@ use crate::print;
 /// The script `scripts/redis-image`, embedded for an installed picklock.
 const SCRIPT: &str = include_str!("../scripts/redis-image");
 
-/// The image that the user gave, or that of the server that the user named; else the official one; else one built on the spot.
+/// Returns the image that the user gave, or the image of the server that the user named. Otherwise returns the official
+/// image, or builds one.
 ///
 /// # Errors
 /// Returns an error if there is no engine, or if no image can be pulled or built.

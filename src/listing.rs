@@ -1,6 +1,8 @@
 //! `picklock list`: locks, scenarios and backends.
 
-use picklock_impls::{BuiltInLock, LOCKS, MUTANTS, OptionSpec, RWLOCKS, SEMAPHORES};
+use picklock_impls::{
+    BuiltInLock, CRON_LOCKS, LEADERS, LOCKS, MUTANTS, OptionSpec, RWLOCKS, SEMAPHORES,
+};
 use picklock_reports::listing::{Entry, Listing, json, text};
 use picklock_scenarios::{BackendName, catalog};
 use serde_json::{Value, json};
@@ -20,6 +22,8 @@ pub fn run(args: &ListArgs) -> Result<(), Failure> {
         listings.push(impls("impls", "", LOCKS));
         listings.push(impls("semaphores", "", SEMAPHORES));
         listings.push(impls("read/write locks", "", RWLOCKS));
+        listings.push(impls("locks of scheduled jobs", "", CRON_LOCKS));
+        listings.push(impls("leader elections", "", LEADERS));
         listings.push(options());
     }
     if args.what == Some(Listed::Mutants) {

@@ -33,8 +33,8 @@ pub fn named(
     Ok(lock)
 }
 
-/// A program of the user, as a table of a configuration or a repro file describes it. `options` come
-/// before its own, and replace them.
+/// Returns a program of the user, as a table of a configuration or a repro file describes it. `options` take precedence
+/// over its own.
 ///
 /// # Errors
 /// Returns an error if the working directory does not exist.
@@ -95,7 +95,7 @@ pub fn built_in(lock: &LockSpec) -> Option<&'static BuiltInLock> {
     find(&lock.name).filter(|_| lock.is_in_process())
 }
 
-/// The code of a built-in lock for the simulation.
+/// Returns the code of a built-in lock for the simulation.
 ///
 /// # Errors
 /// Returns an error if the lock is a program.
@@ -116,7 +116,7 @@ pub fn version(lock: &LockSpec) -> &'static str {
     }
 }
 
-/// What starts a worker: the external program, or this one for a built-in lock.
+/// Returns the command that starts a worker: the external program, or this program for a built-in lock.
 ///
 /// # Errors
 /// Returns an error if the path of this program is unknown or not UTF-8.

@@ -29,7 +29,7 @@ pub struct LogArgs {
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
     /// Show only the lines around this time of the run, such as 2.406s. Default: the whole run.
-    #[arg(long, value_name = "T", value_parser = moment)]
+    #[arg(long, value_name = "T", value_parser = parse_time)]
     pub around: Option<u64>,
     /// Number of lines to show before and after the time given with --around.
     #[arg(long, value_name = "N", default_value_t = 20, requires = "around")]
@@ -70,7 +70,7 @@ pub fn run(args: &LogArgs) -> Result<u8, Failure> {
         is_essential: !args.all && !args.json,
     };
     let entries = entries(&history, proxy.as_ref(), &wanted);
-    // Faults are shown whatever is asked for.
+    // Faults are shown whatever the user selects.
     let is_asked_for = |entry: &Entry| entry.kind != EntryKind::Fault;
     if !entries.iter().any(is_asked_for) {
         return Err(Failure::Usage(inert!(
@@ -115,7 +115,7 @@ fn proxy(path: PathBuf) -> Result<Option<CommandLog>, Failure> {
     Ok(Some(log))
 }
 
-/// When violations showed, and which.
+/// Returns the violations, each with the time at which it showed.
 fn violations(history: &History) -> Vec<(u64, String)> {
     let verdicts = judge(history);
     let violated = verdicts
@@ -131,8 +131,8 @@ fn violations(history: &History) -> Vec<(u64, String)> {
     all
 }
 
-/// A time of a run as reports show it: `2.406`, `2.406s`, `2.406 s`, `80ms`.
-fn moment(text: &str) -> Result<u64, &'static str> {
+/// Parses a time of a run as reports show it: `2.406`, `2.406s`, `2.406 s`, `80ms`.
+fn parse_time(text: &str) -> Result<u64, &'static str> {
     let wrong = "expected a time since the run began, such as 2.406s";
     let text = text.trim();
     let (number, unit) = match text.strip_suffix("ms") {
@@ -147,7 +147,7 @@ fn moment(text: &str) -> Result<u64, &'static str> {
     }
 }
 
-/// `1`, or `w1` as the log has it.
+/// Parses the number of a worker: `1`, or `w1` as the log has it.
 fn worker(text: &str) -> Result<usize, &'static str> {
     let number = text.strip_prefix("worker ").or(text.strip_prefix('w'));
     let number = number.unwrap_or(text);
@@ -163,10 +163,14 @@ mod tests {
     #[test]
     fn time_is_read_as_reports_write_it() {
         for text in ["2.406", "2.406s", "2.406 s", "2406ms"] {
-            assert_eq!(moment(text).map(|ns| ns / 1_000_000), Ok(2406), "{text}");
+            assert_eq!(
+                parse_time(text).map(|ns| ns / 1_000_000),
+                Ok(2406),
+                "{text}"
+            );
         }
         for text in ["", "s", "soon", "-1s", "nan"] {
-            assert!(moment(text).is_err(), "{text}");
+            assert!(parse_time(text).is_err(), "{text}");
         }
     }
 }

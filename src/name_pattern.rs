@@ -8,8 +8,8 @@ use crate::exit::Failure;
 use crate::named_lock::is_program;
 use crate::usage_hint::or_meant;
 
-/// The names of locks that these texts mean. A pattern means built-in locks, and mutants if no built-in lock
-/// matches it. A program is taken as it is.
+/// Returns the names of the locks that these texts select. A pattern selects built-in locks, or mutants if it matches no
+/// built-in lock. A program stays as it is.
 ///
 /// # Errors
 /// Returns an error if a pattern matches nothing.
@@ -19,7 +19,7 @@ pub fn locks(typed: &[String]) -> Result<Vec<String>, Failure> {
     expanded("--impl", typed, &[built_in, mutants], is_program)
 }
 
-/// The names and paths of scenarios that these texts mean. A path is taken as it is.
+/// Returns the names and paths of the scenarios that these texts select. A path stays as it is.
 ///
 /// # Errors
 /// Returns an error if a pattern matches nothing.

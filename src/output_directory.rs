@@ -82,7 +82,6 @@ impl OutputDirectory {
         }
     }
 
-    /// Returns its path.
     pub fn root(&self) -> &Path {
         &self.root
     }

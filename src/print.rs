@@ -70,7 +70,7 @@ pub fn beside(json: bool, text: &Inert) {
     if json { err(text) } else { out(text) }
 }
 
-/// Writes annotations, which the runner of a CI job is to execute. Like [`beside`].
+/// Writes annotations for the runner of a CI job, to the same stream as [`beside`].
 pub fn annotations(json: bool, text: &Inert) {
     if json {
         err_checked(text);

@@ -53,7 +53,7 @@ pub struct ReplayArgs {
 }
 
 const REPLAY_HELP: &str = "\
-The seed, the options and the scenario are those of the kept run, even if the catalog has changed
+The seed, the options and the scenario are those of the saved run, even if the catalog has changed
 since. In the simulation, the same version of picklock writes the same history, byte for byte. On
 real servers faults start at the same events, but times differ. The last line says whether the
 verdicts are the same (on standard error with --json).
@@ -83,7 +83,7 @@ fn write_scenario(then: &Repro, to: &Path) -> Result<u8, Failure> {
     let lock = then.lock.label.as_ref().unwrap_or(&then.lock.name);
     let mut everything = BTreeMap::from([(OTHERS.to_owned(), Expectation::Held)]);
     for (property, verdict) in &then.verdicts {
-        // Nothing that the lock does can mend what its client or Redis did.
+        // A lock cannot prevent violations that its client or Redis causes.
         let responsible = verdict.cause.map(|cause| cause.responsible());
         if !matches!(
             responsible,
@@ -119,9 +119,11 @@ fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || "-_".contains(c)
 }
 
-/// Repeats the run, and says whether the verdicts are the same.
-/// `Err`: the repro cannot be read, it names something that no longer exists, or the machine cannot run
-/// it.
+/// Repeats the run, and prints whether the verdicts are the same.
+///
+/// # Errors
+/// Returns an error if the repro cannot be read, if it names something that no longer exists, or if the machine cannot
+/// run it.
 pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
     let file = repro::find(&args.path)?;
     let then = repro::read(&file)?;

@@ -224,7 +224,7 @@ fn of_record(
 ) -> Evidence {
     let history = history(dir, &record, skipped);
     if let Some(history) = history.as_ref().filter(|history| !has_end(history)) {
-        // As `picklock check` does: the record may claim more than the history beside it can show.
+        // As in `picklock check`: the record may claim more than the history next to it can show.
         record.verdicts = judge(history);
         skipped.push(format!(
             "{}: its end is missing, so the verdicts are those of the rest",

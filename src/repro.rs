@@ -149,8 +149,8 @@ fn is_configured(lock: &ReproLock) -> bool {
         || lock.label.is_some() && (lock.renews || lock.needs_every_node)
 }
 
-/// The run that a repro file describes. `servers` overrides the servers in the file. `backend`: the one in which
-/// it is to be repeated. `agreed`: servers that somebody else has started may be written to, wherever they are.
+/// Returns the run that a repro file describes, for the given backend and servers instead of the file's. If `agreed`,
+/// Picklock may write to the user's servers on other machines.
 ///
 /// # Errors
 /// Returns an error if this picklock cannot run it because the lock or an option does not exist.

@@ -19,8 +19,8 @@ use crate::lock;
 use crate::named_lock::NamedLock;
 use crate::untrusted_file::{self, Links, MAX_TEXT_LENGTH};
 
-/// The run of a `picklock scenario` command line. If it names no backend, that of the specification
-/// means nothing until one is [chosen](crate::backend_choice::choose).
+/// Returns the run of a `picklock scenario` command line. If it names no backend, the backend of the specification is a
+/// placeholder until one is [chosen](crate::backend_choice::choose).
 ///
 /// # Errors
 /// Returns an error if the command line or the scenario file is invalid.
@@ -63,7 +63,7 @@ pub fn with_nodes(overrides: Overrides, servers: &ServerChoice, lock: &LockSpec)
     }
 }
 
-/// The specification with its scenario as it is run.
+/// Returns the specification with its overrides applied to the scenario.
 ///
 /// # Errors
 /// Returns an error if the scenario with its overrides does not fit the lock.
@@ -134,7 +134,7 @@ fn several_or_stray(name: &str) -> Option<String> {
     })
 }
 
-/// A scenario from the catalog, or from a file.
+/// Loads a scenario from the catalog, or from a file.
 ///
 /// # Errors
 /// Returns an error if the name is unknown, or if the file is invalid.

@@ -12,7 +12,6 @@ use crate::print;
 pub struct Bar(ProgressBar);
 
 impl Bar {
-    /// Shows a message.
     pub fn show(&self, message: &Inert) {
         self.0.set_message(message.checked().as_str().to_owned());
     }

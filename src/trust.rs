@@ -13,11 +13,11 @@ use picklock_scenarios::BackendName;
 use crate::exit::Failure;
 use crate::named_lock::{DOCKER, EXEC};
 
-/// Refuses a repro that names programs, unless they are `trusted`. `servers`: the user's own choice,
-/// which replaces the file's. `backend`: `None` for the best available one.
+/// Refuses a repro that names programs, unless they are `trusted`. The user's own `servers` replace the file's servers.
+/// If `backend` is `None`, the best available backend counts.
 ///
 /// # Errors
-/// Returns what the file would start, and how to agree to it.
+/// Returns an error that lists the programs that the file would start, and how to agree to that.
 pub fn check(
     repro: &Repro,
     file: &Path,
@@ -40,7 +40,7 @@ pub fn check(
     )))
 }
 
-/// A program that the file would start: its kind and its name.
+/// Returns the kinds and names of the programs that the file would start.
 fn named_programs(
     repro: &Repro,
     servers: &ServerChoice,

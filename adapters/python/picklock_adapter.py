@@ -187,7 +187,8 @@ def serve(make_lock, name, version="", options=(), threads=False):
     section_failed(key, token), which is called when an exception leaves the section and returns the same as release.
     A semaphore has set_capacity(permits), which is called before the first `acquire` with the number of permits that it
     may grant at the same time. A read/write lock has acquire_shared(key, ttl_ms, wait_ms), which lets a reader in; its
-    `acquire` lets a writer in.
+    `acquire` lets a writer in. A leader election has act(key, token), which is called before each act of the leader. It
+    returns its epoch, or True if it has none, and None or False if the client does not lead any more.
     terminate() is called when the process receives SIGTERM, in the main thread or, for coroutines, on the event loop.
     It cleans up as the program or the library would in a shutdown hook, and the process then ends. Without it SIGTERM
     ends the process at once.
@@ -348,7 +349,7 @@ class _Adapter:
             # Deliberately not asyncio's sleep: this blocks the whole event loop, or the thread.
             time.sleep(request["for_ms"] / 1000)
             return {"reply": "blocked"}
-        if op not in ("acquire", "extend", "release", "release-unheld", "section-failed"):
+        if op not in ("acquire", "extend", "release", "release-unheld", "section-failed", "act"):
             raise Definite(f"unknown op {op!r}")
         if self.lock is None:
             raise Definite("`init` must come first")
@@ -357,6 +358,11 @@ class _Adapter:
             return {"reply": "released", "released": await _done(self.lock.release_unheld(key))}
         if op == "release":
             return {"reply": "released", "released": await _done(self.lock.release(key, request["token"]))}
+        if op == "act":
+            epoch = await _done(self.lock.act(key, request["token"]))
+            if epoch is None or epoch is False:
+                return {"reply": "refused"}
+            return {"reply": "acting", **({} if epoch is True else {"epoch": epoch})}
         if op == "section-failed":
             return {"reply": "released", "released": await _done(self.lock.section_failed(key, request["token"]))}
         ttl_ms = request["ttl_ms"]
@@ -389,7 +395,8 @@ class _Adapter:
                 ready[name] = getattr(self.lock, name)
         if 2 not in versions:
             return ready
-        kind = "semaphore" if is_semaphore else "rwlock" if hasattr(self.lock, "acquire_shared") else "mutex"
+        by_method = (("set_capacity", "semaphore"), ("acquire_shared", "rwlock"), ("act", "leader"))
+        kind = next((kind for method, kind in by_method if hasattr(self.lock, method)), "mutex")
         unheld, fails = (hasattr(self.lock, name) for name in ("release_unheld", "section_failed"))
         return {**ready, "protocol": 2, **self.offers, "releases_unheld": unheld, "fails_sections": fails,
                 "kinds": [kind]}

@@ -9,6 +9,7 @@ pub fn kind_of(kind: Kind) -> LockKind {
         Kind::Mutex => LockKind::Mutex,
         Kind::Semaphore => LockKind::Semaphore,
         Kind::ReadWrite => LockKind::Rwlock,
+        Kind::Leader => LockKind::Leader,
     }
 }
 
@@ -18,5 +19,6 @@ pub fn built_in_kind(kind: LockKind) -> Kind {
         LockKind::Mutex => Kind::Mutex,
         LockKind::Semaphore => Kind::Semaphore,
         LockKind::Rwlock => Kind::ReadWrite,
+        LockKind::Leader => Kind::Leader,
     }
 }

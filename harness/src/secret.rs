@@ -93,7 +93,7 @@ impl Secret {
 /// Result of the comparison of bytes with a password.
 #[derive(Debug, PartialEq, Eq)]
 enum Match {
-    /// So many of the bytes are the password.
+    /// The password, with its number of bytes.
     Whole(usize),
     /// All of the bytes are the beginning of the password.
     Begins,

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use picklock_scenarios::{
-    BackendName, LeaseDuration, LockKind, Scenario, ScenarioError, WorkloadKind,
+    BackendName, LeaseDuration, LockKind, MissedTicks, Scenario, ScenarioError, WorkloadKind,
 };
 
 use crate::adapter::message::Mode;
@@ -17,7 +17,7 @@ use crate::adapter::worker_command::WorkerCommand;
 use crate::check::NOTABLE_DELAY;
 use crate::clock::millis;
 use crate::external_servers::{DEFAULT_PREFIX, ExternalServers};
-use crate::history::Declarations;
+use crate::history::{Declarations, TickSchedule};
 use crate::model::ServerVersion;
 use crate::named_server::NamedServer;
 
@@ -61,7 +61,7 @@ pub struct LockSpec {
     pub kind: Option<LockKind>,
     /// Whether the lock promises to renew its lease while its client works.
     pub renews: bool,
-    /// What the lock declares about how long its keys live.
+    /// The lifetimes of keys that the lock declares.
     pub declares: Declarations,
     /// Whether the lock needs all of its nodes instead of a majority.
     pub needs_every_node: bool,
@@ -288,7 +288,7 @@ impl RunSpec {
         short.map_or(self.ttl(), |short| short.resolve(self.ttl()))
     }
 
-    /// Returns how long this client works inside a section. One with a short lease works for a third of it.
+    /// Returns how long this client works inside a section. A client with a short lease works for a third of that lease.
     pub fn section_of(&self, worker: usize) -> Duration {
         let workload = &self.scenario.workload;
         let short = workload.short_lease_of(worker);
@@ -307,6 +307,17 @@ impl RunSpec {
             } else {
                 Mode::Exclusive
             }
+        })
+    }
+
+    /// Returns the ticks of the job, or `None` if the clients run no job.
+    pub fn schedule(&self) -> Option<TickSchedule> {
+        let schedule = self.scenario.workload.schedule?;
+        Some(TickSchedule {
+            interval_ms: millis(schedule.interval.resolve(self.ttl())),
+            ticks: u64::from(schedule.ticks),
+            clock_shift_ms: millis(schedule.clock_shift.resolve(self.ttl())),
+            catches_up: schedule.missed == MissedTicks::CatchUp,
         })
     }
 

@@ -18,6 +18,8 @@ pub enum Kind {
     Semaphore,
     /// Any number of readers, or one writer.
     ReadWrite,
+    /// One client, which asks by [`Lock::may_act`] before each of its acts.
+    Leader,
 }
 
 /// The guarantees that a client may rely on once it was granted the lock.
@@ -151,6 +153,11 @@ pub trait Lock {
         false
     }
 
+    /// Returns for how long the key of the lock may stay after a release.
+    fn min_hold(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// Returns how many clients may hold the lock at the same time.
     fn kind(&self) -> Kind {
         Kind::Mutex
@@ -166,6 +173,13 @@ pub trait Lock {
     ) -> impl Future<Output = Taken> {
         let problem = LockError::BadCall("it does not let readers in".to_owned());
         std::future::ready(Err(problem))
+    }
+
+    /// Returns the grant, with its epoch as the fencing token, if the client still leads and may act now. Returns
+    /// `Ok(None)` if it does not lead. Only a leader election answers this otherwise than the default, which lets the
+    /// holder act.
+    fn may_act(&mut self, _key: &str, grant: &Grant) -> impl Future<Output = Taken> {
+        std::future::ready(Ok(Some(grant.clone())))
     }
 
     /// Returns the next unprompted notice of the lock. Must be cancel-safe. The default sends none.
@@ -211,6 +225,8 @@ pub trait DynLock {
     fn terminate<'a>(&'a mut self, held: &'a [(String, Grant)]) -> LockFuture<'a, ()>;
     /// See [`Lock::is_reentrant`].
     fn is_reentrant(&self) -> bool;
+    /// See [`Lock::min_hold`].
+    fn min_hold(&self) -> Duration;
     /// See [`Lock::kind`].
     fn kind(&self) -> Kind;
     /// See [`Lock::acquire_shared`].
@@ -220,6 +236,8 @@ pub trait DynLock {
         ttl: Duration,
         wait: Duration,
     ) -> LockFuture<'a, Taken>;
+    /// See [`Lock::may_act`].
+    fn may_act<'a>(&'a mut self, key: &'a str, grant: &'a Grant) -> LockFuture<'a, Taken>;
     /// See [`Lock::notice`].
     fn notice(&mut self) -> LockFuture<'_, Notice>;
 }
@@ -271,6 +289,10 @@ impl<L: Lock> DynLock for L {
         Lock::is_reentrant(self)
     }
 
+    fn min_hold(&self) -> Duration {
+        Lock::min_hold(self)
+    }
+
     fn kind(&self) -> Kind {
         Lock::kind(self)
     }
@@ -282,6 +304,10 @@ impl<L: Lock> DynLock for L {
         wait: Duration,
     ) -> LockFuture<'a, Taken> {
         Box::pin(Lock::acquire_shared(self, key, ttl, wait))
+    }
+
+    fn may_act<'a>(&'a mut self, key: &'a str, grant: &'a Grant) -> LockFuture<'a, Taken> {
+        Box::pin(Lock::may_act(self, key, grant))
     }
 
     fn notice(&mut self) -> LockFuture<'_, Notice> {

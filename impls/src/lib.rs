@@ -32,6 +32,7 @@ mod renewing;
 mod single_node;
 mod stopwatch;
 mod variation;
+mod varied_leader;
 mod varied_rwlock;
 mod varied_semaphore;
 
@@ -79,6 +80,20 @@ locks! {
     RWLOCKS in rwlocks:
     hash,
     by_server_time,
+}
+
+locks! {
+    /// The built-in locks of scheduled jobs, simplest first. They have one holder.
+    CRON_LOCKS in cron_locks:
+    delete_at_end,
+    minimum_hold,
+}
+
+locks! {
+    /// The built-in leader elections. A leader asks before each of its acts whether it still leads.
+    LEADERS in leaders:
+    by_timer,
+    by_epoch,
 }
 
 locks! {
@@ -160,6 +175,17 @@ locks! {
     rwlock_keeps_expired,
     rwlock_releases_all,
     rwlock_starves_writers,
+    cron_hold_too_short,
+    cron_never_releases,
+    cron_not_awaited,
+    cron_key_per_host,
+    leader_believes,
+    leader_rolled_back,
+    leader_any_key,
+    leader_revives,
+    leader_host_name,
+    leader_epoch_expires,
+    leader_keeps_on,
 }
 
 pub use canceller::Canceller;
@@ -214,6 +240,12 @@ impl BuiltInLock {
         self.options.iter().any(|option| option.name == interval)
     }
 
+    /// Returns this lock as one of another kind.
+    pub(crate) const fn of_kind(mut self, kind: Kind) -> Self {
+        self.kind = kind;
+        self
+    }
+
     /// Parses and checks the user's options.
     ///
     /// # Errors
@@ -228,7 +260,8 @@ impl BuiltInLock {
 
 /// Returns the locks of all kinds that are not broken on purpose.
 pub fn built_in() -> impl Iterator<Item = &'static BuiltInLock> {
-    LOCKS.iter().chain(SEMAPHORES).chain(RWLOCKS)
+    let holders = LOCKS.iter().chain(SEMAPHORES).chain(RWLOCKS);
+    holders.chain(CRON_LOCKS).chain(LEADERS)
 }
 
 /// Returns the locks of all kinds, and the mutants.

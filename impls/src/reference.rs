@@ -1,4 +1,4 @@
-//! The built-in lock that suits as a standard for another lock.
+//! The built-in lock that suits as a reference for another lock.
 
 use crate::{BuiltInLock, Kind, built_in};
 
@@ -14,7 +14,7 @@ pub struct Claims {
 }
 
 /// The best built-in locks with their claims; those with more claims come first.
-const BEST: [(&str, Claims); 8] = [
+const BEST: [(&str, Claims); 9] = [
     ("fenced", claims(false, true)),
     ("watchdog", claims(true, false)),
     ("redlock-renewing", claims(true, false)),
@@ -35,6 +35,13 @@ const BEST: [(&str, Claims); 8] = [
             ..claims(false, false)
         },
     ),
+    (
+        "leader",
+        Claims {
+            kind: Kind::Leader,
+            ..claims(true, true)
+        },
+    ),
 ];
 
 const fn claims(renews: bool, fences: bool) -> Claims {
@@ -48,10 +55,14 @@ const fn claims(renews: bool, fences: bool) -> Claims {
 /// Returns the best built-in lock that uses the same number of servers and claims no more than `claims`. Returns `None`
 /// if no built-in lock uses that number of servers, because then no results are comparable.
 pub fn best(nodes: usize, replicas: usize, claims: Claims) -> Option<&'static BuiltInLock> {
+    // Of the other kinds there is one lock each.
+    let is_mutex = claims.kind == Kind::Mutex;
+    let claims_no_more = |its: &Claims| {
+        !is_mutex || (claims.fences || !its.fences) && (claims.renews || !its.renews)
+    };
     let fitting = BEST
         .iter()
-        .filter(|(_, its)| (claims.fences || !its.fences) && (claims.renews || !its.renews))
-        .filter(|(_, its)| claims.kind == its.kind);
+        .filter(|(_, its)| claims.kind == its.kind && claims_no_more(its));
     let mut fitting = fitting.filter_map(|(name, _)| built_in().find(|lock| lock.name == *name));
     fitting.find(|one| (one.nodes, one.replicas) == (nodes, replicas))
 }
@@ -79,7 +90,7 @@ mod tests {
     use crate::LOCKS;
 
     #[test]
-    fn semaphore_is_compared_with_a_semaphore_only() {
+    fn lock_is_compared_with_one_of_its_kind_only() {
         let semaphore = Claims {
             kind: Kind::Semaphore,
             ..claims(true, true)
@@ -88,6 +99,11 @@ mod tests {
             standard(1, 0, semaphore).map(|it| it.name),
             Some("semaphore")
         );
+        let leader = Claims {
+            kind: Kind::Leader,
+            ..claims(false, false)
+        };
+        assert_eq!(standard(1, 0, leader).map(|it| it.name), Some("leader"));
         let names = [1, 3].map(|nodes| standard(nodes, 0, claims(true, true)));
         assert!(names.iter().flatten().all(|lock| lock.kind == Kind::Mutex));
     }

@@ -33,4 +33,14 @@ impl SingleNode {
     pub(crate) async fn ask<T: FromRedisValue>(&mut self, command: Cmd) -> Result<T, LockError> {
         Ok(command.query_async(self.connection()?).await?)
     }
+
+    /// Removes the members of a sorted set whose leases have ended by the clock of the server. Returns the time of that
+    /// clock in milliseconds.
+    pub(crate) async fn remove_expired(&mut self, key: &str) -> Result<u64, LockError> {
+        let (seconds, micros): (u64, u64) = self.ask(redis::cmd("TIME")).await?;
+        let now_ms = seconds * 1000 + micros / 1000;
+        self.ask::<u64>(Cmd::zrembyscore(key, "-inf", now_ms))
+            .await?;
+        Ok(now_ms)
+    }
 }

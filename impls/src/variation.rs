@@ -50,6 +50,11 @@ pub(crate) trait Variation: Sized + 'static {
     /// See [`Lock::start`].
     async fn start(_lock: &mut Varied<Self>) {}
 
+    /// See [`Lock::min_hold`].
+    fn min_hold(_lock: &Varied<Self>) -> Duration {
+        Duration::ZERO
+    }
+
     /// See [`Lock::terminate`].
     async fn terminate(_lock: &mut Varied<Self>, _held: &[(String, Grant)]) {}
 }
@@ -116,6 +121,10 @@ impl<V: Variation> Lock for Varied<V> {
 
     async fn terminate(&mut self, held: &[(String, Grant)]) {
         V::terminate(self, held).await;
+    }
+
+    fn min_hold(&self) -> Duration {
+        V::min_hold(self)
     }
 
     fn is_reentrant(&self) -> bool {

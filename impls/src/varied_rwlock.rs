@@ -10,7 +10,7 @@ use crate::contract::{Grant, Lock, LockError, Taken};
 use crate::lease::Lease;
 use crate::rwlocks::by_server_time::ReadWriteLock;
 use crate::stopwatch::Stopwatch;
-use crate::{BuiltInLock, Context, Kind, Node, patience};
+use crate::{BuiltInLock, Context, Kind, Node};
 
 /// Lets a reader or a writer in, with a mistake.
 static TAKE_ANY_HOLD: LazyLock<Script> =
@@ -23,11 +23,11 @@ pub(crate) enum Mistake {
     ReaderIgnoresWriter,
     /// A writer does not look for readers.
     WriterIgnoresReaders,
-    /// It looks for the others in one command, and gets in by the next one.
+    /// An acquisition looks for the others in one command, and gets in by the next one.
     CountsThenAdds,
-    /// It never removes dead holders.
+    /// An acquisition never removes dead holders.
     KeepsExpired,
-    /// A release lets everybody out.
+    /// A release lets all holders out.
     ReleasesAll,
     /// A waiting writer leaves no mark.
     StarvesWriters,
@@ -58,15 +58,7 @@ pub(crate) const fn varied(
     summary: &'static str,
     build: fn(Vec<Node>, Context) -> Box<dyn crate::DynLock>,
 ) -> BuiltInLock {
-    BuiltInLock {
-        name,
-        summary,
-        nodes: 1,
-        replicas: 0,
-        kind: Kind::ReadWrite,
-        options: patience::RETRY,
-        build,
-    }
+    BuiltInLock::on_one_node(name, summary, build).of_kind(Kind::ReadWrite)
 }
 
 impl VariedReadWriteLock {
@@ -90,17 +82,13 @@ impl VariedReadWriteLock {
         Ok(taken.then(|| lease.grant(holder, asked)))
     }
 
-    /// Looks for the others, and gets in by a second command if nobody excludes it.
+    /// Looks for the others, and gets in by a second command if no holder excludes it.
     async fn count_and_add(&mut self, key: &str, name: &str, lease: Lease) -> Taken {
         let asked = Stopwatch::start();
         let holder = self.original.holder(name);
         let is_reader = self.original.is_reader;
         let redis = &mut self.original.redis;
-        let (seconds, micros): (u64, u64) = redis.ask(redis::cmd("TIME")).await?;
-        let now_ms = seconds * 1000 + micros / 1000;
-        redis
-            .ask::<u64>(Cmd::zrembyscore(key, "-inf", now_ms))
-            .await?;
+        let now_ms = redis.remove_expired(key).await?;
         let holders: Vec<String> = redis.ask(Cmd::zrange(key, 0, -1)).await?;
         let excludes = |other: &String| !is_reader || other.starts_with('w');
         if holders.iter().any(excludes) {

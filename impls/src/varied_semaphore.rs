@@ -10,7 +10,7 @@ use crate::contract::{Grant, Lock, LockError, Taken};
 use crate::lease::Lease;
 use crate::semaphores::by_server_time::{Clock, Semaphore};
 use crate::stopwatch::Stopwatch;
-use crate::{BuiltInLock, Context, Kind, Node, patience};
+use crate::{BuiltInLock, Context, Kind, Node};
 
 /// Takes a permit, with a mistake.
 static TAKE_ANY_PERMIT: LazyLock<Script> =
@@ -23,11 +23,11 @@ static RELEASE_OLDEST: LazyLock<Script> =
 /// The mistake of a mutant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mistake {
-    /// It grants one permit more than there are.
+    /// An acquisition grants one permit more than there are.
     OneTooMany,
-    /// It counts in one command, and takes a permit in the next one.
+    /// An acquisition counts in one command, and takes a permit in the next one.
     CountsThenAdds,
-    /// It never removes the permits of dead holders.
+    /// An acquisition never removes the permits of dead holders.
     KeepsExpired,
     /// A release gives back the oldest permit.
     ReleasesOldest,
@@ -45,15 +45,7 @@ pub(crate) const fn varied(
     summary: &'static str,
     build: fn(Vec<Node>, Context) -> Box<dyn crate::DynLock>,
 ) -> BuiltInLock {
-    BuiltInLock {
-        name,
-        summary,
-        nodes: 1,
-        replicas: 0,
-        kind: Kind::Semaphore,
-        options: patience::RETRY,
-        build,
-    }
+    BuiltInLock::on_one_node(name, summary, build).of_kind(Kind::Semaphore)
 }
 
 impl VariedSemaphore {
@@ -81,11 +73,7 @@ impl VariedSemaphore {
     async fn count_and_add(&mut self, key: &str, name: &str, lease: Lease) -> Taken {
         let asked = Stopwatch::start();
         let redis = &mut self.original.redis;
-        let (seconds, micros): (u64, u64) = redis.ask(redis::cmd("TIME")).await?;
-        let now_ms = seconds * 1000 + micros / 1000;
-        redis
-            .ask::<u64>(Cmd::zrembyscore(key, "-inf", now_ms))
-            .await?;
+        let now_ms = redis.remove_expired(key).await?;
         let taken: u32 = redis.ask(Cmd::zcard(key)).await?;
         if taken >= self.original.context.capacity {
             return Ok(None);

@@ -15,8 +15,10 @@ import (
 	"fmt"
 	"math/rand"
 	"os"
+	"os/signal"
 	"runtime/debug"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -68,6 +70,12 @@ type SectionFailer interface {
 // returns the same as Release.
 type UnheldReleaser interface {
 	ReleaseUnheld(key string) (*bool, error)
+}
+
+// Terminator is a lock that cleans up when the process receives SIGTERM, as the program or the library would. The process
+// then ends. Without it SIGTERM ends the process at once.
+type Terminator interface {
+	Terminate()
 }
 
 // TryFor calls attempt until it returns a grant or wait is over; if wait is 0, once. For locks that do not wait
@@ -376,6 +384,9 @@ func (a *adapter) init(r *request) (object, error) {
 		return nil, err
 	}
 	a.lock = lock
+	if terminator, can := lock.(Terminator); can {
+		go endAtSigterm(terminator)
+	}
 	_, a.ready["extends"] = lock.(Extender)
 	if latest == 2 {
 		a.ready["protocol"] = latest
@@ -388,6 +399,15 @@ func (a *adapter) init(r *request) (object, error) {
 		_, a.ready["releases_unheld"] = lock.(UnheldReleaser)
 	}
 	return a.ready, nil
+}
+
+// endAtSigterm ends the process after the clean-up, with the status that a shell reports for SIGTERM.
+func endAtSigterm(lock Terminator) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM)
+	<-signals
+	lock.Terminate()
+	os.Exit(143)
 }
 
 func granted(grant *Grant, ttl time.Duration, readAt time.Time) object {

@@ -111,7 +111,7 @@ pub struct Hypothesis {
     pub scenario: String,
     /// The violation to expect if the hypothesis is right.
     pub predicts: Prediction,
-    /// What the result means for users of the library.
+    /// Meaning of the result for users of the library.
     pub means: String,
 }
 

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use picklock_harness::lock_kinds::kind_of;
-use picklock_impls::{BuiltInLock, built_in, find};
+use picklock_impls::{BuiltInLock, CRON_LOCKS, built_in, find};
 use picklock_scenarios::{BackendName, LockKind, Scenario, catalog};
 use picklock_verdicts::check::{Property, Status, Verdict, Verdicts, judge};
 use picklock_verdicts::expectation::{Expected, Tables};
@@ -40,8 +40,11 @@ pub fn cells() -> Vec<Cell> {
     let pairs: Vec<(Scenario, &BuiltInLock)> = scenarios
         .filter(|scenario| scenario.runs_in(BackendName::Sim))
         .flat_map(|scenario| {
-            let fitting =
-                built_in().filter(|lock| kind_of(lock.kind) == scenario.workload.kind.lock_kind());
+            let runs_jobs = scenario.workload.schedule.is_some();
+            let fitting = built_in().filter(|lock| {
+                kind_of(lock.kind) == scenario.workload.kind.lock_kind()
+                    && (runs_jobs || CRON_LOCKS.iter().all(|cron| cron.name != lock.name))
+            });
             let pairs = fitting.map(|lock| (scenario.clone(), lock));
             pairs.collect::<Vec<_>>()
         })
@@ -150,12 +153,17 @@ fn details(text: &mut String, cells: &[Cell], scenario: &str) -> std::fmt::Resul
     if let Some(first) = cells.first() {
         writeln!(text, "{}\n", escaped(&first.summary))?;
     }
-    let words = Property::ALL.map(Property::as_str);
+    let judged = |property: &Property| {
+        let mut cells = cells.iter();
+        cells.any(|cell| cell.verdicts.contains_key(property))
+    };
+    let judged: Vec<Property> = Property::ALL.into_iter().filter(judged).collect();
+    let words: Vec<&str> = judged.iter().map(|it| it.as_str()).collect();
     writeln!(text, "| lock | {} |", words.join(" | "))?;
     writeln!(text, "|---|{}", "---|".repeat(words.len()))?;
     let mut rows: Vec<(String, Vec<String>)> = Vec::new();
     for cell in cells {
-        let row = row(cell);
+        let row = row(cell, &judged);
         let name = format!("`{}`", escaped(cell.lock));
         match rows.iter_mut().find(|(known, _)| *known == row) {
             Some((_, names)) => names.push(name),
@@ -168,9 +176,9 @@ fn details(text: &mut String, cells: &[Cell], scenario: &str) -> std::fmt::Resul
     Ok(())
 }
 
-fn row(cell: &Cell) -> String {
+fn row(cell: &Cell, judged: &[Property]) -> String {
     let mut row = String::new();
-    for property in Property::ALL {
+    for property in judged.iter().copied() {
         let verdict = cell.verdicts.get(&property).map(describe);
         let mut words = verdict.unwrap_or_default();
         let mismatch = cell.mismatches.iter().find(|one| one.property == property);

@@ -59,8 +59,8 @@ impl Inert {
     ///
     /// [`inert!`]: crate::inert
     #[doc(hidden)]
-    pub fn of_escaped(text: fmt::Arguments<'_>) -> Inert {
-        // The parts of a command may stand in different arguments.
+    pub fn from_escaped(text: fmt::Arguments<'_>) -> Inert {
+        // The parts of a command may be in different arguments.
         Inert::with_styles(&text.to_string())
     }
 
@@ -121,7 +121,7 @@ impl FromIterator<Inert> for Inert {
 #[macro_export]
 macro_rules! inert {
     ($format:literal $(, $argument:expr)* $(,)?) => {
-        $crate::inert::Inert::of_escaped(format_args!(
+        $crate::inert::Inert::from_escaped(format_args!(
             concat!($format, "") $(, $crate::inert::Escaped(&$argument))*
         ))
     };

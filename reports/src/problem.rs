@@ -10,7 +10,7 @@ use crate::responsibility::{Blame, Party};
 /// Maximum number of lines that a report shows as the deciding ones.
 const MAX_DECIDING: usize = 4;
 
-/// Number of last lines that stand in for the deciding ones in a record that does not name them.
+/// Number of last lines that are shown if a record does not name the deciding lines.
 const LAST_LINES: usize = 3;
 
 /// Violations that one story tells.
@@ -81,7 +81,7 @@ pub fn problems_among(
 
 impl<'a> Problem<'a> {
     /// Returns true if `verdict` belongs to this problem: the same party is at fault, by the same cause or at the same
-    /// moment.
+    /// time.
     fn tells(&self, party: Party, verdict: &Verdict) -> bool {
         let is_known = |cause: &Cause| *cause != Cause::Undetermined;
         let same = |other: &&Verdict| {

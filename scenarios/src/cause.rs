@@ -164,6 +164,12 @@ causes! {
         "the lock let a reader and a writer in together", "let each look for the other, in one script";
     WriterStarved "writer-starved", Lock,
         "readers that asked later were let in before a writer", "let readers wait behind a waiting writer";
+    SkippedTick "skipped-tick", Lock,
+        "the lock was free at a tick, and no client got it", "give it back after each job, and expire it";
+    RanTwice "ran-twice", Application("its lock was free again while other instances had yet to get the tick"),
+        "a job was over before every instance had got its tick", "hold the lock for longer than clocks differ";
+    PhantomLeader "phantom-leader", Lock,
+        "the lock let a leader act without a key", "end the term with the lease, and compare the token before each act";
     LateWrite "late-write",
         Resource("it accepted a late write that another client had overtaken"),
         "a write arrived late", "let the resource check tokens, or the version that was read";

@@ -24,18 +24,18 @@ const MAX_LEASES: f64 = 1e4;
 /// Why a text is not a duration that a scenario may have. Each variant contains the text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadDuration {
-    /// It is not a duration at all.
+    /// The text is not a duration at all.
     #[error(
         "`{0}` is not a duration; expected a number and a unit: \"250us\", \"500ms\", \"2s\", \"1m\", \"1h\", or relative to the lease: \"1.5ttl\""
     )]
     Unknown(String),
-    /// It is a number without a unit.
+    /// The text is a number without a unit.
     #[error("`{0}` has no unit; did you mean `{0}s` or `{0}ms`?")]
     NoUnit(String),
-    /// It is longer than a week.
+    /// The text is longer than a week.
     #[error("`{0}` is too long; expected 168 h (a week) at most")]
     TooLong(String),
-    /// It is longer than `MAX_LEASES` leases.
+    /// The text is longer than `MAX_LEASES` leases.
     #[error("`{0}` is too long; expected {MAX_LEASES}ttl at most")]
     TooManyLeases(String),
 }

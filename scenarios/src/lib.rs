@@ -20,6 +20,7 @@ pub mod profile;
 mod property;
 mod rate;
 mod scenario;
+mod schedule;
 mod signed_duration;
 mod string_enum;
 mod topology;
@@ -42,6 +43,7 @@ pub use parse::ScenarioError;
 pub use property::{PROPERTIES, Property};
 pub use rate::{BadRate, Per, Rate};
 pub use scenario::{Expectation, ExpectationError, Judge, Measure, OTHERS, Scenario};
+pub use schedule::{MissedTicks, Schedule};
 pub use signed_duration::SignedDuration;
 pub use topology::{Persistence, Topology};
 pub use workload::{

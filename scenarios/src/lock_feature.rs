@@ -40,6 +40,9 @@ pub enum LockFeature {
     /// Readers that do not exclude each other.
     #[error("readers next to writers")]
     SharedMode,
+    /// One holder at a time, which acts again and again.
+    #[error("a single leader")]
+    Leadership,
 }
 
 impl LockFeature {
@@ -49,6 +52,7 @@ impl LockFeature {
             LockKind::Mutex => None,
             LockKind::Semaphore => Some(LockFeature::Permits),
             LockKind::Rwlock => Some(LockFeature::SharedMode),
+            LockKind::Leader => Some(LockFeature::Leadership),
         }
     }
 }

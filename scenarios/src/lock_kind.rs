@@ -19,6 +19,8 @@ string_enum! {
         Semaphore = "semaphore",
         /// Any number of readers, or one writer.
         Rwlock = "rwlock",
+        /// One client, which asks before each of its acts whether it still leads.
+        Leader = "leader",
     }
 }
 
@@ -31,6 +33,7 @@ impl LockKind {
             LockKind::Mutex => "a lock with one holder",
             LockKind::Semaphore => "a semaphore",
             LockKind::Rwlock => "a read/write lock",
+            LockKind::Leader => "a leader election",
         }
     }
 }

@@ -28,9 +28,11 @@ pub enum For {
     Semaphores,
     /// Read/write locks.
     Rwlocks,
+    /// Leader elections.
+    Leaders,
 }
 
-/// What a lock declares about itself, as far as the choice of scenarios depends on it.
+/// The declared facts of a lock on which the choice of scenarios depends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Declaration {
     /// Whether it renews its lease in the background, or `None` if it does not declare either.
@@ -52,6 +54,7 @@ impl Profile {
         let mut fitting = self.scenarios.iter().filter(|(_, meant)| match meant {
             For::Semaphores => lock.kind == LockKind::Semaphore,
             For::Rwlocks => lock.kind == LockKind::Rwlock,
+            For::Leaders => lock.kind == LockKind::Leader,
             _ if lock.kind != LockKind::Mutex => false,
             For::Every => true,
             For::Renewing => lock.renews != Some(false),
@@ -70,6 +73,8 @@ pub const PROFILES: &[Profile] = &[Profile {
         ("calm", For::Every),
         ("exhausted-pool", For::Every),
         ("two-keys", For::Every),
+        ("lock-names", For::Every),
+        ("two-locks-renewed", For::Renewing),
         ("gc-pause", For::Every),
         ("slow-section", For::Renewing),
         ("cut-off-holder", For::Renewing),
@@ -86,6 +91,7 @@ pub const PROFILES: &[Profile] = &[Profile {
         ("lost-release", For::Every),
         ("lost-release-reply", For::Every),
         ("late-release", For::Every),
+        ("restart", For::Every),
         ("ended-client", For::Every),
         ("sleeping-waiters", For::Every),
         ("late-subscribe", For::Every),
@@ -108,6 +114,11 @@ pub const PROFILES: &[Profile] = &[Profile {
         ("read-write-reader-crash", For::Rwlocks),
         ("read-write-short-lease", For::Rwlocks),
         ("read-write-late-unlock", For::Rwlocks),
+        ("leader", For::Leaders),
+        ("leader-pause", For::Leaders),
+        ("leader-crash", For::Leaders),
+        ("leader-early-crash", For::Leaders),
+        ("leader-eviction", For::Leaders),
     ],
 }];
 
@@ -142,6 +153,12 @@ pub const MOST_REVEALING: &[&str] = &[
     "silent-minority",
     "reentrant",
     "late-subscribe",
+    "lock-names",
+    "two-locks-renewed",
+    "terminated-waiter",
+    "two-locks",
+    "deadlock",
+    "restart",
     "partition-holder",
     "gc-pause",
     "blocked-loop",
@@ -152,6 +169,7 @@ pub const MOST_REVEALING: &[&str] = &[
     "slow-section",
     "lost-update",
     "holder-crash",
+    "terminated-holder",
     "crash-mid-acquire",
     "extend",
     "cancel-waiting",
@@ -207,6 +225,27 @@ pub const MOST_REVEALING: &[&str] = &[
     "read-write-writer-crash",
     "read-write-lost-reply",
     "read-write-node-restart",
+    "ticks-short-job",
+    "ticks-pause",
+    "ticks",
+    "ticks-long-job",
+    "ticks-refused-command",
+    "ticks-crash",
+    "ticks-eviction",
+    "ticks-failover",
+    "ticks-slow-job",
+    "ticks-lost-reply",
+    "ticks-catch-up",
+    "leader-eviction",
+    "leader",
+    "leader-crash",
+    "leader-early-crash",
+    "leader-pause",
+    "leader-late-act",
+    "leader-node-restart",
+    "leader-failover",
+    "leader-clock-jump",
+    "leader-lost-renewal",
 ];
 
 /// Returns the profile with this name.

@@ -1,10 +1,12 @@
 //! Checks of a scenario that its types cannot express.
 
 mod durations;
+mod leader;
 mod locks;
 mod open_loop;
 mod permits;
 mod read_write;
+mod ticks;
 
 use std::time::Duration;
 
@@ -34,6 +36,8 @@ pub fn scenario(scenario: &Scenario) -> Result<(), Problem> {
     open_loop::arrivals(&scenario.workload)?;
     permits::permits(scenario)?;
     read_write::read_write(scenario)?;
+    ticks::ticks(scenario)?;
+    leader::leader(scenario)?;
     locks::locks(scenario)?;
     sentinels(scenario)?;
     // At this point the ttl is known to be absolute.

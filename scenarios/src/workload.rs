@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::lease_duration::LeaseDuration;
 use crate::lock_kind::LockKind;
+use crate::property::Property;
 use crate::rate::Rate;
+use crate::schedule::Schedule;
 use crate::string_enum::is_default;
 
 /// How a buyer changes the stock.
@@ -24,7 +26,7 @@ pub enum Update {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SoldOut {
-    /// It takes the lock and reads the stock.
+    /// The buyer takes the lock and reads the stock.
     #[default]
     Seen,
     /// A shared flag is set as soon as one buyer has read that the stock is empty, as in many shops. After that no
@@ -103,6 +105,9 @@ pub struct Workload {
     /// Pause of a reader between two sections. If omitted: `think`. Only for `read-write`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reader_think: Option<LeaseDuration>,
+    /// Time from one act of a leader to the next. Only for `leader`, where `section` is the length of a term.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub act_every: Option<LeaseDuration>,
     /// Number of competing buyers, each of which is a client.
     pub workers: usize,
     /// Number of processes in which the workers live; worker *i* lives in process *i* modulo this number. If omitted:
@@ -183,6 +188,9 @@ pub struct Workload {
     pub command_timeout: LeaseDuration,
     /// Time after which the run ends, whether or not everything is sold.
     pub limit: LeaseDuration,
+    /// The ticks of the job. Only for `ticks`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Schedule>,
 }
 
 /// The workloads.
@@ -197,15 +205,21 @@ pub enum WorkloadKind {
     Permits,
     /// Readers read both halves of a value, one after the other. Writers change one half after the other.
     ReadWrite,
+    /// All clients get the ticks of a schedule. The one that gets the lock runs the job of the tick, for `section`.
+    Ticks,
+    /// Clients compete to lead. The leader acts every `act_every`: it asks its lock whether it may act, reads the stock
+    /// with its epoch, and overwrites it half an interval later. After a term of `section` it resigns.
+    Leader,
 }
 
 impl WorkloadKind {
     /// Returns the kind of lock that the workload is for.
     pub fn lock_kind(self) -> LockKind {
         match self {
-            WorkloadKind::FlashSale => LockKind::Mutex,
+            WorkloadKind::FlashSale | WorkloadKind::Ticks => LockKind::Mutex,
             WorkloadKind::Permits => LockKind::Semaphore,
             WorkloadKind::ReadWrite => LockKind::Rwlock,
+            WorkloadKind::Leader => LockKind::Leader,
         }
     }
 }
@@ -234,6 +248,7 @@ impl Default for Workload {
             writers: 1,
             short_lease: None,
             reader_think: None,
+            act_every: None,
             workers: 3,
             processes: None,
             keys: 1,
@@ -262,6 +277,7 @@ impl Default for Workload {
             think: LeaseDuration::ZERO,
             command_timeout: LeaseDuration::Ttl(3.0),
             limit: LeaseDuration::Ttl(30.0),
+            schedule: None,
         }
     }
 }
@@ -276,8 +292,16 @@ impl Workload {
     pub fn lock_capacity(&self) -> u32 {
         match self.kind {
             WorkloadKind::ReadWrite => u32::try_from(self.workers).unwrap_or(u32::MAX),
-            WorkloadKind::FlashSale | WorkloadKind::Permits => self.capacity,
+            WorkloadKind::FlashSale
+            | WorkloadKind::Permits
+            | WorkloadKind::Ticks
+            | WorkloadKind::Leader => self.capacity,
         }
+    }
+
+    /// Returns `true` if the property is judged in this workload. Only jobs can run once per tick.
+    pub fn judges(&self, property: Property) -> bool {
+        property != Property::Once || self.kind == WorkloadKind::Ticks
     }
 
     /// Returns the part of the lock's capacity that a grant to this client takes.

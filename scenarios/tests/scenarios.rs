@@ -88,7 +88,7 @@ fn error(body: &str) -> String {
 #[test]
 fn errors_name_line_column_and_the_nearest_word() {
     insta::assert_snapshot!(error("[workload]\nworkrs = 3\n"), @r"
-    mine.toml:4:1: unknown field `workrs`, expected one of `kind`, `capacity`, `writers`, `short_lease`, `reader_think`, `workers`, `processes`, `keys`, `stock`, `purchases`, `arrivals`, `duration`, `update`, `stock_in`, `sold_out`, `start`, `seeds`, `ttl`, `section`, `extend`, `wait`, `cancel`, `release_refused`, `failing_sections`, `reenter`, `ending_clients`, `again`, `think`, `command_timeout`, `limit`
+    mine.toml:4:1: unknown field `workrs`, expected one of `kind`, `capacity`, `writers`, `short_lease`, `reader_think`, `act_every`, `workers`, `processes`, `keys`, `stock`, `purchases`, `arrivals`, `duration`, `update`, `stock_in`, `sold_out`, `start`, `seeds`, `ttl`, `section`, `extend`, `wait`, `cancel`, `release_refused`, `failing_sections`, `reenter`, `ending_clients`, `again`, `think`, `command_timeout`, `limit`
        |
      4 | workrs = 3
        | ^

@@ -10,7 +10,6 @@ use crate::cli::{ConfigArgs, key_value};
 /// `picklock adapter`.
 #[derive(Debug, Args)]
 pub struct AdapterArgs {
-    /// What to do.
     #[command(subcommand)]
     pub command: AdapterCommand,
 }

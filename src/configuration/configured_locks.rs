@@ -21,8 +21,8 @@ pub struct ConfiguredLocks {
 }
 
 impl ConfiguredLocks {
-    /// The locks that these names can mean. The file is read where a name is neither that of a built-in
-    /// lock nor a program, or where the user names a file.
+    /// Returns the locks that these names can mean. Reads the file only if the user names it, or if a name is neither a
+    /// built-in lock nor a program.
     ///
     /// # Errors
     /// Returns an error if the named file cannot be read or is invalid.
@@ -45,7 +45,7 @@ impl ConfiguredLocks {
         }
     }
 
-    /// The locks of a configuration that was read from `path`.
+    /// Returns the locks of a configuration that was read from `path`.
     ///
     /// # Errors
     /// Returns the first mistake, with its line.

@@ -15,7 +15,6 @@ use crate::untrusted_file::{self, Links, MAX_DOCUMENT_LENGTH};
 
 const DEFAULT: &str = "picklock-baseline.json";
 
-/// The baseline file.
 pub struct BaselineFile {
     path: PathBuf,
     /// Whether the user named the file. If so, it must exist.

@@ -40,7 +40,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads and checks the file. `agreed`: servers of the user's own may be written to, wherever they are.
+    /// Reads and checks the file. If `agreed`, Picklock may write to the user's servers on other machines.
     ///
     /// # Errors
     /// Returns the first mistake, with its line and the nearest valid word.

@@ -171,7 +171,7 @@ impl Repository {
         }
     }
 
-    /// Returns what a workflow says about the source of Picklock.
+    /// Returns the parts of a workflow that depend on the source of Picklock.
     fn source(&self, service: Service, origin: &Origin) -> Source {
         let installed = "command -v picklock || ";
         match origin {
@@ -212,7 +212,7 @@ impl Repository {
     }
 }
 
-/// What a workflow says about the source of Picklock.
+/// The parts of a workflow that depend on the source of Picklock.
 struct Source {
     source: String,
     rev: String,

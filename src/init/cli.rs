@@ -49,7 +49,7 @@ Examples:
   picklock init --lang node --source vendor/picklock --only-workflow my-lock
   picklock init --test pytest";
 
-/// The names of the languages, with their hidden aliases.
+/// Returns the names of the languages, with their hidden aliases.
 fn languages() -> PossibleValuesParser {
     let values = LANGUAGES.iter().map(|language| {
         let value = PossibleValue::new(language.name).help(language.about);

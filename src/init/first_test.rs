@@ -27,7 +27,7 @@ pub struct Framework {
     files: &'static [(&'static str, &'static str)],
     /// How the files differ from the texts above.
     change: Change,
-    /// What the user does next. `{test}` is the path of the test, and `{version}` is the version of Picklock.
+    /// The next steps for the user. `{test}` is the path of the test, and `{version}` is the version of Picklock.
     next: &'static [&'static str],
     /// The page with the settings.
     page: &'static str,

@@ -93,7 +93,7 @@ impl Project {
     }
 }
 
-/// The expected result for the resource after the holder was frozen for longer than its lease.
+/// Returns the expected result for the resource after the holder was frozen for longer than its lease.
 fn resource_after_a_pause(claims: &[&str]) -> &'static str {
     if claims.contains(&FENCES) {
         "held"

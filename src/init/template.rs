@@ -32,7 +32,7 @@ pub struct Language {
     pub run: &'static str,
     /// How a lock that renews in the background reports what it does, as a command to the reader.
     pub renewal: &'static str,
-    /// What replaces the fields above elsewhere; the first variant that fits.
+    /// Replacements of the fields above for other surroundings. The first variant that fits applies.
     pub variants: &'static [Variant],
     /// File that makes a folder a module, and that must not be written inside another module.
     pub module_file: Option<&'static str>,
@@ -47,7 +47,7 @@ pub struct Language {
 /// The example of a language for other surroundings.
 #[derive(Debug)]
 pub struct Variant {
-    /// Where it applies.
+    /// The surroundings to which it applies.
     pub when: When,
     /// Additional files.
     pub files: &'static [Template],

@@ -5,7 +5,7 @@
 //! do freezes, kills and cleanup. The main thread starts the children, and they die with it.
 
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use picklock_harness::clock::{Clock, millis};
 use picklock_harness::record::RunRecord;
@@ -28,10 +28,10 @@ use crate::{exit, lock};
 pub struct ChildRuns {
     pub directory: Option<MatrixDirectory>,
     pub interrupt: Interrupt,
-    /// Locks whose program did not start, with the reason. They are not tried again in other cells.
-    pub not_started: Mutex<Vec<(LockSpec, String)>>,
-    /// Locks that have run. If their program does not start later, the machine was too slow for it.
-    pub started: Mutex<Vec<LockSpec>>,
+    /// For each lock that was tried, whether its program started, or the reason why it did not. The first attempt
+    /// decides: a program that did not start is not tried again in other cells, and if one that has run does not start
+    /// later, the machine was too slow for it.
+    pub starts: Mutex<Vec<(LockSpec, Result<(), String>)>>,
 }
 
 impl ChildRuns {
@@ -55,54 +55,50 @@ impl ChildRuns {
         }
         let record = finish(command, &self.interrupt).await;
         let record = record.map_err(|failed| {
-            let reason = self.note(&task.spec.lock, failed);
+            let reason = self.record_failure(&task.spec.lock, failed);
             // The child was given the directory by a path that means nothing to the user.
             match (&handed, &self.directory) {
                 (Some(run), Some(directory)) => run.named(&reason, directory.path()),
                 _ => reason,
             }
         })?;
-        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
-        if !started.contains(&task.spec.lock) {
-            started.push(task.spec.lock.clone());
-        }
-        drop(started);
+        self.record_start(&task.spec.lock, Ok(()));
         Ok(record.map(|record| result_of(record, millis(clock.elapsed()))))
     }
 
     /// Returns why the program of this lock did not start in an earlier run, or `None` if it has not failed to.
     fn reason_not_started(&self, lock: &LockSpec) -> Option<String> {
-        let known = self
-            .not_started
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let mut known = known.iter();
-        known
-            .find(|(one, _)| one == lock)
-            .map(|(_, reason)| reason.clone())
+        let starts = self.starts();
+        let (_, start) = starts.iter().find(|(one, _)| one == lock)?;
+        start.clone().err()
     }
 
-    /// Remembers a program that did not start. Returns the reason of the first such failure.
-    fn note(&self, lock: &LockSpec, failed: FailedRun) -> String {
-        let started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
-        let has_started = started.contains(lock);
-        drop(started);
-        if !failed.is_not_started || has_started {
-            return failed.reason;
+    /// Records a run that failed. Returns the reason, or that of the first failure if the program did not start.
+    fn record_failure(&self, lock: &LockSpec, failed: FailedRun) -> String {
+        if failed.is_not_started {
+            self.record_start(lock, Err(failed.reason.clone()));
         }
         let earlier = self.reason_not_started(lock);
-        earlier.unwrap_or_else(|| {
-            let known = self.not_started.lock();
-            let mut known = known.unwrap_or_else(PoisonError::into_inner);
-            known.push((lock.clone(), failed.reason.clone()));
-            failed.reason
-        })
+        earlier
+            .filter(|_| failed.is_not_started)
+            .unwrap_or(failed.reason)
+    }
+
+    /// Records whether the program of a lock started, unless an earlier run has shown it.
+    fn record_start(&self, lock: &LockSpec, start: Result<(), String>) {
+        let mut starts = self.starts();
+        if starts.iter().all(|(one, _)| one != lock) {
+            starts.push((lock.clone(), start));
+        }
+    }
+
+    fn starts(&self) -> MutexGuard<'_, Vec<(LockSpec, Result<(), String>)>> {
+        self.starts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A run that left no record.
 pub struct FailedRun {
-    /// The reason.
     pub reason: String,
     /// Whether the program of the lock did not start.
     pub is_not_started: bool,

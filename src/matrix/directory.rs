@@ -35,7 +35,6 @@ use crate::untrusted_file::MAX_DOCUMENT_LENGTH;
 /// Format and version of a stored cell.
 const CELL_FORMAT: &str = "picklock-cell/1";
 
-/// The directory of a matrix.
 #[derive(Debug, Clone)]
 pub struct MatrixDirectory {
     /// The directory, which this process has locked.
@@ -130,7 +129,7 @@ impl Program {
     }
 }
 
-/// Everything that determines the runs of a cell, apart from the cell itself.
+/// The conditions that determine the runs of a cell, apart from the cell itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunConditions {
     picklock: String,
@@ -172,7 +171,7 @@ pub enum StoredState {
 }
 
 impl MatrixDirectory {
-    /// A directory for a matrix: a new one, or one that already contains a matrix.
+    /// Opens a directory for a matrix: a new directory, or one that already contains a matrix.
     ///
     /// # Errors
     /// Returns an error if it contains something else, or cannot be created.

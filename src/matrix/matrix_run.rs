@@ -26,7 +26,6 @@ use crate::interrupt::Interrupt;
 use crate::lock;
 use crate::run::record;
 
-/// The runs of a matrix.
 pub struct MatrixRun<'a> {
     request: &'a MatrixRequest,
     tasks: Vec<Arc<Task>>,
@@ -41,7 +40,6 @@ pub struct MatrixRun<'a> {
     progress: MatrixProgress,
 }
 
-/// The result of a matrix.
 pub struct MatrixResult {
     /// Number of planned cells.
     pub wanted: usize,
@@ -142,8 +140,7 @@ impl<'a> MatrixRun<'a> {
             Runner::Servers(ChildRuns {
                 directory: self.directory.clone(),
                 interrupt: interrupt.clone(),
-                not_started: Mutex::default(),
-                started: Mutex::default(),
+                starts: Mutex::default(),
             })
         });
         let (sender, mut receiver) = mpsc::unbounded_channel();

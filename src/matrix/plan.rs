@@ -1,5 +1,5 @@
-//! The cells of a matrix: planned first, then run. Another command can run some of them repeatedly, and reports on them
-//! itself.
+//! The cells of a matrix: planned first, then run. The gate uses the same plan, runs some cells repeatedly, and writes
+//! its own report.
 
 use std::sync::Arc;
 

@@ -32,9 +32,8 @@ pub struct Reruns {
 pub type Spoiled = (usize, Arc<Task>, Box<JudgedRun>);
 
 impl Reruns {
-    /// Makes each of these runs again once, `jobs` at a time: most machines that spoil a run are busy with something
-    /// else, which a run without others at the same time would not avoid either. A run that fails or is interrupted
-    /// stays as it was.
+    /// Repeats each of these runs once, `jobs` at a time. Most runs are spoiled by other work of the machine, which would
+    /// also disturb a run on its own. A run that fails or is interrupted keeps its earlier result.
     pub async fn rerun_together(
         &mut self,
         spoiled: Vec<Spoiled>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use picklock_harness::expectation::Expected;
 use picklock_harness::record::{CellSetting, SkippedCell, scenario_hash};
 use picklock_harness::spec::{LockSpec, RunSpec, ScenarioSource, resolve_scenario};
-use picklock_impls::{LOCKS, RWLOCKS, SEMAPHORES};
+use picklock_impls::{CRON_LOCKS, LEADERS, LOCKS, RWLOCKS, SEMAPHORES};
 use picklock_reports::inert;
 use picklock_reports::inert::Inert;
 use picklock_scenarios::{LockKind, Scenario, Seeds};
@@ -37,7 +37,7 @@ impl Task {
         format!("{lock} × {scenario} × {}", self.spec.backend)
     }
 
-    /// Data that a comparison of locks needs.
+    /// Returns the data that a comparison of locks needs.
     pub fn setting(&self) -> CellSetting {
         let spec = &self.spec;
         CellSetting {
@@ -96,14 +96,22 @@ pub fn select(request: &MatrixRequest) -> Result<Selection, Failure> {
         let kind_of = |scenario: &Scenario| scenario.workload.kind.lock_kind();
         loaded.iter().all(|(_, scenario)| kind_of(scenario) == kind)
     };
-    let all = if all_need(LockKind::Semaphore) {
-        SEMAPHORES
+    let run_jobs = loaded.iter().all(|(_, it)| it.workload.schedule.is_some());
+    let (all, more) = if all_need(LockKind::Semaphore) {
+        (SEMAPHORES, &[][..])
     } else if all_need(LockKind::Rwlock) {
-        RWLOCKS
+        (RWLOCKS, &[][..])
+    } else if all_need(LockKind::Leader) {
+        (LEADERS, &[][..])
+    } else if run_jobs {
+        (LOCKS, CRON_LOCKS)
     } else {
-        LOCKS
+        (LOCKS, &[][..])
     };
-    let all = all.iter().map(|lock| NamedLock::plain(lock.name));
+    let all = all
+        .iter()
+        .chain(more)
+        .map(|lock| NamedLock::plain(lock.name));
     let locks = or_all(&request.locks, all);
     describe_apart(&locks)?;
     let locks = locks.iter().map(|name| Candidate::new(request, name));
@@ -175,7 +183,7 @@ impl Selection {
         self.locks.iter().any(|one| one.spec.is_in_process())
     }
 
-    /// The cells by backend, scenario and lock, and the skipped ones.
+    /// Returns the cells by backend, scenario and lock, and the skipped cells.
     ///
     /// # Errors
     /// Returns an error if a scenario does not fit.

@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use picklock_harness::clock::Clock;
+use procfs_core::process::Stat;
+use procfs_core::{FromRead, LoadAverage};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
@@ -35,19 +37,19 @@ pub struct Work {
     /// One permit for each run that may be in progress.
     permits: Semaphore,
     interrupt: Interrupt,
-    tell: UnboundedSender<RunReport>,
+    reports: UnboundedSender<RunReport>,
 }
 
 impl Work {
     /// Creates work of `runs` runs for each of these new cells, the first number of `jobs` at a time, and at most the
-    /// second. Their reports are sent to `tell`.
+    /// second. Their results are sent to `reports`.
     pub fn new(
         runner: Arc<Runner>,
         cells: Vec<(usize, Arc<Task>)>,
         runs: u64,
         (jobs, max_jobs): (usize, usize),
         interrupt: Interrupt,
-        tell: UnboundedSender<RunReport>,
+        reports: UnboundedSender<RunReport>,
     ) -> Work {
         let largest = runner.largest_piece();
         // Lazy, because a user may ask for more runs than any list could hold.
@@ -66,7 +68,7 @@ impl Work {
             pieces: Mutex::new(Box::new(pieces)),
             permits: Semaphore::new(jobs),
             interrupt,
-            tell,
+            reports,
         }
     }
 
@@ -105,7 +107,7 @@ impl Work {
                 return;
             };
             // A closed channel means that the results are no longer needed.
-            if self.interrupt.is_wanted() || self.tell.send(RunReport::Begun(index)).is_err() {
+            if self.interrupt.is_wanted() || self.reports.send(RunReport::Begun(index)).is_err() {
                 return;
             }
             let seeds: Vec<u64> = runs.map(|run| task.spec.seed + run).collect();
@@ -117,7 +119,7 @@ impl Work {
             self.widen(clock.elapsed());
             for (seed, result) in seeds.into_iter().zip(results) {
                 let report = RunReport::Ended(index, seed, result.map(Box::new));
-                if self.tell.send(report).is_err() {
+                if self.reports.send(report).is_err() {
                     return;
                 }
             }
@@ -154,8 +156,8 @@ const MAX_LOAD: f64 = 2.0;
 
 /// Returns the load of the machine in the last minute: the average number of threads that run or wait for a CPU.
 fn load_average() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/loadavg").ok()?;
-    text.split_whitespace().next()?.parse().ok()
+    let load = LoadAverage::from_file("/proc/loadavg").ok()?;
+    Some(f64::from(load.one))
 }
 
 /// The unit of CPU times in `/proc`, on every architecture.
@@ -163,11 +165,7 @@ const TICK_MS: u64 = 10;
 
 /// Returns the CPU time of all processes that this one has started and that have ended, with those that they waited for.
 fn children_cpu_time() -> Option<Duration> {
-    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name of the process, in parentheses, may contain blanks.
-    let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_whitespace().skip(13);
-    let user: u64 = fields.next()?.parse().ok()?;
-    let system: u64 = fields.next()?.parse().ok()?;
-    Some(Duration::from_millis((user + system) * TICK_MS))
+    let stat = Stat::from_file("/proc/self/stat").ok()?;
+    let ticks = u64::try_from(stat.cutime + stat.cstime).ok()?;
+    Some(Duration::from_millis(ticks * TICK_MS))
 }

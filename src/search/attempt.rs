@@ -40,7 +40,7 @@ const ASIDE: &str = "unrepeated";
 /// Directory of the runs in progress.
 const WORK: &str = ".runs";
 
-/// What all attempts of a hunt share.
+/// The state that all attempts of a hunt share.
 pub struct Attempts {
     pub lock: LockSpec,
     pub servers: ServerChoice,
@@ -305,7 +305,7 @@ impl Attempts {
 
     /// Removes the directories that have stayed empty.
     pub fn clean_up(&self) {
-        // One with files in it stays.
+        // A directory that contains files stays.
         self.out.remove_empty(Path::new(WORK)).ok();
         self.out.remove_empty_default();
     }

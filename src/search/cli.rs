@@ -72,7 +72,7 @@ pub struct SweepArgs {
     /// Maximum number of faults in one schedule. With 0, only the run without faults.
     #[arg(long, value_name = "K", default_value = "1", allow_negative_numbers = true, value_parser = within::<0, MAX_DEPTH>)]
     pub depth: usize,
-    /// What the clients do: `short` (hold the lock briefly), `held` (for most of the lease), `extend` (the
+    /// Workload of the clients: `short` (hold the lock briefly), `held` (for most of the lease), `extend` (the
     /// same, with extensions), `keys` (want two locks, and give up soon), `waiting` (wait for many leases),
     /// or the path of a scenario file, whose faults are ignored.
     #[arg(long, value_name = "NAME|FILE.toml", default_value = "short")]
@@ -98,7 +98,7 @@ pub struct HuntArgs {
     /// Time budget for trying plans, such as "30s" or "10m".
     #[arg(long = "for", id = "time", value_name = "DURATION")]
     pub time: Option<LeaseDuration>,
-    /// Where to run the plans: `sim`, or servers that Picklock starts, which your own program needs. On servers a hunt
+    /// Backend of the runs: `sim`, or servers that Picklock starts, which your own program needs. On servers a hunt
     /// begins with the catalog, and a violation counts if it occurs in more than half of five runs.
     #[arg(long, value_enum, default_value_t = HuntedBackend::Sim)]
     pub backend: HuntedBackend,
@@ -202,7 +202,7 @@ fn known<T>(found: Option<T>, what: &str, all: &[&str]) -> Result<T, String> {
 }
 
 impl SearchArgs {
-    /// The words of the command line that repeats the search. `own`: what only this command has.
+    /// Returns the words of the command line that repeats the search. `own` has the flags of this command alone.
     pub fn command(
         &self,
         command: &str,

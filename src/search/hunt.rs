@@ -78,7 +78,7 @@ fn base(args: &HuntArgs, lock_under_test: &LockUnderTest) -> Result<Scenario, Fa
     Ok(base)
 }
 
-/// The time budget.
+/// Returns the time budget.
 fn time(given: Option<LeaseDuration>) -> Result<Option<Duration>, Failure> {
     match given {
         None => Ok(None),

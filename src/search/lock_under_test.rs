@@ -31,7 +31,7 @@ pub struct LockUnderTest {
 }
 
 impl LockUnderTest {
-    /// From the command line.
+    /// Reads the lock and the limits of a search from its command line.
     ///
     /// # Errors
     /// Returns an error if there is no such lock, or if the shard is invalid.

@@ -109,7 +109,7 @@ impl SearchProgress {
 }
 
 /// Does the work on a thread that may block, and stops it when the user interrupts or its time is over. Returns what
-/// came out, when each violation was seen, and how long it took in seconds.
+/// resulted, when each violation was seen, and how long it took in seconds.
 ///
 /// # Errors
 /// Returns an error if the thread panicked, which is a defect of Picklock.

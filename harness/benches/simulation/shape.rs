@@ -49,7 +49,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The run for the printed ratio: with the default section of scenarios, a tenth of the lease,
+    /// Returns the run for the printed ratio: with the default section of scenarios, a tenth of the lease,
     /// and with think times of a lease.
     pub fn headline() -> Self {
         Shape {
@@ -62,7 +62,7 @@ impl Shape {
         }
     }
 
-    /// The runs that are compared with turmoil's. The first is the one for the printed ratio.
+    /// Returns the runs that are compared with turmoil's. The first is the one for the printed ratio.
     pub fn compared() -> Vec<Self> {
         let headline = Shape::headline();
         let others = [(50, 400), (100, 0), (10, 0)];
@@ -108,7 +108,7 @@ min_grants = 5
     }
 }
 
-/// The lock key of all shapes.
+/// Returns the lock key of all shapes.
 pub fn key() -> String {
     "picklock:stock:0000".to_owned()
 }

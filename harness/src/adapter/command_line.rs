@@ -3,7 +3,7 @@
 /// The reason why a text is not a command line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommandLineError {
-    /// It contains no word.
+    /// The command line contains no word.
     #[error("`exec:` needs a command: `exec:python3 my_adapter.py`")]
     Empty,
     /// A quote is not closed, or the text ends with a backslash.

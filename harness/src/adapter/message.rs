@@ -126,6 +126,14 @@ pub enum RequestKind {
         /// New lease time from now, in milliseconds.
         ttl_ms: u64,
     },
+    /// Asks whether the client, which leads, may act now. Answered by `acting`, `refused` or `error`. Sent only if
+    /// `kinds` contains `leader`.
+    Act {
+        /// The lock's name.
+        key: String,
+        /// The token of the grant.
+        token: String,
+    },
     /// Releases the lock. Answered by `released` or `error`.
     Release {
         /// The lock's name.
@@ -176,6 +184,7 @@ impl RequestKind {
             RequestKind::Join(_) => "join",
             RequestKind::Acquire { .. } => "acquire",
             RequestKind::Extend { .. } => "extend",
+            RequestKind::Act { .. } => "act",
             RequestKind::Release { .. } => "release",
             RequestKind::SectionFailed { .. } => "section-failed",
             RequestKind::ReleaseUnheld { .. } => "release-unheld",
@@ -267,6 +276,9 @@ impl Offers {
             LockFeature::EndClient => self.ends_clients,
             LockFeature::Permits => Some(self.is(LockKind::Semaphore)),
             LockFeature::SharedMode => Some(self.is(LockKind::Rwlock)),
+            // Whoever holds a lock with one holder leads. It needs no feature of version 2.
+            LockFeature::Leadership if self.is(LockKind::Mutex) => return true,
+            LockFeature::Leadership => Some(self.is(LockKind::Leader)),
         };
         self.protocol == Some(SHARED_PROTOCOL) && offered == Some(true)
     }
@@ -318,6 +330,12 @@ pub enum Answer {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         elapsed_ms: Option<u64>,
     },
+    /// The client leads, and may act now.
+    Acting {
+        /// Its epoch, which the resource checks. If omitted, it is the fencing token of the grant.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        epoch: Option<u64>,
+    },
     /// Another client holds the lock.
     Refused,
     /// The reply to an `acquire` that was cancelled and took nothing.
@@ -357,6 +375,7 @@ impl Answer {
             Answer::Ready { .. } => "ready",
             Answer::Joined => "joined",
             Answer::Granted { .. } => "granted",
+            Answer::Acting { .. } => "acting",
             Answer::Refused => "refused",
             Answer::Cancelled => "cancelled",
             Answer::Unsupported { .. } => "unsupported",

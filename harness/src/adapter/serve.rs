@@ -274,6 +274,7 @@ where
             RequestKind::Extend { key, token, ttl_ms } => {
                 self.extend(read_at, &key, &token, ttl_ms).await
             }
+            RequestKind::Act { key, token } => self.may_act(&key, &token).await,
             RequestKind::Release { key, token } => self.release(&key, &token, false).await,
             RequestKind::SectionFailed { key, token } => self.release(&key, &token, true).await,
             RequestKind::ReleaseUnheld { key } => self.release_unheld(&key).await,
@@ -303,12 +304,13 @@ where
                 offers.reentrant = lock.is_reentrant().then_some(true);
                 let kind = kind_of(lock.kind());
                 offers.kinds = (kind != LockKind::Mutex).then(|| vec![kind]);
+                let min_hold = lock.min_hold();
                 self.lock = Some(lock);
                 Answer::Ready {
                     name: None,
                     version: None,
                     extends: None,
-                    min_hold_ms: None,
+                    min_hold_ms: (!min_hold.is_zero()).then(|| millis(min_hold)),
                     lease_margin_ms: None,
                     offers,
                 }
@@ -362,6 +364,21 @@ where
                 let message = Some(message);
                 Answer::Unsupported { message }
             }
+            Err(error) => failed(&error),
+        }
+    }
+
+    /// Asks the lock whether this client still leads.
+    async fn may_act(&mut self, key: &str, token: &str) -> Answer {
+        let Some(lock) = &mut self.lock else {
+            return invalid(NO_LOCK);
+        };
+        let Some(index) = position(&self.grants, key, token) else {
+            return unknown_token(token);
+        };
+        match lock.may_act(key, &self.grants[index].grant).await {
+            Ok(Some(grant)) => Answer::Acting { epoch: grant.fence },
+            Ok(None) => Answer::Refused,
             Err(error) => failed(&error),
         }
     }

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use picklock_scenarios::LockFeature;
+use picklock_scenarios::{LockFeature, LockKind};
 use redis::aio::MultiplexedConnection;
 
 use super::client::Client;
@@ -200,7 +200,11 @@ impl Clients {
         matches!(&self.state.ready, Some(Answer::Ready { offers, .. }) if offers.has(feature))
     }
 
-    /// Returns a `join` request.
+    /// Returns whether the adapter answers `act`.
+    pub(super) fn is_leader(&self) -> bool {
+        matches!(&self.state.ready, Some(Answer::Ready { offers, .. }) if offers.is(LockKind::Leader))
+    }
+
     pub(super) fn join_request(&self) -> RequestKind {
         RequestKind::Join(Join {
             nodes: vec![format!("redis://{}", self.address)],

@@ -20,15 +20,15 @@ pub struct Problem {
 /// A mistake of an adapter that may stop several checks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mistake {
-    /// It broke the protocol.
+    /// The adapter broke the protocol.
     Protocol(Box<ProtocolFault>),
-    /// It answered `init` with `error`.
+    /// The adapter answered `init` with `error`.
     NotReady,
-    /// It did not grant a lock that was free, with this reply.
+    /// The adapter did not grant a lock that was free, with this reply.
     NotGranted(&'static str),
-    /// It did not refuse a lock that another client holds, with this reply.
+    /// The adapter did not refuse a lock that another client holds, with this reply.
     NotRefused(&'static str),
-    /// It could not use a lock whose lease had not ended, with this reply.
+    /// The adapter could not use a lock whose lease had not ended, with this reply.
     LeaseNotUsed(&'static str),
     /// A mistake that no other check can find.
     Unshared,

@@ -19,6 +19,7 @@ pub struct Applicability {
     has_extended: Cell<bool>,
     cannot_extend: RefCell<Option<String>>,
     has_reentered: Cell<bool>,
+    answers_act: Cell<bool>,
     not_offered: Cell<Option<LockFeature>>,
     lease: RefCell<LeaseAnswers>,
     declined: Notify,
@@ -39,6 +40,16 @@ impl Applicability {
     /// Records that a holder is about to request an extension.
     pub fn record_asked_to_extend(&self) {
         self.was_asked_to_extend.set(true);
+    }
+
+    /// Records that the lock answers whether a leader may act.
+    pub fn record_answers_act(&self) {
+        self.answers_act.set(true);
+    }
+
+    /// Returns `true` if the lock answers whether a leader may act.
+    pub fn answers_act(&self) -> bool {
+        self.answers_act.get()
     }
 
     /// Records that a holder got an extension.
@@ -110,7 +121,7 @@ impl Applicability {
         lease.message.clone().filter(|_| !lease.other)
     }
 
-    /// Waits until the run need not continue.
+    /// Waits until the lock has declined a request of the scenario, so that the run can end.
     pub async fn declined(&self) {
         self.declined.notified().await;
     }

@@ -42,13 +42,15 @@ pub struct RunContext<B> {
     pub applicability: Applicability,
     /// The protected resource.
     pub stock: RefCell<Stock>,
+    /// The jobs that have begun, by the key of the lock and the tick.
+    pub jobs_begun: RefCell<BTreeSet<(u32, u64)>>,
     /// The faults of the accesses to it.
     pub stock_faults: StockFaults,
     /// The names of the lock keys, which every request contains.
     keys: Vec<String>,
     /// The name and version that the lock reported.
     pub identity: Cell<Option<LockIdentity>>,
-    /// What the lock declares about how long its keys live.
+    /// The lifetimes of keys that the lock declares.
     pub declared: Cell<Declarations>,
     /// Whether the lock was granted after commands to its nodes, so it uses them.
     pub lock_uses_nodes: Cell<bool>,
@@ -101,6 +103,7 @@ impl<B> RunContext<B> {
             arrivals: Arrivals::for_workload(workload, spec.ttl()),
             applicability: Applicability::default(),
             stock: RefCell::new(stock),
+            jobs_begun: RefCell::default(),
             stock_faults: StockFaults::default(),
             keys: spec.keys(),
             recorder: Recorder::new(clock.clone(), listener),

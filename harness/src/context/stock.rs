@@ -1,6 +1,5 @@
 use picklock_scenarios::Update;
 
-/// The stock of one key.
 #[derive(Debug, Clone, Copy, Default)]
 struct KeyStock {
     left: i64,

@@ -46,7 +46,7 @@ struct PendingFault {
     seen: u32,
     /// The attempt that has taken the lock on some nodes, with those nodes.
     taken: (u64, Vec<usize>),
-    /// The distinct commands that passed where the fault waits for a command.
+    /// The distinct commands that passed on the links on which the fault waits for a command.
     passed: Vec<String>,
 }
 

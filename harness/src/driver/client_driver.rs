@@ -54,6 +54,8 @@ pub struct ClientDriver<B> {
     pub(super) bought: u32,
     /// Number of sections failed so far.
     pub(super) failed: u32,
+    /// The latest tick that it got, or 0 before the first.
+    pub(super) tick: u64,
 }
 
 /// One purchase to be made.
@@ -93,7 +95,7 @@ impl<B: Backend> ClientDriver<B> {
     async fn restart_worker(&mut self) -> bool {
         let context = Rc::clone(&self.context);
         while let Some(incarnation) = context.live_workers.next_incarnation(self.worker).await {
-            // What the program sends when it starts belongs to no request.
+            // Commands that the program sends when it starts belong to no request.
             let op = self.latest_op;
             context.backend.set_phase(self.worker, op, Phase::Idle);
             match ClientDriver::start(&context, self.worker, incarnation).await {
@@ -116,6 +118,9 @@ impl<B: Backend> ClientDriver<B> {
 
     async fn buy_all(&mut self) -> Result<(), RequestAborted> {
         let context = Rc::clone(&self.context);
+        if let Some(schedule) = context.spec.schedule() {
+            return self.run_schedule(&schedule).await;
+        }
         let workload = &context.spec.scenario.workload;
         let think = workload.think_of(self.worker).resolve(context.spec.ttl());
         while let Some(purchase) = self.next_purchase().await? {

@@ -1,6 +1,7 @@
 //! The driver: competing clients under a lock, with the same code in every backend.
 
 mod client_driver;
+mod leader_section;
 mod output_budget;
 mod permit_probe;
 mod permit_section;
@@ -14,6 +15,7 @@ mod shutdown;
 mod stall;
 mod start;
 mod stock_store;
+mod ticks;
 mod two_locks;
 mod work;
 mod worker_client;

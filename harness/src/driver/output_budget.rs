@@ -6,7 +6,6 @@ use crate::adapter::message::MAX_EVENTS;
 /// Maximum number of lines per start of a worker that are not messages or were not requested.
 const MAX_OUT_OF_TURN: u32 = 100;
 
-/// The kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineKind {
     /// The answer to the pending request.

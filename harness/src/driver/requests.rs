@@ -37,8 +37,7 @@ impl<B: Backend> ClientDriver<B> {
         let (worker, spec) = (self.worker, &context.spec);
         let Purchase { key, intended_ns } = purchase;
         let ttl_ms = millis(spec.lease_of(worker));
-        let op = context.next_op();
-        self.begin_attempt(op, key);
+        let op = self.begin_attempt(key);
         let request = RequestKind::Acquire {
             key: context.key(key),
             ttl_ms,
@@ -104,10 +103,13 @@ impl<B: Backend> ClientDriver<B> {
         Ok(None)
     }
 
-    fn begin_attempt(&mut self, op: u64, key: u32) {
+    /// Returns the number of a new attempt to get the lock of this key.
+    fn begin_attempt(&mut self, key: u32) -> u64 {
+        let op = self.context.next_op();
         self.latest_op = op;
         self.context.live_workers.set_latest_op(self.worker, op);
         self.context.backend.begin_attempt(op, key);
+        op
     }
 
     /// Records a definite error, or another answer. A lock that only answers with definite errors

@@ -47,7 +47,7 @@ pub enum RunError {
 /// does not yet contain the data that only the backend has.
 ///
 /// # Errors
-/// Returns an error if a worker could not be started. Then there was no run.
+/// Returns an error if a worker could not be started. In that case no client ran.
 pub async fn run<B: Backend>(
     context: Rc<RunContext<B>>,
     due: mpsc::UnboundedReceiver<DueFault>,
@@ -210,7 +210,7 @@ async fn history<B: Backend>(
             None | Some(LockKind::Mutex) => workload.kind.lock_kind(),
             Some(kind) => kind,
         };
-        if kind != LockKind::Mutex {
+        if matches!(kind, LockKind::Semaphore | LockKind::Rwlock) {
             split_permits(&mut events, &context.spec.keys(), kind);
         }
         Ok(())
@@ -387,6 +387,7 @@ fn header<B: Backend>(backend: &B, spec: &RunSpec, lock: &str) -> Header {
         min_grants: scenario.judge.min_grants,
         progress_within_ms: millis(scenario.judge.progress_within.resolve(spec.ttl())),
         max_overtakes: scenario.judge.max_overtakes,
+        schedule: spec.schedule(),
         renews: spec.lock.renews,
         declares: spec.lock.declares,
         key_history: false,

@@ -20,6 +20,8 @@ impl<B: Backend> ClientDriver<B> {
             WorkloadKind::FlashSale => {}
             WorkloadKind::Permits => return self.permit_section(hold).await,
             WorkloadKind::ReadWrite => return self.read_write_section(hold).await,
+            WorkloadKind::Ticks => return self.job(hold).await,
+            WorkloadKind::Leader => return self.leader_section(hold).await,
         }
         self.ping(&hold).await?;
         match self.read_stock(&hold).await? {
@@ -36,16 +38,7 @@ impl<B: Backend> ClientDriver<B> {
                 let has_lost = |op| self.client.has_lost(op);
                 let has_lost_any = has_lost(hold.op) || self.also_held.is_some_and(has_lost);
                 let may_write = work == Work::Whole && !has_lost_any;
-                match self.context.stock_faults.write_fault(self.worker) {
-                    None if may_write => {
-                        self.change_stock(&hold, stock).await?;
-                        self.ping(&hold).await?;
-                    }
-                    Some(fault) if may_write || fault == StockFault::UncheckedWrite => {
-                        self.write_belatedly(&hold, stock, fault).await?;
-                    }
-                    _ => {}
-                }
+                self.write_stock(&hold, stock, may_write).await?;
             }
             Some(_) => self.unsold_keys.retain(|key| *key != hold.key),
             None => {}
@@ -116,6 +109,25 @@ impl<B: Backend> ClientDriver<B> {
             self.event(TriggerEvent::StockChanged, left).await;
         }
         Ok(())
+    }
+
+    /// Changes the stock that was read, if the holder may write, or lets a fault do it.
+    pub(super) async fn write_stock(
+        &mut self,
+        hold: &Hold,
+        read: i64,
+        may_write: bool,
+    ) -> Result<(), RequestAborted> {
+        match self.context.stock_faults.write_fault(self.worker) {
+            None if may_write => {
+                self.change_stock(hold, read).await?;
+                self.ping(hold).await
+            }
+            Some(fault) if may_write || fault == StockFault::UncheckedWrite => {
+                self.write_belatedly(hold, read, fault).await
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Hands the write to a fault. It arrives when the fault ends, whatever has happened to the lock by then.

@@ -3,11 +3,13 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use picklock_scenarios::{LockFeature, Seeds};
+use picklock_scenarios::{LockFeature, LockKind, Seeds};
 
 use super::client_driver::{ClientDriver, GRACE};
 use super::worker_client::{WorkerClient, WorkerFailure};
-use crate::adapter::message::{Answer, Init, Offers, PROTOCOL, PROTOCOLS, RequestKind};
+use crate::adapter::message::{
+    Answer, Init, Offers, PROTOCOL, PROTOCOLS, RequestKind, SHARED_PROTOCOL,
+};
 use crate::backend::{Backend, Refusal};
 use crate::clock::millis;
 use crate::context::{LockIdentity, RunContext};
@@ -95,6 +97,9 @@ fn record_offers<B>(context: &RunContext<B>, extends: Option<bool>, offers: Offe
     if !extends && spec.scenario.workload.extend.is_some() {
         applicability.cannot_extend("`ready` contains `extends: false`");
     }
+    if offers.protocol == Some(SHARED_PROTOCOL) && offers.is(LockKind::Leader) {
+        applicability.record_answers_act();
+    }
     let lacks = |feature: &LockFeature| !offers.has(*feature);
     if let Some(feature) = spec.scenario.required_features().into_iter().find(lacks) {
         applicability.does_not_offer(feature);
@@ -176,6 +181,7 @@ impl<B: Backend> ClientDriver<B> {
             also_held: None,
             bought: 0,
             failed: 0,
+            tick: 0,
         })
     }
 }

@@ -81,7 +81,7 @@ impl<B: Backend> ClientDriver<B> {
     /// Requests an extension. A holder stops if it is refused, because it has lost the lock. It
     /// also stops if the extension fails, like a program that an exception ends. A lock that cannot
     /// be extended has neither lost nor failed anything, so the run ends.
-    async fn extend(&mut self, hold: &mut Hold) -> Result<Work, RequestAborted> {
+    pub(super) async fn extend(&mut self, hold: &mut Hold) -> Result<Work, RequestAborted> {
         let context = Rc::clone(&self.context);
         let (worker, op) = (self.worker, hold.op);
         let ttl_ms = context.spec.ttl_ms();

@@ -27,7 +27,6 @@ impl UndeclaredKey {
         (&self.command, &self.key) == (command, key)
     }
 
-    /// Returns the key.
     #[cfg(test)]
     pub(crate) fn key(&self) -> &KeyName {
         &self.key

@@ -40,13 +40,13 @@ pub(super) struct Unit {
 /// The position of a command relative to an atomic unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UnitPosition {
-    /// It belongs to no unit.
+    /// The command belongs to no unit.
     Outside,
-    /// It begins a unit: it runs a script, or is the first command of a transaction.
+    /// The command begins a unit: it runs a script, or is the first command of a transaction.
     Begins,
-    /// It is inside the active unit.
+    /// The command is inside the active unit.
     Inside,
-    /// It ends the active transaction.
+    /// The command ends the active transaction.
     Ends,
 }
 

@@ -30,7 +30,6 @@ pub(super) enum Undo {
     LiftStock(usize, StockFault),
 }
 
-/// The active faults.
 #[derive(Default)]
 pub(super) struct ActiveFaults {
     faults: RefCell<Vec<Fault>>,

@@ -101,7 +101,7 @@ impl<B: Backend> Nemesis<B> {
             }
             WorkerAction::Terminate => {
                 self.record_end(fault, worker, "terminated by the nemesis")?;
-                // What the process sends in its clean-up belongs to no request.
+                // Commands that the process sends in its clean-up belong to no request.
                 for mate in self.process_peers(worker) {
                     let op = self.context.live_workers.latest_op(mate);
                     self.context.backend.set_phase(mate, op, Phase::Idle);

@@ -207,7 +207,7 @@ impl<B: Backend> Nemesis<B> {
         let waiting = location
             .worker
             .filter(|worker| !target.workers.contains(worker));
-        let mut since_ns = self.record_fired(id, &plan, waiting, requested_at_ns);
+        let since_ns = self.record_fired(id, &plan, waiting, requested_at_ns);
         let lasts = plan.lasts();
         match lasts {
             Lasts::AtOnce => self.make_permanent(id),
@@ -227,12 +227,17 @@ impl<B: Backend> Nemesis<B> {
         if plan.when.is_some() {
             self.context.start_gate.open();
         }
+        self.last(id, &plan, &target.workers, since_ns).await;
+    }
+
+    /// Waits for the end of a fault that counts from `since_ns`, and ends it. Returns at once if it has no end.
+    async fn last(&self, id: u32, plan: &FaultPlan, workers: &[usize], mut since_ns: u64) {
+        let ttl = self.context.spec.ttl();
         if let Some(grace) = plan.grace() {
-            self.end_terminated(id, &target.workers, grace.resolve(ttl))
-                .await;
+            self.end_terminated(id, workers, grace.resolve(ttl)).await;
             since_ns = self.context.clock.now_ns();
         }
-        match lasts {
+        match plan.lasts() {
             Lasts::AtOnce => tokio::time::sleep(Duration::ZERO).await,
             Lasts::For(span) => {
                 let past_ns = self.context.clock.now_ns().saturating_sub(since_ns);

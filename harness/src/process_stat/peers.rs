@@ -33,7 +33,7 @@ pub(crate) fn peers_of(pids: &[u32]) -> io::Result<BTreeSet<SocketAddr>> {
     Ok(remotes.filter(|remote| !own.contains(remote)).collect())
 }
 
-/// An address of IPv4 as such, also if it belongs to a socket of IPv6.
+/// Returns an IPv4 address that an IPv6 socket has mapped in its IPv4 form.
 fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }

@@ -215,8 +215,8 @@ impl Proxy {
         }
     }
 
-    /// Sets the operation that the driver is about to request from a worker. Everything that the worker sends from
-    /// now on is tagged with it, and so are the replies. Call this before the request is sent.
+    /// Sets the operation that the driver is about to request from a worker. All later commands of
+    /// the worker are tagged with it, and so are the replies. Call this before the request is sent.
     pub fn set_phase(&self, worker: usize, op: u64, phase: Phase) {
         let now_ns = self.state.clock.now_ns();
         let operation = self.state.current_operation(worker);

@@ -42,7 +42,6 @@ pub enum ProxyIncident {
     },
 }
 
-/// The incidents of a proxy.
 #[derive(Debug, Default)]
 pub(crate) struct ProxyIncidents {
     state: Mutex<State>,

@@ -19,9 +19,11 @@ pub(super) type Ports = (u16, u16);
 pub(super) struct TcpQueues(HashMap<Ports, u64>);
 
 impl TcpQueues {
-    /// Those of connections to these ports, at present. The client must not write meanwhile for
-    /// the bound to be one.
-    /// `Err`: `/proc` cannot be read.
+    /// Reads the queues of the connections to these ports. They are upper bounds only if the client does not write in
+    /// the meantime.
+    ///
+    /// # Errors
+    /// Returns an error if `/proc` cannot be read.
     pub(super) fn read(ports: &HashSet<u16>) -> io::Result<TcpQueues> {
         // First what the clients' kernels keep, and then what waits at our end. In the other order
         // bytes that arrive in between would be missing from both.
@@ -29,7 +31,7 @@ impl TcpQueues {
         // A client may use a socket for both versions of the protocol.
         clients.extend(ip_v6_sockets()?);
         let ours = ip_v4_sockets()?;
-        Ok(Self::of_sockets(ports, &clients, &ours))
+        Ok(Self::from_sockets(ports, &clients, &ours))
     }
 
     /// Returns the bytes of this connection, or `None` if the connection did not exist.
@@ -37,7 +39,7 @@ impl TcpQueues {
         self.0.get(&connection).copied()
     }
 
-    fn of_sockets(
+    fn from_sockets(
         ports: &HashSet<u16>,
         clients: &[TcpNetEntry],
         ours: &[TcpNetEntry],
@@ -80,7 +82,7 @@ mod tests {
    4: 0000000000000000FFFF00000100007F:C352 0000000000000000FFFF00000100007F:1F90 02 00000001:00000000 00:00000000 00000000     0        0 5 1
 ";
         let sockets = parse_sockets(text).unwrap();
-        let queues = TcpQueues::of_sockets(&HashSet::from([0x1f90]), &sockets, &sockets);
+        let queues = TcpQueues::from_sockets(&HashSet::from([0x1f90]), &sockets, &sockets);
         assert_eq!(queues.unread((0x1f90, 0xc350)), Some(0x13));
         assert_eq!(queues.unread((0x1f90, 0xc352)), Some(1));
         assert_eq!(queues.0.len(), 2, "{queues:?}");

@@ -196,10 +196,11 @@ fn rounder_times(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
 
 /// Moves each fault to the first steps of any worker and of each worker, and to the first events of the same kind.
 fn simpler_triggers(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
-    const STEPS: [TriggerEvent; 5] = [
+    const STEPS: [TriggerEvent; 6] = [
         TriggerEvent::Granted,
         TriggerEvent::StockRead,
         TriggerEvent::StockChanged,
+        TriggerEvent::JobBegan,
         TriggerEvent::Release,
         TriggerEvent::Acquire,
     ];

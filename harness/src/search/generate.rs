@@ -124,7 +124,11 @@ impl Draw<'_> {
         let purchases = rng.random_range(1..4);
         let keys = one_of(rng, &[1, 1, 1, 1, 1, 1, 2]);
         let max_sold = i64::from(purchases) * workers as i64;
-        let section = LeaseDuration::Ttl(one_of(rng, &[0.02, 0.1, 0.1, 0.3, 0.5, 0.8]));
+        let section = one_of(rng, &[0.02, 0.1, 0.1, 0.3, 0.5, 0.8]);
+        let buys = matches!(base.kind, WorkloadKind::FlashSale | WorkloadKind::Permits);
+        let leads = base.kind == WorkloadKind::Leader;
+        // A leader renews its lease, so its term may be longer than that.
+        let section = LeaseDuration::Ttl(if leads { 3.0 * section } else { section });
         let extends = rng.random_bool(0.3) && section.resolve(LEASE) >= LEASE / 10;
         let quarter = |span: LeaseDuration| match span {
             LeaseDuration::Ttl(factor) => LeaseDuration::Ttl(factor / 4.0),
@@ -135,10 +139,11 @@ impl Draw<'_> {
             workers,
             keys,
             stock: rng.random_range(1..=max_sold),
-            // Readers buy nothing, and read until everything is sold.
-            purchases: (base.kind != WorkloadKind::ReadWrite).then_some(purchases),
+            // Readers and leaders go on until everything is sold.
+            purchases: buys.then_some(purchases),
+            act_every: base.act_every.map(|_| quarter(section)),
             section,
-            extend: extends.then(|| quarter(section)),
+            extend: (extends && !leads).then(|| quarter(section)),
             ttl: LeaseDuration::Absolute(ttl),
             update: match rarely(rng, 0.15, Update::Write, Update::Decrement) {
                 _ if base.kind != WorkloadKind::FlashSale => base.update,

@@ -56,7 +56,7 @@ impl Hunt {
     }
 
     /// Continues a hunt that was stopped before this plan, as [`Hunt::run`]. Also returns the number of the plan with
-    /// which it continues if it is stopped again. The memory of a hunt begins anew.
+    /// which it continues if it is stopped again. The hunt forgets what it had learned from earlier runs.
     pub fn run_from(
         &self,
         first: u64,

@@ -4,8 +4,8 @@ use picklock_scenarios::{FaultKind, FaultPlan, Lasts, LeaseDuration, TriggerEven
 
 use super::plan::{Plan, Target};
 
-/// Times that are easy to read, short ones first. None is close to a lease, because then the
-/// outcome would depend on a millisecond.
+/// Times in leases that are easy to read, short ones first. They are not close to a whole lease, because the outcome
+/// would then depend on a millisecond.
 pub(super) const ROUND: [f64; 5] = [0.1, 0.5, 1.5, 2.0, 3.0];
 
 /// The size of a plan. Earlier fields take precedence.
@@ -21,7 +21,6 @@ pub struct Size {
     injection_points: u32,
 }
 
-/// Returns the size of a plan.
 pub(super) fn size_of(plan: &Plan, target: &Target) -> Size {
     let nodes = target.nodes(&plan.scenario);
     let workload = &plan.scenario.workload;
@@ -123,7 +122,7 @@ pub(super) fn trigger_rank(fault: &FaultPlan) -> u32 {
     let Some(when) = &fault.when else { return 5000 };
     let event = match when.on {
         TriggerEvent::Granted => 0,
-        TriggerEvent::StockRead | TriggerEvent::StockChanged => 1,
+        TriggerEvent::StockRead | TriggerEvent::StockChanged | TriggerEvent::JobBegan => 1,
         TriggerEvent::Release | TriggerEvent::Acquire => 2,
         TriggerEvent::Extend | TriggerEvent::Extended => 3,
         TriggerEvent::Reply if when.takes => 4,

@@ -1,6 +1,10 @@
 //! The workloads of a sweep: small, and without faults.
 
-use picklock_scenarios::{LockKind, Scenario, ScenarioError, Update, WorkloadKind};
+use std::time::Duration;
+
+use picklock_scenarios::{
+    LeaseDuration, LockKind, Scenario, ScenarioError, Update, Workload, WorkloadKind,
+};
 
 use crate::spec::LockSpec;
 
@@ -55,8 +59,23 @@ pub fn for_lock(mut scenario: Scenario, lock: &LockSpec) -> Scenario {
             workload.workers += 1;
             workload.update = Update::Write;
         }
+        Some(LockKind::Leader) => lead(workload),
     }
     scenario
+}
+
+/// Makes the clients of a workload lead for a term each, with as many acts as fit into it.
+fn lead(workload: &mut Workload) {
+    workload.kind = WorkloadKind::Leader;
+    workload.update = Update::Write;
+    workload.act_every = Some(LeaseDuration::Ttl(0.2));
+    let is_long = workload.section.resolve(Duration::from_secs(1)) >= Duration::from_millis(400);
+    if !is_long {
+        workload.section = LeaseDuration::Ttl(0.8);
+    }
+    // Every term ends with the stock, so there is enough of it for several.
+    workload.stock = workload.stock.max(3) * 4;
+    (workload.purchases, workload.extend) = (None, None);
 }
 
 /// Returns the servers and the workload of a scenario, without its faults and expectations.

@@ -260,7 +260,7 @@ impl ObservedNode {
     }
 
     /// Records a gap if an external server does not report what it has executed: no mark comes back, or a command is
-    /// missing that was answered before a mark was sent. Whatever stands between the server and Picklock may leave out
+    /// missing that was answered before a mark was sent. A program between the server and Picklock may leave out
     /// a part of the report.
     async fn check_report_keeps_up(self: &Rc<Self>) {
         for server in 0..self.servers.len() {

@@ -102,7 +102,7 @@ pub struct ServerBackend {
     liveness: LivenessMonitor,
 }
 
-/// Everything that a server backend uses in addition to the servers.
+/// The parts of a server backend besides the servers.
 pub struct Parts {
     /// Name of the backend.
     pub name: BackendName,

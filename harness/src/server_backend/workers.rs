@@ -225,7 +225,6 @@ impl ServerBackend {
         Ok(process)
     }
 
-    /// Starts the process of a worker.
     async fn start_process(&self, worker: usize) -> Result<WorkerProcess, Refusal> {
         let log = self.parts.logs.join(format!("worker-{worker}.log"));
         let wall_clock = self.wall_clock(worker)?;

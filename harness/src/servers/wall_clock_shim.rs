@@ -71,7 +71,7 @@ impl WallClockShim {
         }
         match File::create_new(&library) {
             Ok(_) => write_for_all(&library, LIBRARY).map(drop),
-            // Never written again. Truncating the file would remove its pages from the programs that have loaded it,
+            // The file is never rewritten. Truncating the file would remove its pages from the programs that have loaded it,
             // including everything that the loader has resolved in them, and the programs would crash.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
             Err(error) => Err(error),

@@ -27,7 +27,7 @@ fn execute(node: &mut Node, client: ClientId, args: &Args, at_ns: u64) -> Reply 
 
 impl Network {
     /// Processes every event that is due. It is inlined into the network's turn, which handles most
-    /// events, because otherwise each event is moved once more.
+    /// events, because otherwise each event is moved a second time.
     #[inline(always)]
     pub(super) fn process_events(&self, now_ns: u64) {
         loop {

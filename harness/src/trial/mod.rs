@@ -91,7 +91,7 @@ pub struct Trial {
     options: BTreeMap<String, String>,
     overrides: Overrides,
     servers: ServerChoice,
-    /// Where the worker processes come from, or `None` if the trial is simulated.
+    /// The entry point of the worker processes, or `None` if the trial is simulated.
     #[cfg(feature = "servers")]
     workers_from: Option<WorkerEntry>,
 }

@@ -134,7 +134,7 @@ impl Outcome {
 
     #[track_caller]
     fn assert_each(&self, property: Property, wanted: &str, fits: impl Fn(&Verdict) -> bool) {
-        let misfit = |run: &&TrialRun| !fits(&run.verdicts[&property]);
+        let misfit = |run: &&TrialRun| run.verdicts.get(&property).is_some_and(|it| !fits(it));
         let misfits: Vec<&TrialRun> = self.runs.iter().filter(misfit).collect();
         if let Some(first) = misfits.first() {
             panic!(

@@ -1,4 +1,4 @@
-//! Where the worker processes of a trial come from: they are further processes of this binary.
+//! The entry point of the worker processes of a trial, which are further processes of this binary.
 
 use std::io;
 use std::path::PathBuf;

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::check::{Verdicts, describe_incident, min_harness_stall_ms};
-use crate::history::{EndReason, EventKind, History};
+use crate::history::{EndReason, Event, EventKind, History};
 use crate::record::{Counts, FORMAT, FiredFault, Latency, LockInfo, Phases, Redis, RunRecord};
+use crate::timeline::Timeline;
 
 /// The parts of the record that the history does not contain.
 #[derive(Debug, Clone, Default)]
@@ -175,54 +176,30 @@ fn sum(units: &[i64]) -> i64 {
     units.iter().fold(0, add)
 }
 
+/// Returns the faults that took effect, and those that could not be applied or never fired, in order of time.
 fn faults(history: &History) -> Vec<FiredFault> {
-    let mut ids = Vec::new();
-    let mut faults: Vec<FiredFault> = Vec::new();
-    let mut just_ended = None;
-    for event in &history.events {
-        let ended: Option<usize> = just_ended.take();
-        match &event.what {
-            EventKind::FaultBegan {
-                id,
-                fault,
-                detail,
-                workers,
-                nodes,
-                ..
-            } => {
-                ids.push(Some(*id));
-                faults.push(FiredFault {
-                    fault: fault.clone(),
-                    detail: detail.clone(),
-                    began_ns: Some(event.at_ns),
-                    ended_ns: None,
-                    workers: workers.clone(),
-                    nodes: nodes.clone(),
-                });
-            }
-            EventKind::FaultEnded { id } => {
-                just_ended = ids.iter().position(|one| *one == Some(*id));
-                if let Some(index) = just_ended {
-                    faults[index].ended_ns = Some(event.at_ns);
-                }
-            }
-            EventKind::FaultMissed { fault, reason, .. } => {
-                // A fault that ends and is then missed could not be applied.
-                if let Some(index) = ended.filter(|index| faults[*index].fault == *fault) {
-                    ids.remove(index);
-                    faults.remove(index);
-                }
-                ids.push(None);
-                faults.push(FiredFault {
-                    fault: fault.clone(),
-                    detail: format!("{fault}: {reason}"),
-                    ..FiredFault::default()
-                });
-            }
-            _ => {}
+    let timeline = Timeline::new(history);
+    let mut spans = timeline.faults().iter();
+    let fired_fault = |event: &Event| match &event.what {
+        EventKind::FaultBegan { .. } => {
+            let span = spans.next().filter(|span| !span.missed)?;
+            Some(FiredFault {
+                fault: span.fault.to_owned(),
+                detail: span.detail.to_owned(),
+                began_ns: Some(span.began_ns),
+                ended_ns: span.ended_ns,
+                workers: span.workers.to_vec(),
+                nodes: span.nodes.to_vec(),
+            })
         }
-    }
-    faults
+        EventKind::FaultMissed { fault, reason, .. } => Some(FiredFault {
+            fault: fault.clone(),
+            detail: format!("{fault}: {reason}"),
+            ..FiredFault::default()
+        }),
+        _ => None,
+    };
+    history.events.iter().filter_map(fired_fault).collect()
 }
 
 /// Describes everything that went wrong apart from the faults. Stalls come last, because a busy machine has many of

@@ -48,8 +48,14 @@ impl Expected {
         };
         let others = table.get(OTHERS).unwrap_or(&Expectation::Held);
         let expectation = |property: Property| table.get(property.as_str()).unwrap_or(others);
-        let every = Property::ALL.map(|property| (property, expectation(property).clone()));
-        Expected(every.into())
+        let judged = Property::ALL
+            .into_iter()
+            .filter(|it| scenario.workload.judges(*it));
+        Expected(
+            judged
+                .map(|property| (property, expectation(property).clone()))
+                .collect(),
+        )
     }
 
     /// Returns these expectations, overridden by `rules` for the properties that they name.

@@ -31,7 +31,7 @@ use crate::stopwatch::Stopwatch;
 use crate::variation::{Variation, Varied, varied};
 
 /// Takes the key if it is free, and counts its grants.
-static SET_AND_COUNT: LazyLock<Script> =
+pub(crate) static SET_AND_COUNT: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("set_and_count.lua")));
 
 pub(crate) const LOCK: BuiltInLock = varied::<Fenced>(

@@ -10,7 +10,6 @@ use redis::Script;
 use crate::semaphores::token_list::SemaphoreList;
 use crate::{BuiltInLock, Kind, patience};
 
-/// Takes a token.
 static TAKE_TOKEN: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("take_token_if_missing.lua")));
 

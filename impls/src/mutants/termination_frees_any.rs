@@ -1,4 +1,4 @@
-//! `termination-frees-any`: `set-nx-px` with a shutdown hook that deletes the lock's key, whoever holds it.
+//! `termination-frees-any`: `set-nx-px` with a shutdown hook that deletes the lock's key, even if another client holds the lock.
 //!
 //! A client that is asked to end while it waits deletes the holder's lock (S4: every deployment does that). Caught by
 //! `ownership`, cause `foreign-removal`, when a waiting client is terminated.
@@ -26,7 +26,11 @@ impl Variation for TerminationFreesAny {
 
     async fn terminate(lock: &mut Varied<Self>, _held: &[(String, Grant)]) {
         if let Some(key) = &lock.way.0 {
-            lock.original.redis.ask::<u64>(redis::Cmd::del(key)).await.ok();
+            lock.original
+                .redis
+                .ask::<u64>(redis::Cmd::del(key))
+                .await
+                .ok();
         }
     }
 }

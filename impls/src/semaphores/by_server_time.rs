@@ -27,7 +27,6 @@ use crate::single_node::SingleNode;
 use crate::stopwatch::Stopwatch;
 use crate::{BuiltInLock, Context, Kind, Node, patience};
 
-/// Takes a permit.
 static TAKE_PERMIT: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("take_permit.lua")));
 

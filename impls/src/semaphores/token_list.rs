@@ -6,7 +6,7 @@
 //! **From.** Articles, and libraries such as redis-semaphore for Ruby, which keeps the tokens in a list that `BLPOP`
 //! waits for, and a key that says that they exist.
 //!
-//! **Promises.** No more holders than tokens, as long as nobody gives a token back twice. Waiting needs no polling, if
+//! **Promises.** No more holders than tokens, as long as no client gives a token back twice. Waiting needs no polling, if
 //! `BLPOP` takes the place of `LPOP`.
 //!
 //! **Does not survive.**
@@ -25,7 +25,6 @@ use crate::lease::Lease;
 use crate::single_node::SingleNode;
 use crate::{BuiltInLock, Context, Kind, Node, patience};
 
-/// Takes a token.
 static TAKE_TOKEN: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("take_token.lua")));
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {

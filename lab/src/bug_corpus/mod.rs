@@ -153,7 +153,6 @@ fn hunted(
     Some((TimeToFind { schedules, seconds }, group.plan))
 }
 
-/// Returns the first counterexample of the violation.
 fn first_of(tried: Tried, violation: Violation) -> Option<CounterexampleGroup> {
     let groups = tried.counterexamples.simplest().into_iter();
     let groups = groups.filter(|group| group.violation == violation);

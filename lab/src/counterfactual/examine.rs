@@ -12,7 +12,7 @@ use super::run::{Case, Judged};
 /// Number of neighbouring seeds that are tried before a removal counts as a disagreement.
 const NEIGHBOURS: u64 = 8;
 
-/// What a removal must do to a cause.
+/// The required effect of a removal on a cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rule {
     /// Without the faults that the cause names, the property is not violated by then.
@@ -28,7 +28,7 @@ pub enum Rule {
 pub enum Outcome {
     /// The cause behaved as its rule demands.
     Confirmed,
-    /// It did with a neighbouring seed, after the removal had shifted what followed.
+    /// The cause behaved as its rule demands with a neighbouring seed: the removal had shifted the later events.
     ConfirmedNearby,
     /// Another fault would have had the same effect: the violation vanishes without both.
     Redundant,

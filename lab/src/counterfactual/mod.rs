@@ -1,7 +1,7 @@
 //! Counterfactual runs: the same run without one of its faults.
 //!
 //! A simulated run depends only on its scenario and its seed, and a fault changes nothing before it fires. So a run
-//! without a fault equals the original run up to the moment of the fault, and its verdict shows whether the violation
+//! without a fault equals the original run up to the fault, and its verdict shows whether the violation
 //! needed it:
 //!
 //! - A cause that names a fault must vanish with that fault: without it, the property is not violated by then.

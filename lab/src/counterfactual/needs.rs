@@ -1,4 +1,4 @@
-//! What each cause needs.
+//! The faults that each cause needs.
 
 use picklock_scenarios::FaultKind::{
     self, Answer, ClockJump, ClockSkew, CrashClient, CrashNode, Cut, CutReplication, Delay, Drop,
@@ -290,16 +290,18 @@ pub fn needs(cause: Cause) -> Needs {
         Cause::ForeignRenewal => KEEPS_ANOTHERS_VALUE,
         Cause::AmbiguousAcquire => IN_DOUBT,
         Cause::StaleReply => LATE_REPLY,
-        Cause::NoTtl | Cause::PermitLeaked => LEAVES_KEY,
+        Cause::NoTtl | Cause::PermitLeaked | Cause::SkippedTick => LEAVES_KEY,
         Cause::PermitMinted => UNEXPECTED_ERROR,
         Cause::Race => LATE_ACT,
         Cause::UnbackedGrant => WRITES_NOTHING,
         Cause::WrongExpiry => COUNTS_WRONGLY,
         Cause::FalseRelease | Cause::SilentRelease => RELEASE_FAILS,
         Cause::RenewedAfterRelease | Cause::RenewedAfterEnd => RELEASE_FAILS,
-        Cause::SharedKey | Cause::SplitKey | Cause::NotExclusive | Cause::WriterStarved => {
-            lock(&[], "")
-        }
+        Cause::SharedKey
+        | Cause::SplitKey
+        | Cause::NotExclusive
+        | Cause::WriterStarved
+        | Cause::RanTwice => lock(&[], ""),
         Cause::LateLossReport | Cause::SilentLoss | Cause::FalseLoss => RENEWAL_FAILS,
         Cause::LateExtension => LATE_EXTENSION,
         Cause::RefusedExtension => EXTENSION_FAILS,
@@ -308,6 +310,7 @@ pub fn needs(cause: Cause) -> Needs {
         Cause::SplitVote | Cause::WaitsForEveryNode => NO_NODES,
         Cause::Deadlock => lock(&[], ""),
         Cause::ClientDied | Cause::StoppedAsking | Cause::TakenAndReturned => UNEXPECTED_ERROR,
+        Cause::PhantomLeader => ACTS_WITHOUT_VALUE,
         Cause::LateWrite => names(&[LateWrite]),
         Cause::ReleasedBeforeCommit => names(&[LateCommit]),
         Cause::UncheckedWrite => names(&[UncheckedWrite]),

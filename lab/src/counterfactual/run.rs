@@ -97,7 +97,7 @@ impl Judged {
         })
     }
 
-    /// Returns whether the moments that decide a property are the same as in `other`.
+    /// Returns whether the times that decide a property are the same as in `other`.
     pub(super) fn has_moments_of(&self, other: &Judged, property: Property) -> bool {
         let moments = |run: &Judged| -> Vec<u64> {
             let all = run

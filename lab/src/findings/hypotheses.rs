@@ -13,9 +13,9 @@ use picklock_reports::markdown::quoted::{code, prose};
 pub enum Decision {
     /// The predicted violation occurred in at least nine of ten runs.
     Confirmed(Seen),
-    /// It occurred in some runs, but in fewer than nine of ten.
+    /// The violation occurred in some runs, but in fewer than nine of ten.
     Sometimes(Seen),
-    /// It occurred in no run.
+    /// The violation occurred in no run.
     Refuted(Seen),
     /// No run was conclusive.
     Inconclusive,

@@ -260,7 +260,7 @@ fn escaped(line: &str) -> String {
     line.replace('*', "\\*").replace('_', "\\_")
 }
 
-/// Returns a story's line without the time that it begins with, which stands in front of it already.
+/// Returns a story's line without its time, which the page already shows in front of the line.
 fn without_time(line: &str) -> &str {
     let is_time =
         |time: &str| time.ends_with(" s") && time.starts_with(|c: char| c.is_ascii_digit());

@@ -9,13 +9,13 @@ use picklock_verdicts::key_history::{KeyHistory, SpanEnd, ValueSpan};
 use picklock_verdicts::timeline::{Hold, LeaseState, OperationKind, Timeline, overlap};
 
 const WIDTH: f64 = 760.0;
-/// Where the lanes begin. Their names are to the left.
+/// Left end of the lanes. Their names are to the left.
 const LEFT: f64 = 92.0;
 const ROW: f64 = 26.0;
 const BAR: f64 = 16.0;
-/// Height above the first lane, for the numbers of the moments.
+/// Height above the first lane, for the numbers of the deciding times.
 const TOP: f64 = 28.0;
-/// Maximum number of lanes for keys. More of them would show the same on another node.
+/// Maximum number of lanes for keys. Further lanes would show the same key on other nodes.
 const MAX_KEY_LANES: usize = 3;
 /// Maximum number of lanes for kinds of faults.
 const MAX_FAULT_LANES: usize = 3;
@@ -49,7 +49,7 @@ struct Window {
 }
 
 impl Window {
-    /// Returns the part with all moments and the holds that touch them, with a margin.
+    /// Returns the part with all deciding times and the holds that touch them, with a margin.
     fn around(moments: &[u64], timeline: &Timeline<'_>) -> Window {
         let first = moments.iter().min().copied().unwrap_or(0);
         let last = moments
@@ -57,7 +57,7 @@ impl Window {
             .max()
             .copied()
             .unwrap_or_else(|| timeline.end_ns());
-        // A violation can be a single moment that was prepared long before it, in the hold that began last.
+        // A violation can happen at a single time, and have its origin in the hold that began last before it.
         let begun = timeline.holds().iter().map(|hold| hold.begin_ns);
         let latest = begun.filter(|begin_ns| *begin_ns <= first).max();
         let (mut from_ns, mut to_ns) = (latest.unwrap_or(first), last);
@@ -88,7 +88,7 @@ impl Window {
     }
 }
 
-/// Returns the timeline around these moments as SVG.
+/// Returns the timeline around these deciding times as SVG.
 pub fn svg(history: &History, moments: &[u64], title: &str) -> String {
     let timeline = Timeline::new(history);
     let window = Window::around(moments, &timeline);
@@ -402,7 +402,7 @@ fn axis(window: Window, y: f64) -> Vec<String> {
     lines
 }
 
-/// Returns the numbers of the moments, each with a line through the lanes. Numbers too close to the last one move to
+/// Returns the numbers of the deciding times, each with a line through the lanes. Numbers too close to the last one move to
 /// its right.
 fn numbers(moments: &[u64], window: Window, bottom: f64) -> Vec<String> {
     let mut right_edge = 0.0_f64;

@@ -33,9 +33,9 @@ pub enum Refusal {
         visible(server)
     )]
     SameServer {
-        /// The path of the first.
+        /// Path of the first matrix.
         one: String,
-        /// The path of the second.
+        /// Path of the second matrix.
         other: String,
         /// Name of the server.
         server: String,
@@ -55,9 +55,9 @@ pub enum Refusal {
         visible(other)
     )]
     OtherSeeds {
-        /// The path of the first.
+        /// Path of the first matrix.
         one: String,
-        /// The path of the second.
+        /// Path of the second matrix.
         other: String,
     },
     /// The matrices have no cell in common.

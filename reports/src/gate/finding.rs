@@ -71,11 +71,11 @@ pub struct Proof {
     pub causes: Vec<Cause>,
     /// The party at fault, in a few words.
     pub party: &'static str,
-    /// What happened, in one sentence without a full stop.
+    /// The events, in one sentence without a full stop.
     pub headline: String,
-    /// Whose fault it is and why.
+    /// The party at fault and the reason.
     pub fault: String,
-    /// What helps.
+    /// The remedy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<&'static str>,
 }
@@ -111,7 +111,7 @@ pub struct Finding {
     pub properties: Vec<Property>,
     /// The problem: one line for each property that one story violates.
     pub problem: String,
-    /// What the shown run proves: cause, party at fault and remedy.
+    /// Cause, party at fault and remedy in the shown run.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub proof: Option<Proof>,
     /// Help for the user.

@@ -31,14 +31,9 @@ pub(super) fn against_expectations(
 
 /// Returns one finding for all expected violations of a cell that did not occur, or `None` if there are none.
 fn unexpected_pass(cell: &Cell, judged: &[Judged<'_>]) -> Option<Finding> {
-    let passed: Vec<(&Judged<'_>, u64)> = judged
-        .iter()
-        .map(|one| (one, one.passed_runs()))
-        .filter(|(_, runs)| *runs > 0)
-        .collect();
+    let passed = affected(judged, Judged::passed_runs);
     let mut finding = finding_about(cell, Kind::UnexpectedPass, "held", &passed)?;
-    let held = passed.iter().filter_map(|(one, _)| one.shown());
-    let held: Vec<&Verdict> = held.filter(|it| it.status == Status::Held).collect();
+    let held = shown(&passed, Status::Held);
     finding.story = held.iter().flat_map(|it| it.story.clone()).collect();
     let help = if finding.story.is_empty() {
         "an expected violation no longer occurs: either the lock was fixed (then change the expectation), or the fault no longer has its effect"
@@ -54,14 +49,9 @@ fn unexpected_pass(cell: &Cell, judged: &[Judged<'_>]) -> Option<Finding> {
 
 /// Returns one finding for all properties of a cell that some run did not decide, or `None` if there are none.
 fn inconclusive(cell: &Cell, judged: &[Judged<'_>]) -> Option<Finding> {
-    let undecided: Vec<(&Judged<'_>, u64)> = judged
-        .iter()
-        .map(|one| (one, one.undecided_runs()))
-        .filter(|(_, runs)| *runs > 0)
-        .collect();
+    let undecided = affected(judged, Judged::undecided_runs);
     let mut finding = finding_about(cell, Kind::Inconclusive, "unknown", &undecided)?;
-    let shown = undecided.iter().filter_map(|(one, _)| one.shown());
-    let unknown: Vec<&Verdict> = shown.filter(|it| it.status == Status::Unknown).collect();
+    let unknown = shown(&undecided, Status::Unknown);
     let lines = unknown.iter().flat_map(|verdict| &verdict.story);
     let mut seen = BTreeSet::new();
     let first = lines.filter(|line| seen.insert(*line));
@@ -83,14 +73,25 @@ fn inconclusive(cell: &Cell, judged: &[Judged<'_>]) -> Option<Finding> {
     Some(finding.help(help))
 }
 
-/// Returns a finding about some properties of a cell, each with the number of affected runs, or `None` if there are
-/// none. Properties with the same expectation share a line.
-fn finding_about(
-    cell: &Cell,
-    kind: Kind,
-    got: &str,
-    affected: &[(&Judged<'_>, u64)],
-) -> Option<Finding> {
+/// A property of a cell, and the number of affected runs.
+type Affected<'a> = (&'a Judged<'a>, u64);
+
+/// Returns the properties that affect at least one run, by `runs`.
+fn affected<'a>(judged: &'a [Judged<'a>], runs: fn(&Judged<'a>) -> u64) -> Vec<Affected<'a>> {
+    let counted = judged.iter().map(|one| (one, runs(one)));
+    counted.filter(|(_, runs)| *runs > 0).collect()
+}
+
+/// Returns the verdicts of the shown run on these properties that have this status.
+fn shown<'a>(affected: &[Affected<'a>], status: Status) -> Vec<&'a Verdict> {
+    let verdicts = affected.iter().filter_map(|(one, _)| one.shown());
+    verdicts
+        .filter(|verdict| verdict.status == status)
+        .collect()
+}
+
+/// Returns a finding about some properties of a cell, or `None` if there are none. Properties with the same expectation share a line.
+fn finding_about(cell: &Cell, kind: Kind, got: &str, affected: &[Affected<'_>]) -> Option<Finding> {
     let mut lines: Vec<(&Expectation, u64, Vec<&str>)> = Vec::new();
     for (one, runs) in affected {
         let name = one.property.as_str();

@@ -176,35 +176,25 @@ pub fn comparison_file(
 }
 
 fn change_counts(comparison: &Comparison) -> Vec<Count> {
-    let count_of = |direction| comparison.changed(direction).count();
-    let beyond = |tone| {
+    let cells = |tone, sign, direction, label| {
+        let count = comparison.changed(direction).count();
+        (tone, sign, count, label)
+    };
+    let latencies = |tone, sign, label| {
         let ratios = comparison.latency.iter();
-        ratios.filter(|ratio| self::tone(ratio) == tone).count()
+        let count = ratios.filter(|ratio| self::tone(ratio) == tone).count();
+        (tone, sign, count, label)
     };
     let (held, violated) = (Status::Held.sign(), Status::Violated.sign());
+    let unexpected = Direction::UnexpectedPass;
     let one_sided = comparison.only_before.len() + comparison.only_after.len();
     let all = [
-        (
-            Tone::Lock,
-            violated,
-            count_of(Direction::Worse),
-            "got worse",
-        ),
-        (
-            Tone::Mismatch,
-            "‼",
-            count_of(Direction::UnexpectedPass),
-            "unexpected passes",
-        ),
-        (
-            Tone::Client,
-            "≠",
-            count_of(Direction::Other),
-            "with another cause",
-        ),
-        (Tone::Held, held, count_of(Direction::Better), "got better"),
-        (Tone::Client, "▲", beyond(Tone::Client), "latencies grew"),
-        (Tone::Held, "▼", beyond(Tone::Held), "latencies fell"),
+        cells(Tone::Lock, violated, Direction::Worse, "got worse"),
+        cells(Tone::Mismatch, "‼", unexpected, "unexpected passes"),
+        cells(Tone::Client, "≠", Direction::Other, "with another cause"),
+        cells(Tone::Held, held, Direction::Better, "got better"),
+        latencies(Tone::Client, "▲", "latencies grew"),
+        latencies(Tone::Held, "▼", "latencies fell"),
         (Tone::Unknown, "◐", one_sided, "cells on one side only"),
     ];
     // The first count is shown even if it is zero.

@@ -70,7 +70,7 @@ pub(super) struct VerdictRow {
 pub(super) struct ProblemView {
     pub(super) tone: Tone,
     pub(super) headline: Name,
-    /// Whose fault it is, in a few words, and the rest of the sentence.
+    /// The party at fault in a few words, and the rest of the sentence.
     pub(super) party: String,
     pub(super) fault: Name,
     pub(super) remedy: &'static str,

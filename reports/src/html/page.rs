@@ -165,49 +165,20 @@ fn cell_counts(input: &ReportInput) -> Vec<Count> {
     let cells = &input.matrix.cells;
     let tiles: Vec<Tile> = cells.iter().map(tile).collect();
     let count_of = |tone| tiles.iter().filter(|tile| tile.tone == tone).count();
+    let tiles_of = |tone, sign, label| (tone, sign, count_of(tone), label);
     let [held, violated, unknown, absent] = signs();
     let unexpected = cells.iter().filter(|cell| cell.is_unexpected()).count();
     let omitted = count_of(Tone::Absent) + input.matrix.skipped.len();
     let all = [
         (Tone::Mismatch, "‼", unexpected, "unexpected"),
-        (Tone::Held, held, count_of(Tone::Held), "held"),
-        (
-            Tone::Lock,
-            violated,
-            count_of(Tone::Lock),
-            "the lock’s fault",
-        ),
-        (
-            Tone::Redis,
-            "R",
-            count_of(Tone::Redis),
-            "Redis lost the lock",
-        ),
-        (
-            Tone::Client,
-            "C",
-            count_of(Tone::Client),
-            "a client or the application",
-        ),
-        (
-            Tone::Undetermined,
-            "U",
-            count_of(Tone::Undetermined),
-            "fault unknown",
-        ),
-        (
-            Tone::Fenced,
-            "◆",
-            count_of(Tone::Fenced),
-            "saved by fencing",
-        ),
-        (
-            Tone::Unknown,
-            unknown,
-            count_of(Tone::Unknown),
-            "inconclusive",
-        ),
-        (Tone::Failed, "!", count_of(Tone::Failed), "not run"),
+        tiles_of(Tone::Held, held, "held"),
+        tiles_of(Tone::Lock, violated, "the lock’s fault"),
+        tiles_of(Tone::Redis, "R", "Redis lost the lock"),
+        tiles_of(Tone::Client, "C", "a client or the application"),
+        tiles_of(Tone::Undetermined, "U", "fault unknown"),
+        tiles_of(Tone::Fenced, "◆", "saved by fencing"),
+        tiles_of(Tone::Unknown, unknown, "inconclusive"),
+        tiles_of(Tone::Failed, "!", "not run"),
         (Tone::Absent, absent, omitted, NOT_APPLICABLE),
     ];
     counts(all, Tone::Mismatch)

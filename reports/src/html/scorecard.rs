@@ -21,7 +21,7 @@ pub(super) struct Card {
     pub(super) pick: Name,
     /// The reason in half a sentence.
     pub(super) reason: String,
-    /// What the lock needs, or empty.
+    /// The needs of the lock, or empty.
     pub(super) needs: String,
     /// The evidence, split into parts. Every second part is a name.
     pub(super) evidence: Vec<String>,

@@ -23,7 +23,7 @@ const MAX_FAULTS: usize = 40;
 
 pub(super) struct SearchView {
     pub(super) lock: Name,
-    /// How many counterexamples there are, by whose fault they are.
+    /// The numbers of counterexamples by party at fault.
     pub(super) tally: String,
     pub(super) counterexamples: Vec<CounterexampleView>,
     pub(super) more_counterexamples: usize,
@@ -36,7 +36,7 @@ pub(super) struct SearchView {
 
 pub(super) struct CounterexampleView {
     pub(super) tone: Tone,
-    /// Whose fault it is, in a few words.
+    /// The party at fault, in a few words.
     pub(super) party: &'static str,
     /// The properties that one story violates.
     pub(super) properties: String,

@@ -1,5 +1,5 @@
-//! Leaves out most of a log of waiting clients: they ask again and again, and only the first and the last request of
-//! each wait say something.
+//! Leaves out most of a log of waiting clients: they retry many times, and only the first and the last request of each
+//! wait are informative.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -34,6 +34,7 @@ fn describe_request(what: &EventKind, history: &History) -> Option<String> {
             format!("acquire {lock}, ttl {ttl}, wait {}", span_ms(*wait_ms))
         }
         EventKind::Extend { ttl_ms, .. } => format!("extend, ttl {}", span_ms(*ttl_ms)),
+        EventKind::Act { .. } => "act".to_owned(),
         EventKind::Release { .. } => "release".to_owned(),
         EventKind::Cancel { .. } => "cancel the request".to_owned(),
         _ => return None,
@@ -49,6 +50,7 @@ fn describe_access(what: &EventKind) -> Option<String> {
             format!("reads the halves {first} and {second}")
         }
         EventKind::ValueWritten { to, .. } => format!("changes the second half to {to}"),
+        EventKind::JobBegan { tick, .. } => format!("begins the job of tick {tick}"),
         EventKind::FencedOff { fence, highest, .. } => {
             format!("refused: token {fence} is lower than {highest}")
         }
@@ -82,12 +84,19 @@ fn describe_reply(what: &EventKind) -> Option<String> {
         | EventKind::ExtendFailed {
             message, definite, ..
         }
+        | EventKind::ActFailed {
+            message, definite, ..
+        }
         | EventKind::ReleaseFailed {
             message, definite, ..
         } => format!("error ({}): {message}", certainty(*definite)),
         EventKind::Extended { valid_ms, .. } => format!("renewed{}", valid(Some(*valid_ms))),
         EventKind::ExtendGranted { valid_ms, .. } => format!("extended{}", valid(*valid_ms)),
         EventKind::ExtendRefused { .. } => "not extended: no longer the owner".to_owned(),
+        EventKind::MayAct { epoch, .. } => epoch.map_or_else(
+            || "leads, and may act".to_owned(),
+            |epoch| format!("leads, and may act, epoch {epoch}"),
+        ),
         EventKind::Lost { .. } => "lost the lock".to_owned(),
         EventKind::Released { released, .. } => match released {
             Some(true) => "released".to_owned(),

@@ -61,7 +61,6 @@ pub fn entries(history: &History, proxy: Option<&CommandLog>, selection: &Select
     all
 }
 
-/// Returns the lock of each attempt.
 fn locks_of_attempts(history: &History) -> HashMap<u64, u32> {
     let events = history.events.iter();
     let requests = events.filter_map(|event| match event.what {

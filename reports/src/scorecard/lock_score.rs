@@ -61,7 +61,7 @@ pub struct FamilyScore {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fencing {
-    /// It issues none.
+    /// The lock issues no tokens.
     None,
     /// The tokens always increased.
     Held,
@@ -79,7 +79,7 @@ impl LockScore {
         let mut all = FamilyScore::default();
         for (scenario, family, outcome) in &judged {
             for score in [&mut all, families.entry(family.as_str()).or_default()] {
-                // What happens outside of the lock does not count.
+                // Violations that no lock can prevent do not count.
                 score.judged += usize::from(*outcome != ScenarioScore::Outside);
                 score.survived += usize::from(outcome.is_survived());
             }

@@ -49,7 +49,7 @@ pub struct Advice {
     pub pick: String,
     /// Why, in half a sentence.
     pub reason: String,
-    /// What the recommended lock needs, such as `1 node`. Empty if no lock is recommended.
+    /// Needs of the recommended lock, such as `1 node`. Empty if no lock is recommended.
     pub needs: String,
     /// The recommendation with its evidence.
     pub words: String,

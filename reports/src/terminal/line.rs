@@ -207,7 +207,6 @@ pub(super) fn style_of_party(party: Party) -> Style {
     }
 }
 
-/// Returns the style of a status.
 pub(super) fn style(status: Status) -> Style {
     match status {
         Status::Held => GOOD,

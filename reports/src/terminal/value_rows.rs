@@ -19,7 +19,7 @@ const MAX_ROWS: usize = 5;
 /// Maximum number of rows in a short report.
 const MAX_ROWS_IN_ANSWER: usize = 2;
 
-/// A row: its name, and the lane that it draws. In a short report a row stands for all lanes that differ only in times
+/// A row: its name, and the lane that it draws. In a short report a row represents all lanes that differ only in times
 /// too short to matter.
 pub(super) struct ValueRow<'a> {
     pub(super) name: String,

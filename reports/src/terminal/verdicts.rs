@@ -18,7 +18,7 @@ const CAUSE_COLUMN: usize = 30;
 const MAX_PROBLEMS: usize = 3;
 const LINES_OF_FURTHER_PROBLEM: usize = 2;
 
-/// Column of a deciding line behind its number.
+/// Column in which the text of a deciding line begins, after its number.
 const LINE_COLUMN: usize = 5;
 
 /// A deciding line with the number that the timeline shows at its time.

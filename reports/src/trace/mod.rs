@@ -251,6 +251,8 @@ fn instant(at_ns: u64, what: &EventKind) -> Option<TraceEvent<'_>> {
         EventKind::ExtendGranted { op, valid_ms, .. } => ("extended", extended(op, *valid_ms)),
         EventKind::ExtendRefused { op, .. } => ("extension refused", json!({ "op": op })),
         EventKind::ExtendFailed { op, message, .. } => ("extension failed", failed(op, message)),
+        EventKind::MayAct { op, epoch, .. } => ("may act", json!({ "op": op, "epoch": epoch })),
+        EventKind::ActFailed { op, message, .. } => ("act failed", failed(op, message)),
         EventKind::Lost { op, .. } => ("lost", json!({ "op": op })),
         EventKind::StockRead { op, stock, .. } => ("read", json!({ "op": op, "stock": stock })),
         EventKind::StockChanged { op, from, to, .. } => {

@@ -18,7 +18,6 @@ pub(super) fn error_word(plan: &FaultPlan) -> Option<String> {
     Some(plan.error?.as_str().to_owned())
 }
 
-/// Returns the actions of an answer.
 pub(super) fn answer_actions(plan: &FaultPlan, executed: bool) -> Option<Vec<Action>> {
     let error = plan.error?;
     Some(vec![Action::Link(LinkAction::Answer { error, executed })])

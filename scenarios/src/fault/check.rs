@@ -8,7 +8,6 @@ use super::trigger::{Phase, Trigger, TriggerEvent};
 use crate::problem::Problem;
 use crate::scenario::Scenario;
 
-/// Checks one fault of a scenario.
 pub(crate) fn check(scenario: &Scenario, plan: &FaultPlan) -> Result<(), Problem> {
     match (&plan.at, &plan.when) {
         (None, None) => {

@@ -72,9 +72,7 @@ pub(crate) struct Kind {
     pub(super) does: &'static str,
     /// The type of its targets.
     pub(super) affects: Affects,
-    /// The required fields.
     pub(super) required: &'static [Field],
-    /// The optional fields.
     pub(super) optional: &'static [Field],
     /// Whether it needs nodes with replicas.
     pub(super) replicated: bool,

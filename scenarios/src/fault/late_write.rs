@@ -1,5 +1,5 @@
-//! `late-write`: a write to the stock arrives when the fault ends. Its client waits for the answer as long as for any
-//! command's, and then releases.
+//! `late-write`: a write to the stock arrives when the fault ends. Its client waits for the answer until its usual
+//! timeout, and then releases the lock.
 
 use super::{Action, Kind, StockFault};
 

@@ -107,6 +107,7 @@ impl FaultPlan {
             TriggerEvent::Extended => "has its lease extended".to_owned(),
             TriggerEvent::StockRead => format!("reads {stock}"),
             TriggerEvent::StockChanged => format!("changes the stock, leaving {stock}"),
+            TriggerEvent::JobBegan => "begins its job".to_owned(),
             TriggerEvent::Release => "releases the lock".to_owned(),
             TriggerEvent::Request | TriggerEvent::Reply => {
                 let whose = if self.names_client() {

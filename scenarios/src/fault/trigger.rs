@@ -76,6 +76,8 @@ string_enum! {
         StockRead = "stock-read",
         /// A holder changed the stock.
         StockChanged = "stock-changed",
+        /// A holder began the job of a tick.
+        JobBegan = "job-began",
         /// The request to release is about to be sent to a worker.
         Release = "release",
         /// The proxy has received a complete command of a worker, and is about to forward it.

@@ -17,6 +17,7 @@ pub(super) fn durations(scenario: &Scenario) -> Result<(), Problem> {
         ("section", Some(workload.section)),
         ("short_lease", workload.short_lease),
         ("reader_think", workload.reader_think),
+        ("act_every", workload.act_every),
         ("extend", workload.extend),
         ("reenter", workload.reenter),
         ("cancel", workload.cancel),
@@ -29,6 +30,11 @@ pub(super) fn durations(scenario: &Scenario) -> Result<(), Problem> {
     ];
     for (field, duration) in named {
         bounded(&["workload", field], duration, ttl)?;
+    }
+    if let Some(schedule) = &workload.schedule {
+        let path = |field| ["workload", "schedule", field];
+        bounded(&path("interval"), Some(schedule.interval), ttl)?;
+        bounded(&path("clock_shift"), Some(schedule.clock_shift), ttl)?;
     }
     let within = scenario.judge.progress_within;
     bounded(&["judge", "progress_within"], Some(within), ttl)?;

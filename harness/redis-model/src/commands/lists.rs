@@ -11,15 +11,22 @@ use super::super::reply::{CommandResult, Refusal};
 use super::super::waiter::Wait;
 use super::index_range::index_range;
 
-/// Adds elements at one end.
+/// Adds elements at one end. The commands for existing lists end on `x`.
 pub(super) fn push(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let at_front = context.name == "lpush";
-    let list = context.list_or_new(args[1])?;
+    let at_front = context.name.starts_with('l');
+    let list = if context.name.ends_with('x') {
+        let Some(list) = context.list(args[1])? else {
+            return Ok(Reply::Int(0));
+        };
+        list
+    } else {
+        context.list_or_new(args[1])?
+    };
     for element in &args[2..] {
         if at_front {
-            list.push_front(element.to_vec())
+            list.push_front(element.to_vec());
         } else {
-            list.push_back(element.to_vec())
+            list.push_back(element.to_vec());
         }
     }
     let len = list.len();
@@ -27,8 +34,10 @@ pub(super) fn push(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     Ok(Reply::Int(len as i64))
 }
 
-pub(super) fn lpop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+/// Removes elements at one end.
+pub(super) fn pop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = args[1];
+    let at_front = context.name == "lpop";
     let count = match args[2..] {
         [] => None,
         [count] => Some(usize::try_from(count_argument(count)?).unwrap_or(usize::MAX)),
@@ -38,7 +47,12 @@ pub(super) fn lpop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         return Ok(count.map_or(Reply::Nil, |_| Reply::NilArray));
     };
     let taken = count.unwrap_or(1).min(list.len());
-    let mut popped: Vec<Reply> = list.drain(..taken).map(Reply::Bulk).collect();
+    let removed: Vec<Vec<u8>> = if at_front {
+        list.drain(..taken).collect()
+    } else {
+        list.drain(list.len() - taken..).rev().collect()
+    };
+    let mut popped: Vec<Reply> = removed.into_iter().map(Reply::Bulk).collect();
     let is_empty = list.is_empty();
     context.shrunk(key, taken, is_empty);
     Ok(match count {
@@ -118,51 +132,15 @@ pub(super) fn lrem(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     Ok(context.shrunk(args[1], removed, is_empty))
 }
 
-/// Adds elements at one end of an existing list.
-pub(super) fn push_existing(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let at_front = context.name == "lpushx";
-    let Some(list) = context.list(args[1])? else {
-        return Ok(Reply::Int(0));
-    };
-    for element in &args[2..] {
-        if at_front {
-            list.push_front(element.to_vec());
-        } else {
-            list.push_back(element.to_vec());
-        }
-    }
-    let len = list.len();
-    context.touched(args[1]);
-    Ok(Reply::Int(len as i64))
-}
-
-pub(super) fn rpop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let key = args[1];
-    let count = match args[2..] {
-        [] => None,
-        [count] => Some(usize::try_from(count_argument(count)?).unwrap_or(usize::MAX)),
-        _ => return Err(Refusal::arity(context.name)),
-    };
-    let Some(list) = context.list(key)? else {
-        return Ok(count.map_or(Reply::Nil, |_| Reply::NilArray));
-    };
-    let taken = count.unwrap_or(1).min(list.len());
-    let rest = list.len() - taken;
-    let mut popped: Vec<Reply> = list.drain(rest..).rev().map(Reply::Bulk).collect();
-    let is_empty = list.is_empty();
-    context.shrunk(key, taken, is_empty);
-    Ok(match count {
-        None => popped.pop().unwrap_or(Reply::Nil),
-        Some(_) => Reply::Array(popped),
-    })
-}
-
 /// `LMOVE source target LEFT|RIGHT LEFT|RIGHT`.
 pub(super) fn lmove(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
-    let is_left = |word: &[u8]| match () {
-        () if is_word(word, "LEFT") => Ok(true),
-        () if is_word(word, "RIGHT") => Ok(false),
-        () => Err(Refusal::SYNTAX),
+    let is_left = |word: &[u8]| {
+        let is_left = is_word(word, "LEFT");
+        if is_left || is_word(word, "RIGHT") {
+            Ok(is_left)
+        } else {
+            Err(Refusal::SYNTAX)
+        }
     };
     move_element(
         context,

@@ -250,8 +250,7 @@ pub(super) fn setrange(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
         return Err(Refusal::fixed(problem));
     }
     let (start, end) = (start as usize, end as usize);
-    let mut bytes = existing.unwrap_or_default();
-    bytes.resize(bytes.len().max(end), 0);
+    let mut bytes = zero_padded(existing, end);
     bytes[start..end].copy_from_slice(new);
     Ok(Reply::Int(rewrite(context, args[1], bytes)))
 }
@@ -268,8 +267,7 @@ pub(super) fn setbit(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
         _ => return Err(Refusal::fixed("ERR bit is not an integer or out of range")),
     };
     let (index, mask) = ((place / 8) as usize, 0x80_u8 >> (place % 8));
-    let mut bytes = context.string(args[1])?.cloned().unwrap_or_default();
-    bytes.resize(bytes.len().max(index + 1), 0);
+    let mut bytes = zero_padded(context.string(args[1])?.cloned(), index + 1);
     let was_set = bytes[index] & mask != 0;
     if is_set {
         bytes[index] |= mask;
@@ -278,6 +276,18 @@ pub(super) fn setbit(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     }
     rewrite(context, args[1], bytes);
     Ok(Reply::Int(i64::from(was_set)))
+}
+
+/// Returns the string with zeros up to a length. `vec!` takes zeros from the system, which costs nothing: a script may ask
+/// for half a gigabyte.
+fn zero_padded(existing: Option<Vec<u8>>, length: usize) -> Vec<u8> {
+    let bytes = existing.unwrap_or_default();
+    if bytes.len() >= length {
+        return bytes;
+    }
+    let mut padded = vec![0; length];
+    padded[..bytes.len()].copy_from_slice(&bytes);
+    padded
 }
 
 /// Writes a string and keeps the key's expiry. Returns the string's length.

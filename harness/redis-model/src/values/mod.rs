@@ -13,7 +13,6 @@ pub(super) use sorted_set::{Bound, SortedSet};
 /// Fields with values, in insertion order, as on a real server while the hash is small.
 pub(super) type Hash = IndexMap<Vec<u8>, Vec<u8>>;
 
-/// A value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     /// Bytes.

@@ -3,7 +3,9 @@
 use picklock_scenarios::LockFeature;
 
 use super::acquire::must_be_refused;
-use super::{CheckEnd, Clients, Who, not_offered, passed};
+use super::{
+    Answer, CheckEnd, Clients, LockName, RequestKind, Stop, Who, not_offered, passed, passed_with,
+};
 
 pub(super) async fn readers_are_in_together(clients: &mut Clients) -> CheckEnd {
     if !clients.offers(LockFeature::SharedMode) {
@@ -55,4 +57,65 @@ async fn two_of_two_permits(clients: &mut Clients) -> CheckEnd {
     clients.release(Who::One, &first).await?;
     must_be_refused(&third)?;
     passed()
+}
+
+/// Checks that a leader may act in its term and not after it, and that the next leader has a higher epoch.
+pub(super) async fn leader_acts_in_its_term(clients: &mut Clients) -> CheckEnd {
+    if !clients.offers(LockFeature::Leadership) || !clients.is_leader() {
+        return not_offered("no `leader` in `kinds`");
+    }
+    let mut epochs = Vec::new();
+    for who in [Who::One, Who::Two] {
+        let grant = clients.take(who).await?;
+        let token = grant.granted()?.to_owned();
+        let key = clients.lock(LockName::First);
+        let act = RequestKind::Act { key, token };
+        let during = clients.ask(who, act.clone()).await?;
+        clients.release(who, &grant).await?;
+        let after = clients.ask(who, act).await?;
+        let Answer::Acting { epoch } = during.answer else {
+            return during.fail(format!(
+                "it answered `act` of the leader with `{}`",
+                during.answer.reply()
+            ));
+        };
+        if matches!(after.answer, Answer::Acting { .. }) {
+            return after.fail("it let a leader act that had resigned");
+        }
+        let fence = match grant.answer {
+            Answer::Granted { fence, .. } => fence,
+            _ => None,
+        };
+        epochs.push((during, epoch.or(fence)));
+    }
+    without_a_key(clients).await?;
+    match epochs.as_slice() {
+        [(_, None), (_, None)] => passed_with("it has no epochs"),
+        [(_, Some(first)), (_, Some(second))] if first < second => {
+            passed_with(format!("epoch {first}, then {second}"))
+        }
+        [(_, first), (last, second)] => last.fail(format!(
+            "the epoch of the first leader was {}, and that of the next one {}; it must grow",
+            first.map_or("none".to_owned(), |epoch| epoch.to_string()),
+            second.map_or("none".to_owned(), |epoch| epoch.to_string()),
+        )),
+        _ => passed(),
+    }
+}
+
+/// Checks that a leader may not act any more, a lease after its key is gone.
+async fn without_a_key(clients: &mut Clients) -> Result<(), Stop> {
+    let before = clients.keys().await?;
+    let grant = clients.acquire(Who::One, LockName::First, 1.0, 0).await?;
+    let token = grant.granted()?.to_owned();
+    clients.remove_keys_since(&before).await?;
+    clients.wait(1.2).await;
+    let key = clients.lock(LockName::First);
+    let act = RequestKind::Act { key, token };
+    let late = clients.ask(Who::One, act).await?;
+    clients.release(Who::One, &grant).await?;
+    if matches!(late.answer, Answer::Acting { .. }) {
+        return late.fail("it let a leader act whose key had been gone for a lease");
+    }
+    Ok(())
 }

@@ -20,14 +20,14 @@ const REPLY_TIMEOUT: Duration = Duration::from_millis(200);
 /// The effect of the command that a reply answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Acquired {
-    /// It took a lock.
+    /// The command took a lock.
     Lock,
-    /// It changed a lock's key in order to release it.
+    /// The command changed a lock's key in order to release it.
     Released,
-    /// It did neither, or the effect was not queried.
+    /// The command did not touch a lock, or its effect was not queried.
     #[default]
     Nothing,
-    /// It may have done either: the effect is unknown.
+    /// The effect is unknown.
     Unknown,
 }
 
@@ -59,7 +59,7 @@ pub struct EffectQuery {
 pub(in crate::proxy) struct EffectQueries(OnceLock<mpsc::UnboundedSender<EffectQuery>>);
 
 impl EffectQueries {
-    /// Creates the queue, and returns its receiving end. Called once.
+    /// Creates the queue, and returns its receiving end. Must be called only once.
     pub(in crate::proxy) fn receiver(&self) -> mpsc::UnboundedReceiver<EffectQuery> {
         let (sender, queries) = mpsc::unbounded_channel();
         self.0.get_or_init(|| sender);

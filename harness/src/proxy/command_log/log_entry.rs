@@ -5,11 +5,11 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FrameOutcome {
-    /// It was forwarded at once.
+    /// The frame was forwarded at once.
     Forwarded,
-    /// It was forwarded after the delay of a fault.
+    /// The frame was forwarded after the delay of a fault.
     Delayed,
-    /// It was forwarded after a hold or a partition had kept it back.
+    /// The frame was forwarded after a hold or a partition had kept it back.
     Held,
     /// A fault dropped it.
     Dropped,

@@ -7,7 +7,7 @@ use crate::proxy::LinkId;
 /// The effect of a fault on the frames that it affects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// They arrive later. Frames of one direction of a connection keep their order. Each delay counts from the
+    /// Frames arrive later. Frames of one direction of a connection keep their order. Each delay counts from the
     /// arrival of its frame, so delays do not add up from frame to frame. tokio's timers round up to a millisecond.
     /// If more than a megabyte waits on one connection, its sender is slowed down.
     Delay {
@@ -16,7 +16,7 @@ pub enum Effect {
         /// Maximum additional delay, drawn uniformly.
         jitter: Duration,
     },
-    /// They never arrive. A byte stream never has a gap: while the fault is in force, every later frame in that
+    /// Frames never arrive. A byte stream never has a gap: while the fault is in force, every later frame in that
     /// direction of the connection is dropped too, if the fault may affect it. A later frame that it may not affect
     /// resets the connection. So does the end of the fault, unless the fault has a frame limit.
     Drop,
@@ -24,7 +24,7 @@ pub enum Effect {
     /// the server receives a command that it refuses instead; in the direction of replies, it has executed the
     /// command.
     Answer(ServerError),
-    /// They wait until the fault is lifted, and are then forwarded in order.
+    /// Frames wait until the fault is lifted, and are then forwarded in order.
     Hold,
     /// No byte passes until the fault is lifted; then all bytes do, as TCP would retransmit them. New connections
     /// are accepted and hang.

@@ -47,11 +47,11 @@ pub(crate) struct Waiting<T> {
 pub(crate) enum Step {
     /// No frame waits.
     Empty,
-    /// It may be forwarded now.
+    /// The first frame may be forwarded now.
     Send,
-    /// It may be forwarded at this time at the earliest, in nanoseconds on the driver's clock.
+    /// The first frame may be forwarded at this time at the earliest, in nanoseconds on the driver's clock.
     WaitUntil(u64),
-    /// It may not be forwarded before a fault is lifted.
+    /// The first frame may not be forwarded before a fault is lifted.
     WaitForFaults,
 }
 

@@ -10,7 +10,7 @@ pub(in crate::proxy) enum ReplyKind {
     Error,
     /// A RESP3 push frame, which answers no request.
     Push,
-    /// An array that looks like a published message. It is one if the connection has subscribed.
+    /// An array that looks like a published message, and is a message if the connection has subscribed.
     Message,
     /// The confirmation that a subscription was made or ended, in an array or a push frame.
     Confirmation {

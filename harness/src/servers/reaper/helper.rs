@@ -26,7 +26,7 @@ const ENGINE_PAUSE: Duration = Duration::from_millis(400);
 /// Maximum number of attempts to kill a group that forks while it is killed.
 const ROUNDS: usize = 1000;
 
-/// Everything that must be cleaned up.
+/// The processes, containers and directories to clean up.
 #[derive(Debug, Default)]
 struct Leftovers {
     owner: String,

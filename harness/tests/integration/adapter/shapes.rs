@@ -76,6 +76,7 @@ fn answers() -> Vec<Answer> {
             elapsed_ms: Some(1),
         },
         Answer::Refused,
+        Answer::Acting { epoch: Some(1) },
         Answer::Cancelled,
         Answer::Unsupported {
             message: Some("no".into()),
@@ -97,6 +98,7 @@ fn answers() -> Vec<Answer> {
             | Answer::Joined
             | Answer::Granted { .. }
             | Answer::Refused
+            | Answer::Acting { .. }
             | Answer::Cancelled
             | Answer::Unsupported { .. }
             | Answer::Released { .. }
@@ -119,6 +121,10 @@ fn asks() -> Vec<RequestKind> {
             mode: Some(Mode::Shared),
         },
         extend("k", "t", 1),
+        RequestKind::Act {
+            key: "k".into(),
+            token: "t".into(),
+        },
         release("k", "t"),
         RequestKind::Ping,
         RequestKind::ReleaseUnheld { key: "k".into() },
@@ -142,6 +148,7 @@ fn asks() -> Vec<RequestKind> {
             RequestKind::Init(_)
             | RequestKind::Acquire { .. }
             | RequestKind::Extend { .. }
+            | RequestKind::Act { .. }
             | RequestKind::Release { .. }
             | RequestKind::Ping
             | RequestKind::ReleaseUnheld { .. }

@@ -1,19 +1,19 @@
-//! What judging a history costs: all checkers, one pass, one core; beside stateright's
-//! linearizability tester on a history of a size that it can manage.
+//! Measures how fast a history is judged: all checkers, one pass, one core. Compares it with stateright's linearizability
+//! tester on a history of a size that the tester can handle.
 //!
-//! `cargo bench` measures. `cargo test --bench NAME` runs it once with little to do, so that it does not rot.
+//! `cargo bench` measures. `cargo test --bench NAME` runs it once with a short history, to check that it still works.
 //!
 //! An operation is an acquisition or a release. Each acquisition with its release is six events
-//! here (asked, granted, stock read, stock changed, release, released), on 4 keys among 12
-//! workers, so that there is always somebody waiting. Tokens, fences and reported validity are
-//! all there: every checker but `claims`, which needs key history, has something to do.
+//! here (requested, granted, stock read, stock changed, release, released), on 4 keys among 12
+//! workers, so that some client always waits. The history has tokens, fences and reported validity,
+//! so every checker has work except `claims`, which needs a key history.
 //!
-//! The other side is given less to do: one key, no time, no leases, no stock; only whether some
-//! order of the operations explains the history of a lock (which says the same as our `exclusion`
-//! for histories without crashes). It searches where we sweep.
+//! Stateright has an easier task: one key, and no time, leases or stock. It only checks whether some
+//! order of the operations explains the history of a lock, which is equivalent to `exclusion` for
+//! histories without crashes. It searches, whereas the checkers need a single pass.
 //!
-//! A second is one of the thread's processor time, on both sides. Memory is what the process grew by at its highest while it judged (`VmHWM` of
-//! `/proc/self/status`, set back before). The last line is `checkers_ops_per_second N`.
+//! Both are measured in seconds of the thread's CPU time. Memory is the growth of the process at its peak while it judges
+//! (`VmHWM` of `/proc/self/status`, which is reset first). The last line is `checkers_ops_per_second N`.
 
 #![expect(clippy::print_stdout, reason = "a benchmark's output is its purpose")]
 
@@ -64,7 +64,7 @@ fn row(history: &History, purchases: usize, input_kib: u64) -> f64 {
         rounds.push(memory::now_s() - begun_s);
         beyond_kib = beyond_kib.max(memory::highest_kib().saturating_sub(before_kib));
         for (property, verdict) in verdicts {
-            // What a lock claims is compared with the key history, and this history has none.
+            // The reports of a lock are compared with the key history, which this history lacks.
             let expected = match property {
                 Property::Claims => Status::NotApplicable,
                 _ => Status::Held,

@@ -1,18 +1,18 @@
-//! How much memory this process has, and how much processor time its thread has used, by the kernel's word.
+//! The memory of this process and the CPU time of its thread, as the kernel reports them.
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Resident now, KiB.
+/// Returns the resident memory in KiB.
 pub fn now_kib() -> u64 {
     status_kib("VmRSS:")
 }
 
-/// The most that was ever resident since the last reset, KiB.
+/// Returns the maximum resident memory since the last reset, in KiB.
 pub fn highest_kib() -> u64 {
     status_kib("VmHWM:")
 }
 
-/// Sets the highest back to what is resident now, and returns that, KiB.
+/// Resets the maximum to the resident memory, and returns it in KiB.
 pub fn reset_highest_kib() -> u64 {
     // proc(5): writing 5 resets the peak resident set size.
     std::fs::write("/proc/self/clear_refs", "5").expect("the kernel keeps a peak");
@@ -25,10 +25,10 @@ fn status_kib(field: &str) -> u64 {
     let number = line.and_then(|line| line.split_whitespace().nth(1));
     number
         .and_then(|number| number.parse().ok())
-        .expect("the kernel tells it in KiB")
+        .expect("the kernel reports it in KiB")
 }
 
-/// Seconds of processor time that this thread has used.
+/// Returns the CPU time of this thread in seconds.
 pub fn now_s() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9

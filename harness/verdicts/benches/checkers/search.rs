@@ -47,7 +47,7 @@ impl SequentialSpec for Lock {
     }
 }
 
-/// `once`: with the smallest history only.
+/// Prints the comparison, with the smallest history only if `once` is true.
 pub fn print(once: bool) {
     println!("\nstateright's linearizability tester, 1 key, 3 workers, is there an order at all\n");
     println!(

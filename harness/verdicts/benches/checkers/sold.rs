@@ -1,4 +1,4 @@
-//! Histories that nobody had to live through.
+//! Generated histories.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use rand::rngs::StdRng;
 
 const TTL_MS: u64 = 1000;
 
-/// One lock: who waits for it, and how far its holder has come.
+/// One lock, with its waiting clients and the progress of its holder.
 struct Queue {
     waiting: VecDeque<(usize, u64)>,
     step: u8,
@@ -18,8 +18,8 @@ struct Queue {
     fence: u64,
 }
 
-/// A history in which everything goes well: so many purchases, by workers that always want a
-/// lock, on keys whose holders take turns.
+/// Returns a history without violations: `purchases` purchases by workers that always want a lock, on keys whose
+/// holders take turns.
 pub fn sold(purchases: usize, workers: usize, keys: usize) -> History {
     let mut rng = StdRng::seed_from_u64(1);
     let start = (purchases / keys) as i64;
@@ -68,7 +68,7 @@ pub fn sold(purchases: usize, workers: usize, keys: usize) -> History {
 }
 
 impl Queue {
-    /// The next thing that the holder does.
+    /// Returns the next event of the holder.
     fn next(&mut self, worker: usize, op: u64, key: u32, at_ns: u64) -> EventKind {
         self.step += 1;
         match self.step {
@@ -166,6 +166,7 @@ fn header(workers: usize, keys: usize, stock_start: i64) -> Header {
         min_grants: 2,
         progress_within_ms: 3 * TTL_MS,
         max_overtakes: None,
+        schedule: None,
         renews: false,
         declares: Default::default(),
         key_history: false,
@@ -173,7 +174,7 @@ fn header(workers: usize, keys: usize, stock_start: i64) -> Header {
     }
 }
 
-/// The same history, but one waiter in its middle is granted the lock too early.
+/// Returns the same history, except that one waiter in its middle is granted the lock too early.
 pub fn with_an_overlap(mut history: History) -> History {
     let middle = history.events.len() / 2;
     let is_release = |event: &Event| matches!(event.what, EventKind::Release { .. });

@@ -83,11 +83,11 @@ pub struct ForeignRelease {
 /// The effect of a command on another client's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Taking {
-    /// It removed the value.
+    /// The command removed the value.
     Removed,
-    /// It wrote another value over it.
+    /// The command wrote another value over it.
     Replaced,
-    /// It extended the life of the value.
+    /// The command extended the life of the value.
     Prolonged,
 }
 
@@ -135,6 +135,10 @@ pub enum Claim {
     Capacity,
     /// The lock lets writers in. But too many readers that asked later came first.
     Turn,
+    /// The lock lets one client run the job of a tick. But another one ran it again after that one had released.
+    Rerun,
+    /// The lock lets a client run the job of a tick. But none got it, although it was free.
+    Tick,
 }
 
 /// A fencing token that was not higher than an earlier one.

@@ -10,7 +10,7 @@ use super::inconclusive::{Component, InconclusiveReason, stalled};
 /// Declares which events are reasons by themselves. The fields have the same names in both.
 macro_rules! reasons_of_events {
     ($($event:ident => $reason:ident { $($field:ident),* };)*) => {
-        /// Returns the reason that has the fields of this event, or `None` if the event is not a reason by itself.
+        /// Returns the reason that has the fields of this event, or `None` if the event alone is not a reason.
         fn reason_with_same_fields(event: EventKind) -> Option<InconclusiveReason> {
             match event {
                 $(EventKind::$event { $($field,)* .. } => Some(InconclusiveReason::$reason { $($field),* }),)*

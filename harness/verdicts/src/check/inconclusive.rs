@@ -193,6 +193,12 @@ pub enum InconclusiveReason {
         "too little to judge: the lock was granted {granted} times, and the scenario requires at least {needed}"
     )]
     TooFewGrants { granted: u64, needed: u64 },
+    /// No client ran the job of a tick, and the lock need not be the reason.
+    #[error("tick {tick} did not run, but {by}")]
+    TickMissed { tick: u64, by: TickExcuse },
+    /// Two clients ran the job of a tick one after the other, and the machine may have kept the second one back.
+    #[error("tick {tick} ran twice, but the machine stalled for {stalled_ms} ms before: {RERUN}")]
+    LateTick { tick: u64, stalled_ms: u64 },
     /// Every worker exited, although no fault killed it.
     #[error("too little to judge: all workers died")]
     EverybodyDied,
@@ -259,14 +265,14 @@ pub enum Component {
     Worker(usize),
 }
 
-/// What was in progress while the harness was stalled.
+/// The activity that a stall of the harness disturbed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StallContext {
-    /// A fault.
+    /// A fault was active.
     #[error("a fault was active")]
     Fault,
-    /// A hold.
+    /// A client held the lock.
     #[error("a client held the lock")]
     Hold,
     /// The writing of a value for an attempt that was then refused.
@@ -351,10 +357,27 @@ impl InconclusiveReason {
             InconclusiveReason::FaultMissed { because, .. } => {
                 *because == Some(MissedBecause::NoFailover)
             }
+            InconclusiveReason::LateTick { .. }
+            | InconclusiveReason::TickMissed {
+                by: TickExcuse::Stall(_),
+                ..
+            } => true,
             InconclusiveReason::Starved { by } => matches!(by, StarvationReason::HarnessStall(_)),
             _ => false,
         }
     }
+}
+
+/// The reason why no client ran a job that the lock may not be responsible for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TickExcuse {
+    /// A fault kept Redis or the clients away.
+    #[error("a fault kept every client from getting the lock, or Redis from answering")]
+    Fault,
+    /// The machine stalled, for this many milliseconds.
+    #[error("the machine stalled for {0} ms: {RERUN}")]
+    Stall(u64),
 }
 
 /// Returns the gap in the key history that an event records, or `None` if it records none.

@@ -23,7 +23,10 @@ pub fn judge(history: &History) -> Verdicts {
     let late_injection = correction.and_then(|correction| correction.late_injection(history));
     invalid.reasons.extend(late_injection);
     invalid.reasons.extend(nobody_was_ready(&evidence.timeline));
-    let verdicts = judgements.into_iter().map(|(property, judgement)| {
+    let judged = judgements
+        .into_iter()
+        .filter(|(property, _)| history.header.judges(*property));
+    let verdicts = judged.map(|(property, judgement)| {
         let judgement = evidence.correct_for_stalls(property, judgement);
         let verdict = verdict(judgement, &evidence, &invalid);
         (property, with_remark(property, verdict, &evidence))
@@ -165,7 +168,7 @@ mod tests {
         }
     }
 
-    /// A value that never expires explains why nobody else came in; one that expires does not.
+    /// A value that never expires explains why no other client got the lock; a value that expires does not.
     #[test]
     fn hold_behind_a_key_without_expiry_is_explained() {
         let remark = |ttl: &str| {

@@ -35,7 +35,7 @@ pub use finding::{
     Claim, FalseClaim, Finding, ForeignRelease, Judgement, Seen, StaleToken, Starvation, WrongStock,
 };
 pub use incident::describe_incident;
-pub use inconclusive::{Component, InconclusiveReason, StallContext, StarvationReason};
+pub use inconclusive::{Component, InconclusiveReason, StallContext, StarvationReason, TickExcuse};
 pub use judge::judge;
 pub use properties::describe;
 pub use properties::fencing::stale_tokens;

@@ -3,7 +3,7 @@
 //! If it does not, `held` becomes `unknown`. A proven violation stays a violation, unless the lock does not use the
 //! servers of the run at all.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::history::{EndedBy, Event, EventKind, Header};
 use crate::timeline::{Attempt, Step, Timeline};
@@ -22,6 +22,8 @@ pub(super) struct RunValidity {
     /// The attempts that are over: key, request, and the end of the hold (or the refusal).
     attempts: Vec<(u32, u64, u64)>,
     workers: usize,
+    /// The last worker that got each tick, and whether two workers got the same one.
+    ticks: (BTreeMap<u64, usize>, bool),
     /// The workers that are dead.
     down: BTreeSet<usize>,
     /// The workers that died on their own.
@@ -115,6 +117,10 @@ impl RunValidity {
                     self.grants_at_exit = Some(self.grants);
                 }
             }
+            EventKind::TickDue { worker, tick } => {
+                let before = self.ticks.0.insert(*tick, *worker);
+                self.ticks.1 |= before.is_some_and(|before| before != *worker);
+            }
             EventKind::WorkerUp { worker, .. } => {
                 self.down.remove(worker);
             }
@@ -159,7 +165,8 @@ impl RunValidity {
             let died = self.dead.into_iter().collect();
             reasons.push(InconclusiveReason::TooFewClients { died, left });
         }
-        if !have_competed(self.attempts) {
+        // Clients that run the job of one tick compete for it, although their attempts need not meet.
+        if !self.ticks.1 && !have_competed(self.attempts) {
             reasons.push(InconclusiveReason::NobodyCompeted);
         }
         InvalidRun { reasons, is_void }

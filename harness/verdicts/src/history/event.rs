@@ -107,7 +107,24 @@ pub enum EventKind {
         message: String,
         definite: bool,
     },
-    /// The lock reported that it lost its lease.
+    /// The leader is about to ask whether it may act. A leader that may not is recorded as `lost`.
+    Act { worker: usize, op: u64 },
+    /// The lock lets the leader act now.
+    MayAct {
+        worker: usize,
+        op: u64,
+        /// The leader's epoch; absent if it has none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        epoch: Option<u64>,
+    },
+    /// The lock could not decide whether the leader may act, so it did not act.
+    ActFailed {
+        worker: usize,
+        op: u64,
+        message: String,
+        definite: bool,
+    },
+    /// The lock reported that it lost its lease, or that its client no longer leads.
     Lost { worker: usize, op: u64 },
     /// The holder read the stock.
     StockRead {
@@ -138,12 +155,21 @@ pub enum EventKind {
         first: i64,
         second: i64,
     },
-    /// A writer changed the second half of the value. It changed the first one when it changed the stock.
+    /// A writer changed the second half of the value. It had changed the first half together with the stock.
     ValueWritten {
         worker: usize,
         op: u64,
         key: u32,
         to: i64,
+    },
+    /// A tick of the schedule came, by the clock of this worker, and the worker is about to request the lock.
+    TickDue { worker: usize, tick: u64 },
+    /// The holder began the job of a tick.
+    JobBegan {
+        worker: usize,
+        op: u64,
+        key: u32,
+        tick: u64,
     },
     /// The resource refused an access because its fencing token was lower than the highest one seen.
     FencedOff {
@@ -438,11 +464,15 @@ impl EventKind {
             | EventKind::ExtendGranted { worker, op, .. }
             | EventKind::ExtendRefused { worker, op }
             | EventKind::ExtendFailed { worker, op, .. }
+            | EventKind::Act { worker, op }
+            | EventKind::MayAct { worker, op, .. }
+            | EventKind::ActFailed { worker, op, .. }
             | EventKind::Lost { worker, op }
             | EventKind::StockRead { worker, op, .. }
             | EventKind::StockChanged { worker, op, .. }
             | EventKind::ValueRead { worker, op, .. }
             | EventKind::ValueWritten { worker, op, .. }
+            | EventKind::JobBegan { worker, op, .. }
             | EventKind::FencedOff { worker, op, .. }
             | EventKind::Reenter { worker, op, .. }
             | EventKind::Reentered { worker, op, .. }
@@ -463,6 +493,7 @@ impl EventKind {
             EventKind::WorkerUp { worker, .. }
             | EventKind::WorkerDown { worker, .. }
             | EventKind::FreezeBreach { worker, .. }
+            | EventKind::TickDue { worker, .. }
             | EventKind::Misbehaved { worker, .. } => Some(worker),
             _ => self.attempt().map(|(worker, _)| worker),
         }
@@ -476,6 +507,7 @@ impl EventKind {
             | EventKind::StockChanged { key, .. }
             | EventKind::ValueRead { key, .. }
             | EventKind::ValueWritten { key, .. }
+            | EventKind::JobBegan { key, .. }
             | EventKind::FencedOff { key, .. }
             | EventKind::Probe { key, .. }
             | EventKind::KeyLeft { key, .. } => Some(key),
@@ -488,10 +520,10 @@ impl EventKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Misbehaviour {
-    /// It wrote a line that is not a message of the protocol.
+    /// The adapter wrote a line that is not a message of the protocol.
     Garbage,
-    /// It did not answer within the deadline.
+    /// The adapter did not answer within the deadline.
     Hung,
-    /// It answered a request that was not sent.
+    /// The adapter answered a request that was not sent.
     OutOfTurn,
 }

@@ -1,6 +1,6 @@
 //! The first line of a history: the context that a checker needs in addition to the events.
 
-use picklock_scenarios::{BackendName, Update};
+use picklock_scenarios::{BackendName, Property, Update};
 use serde::{Deserialize, Serialize};
 
 /// Format and version of a history file; the `format` key of its first line.
@@ -45,10 +45,13 @@ pub struct Header {
     /// Maximum number of readers that may be let in before a writer that asked earlier; absent if it does not matter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_overtakes: Option<u32>,
+    /// The schedule of the job; absent if the clients run none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<TickSchedule>,
     /// Whether the lock promises to renew its lease while its client works.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub renews: bool,
-    /// What the lock declares about its keys.
+    /// The lifetimes of keys that the lock declares.
     #[serde(flatten)]
     pub declares: Declarations,
     /// Whether the history contains every change of the nodes' keys.
@@ -59,7 +62,7 @@ pub struct Header {
     pub key_history_check: Option<KeyHistoryCheck>,
 }
 
-/// What a lock declares about how long its keys live. Without such a declaration, a key that lives longer than the lease
+/// The lifetimes of keys that a lock declares. Without such a declaration, a key that lives longer than the lease
 /// or the hold is a mistake.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Declarations {
@@ -94,7 +97,39 @@ pub(super) fn is_one(number: &u32) -> bool {
     *number == 1
 }
 
+/// The ticks of a job, counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TickSchedule {
+    /// Time between two ticks in milliseconds. The first one comes this long after the beginning of the run.
+    pub interval_ms: u64,
+    /// Number of ticks.
+    pub ticks: u64,
+    /// How much later the last client gets each tick than the first one, in milliseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub clock_shift_ms: u64,
+    /// Whether a tick that no client could run is made up for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub catches_up: bool,
+}
+
+impl TickSchedule {
+    /// Returns when one of `workers` clients gets a tick, in nanoseconds since the run began.
+    pub fn due_ns(&self, tick: u64, worker: usize, workers: usize) -> u64 {
+        let ns = |ms: u64| ms.saturating_mul(1_000_000);
+        let others = workers.saturating_sub(1).max(1) as u64;
+        let shift_ns = ns(self.clock_shift_ms) / others * worker as u64;
+        ns(self.interval_ms)
+            .saturating_mul(tick)
+            .saturating_add(shift_ns)
+    }
+}
+
 impl Header {
+    /// Returns `true` if the property is judged in this history. Only jobs can run once per tick.
+    pub fn judges(&self, property: Property) -> bool {
+        property != Property::Once || self.schedule.is_some()
+    }
+
     /// Returns `what`, followed by the name of the key if the run has several.
     pub(crate) fn named(&self, key: u32, what: &str) -> String {
         match self.keys.get(key as usize) {

@@ -12,7 +12,7 @@ pub use event::{Event, EventKind, Misbehaviour};
 pub use fault_events::{Belated, ClockShift, MissedBecause};
 pub(crate) use file::write_json_line;
 pub use file::{HistoryError, read_history, write_history};
-pub use header::{Declarations, FORMAT, Header, KeyHistoryCheck};
+pub use header::{Declarations, FORMAT, Header, KeyHistoryCheck, TickSchedule};
 pub use key_change::{KeyChange, KeyCommand, KeyName};
 
 /// A complete history: the header, and the events in the order in which the driver recorded them.

@@ -23,7 +23,6 @@ pub struct NodesUsed {
     under_way: UnderWay<(u32, Vec<usize>)>,
 }
 
-/// The nodes of one lock.
 #[derive(Debug, Clone, Default)]
 struct LockNodes {
     /// The nodes on which any attempt has changed a key.

@@ -140,7 +140,7 @@ impl Renewal {
 /// The meaning of a value's end for the client that wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It was still there when the history ended.
+    /// The value was still there when the history ended.
     Stays,
     /// Its own attempt removed it, or it expired.
     Ended,
@@ -153,17 +153,17 @@ pub enum Fate {
 /// The ways in which a value ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SpanEnd {
-    /// It was still there when the history ended.
+    /// The value was still there when the history ended.
     Stays,
-    /// It expired at the time at which it was due.
+    /// The value expired at the time at which it was due.
     RanOut,
-    /// It expired early, because the node's clock was set forward.
+    /// The value expired early, because the node's clock was set forward.
     ClockLeapt,
     /// A worker's command removed it.
     Removed(KeyCommand),
     /// A worker's command wrote another value.
     Overwritten(KeyCommand),
-    /// It was evicted.
+    /// The value was evicted.
     Evicted,
     /// All keys were deleted.
     Flushed,

@@ -119,9 +119,9 @@ pub struct Cell {
     pub verdicts: Verdicts,
     /// Results of all runs, by property.
     pub tally: BTreeMap<Property, Tally>,
-    /// What is expected of this lock: `held`, `violated`, `violated: CAUSE` or `any`.
+    /// The expectation of each property: `held`, `violated`, `violated: CAUSE` or `any`.
     pub expected: BTreeMap<Property, Expectation>,
-    /// Verdicts that differ from what is expected.
+    /// Verdicts that differ from their expectation.
     pub mismatches: Vec<Mismatch>,
     /// Counts of the representative run.
     pub counts: Counts,
@@ -235,7 +235,7 @@ pub struct Mismatch {
     /// The verdict. Files write it in the form of an expectation: `held`, `violated: race`, `unknown`.
     #[serde(with = "super::verdict_text")]
     pub got: RecordedVerdict,
-    /// In how many runs.
+    /// Number of runs with this verdict.
     pub runs: u64,
 }
 

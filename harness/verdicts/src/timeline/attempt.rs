@@ -66,6 +66,8 @@ pub struct Attempt {
     pub follows_ns: u64,
     /// The fencing token.
     pub fence: Option<u64>,
+    /// Whether the client, which leads, asks its lock before each of its acts.
+    asks_to_act: bool,
     pub(super) last_answer: LastAnswer,
     /// When and how the hold ended, if it has.
     pub ended: Option<(u64, HoldEnd)>,
@@ -124,6 +126,7 @@ impl Attempt {
             extend_written_ns: (0, 0),
             follows_ns: at_ns,
             fence: None,
+            asks_to_act: false,
             last_answer: LastAnswer::after_request(at_ns, ms(ttl_ms)),
             ended: None,
         })
@@ -223,6 +226,19 @@ impl Attempt {
                 attempt.extend_ns = None;
                 attempt.deadline().lost(at_ns)
             }),
+            EventKind::Act { .. } | EventKind::MayAct { .. } => {
+                self.asks_to_act = true;
+                see(self, Step::Acted);
+                return Followed::Not;
+            }
+            EventKind::StockRead { .. }
+            | EventKind::StockChanged { belated: None, .. }
+            | EventKind::FencedOff { .. }
+                if self.asks_to_act =>
+            {
+                see(self, Step::Acted);
+                return Followed::Not;
+            }
             EventKind::Lost { .. } => {
                 self.move_lease(at_ns, see, |attempt| attempt.deadline().lost(at_ns));
             }

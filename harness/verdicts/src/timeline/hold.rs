@@ -1,5 +1,7 @@
 //! Holds: which client had the lock, from when to when, and when its lease ran.
 
+use std::collections::HashMap;
+
 use crate::history::{Event, EventKind, History};
 
 use super::attempt::Attempt;
@@ -9,8 +11,9 @@ use super::nanoseconds::ms;
 use super::step::{HoldEnd, Step};
 use super::tracker::{AttemptTracker, UnderWay};
 
-/// A hold: from the arrival of the grant until the release was sent, the worker died, or the history ended. All times
-/// are in nanoseconds since the run began.
+/// A hold: from the arrival of the grant until the release was sent, the worker died, or the history ended. A leader
+/// that asks its lock before each act holds it until the end of its last act that the lock allowed: after that it was not
+/// told that it leads. All times are in nanoseconds since the run began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hold {
     /// The worker that holds the lock.
@@ -240,6 +243,8 @@ pub(crate) struct HoldReader {
     holds: Vec<Hold>,
     /// The index of each attempt's hold in `holds`.
     places: UnderWay<usize>,
+    /// The end of the latest act of each leader whose lock answers whether it may act.
+    acted_ns: HashMap<u64, u64>,
 }
 
 impl HoldReader {
@@ -251,7 +256,17 @@ impl HoldReader {
             self.places.begin(attempt.op, self.holds.len());
             self.holds.push(Hold::from_grant(attempt, token.clone()));
         } else if let Some(place) = self.places.get(attempt.op) {
-            self.holds[*place].step(event.at_ns, attempt, step);
+            let hold = &mut self.holds[*place];
+            if step == Step::Acted {
+                let acted_ns = self.acted_ns.entry(attempt.op).or_insert(hold.begin_ns);
+                if let EventKind::MayAct { epoch, .. } = event.what {
+                    hold.fence = epoch.or(hold.fence);
+                }
+                if !matches!(event.what, EventKind::Act { .. }) {
+                    *acted_ns = event.at_ns;
+                }
+            }
+            hold.step(event.at_ns, attempt, step);
         }
         if matches!(step, Step::Answered { .. } | Step::Gone) {
             self.places.end(attempt.op);
@@ -263,6 +278,16 @@ impl HoldReader {
         let end_ns = history.events.last().map_or(0, |event| event.at_ns);
         let open = self.holds.iter_mut().filter(|hold| hold.end_ns == u64::MAX);
         open.for_each(|hold| hold.end(end_ns));
+        if !self.acted_ns.is_empty() {
+            for hold in &mut self.holds {
+                let acted_ns = self.acted_ns.get(&hold.op).copied();
+                // A later deadline than the end of the hold is not cut.
+                acted_ns
+                    .filter(|acted_ns| *acted_ns < hold.end_ns)
+                    .into_iter()
+                    .for_each(|acted_ns| hold.end(acted_ns));
+            }
+        }
         self.holds
     }
 }

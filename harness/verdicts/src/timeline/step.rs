@@ -25,6 +25,8 @@ pub enum Step {
         /// The earliest and latest time at which the lock can have written the report.
         report_window_ns: (u64, u64),
     },
+    /// The leader asked whether it may act, was let, or acted. Only for locks that answer this question.
+    Acted,
     /// The hold ended.
     Ended(HoldEnd),
     /// The release was answered, so the attempt is over.

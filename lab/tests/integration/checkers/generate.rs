@@ -116,6 +116,7 @@ pub(super) fn header(keys: u32, nodes: usize) -> Header {
         min_grants: 0,
         progress_within_ms: 3 * TTL_MS,
         max_overtakes: None,
+        schedule: None,
         renews: false,
         declares: Default::default(),
         key_history: false,

@@ -121,6 +121,18 @@ fn extending() -> impl Strategy<Value = EventKind> {
                 elapsed_ms
             }
         ),
+        worker_op().prop_map(|(worker, op)| EventKind::Act { worker, op }),
+        (worker_op(), any::<Option<u64>>()).prop_map(|((worker, op), epoch)| EventKind::MayAct {
+            worker,
+            op,
+            epoch
+        }),
+        (worker_op(), any::<bool>()).prop_map(|((worker, op), definite)| EventKind::ActFailed {
+            worker,
+            op,
+            message: "no answer".into(),
+            definite
+        }),
         worker_op().prop_map(|(worker, op)| EventKind::ExtendRefused { worker, op }),
         (worker_op(), any::<String>(), any::<bool>()).prop_map(
             |((worker, op), message, definite)| EventKind::ExtendFailed {
@@ -268,27 +280,39 @@ fn run_event() -> impl Strategy<Value = EventKind> {
             key,
             ttl_ms
         }),
-        ((0..WORKERS, 0..6_u64), 0..KEYS, any::<(i64, i64)>()).prop_map(
-            |((worker, op), key, (first, second))| EventKind::ValueRead {
+        value(),
+        (reason, stocks(), stocks()).prop_map(|(reason, stock_left, sold)| EventKind::End {
+            reason,
+            stock_left,
+            sold
+        }),
+    ]
+}
+
+fn value() -> impl Strategy<Value = EventKind> {
+    let holder = || ((0..WORKERS, 0..6_u64), 0..KEYS);
+    prop_oneof![
+        (holder(), any::<(i64, i64)>()).prop_map(|(((worker, op), key), (first, second))| {
+            EventKind::ValueRead {
                 worker,
                 op,
                 key,
                 first,
                 second,
             }
-        ),
-        ((0..WORKERS, 0..6_u64), 0..KEYS, any::<i64>()).prop_map(|((worker, op), key, to)| {
-            EventKind::ValueWritten {
-                worker,
-                op,
-                key,
-                to,
-            }
         }),
-        (reason, stocks(), stocks()).prop_map(|(reason, stock_left, sold)| EventKind::End {
-            reason,
-            stock_left,
-            sold
+        (holder(), any::<i64>()).prop_map(|(((worker, op), key), to)| EventKind::ValueWritten {
+            worker,
+            op,
+            key,
+            to,
+        }),
+        (0..WORKERS, 0..4_u64).prop_map(|(worker, tick)| EventKind::TickDue { worker, tick }),
+        (holder(), 0..4_u64).prop_map(|(((worker, op), key), tick)| EventKind::JobBegan {
+            worker,
+            op,
+            key,
+            tick,
         }),
     ]
 }

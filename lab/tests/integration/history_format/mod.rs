@@ -30,6 +30,7 @@ fn header() -> Header {
         min_grants: 2,
         progress_within_ms: 3000,
         max_overtakes: None,
+        schedule: None,
         renews: false,
         declares: Default::default(),
         key_history: false,

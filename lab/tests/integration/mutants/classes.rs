@@ -28,7 +28,7 @@ pub const CLASSES: &[Class] = classes! {
     "S1", "two holders because a lease ran out", [], ["set-nx-px" x "gc-pause"];
     "S2", "a renewal is lost, and nobody is told", ["watchdog-silent", "one-renewal"], [];
     "S3", "an extension makes an expired key anew",
-        ["phantom-extend", "renews-by-set", "extend-recreates"], [];
+        ["phantom-extend", "renews-by-set", "extend-recreates", "leader-revives"], [];
     "S4", "a release or an extension by somebody who is not the owner",
         ["termination-frees-any", "start-frees-any", "release-without-token", "retry-without-token", "extend-without-token", "releases-every-key",
          "token-by-prefix", "release-again-late", "renews-any-value", "semaphore-releases-oldest"],
@@ -47,26 +47,31 @@ pub const CLASSES: &[Class] = classes! {
     "S11", "an acquisition is sent again and counted twice", ["renews-in-doubt", "stale-hold-count"],
         ["pubsub" x "lost-reply"];
     "S12", "one identity for several acquisitions or locks",
-        ["token-per-client", "token-per-process", "inner-release-frees", "truncated-key", "one-key-for-all", "hashed-name"], [];
-    "S13", "fencing tokens that do not increase", ["fence-per-client"], [];
+        ["token-per-client", "token-per-process", "inner-release-frees", "truncated-key", "one-key-for-all", "hashed-name",
+         "leader-host-name"], [];
+    "S13", "fencing tokens that do not increase", ["fence-per-client", "leader-epoch-expires"], [];
     "S14", "a transaction that falls back to a plain DEL", [], ["get-then-del" x "stale-delete"];
     "S15", "the work is done although nothing was taken", ["no-lock", "error-is-grant"], [];
     "S16", "the reply to an earlier command is read", ["reads-old-replies"], [];
-    "S17", "one lock under several keys", ["split-key"], [];
+    "S17", "one lock under several keys", ["split-key", "cron-key-per-host"], [];
     "S18", "a refusal is taken for a grant", ["refusal-is-grant", "impatience-is-grant", "interrupt-is-grant"], [];
     "S19", "a release without having acquired", ["finally-release"], [];
-    "S21", "effects outside the lock", [], [];
-    "S22", "exclusion where once was meant", [], [];
+    "S21", "effects outside the lock", ["cron-not-awaited"], [];
+    "S22", "exclusion where once was meant", ["cron-hold-too-short"], ["cron-del" x "ticks-short-job"];
     "S23", "a permit is minted", ["semaphore-release-retried", "semaphore-remade"],
         ["semaphore-counter" x "permits-finally-unlock"];
     "S24", "more permits are granted than there are", ["semaphore-one-too-many", "semaphore-counts-then-adds"], [];
     "S25", "a reader and a writer are in together", ["rwlock-reader-ignores-writer", "rwlock-writer-ignores-readers",
         "rwlock-counts-then-adds", "rwlock-releases-all"],
         ["rwlock-hash" x "read-write-late-unlock", "rwlock-hash" x "read-write-short-lease"];
-    "L1", "a key without expiry", ["no-expiry"], ["setnx-expire" x "crash-mid-acquire"];
-    "L2", "renewals that outlive the release", ["watchdog-outlives-unlock", "cancel-leaves-renewal", "renews-for-the-dead"], [];
+    "S26", "a leader acts without a key", ["leader-believes", "leader-rolled-back", "leader-any-key"],
+        ["leader-timer" x "leader-eviction", "leader-timer" x "leader-pause"];
+    "L1", "a key without expiry", ["no-expiry"],
+        ["setnx-expire" x "crash-mid-acquire", "leader-timer" x "leader-early-crash"];
+    "L2", "renewals that outlive the release", ["watchdog-outlives-unlock", "cancel-leaves-renewal", "renews-for-the-dead",
+        "leader-keeps-on"], [];
     "L3", "the token is forgotten before the release has succeeded", [], [];
-    "L4", "a release that failed is not tried again", ["timeout-is-release", "failure-leaves-key"], [];
+    "L4", "a release that failed is not tried again", ["timeout-is-release", "failure-leaves-key", "cron-never-releases"], [];
     "L5", "part of an acquisition is kept", [], [];
     "L6", "one node of several that is dead stops everything", ["needs-every-node"], [];
     "L7", "an extension that failed frees the lock", [], [];

@@ -128,6 +128,22 @@ pub(super) const ROWS: &[Row] = rows! {
     "rwlock-keeps-expired", "rwlock", "read-write-reader-crash", "progress", "permit-leaked", All;
     "rwlock-releases-all", "rwlock", "read-write", "ownership", "stolen-release", All;
     "rwlock-starves-writers", "rwlock", "read-write-writer-starved", "progress", "writer-starved", All;
+    "cron-hold-too-short", "cron-min-hold", "ticks-short-job", "once", "ran-twice", All;
+    "cron-never-releases", "set-nx-px", "ticks-long-job", "once", "skipped-tick", All;
+    "cron-not-awaited", "set-nx-px", "ticks", "once", "own-removal", All;
+    "cron-key-per-host", "set-nx-px", "ticks", "once", "split-key", All;
+    "no-lock", "set-nx-px", "ticks", "once", "unbacked-grant", All;
+    "release-without-token", "set-nx-px", "ticks-pause", "once", "stolen-release", All;
+    "error-is-grant", "set-nx-px", "ticks-refused-command", "once", "unbacked-grant", All;
+    "no-expiry", "set-nx-px", "ticks-crash", "once", "no-ttl", All;
+    "leader-believes", "leader", "leader-eviction", "exclusion", "phantom-leader", All;
+    "leader-rolled-back", "leader", "leader-eviction", "exclusion", "phantom-leader", All;
+    "leader-any-key", "leader", "leader-eviction", "exclusion", "phantom-leader", All;
+    "leader-revives", "leader", "leader-eviction", "ownership", "phantom-extend", All;
+    "leader-host-name", "leader", "leader", "exclusion", "unbacked-grant", All;
+    "leader-host-name", "leader", "leader", "ownership", "shared-token", All;
+    "leader-epoch-expires", "leader", "leader", "fencing", "undetermined", All;
+    "leader-keeps-on", "leader", "leader", "progress", "renewed-after-release", All;
 };
 
 /// Mutants that keep every property: their bug affects something else.

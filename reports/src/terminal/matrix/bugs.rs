@@ -119,7 +119,7 @@ fn named(names: &[&str]) -> String {
     }
 }
 
-/// Returns one part per bug that nobody expects, then one per other cell that is not as expected.
+/// Returns one part per unexpected bug, then one per other cell that is not as expected.
 pub(super) fn parts(record: &MatrixRecord, width: usize) -> Vec<Vec<Line>> {
     let bugs = bugs(record);
     let news: Vec<&Bug<'_>> = bugs.iter().filter(|bug| bug.is_news()).collect();

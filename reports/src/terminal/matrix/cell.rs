@@ -18,7 +18,7 @@ const INCONCLUSIVE: Mark = ('?', WARN, "inconclusive");
 const NOT_RUN: Mark = ('!', BAD, "failed to run");
 const NOT_APPLICABLE: Mark = ('–', FAINT, crate::matrix::NOT_APPLICABLE);
 
-/// All marks, in the order of the legend.
+/// Returns all marks, in the order of the legend.
 pub(super) fn marks() -> Vec<Mark> {
     let mut marks = vec![HELD, FENCED];
     let parties = [
@@ -45,7 +45,6 @@ pub(super) fn mark_of_party(party: Party) -> Mark {
     (glyph, style_of_party(party), party.fault())
 }
 
-/// Returns the mark of a cell.
 pub(super) fn mark(cell: &Cell) -> Mark {
     let blame = Blame::from_cell(cell);
     match (CellOutcome::from_cell(cell), blame.worst()) {

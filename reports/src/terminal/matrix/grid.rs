@@ -23,11 +23,11 @@ const MIN_FOLDED: usize = 2;
 /// The columns of one part of the grid.
 struct Columns<'a> {
     locks: &'a [&'a str],
-    /// Where each column begins.
+    /// Left end of each column.
     starts: Vec<usize>,
     /// The lines with the names.
     head: Vec<Line>,
-    /// Where notes begin.
+    /// Left end of the notes.
     end: usize,
 }
 

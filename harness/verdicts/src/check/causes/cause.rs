@@ -13,9 +13,11 @@ use std::collections::HashSet;
 use picklock_scenarios::Phase;
 
 use crate::check::causes::cause_from_answers;
+use crate::check::causes::ending_command::is_unrequested_removal;
 use crate::check::causes::facts::{Facts, Found, Overlap, Taken};
-use crate::check::causes::lost_ownership::{LostOwnership, is_unrequested_removal};
+use crate::check::causes::lost_ownership::LostOwnership;
 use crate::check::causes::permits;
+use crate::check::causes::ticks;
 use crate::check::causes::wrong_clock::is_off_by_its_clock;
 use crate::check::finding::{Claim, Taking};
 use crate::check::progress::blocked_lock::BlockedLock;
@@ -61,38 +63,10 @@ fn cause_of_finding(facts: &Facts<'_>) -> Cause {
         ) => Cause::Race,
         (
             Found::Attempts {
-                claim: Some(Claim::Capacity),
-                ..
+                claim, ops, holds, ..
             },
-            Some(key_history),
-        ) => permits::cause_of_surplus(facts.history, key_history, facts.at_ns),
-        (
-            Found::Attempts {
-                claim: Some(Claim::Turn),
-                ops,
-                ..
-            },
-            key_history,
-        ) => {
-            let writer = ops.first().copied().unwrap_or(0);
-            permits::cause_of_overtaking(
-                facts.history,
-                key_history,
-                facts.holds,
-                (writer, facts.at_ns),
-            )
-        }
-        (Found::Attempts { claim, holds, .. }, key_history) => {
-            let spans = key_history.map_or(&[][..], |key_history| &key_history.spans);
-            let is_off = |hold: &&Hold| {
-                let mut own = spans.iter().filter(|span| span.is_of(hold.worker, hold.op));
-                own.any(|span| is_off_by_its_clock(facts.faults, span, hold, facts.at_ns))
-            };
-            match claim.map_or(Cause::Undetermined, cause_of_false_claim) {
-                Cause::WrongExpiry if holds.iter().any(is_off) => Cause::ClockSkew,
-                cause => cause,
-            }
-        }
+            _,
+        ) => cause_of_claim(facts, *claim, ops, holds),
         (_, None) => cause_from_answers::cause(facts),
         (
             Found::StaleToken {
@@ -130,6 +104,37 @@ fn cause_of_finding(facts: &Facts<'_>) -> Cause {
     }
 }
 
+/// Returns why a claim is false.
+fn cause_of_claim(facts: &Facts<'_>, claim: Option<Claim>, ops: &[u64], holds: &[&Hold]) -> Cause {
+    match (claim, facts.key_history) {
+        (Some(Claim::Capacity), Some(key_history)) => {
+            return permits::cause_of_surplus(facts.history, key_history, facts.at_ns);
+        }
+        (Some(Claim::Rerun), Some(key_history)) if holds.len() == 2 => {
+            let lost = lost_ownership(facts, key_history, holds[0].key);
+            return ticks::cause_of_rerun(lost.cause(holds[0], holds[1]));
+        }
+        (Some(Claim::Tick), Some(key_history)) => {
+            return ticks::cause_of_skipped_tick(facts.history, key_history, ops, facts.at_ns);
+        }
+        (Some(Claim::Turn), key_history) => {
+            let writer = ops.first().copied().unwrap_or(0);
+            let (history, overtaken) = (facts.history, (writer, facts.at_ns));
+            return permits::cause_of_overtaking(history, key_history, facts.holds, overtaken);
+        }
+        _ => {}
+    }
+    let spans = facts.key_history.map_or(&[][..], |known| &known.spans);
+    let is_off = |hold: &&&Hold| {
+        let mut own = spans.iter().filter(|span| span.is_of(hold.worker, hold.op));
+        own.any(|span| is_off_by_its_clock(facts.faults, span, hold, facts.at_ns))
+    };
+    match claim.map_or(Cause::Undetermined, cause_of_false_claim) {
+        Cause::WrongExpiry if holds.iter().any(|hold| is_off(&hold)) => Cause::ClockSkew,
+        cause => cause,
+    }
+}
+
 /// Returns why two holds of one key overlap. One grant has one cause, so a grant without any value on the servers comes
 /// before everything that the client did with it.
 fn cause_of_overlap(facts: &Facts<'_>, key_history: &KeyHistory, holds: &Overlap<'_>) -> Cause {
@@ -138,6 +143,9 @@ fn cause_of_overlap(facts: &Facts<'_>, key_history: &KeyHistory, holds: &Overlap
     }
     if holds.has_expired_grant {
         return Cause::ExpiredGrant;
+    }
+    if holds.phantom_ns.is_some() {
+        return Cause::PhantomLeader;
     }
     if holds.is_silent_loss {
         return Cause::SilentLoss;
@@ -252,6 +260,8 @@ fn cause_of_false_claim(claim: Claim) -> Cause {
         Claim::Key => Cause::SharedKey,
         Claim::Capacity => Cause::PermitMinted,
         Claim::Turn => Cause::WriterStarved,
+        Claim::Rerun => Cause::RanTwice,
+        Claim::Tick => Cause::SkippedTick,
     }
 }
 

@@ -8,8 +8,9 @@ use std::collections::HashMap;
 use picklock_scenarios::{Phase, Property};
 
 use crate::check::causes::cause::cause;
+use crate::check::causes::ending_command::{is_same_token, took_again};
 use crate::check::causes::facts::{Facts, Found, OutsideFault, Overlap, Taken};
-use crate::check::causes::lost_ownership::{is_same_token, took_again};
+use crate::check::causes::phantom_leader::phantom_ns;
 use crate::check::causes::unbacked_grant::is_unwritten;
 use crate::check::claims::promised_renewal::{is_never_reported, late_extension_ns, ran_out_ns};
 use crate::check::finding::{
@@ -265,6 +266,7 @@ impl<'a> Evidence<'a> {
             is_silent_loss: ran_out_ns.is_some_and(|at_ns| at_ns <= second.begin_ns)
                 || is_outlived && is_never_reported(&self.timeline, first, second.begin_ns),
             unbacked: self.unbacked([first, second]),
+            phantom_ns: phantom_ns(self.history, &own, first, second),
             taken: taken.map(|release| self.taken(release)).collect(),
         }
     }

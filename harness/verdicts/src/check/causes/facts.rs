@@ -99,6 +99,8 @@ pub(in crate::check) struct Overlap<'a> {
     /// The cause if one of the two holds was granted without any value on the servers: `UnbackedGrant`, or `StaleReply` if
     /// its grant can have been the late reply to an earlier attempt in doubt that had written a value.
     pub unbacked: Option<Cause>,
+    /// When the lock let the first client act as the leader although no lease of its key could run any more.
+    pub phantom_ns: Option<u64>,
     /// The values that were taken from their owner between the two grants.
     pub taken: Vec<Taken<'a>>,
 }

@@ -11,7 +11,7 @@ use crate::timeline::{Hold, ms};
 use crate::check::finding::Starvation;
 use crate::check::verdict::Cause;
 
-/// What one attempt did to a value that only counts permits.
+/// The changes of one attempt to a value that only counts permits.
 #[derive(Debug, Clone, Copy, Default)]
 struct Changes {
     /// Number of permits that it took, and that it gave back.

@@ -11,7 +11,7 @@ use crate::history::{EventKind, History, KeyName};
 use crate::key_history::{SpanEnd, ValueSpan};
 use crate::timeline::{FaultSpan, Hold, Timeline, ms};
 
-/// What the lock reported about each attempt.
+/// The reports of the lock about each attempt.
 #[derive(Debug, Default)]
 pub(in crate::check) struct Reports {
     /// When a loss was reported first.
@@ -145,7 +145,7 @@ impl Course<'_, '_> {
     }
 
     /// Returns a key in which a value of this holder stayed after its release was answered at `at_ns`, and kept the
-    /// others out: it expired, another client wanted the lock, and nobody got it before.
+    /// others out: it expired, another client wanted the lock, and no client got it before.
     fn blocking_rest(&self, at_ns: u64) -> Option<&KeyName> {
         let (history, hold) = (self.timeline.history(), self.hold);
         let clients_end_ns = ended_clients_ns(history);

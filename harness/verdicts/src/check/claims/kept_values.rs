@@ -65,7 +65,7 @@ struct AcquiredAtPlace {
 }
 
 /// Maximum number of values of unsettled attempts that are kept at one place. A value that is no longer known counts as
-/// removed, which convicts nobody.
+/// removed, so no client is blamed for it.
 const MAX_UNSETTLED: usize = 1000;
 
 impl AcquiredAtPlace {
@@ -176,7 +176,7 @@ impl KeptValues {
         &self.delays
     }
 
-    /// Returns `true` if some key has a value that names this token, whoever wrote it.
+    /// Returns `true` if some key has a value that names this token, by whichever client.
     pub(in crate::check) fn is_named(&self, token: &str) -> bool {
         let mut current = self.current.iter().flatten();
         current.any(|value| names_token(&value.text, token))

@@ -1,6 +1,6 @@
 //! The expiry that a lock wrote, compared with the lease that its client requested.
 //!
-//! What matters is when the key ends. A lock may round the lease up to a whole second. It may count the lease from its
+//! Only the end of the key matters. A lock may round the lease up to a whole second. It may count the lease from its
 //! request, and write the rest. A script may read the time after it has run for a while: the server counts the life of
 //! a key from the beginning of the script, so the expiry may be longer by the time for which the script can have run.
 

@@ -4,7 +4,6 @@ use crate::check::finding::{ClientDeath, Judgement, Seen};
 use crate::history::{EndedBy, Event, EventKind};
 use crate::timeline::{Attempt, Step};
 
-/// The deaths of clients.
 #[derive(Debug, Default)]
 pub(in crate::check) struct ClientDeaths {
     /// By worker.

@@ -67,7 +67,7 @@ impl Deadlocks {
                 self.judge(at_ns, worker, stalled_ns);
                 self.holders[key as usize] = None;
             }
-            Step::Ended(_) | Step::Answered { .. } | Step::LeaseMoved { .. } => {}
+            Step::Ended(_) | Step::Answered { .. } | Step::LeaseMoved { .. } | Step::Acted => {}
         }
     }
 

@@ -76,7 +76,7 @@ impl Outstanding {
             self.held_lease_ns = self.held_lease_ns.max(self.longest_ns(attempt));
         }
         match step {
-            Step::Requested | Step::LeaseMoved { .. } => {}
+            Step::Requested | Step::LeaseMoved { .. } | Step::Acted => {}
             Step::Denied(denial) => self.denied(at_ns, attempt, denial, reach),
             Step::Begun => {
                 self.holding += 1;

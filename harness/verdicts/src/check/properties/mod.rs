@@ -8,6 +8,7 @@ pub(super) mod claims;
 pub(super) mod exclusion;
 pub(super) mod fencing;
 pub(super) mod lease;
+pub(super) mod once;
 pub(super) mod ownership;
 pub(super) mod progress;
 pub(super) mod resource;

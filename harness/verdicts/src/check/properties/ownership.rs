@@ -73,7 +73,6 @@ struct PendingFinding {
     ungranted: Option<(usize, u64)>,
 }
 
-/// The state of an attempt.
 #[derive(Debug, Clone, Copy, Default)]
 struct AttemptState {
     op: u64,

@@ -383,7 +383,7 @@ impl Checker for Progress {
             }
             // The lock may have been free before its release was answered.
             Step::Answered { .. } => self.judge_key(at_ns, key),
-            Step::LeaseMoved { .. } | Step::Ended(_) => {}
+            Step::LeaseMoved { .. } | Step::Acted | Step::Ended(_) => {}
         }
         let outstanding = &mut self.keys[key as usize].outstanding;
         outstanding.step(at_ns, attempt, step, &self.reach);

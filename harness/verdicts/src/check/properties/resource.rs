@@ -45,6 +45,8 @@ pub(in crate::check) struct Resource {
     /// The clients of a semaphore that are inside.
     inside: Vec<Inside>,
     torn_reads: TornReads,
+    /// Whether the clients run jobs, and change no stock.
+    runs_jobs: bool,
 }
 
 /// A client inside the resource of a semaphore.
@@ -157,6 +159,7 @@ impl Checker for Resource {
             capacity: header.capacity,
             inside: Vec::new(),
             torn_reads: TornReads::default(),
+            runs_jobs: header.schedule.is_some(),
         }
     }
 
@@ -201,6 +204,9 @@ impl Checker for Resource {
     }
 
     fn finish(mut self, _: &Timeline<'_>) -> Judgement {
+        if self.runs_jobs {
+            return Judgement::NotApplicable;
+        }
         let uncounted = self.judge_uncounted();
         if self.found.is_empty() && uncounted > 0 {
             return Judgement::Unknown(InconclusiveReason::StockUncounted);

@@ -17,7 +17,6 @@ pub fn min_harness_stall_ms(header: &Header) -> u64 {
     NOTABLE_DELAY.part_of(header.ttl_ms)
 }
 
-/// A stall of the harness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::check) struct HarnessStall {
     pub from_ns: u64,

@@ -367,7 +367,11 @@ fn holder_of(what: &EventKind) -> Option<u64> {
         | EventKind::StockChanged { op, .. }
         | EventKind::ValueRead { op, .. }
         | EventKind::ValueWritten { op, .. }
+        | EventKind::JobBegan { op, .. }
         | EventKind::FencedOff { op, .. }
+        | EventKind::Act { op, .. }
+        | EventKind::MayAct { op, .. }
+        | EventKind::ActFailed { op, .. }
         | EventKind::Extend { op, .. }
         | EventKind::ExtendGranted { op, .. }
         | EventKind::Extended { op, .. } => Some(op),

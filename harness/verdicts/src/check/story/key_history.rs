@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use picklock_scenarios::Phase;
 
 use super::sentence::{clock, length};
+use crate::check::causes::ending_command::late_release;
 use crate::check::causes::facts::Facts;
-use crate::check::causes::lost_ownership::late_release;
 use crate::history::KeyCommand;
 use crate::key_history::{SpanEnd, ValueSpan, shares_element};
 use crate::timeline::{Hold, ms};

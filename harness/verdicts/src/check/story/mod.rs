@@ -68,36 +68,7 @@ fn summary(facts: &Facts<'_>) -> String {
             "a fencing token did not grow: {} came after {}",
             stale.fence, stale.highest
         ),
-        Found::Overlap(Overlap {
-            first,
-            second,
-            others,
-            ..
-        }) if first.weight > 1 || second.weight > 1 => {
-            let holds = || others.iter().copied().chain([*first, *second]);
-            let writers = holds().filter(|hold| hold.weight > 1).count();
-            let readers = holds().count() - writers;
-            match (writers, readers) {
-                (_, 0) => format!("{writers} writers held {lock} at once"),
-                (_, 1) => format!("a writer and a reader held {lock} at once"),
-                _ => format!("a writer and {readers} readers held {lock} at once"),
-            }
-        }
-        Found::Overlap(Overlap { others, .. }) if !others.is_empty() => format!(
-            "{} clients held permits of {lock} at once, and there are {}",
-            others.len() + 2,
-            facts.history.header.capacity
-        ),
-        Found::Overlap(Overlap { first, second, .. }) => {
-            let both_ns = first
-                .end_ns
-                .min(second.end_ns)
-                .saturating_sub(second.begin_ns);
-            match both_ns {
-                0 => format!("two clients held {lock} at once"),
-                _ => format!("two clients held {lock} at once for {}", length(both_ns)),
-            }
-        }
+        Found::Overlap(overlap) => summary_of_overlap(lock, overlap, facts.history.header.capacity),
         Found::WrongStock { stock, .. } if stock.left < 0 => match stock.left.unsigned_abs() {
             1 => "one unit was sold twice".to_owned(),
             units => format!("{units} units were sold twice"),
@@ -128,6 +99,37 @@ fn summary(facts: &Facts<'_>) -> String {
             length(facts.at_ns.saturating_sub(deadlock.closed_ns))
         ),
         Found::Attempts { statement, .. } => (*statement).to_owned(),
+    }
+}
+
+/// Returns in half a sentence which holds were more than the lock has permits.
+fn summary_of_overlap(lock: &str, overlap: &Overlap<'_>, capacity: u32) -> String {
+    let Overlap {
+        first,
+        second,
+        others,
+        ..
+    } = overlap;
+    if first.weight > 1 || second.weight > 1 {
+        let holds = || others.iter().copied().chain([*first, *second]);
+        let writers = holds().filter(|hold| hold.weight > 1).count();
+        let readers = holds().count() - writers;
+        return match (writers, readers) {
+            (_, 0) => format!("{writers} writers held {lock} at once"),
+            (_, 1) => format!("a writer and a reader held {lock} at once"),
+            _ => format!("a writer and {readers} readers held {lock} at once"),
+        };
+    }
+    if !others.is_empty() {
+        let clients = others.len() + 2;
+        return format!(
+            "{clients} clients held permits of {lock} at once, and there are {capacity}"
+        );
+    }
+    let end_ns = first.end_ns.min(second.end_ns);
+    match end_ns.saturating_sub(second.begin_ns) {
+        0 => format!("two clients held {lock} at once"),
+        both_ns => format!("two clients held {lock} at once for {}", length(both_ns)),
     }
 }
 
@@ -167,6 +169,13 @@ fn describe_overlap(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
     draft.add(second.begin_ns, Weight::Decisive, text);
     draft.describe_last_extension(first, second.begin_ns);
     describe_long_section(draft, holds);
+    if let Some(phantom_ns) = holds.phantom_ns {
+        let text = format!(
+            "the lock let worker {} act as the leader, and no lease of its key could run any more",
+            first.worker
+        );
+        draft.add(phantom_ns, Weight::Decisive, text);
+    }
     if let Some(requested_at_ns) = holds.late_extension_ns {
         let text = format!(
             "worker {} requested an extension, but no command reached a server before the lease ended",

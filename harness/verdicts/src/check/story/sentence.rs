@@ -51,18 +51,7 @@ pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, Str
             stock,
             as_of_ns,
             ..
-        } => {
-            let name = header.named(*key, "stock");
-            let read = format!("worker {worker} read {name} {stock}");
-            match as_of_ns {
-                Some(ns) => (
-                    Weight::Plot,
-                    format!("{read} from a replica, as it had been at {}", clock(*ns)),
-                ),
-                None if *stock < 0 => (Weight::Plot, read),
-                None => (Weight::Detail, read),
-            }
-        }
+        } => stock_read(worker, &header.named(*key, "stock"), *stock, *as_of_ns),
         EventKind::StockChanged {
             key,
             from,
@@ -93,6 +82,10 @@ pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, Str
             Weight::Reason,
             format!("worker {worker} changed the other half to {to}"),
         ),
+        EventKind::JobBegan { tick, .. } => (
+            Weight::Decisive,
+            format!("worker {worker} began the job of tick {tick}"),
+        ),
         EventKind::FencedOff { fence, highest, .. } => (
             Weight::Reason,
             format!(
@@ -100,6 +93,15 @@ pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, Str
             ),
         ),
         EventKind::ReleaseFailed { message, .. } => (Weight::Detail, failed("release", message)),
+        EventKind::ActFailed { message, .. } => (
+            Weight::Reason,
+            failed("question whether it may act", message),
+        ),
+        EventKind::MayAct { epoch, .. } => {
+            let epoch = epoch.map_or_else(String::new, |epoch| format!(", in epoch {epoch}"));
+            let text = format!("worker {worker} was told that it leads and may act{epoch}");
+            (Weight::Detail, text)
+        }
         EventKind::ExtendFailed { message, .. } => (Weight::Reason, failed("extension", message)),
         EventKind::AcquireFailed { message, .. } => (Weight::Reason, failed("attempt", message)),
         EventKind::Extended { valid_ms, .. } => (
@@ -117,6 +119,19 @@ pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, Str
             (weight, format!("worker {worker} {text}"))
         }
     })
+}
+
+/// Returns the sentence of a read, which a replica may have answered with the stock of an earlier time.
+fn stock_read(worker: usize, name: &str, stock: i64, as_of_ns: Option<u64>) -> (Weight, String) {
+    let read = format!("worker {worker} read {name} {stock}");
+    match as_of_ns {
+        Some(ns) => (
+            Weight::Plot,
+            format!("{read} from a replica, as it had been at {}", clock(ns)),
+        ),
+        None if stock < 0 => (Weight::Plot, read),
+        None => (Weight::Detail, read),
+    }
 }
 
 /// Returns the subject of a sentence about a change of the stock that was not made when its writer requested it.

@@ -1,0 +1,55 @@
+//! Why a tick ran twice, one time after the other, and why no client ran one.
+
+use crate::check::verdict::Cause;
+use crate::history::{EventKind, History, KeyName};
+use crate::key_history::{KeyHistory, ValueSpan};
+
+/// Returns why a tick ran again after its first run had released the lock. `lost` is why the first client's value was
+/// gone by then. If its own release or its expiry ended it, the lock did as it was asked.
+pub(in crate::check) fn cause_of_rerun(lost: Cause) -> Cause {
+    match lost {
+        Cause::LostOnFailover
+        | Cause::LostOnRestart
+        | Cause::QuorumErosion
+        | Cause::ClockJump
+        | Cause::ClockSkew
+        | Cause::Evicted
+        | Cause::StolenRelease
+        | Cause::ForeignRemoval
+        | Cause::SplitKey
+        | Cause::SharedToken
+        | Cause::StaleReply
+        | Cause::UnbackedGrant => lost,
+        _ => Cause::RanTwice,
+    }
+}
+
+/// Returns why the attempts in `ops` did not get the lock at a tick: a key without expiry kept them out, or else the
+/// lock let no client in.
+pub(in crate::check) fn cause_of_skipped_tick(
+    history: &History,
+    key_history: &KeyHistory,
+    ops: &[u64],
+    at_ns: u64,
+) -> Cause {
+    let key_of = |event: &EventKind| match event {
+        EventKind::Acquire { op, key, .. } if ops.contains(op) => Some(*key),
+        _ => None,
+    };
+    let mut keys = history
+        .events
+        .iter()
+        .filter_map(|event| key_of(&event.what));
+    let Some(key) = keys.next() else {
+        return Cause::SkippedTick;
+    };
+    let blocks_for_good = |span: &ValueSpan| {
+        let is_lock = matches!(&span.key, KeyName::Lock(lock) if *lock == key);
+        is_lock && span.exists_at(at_ns) && span.expiry.is_none()
+    };
+    if key_history.spans.iter().any(blocks_for_good) {
+        Cause::NoTtl
+    } else {
+        Cause::SkippedTick
+    }
+}

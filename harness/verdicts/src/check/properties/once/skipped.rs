@@ -1,0 +1,221 @@
+//! Ticks whose job did not run.
+//!
+//! An attempt for such a tick is excused if another client held the lock or could still hold it: a job that lasts over
+//! the tick, the lease of a client that died or whose release failed, an attempt without a definite answer, or the time
+//! for which the lock declares that it keeps its key. It is also excused if a fault kept its client from Redis.
+//!
+//! If any attempt has no excuse, the tick was skipped. If every attempt is excused by faults alone, or faults kept
+//! every client from making one, nothing is known. So it is if the machine stalled.
+
+use std::collections::HashMap;
+
+use super::Once;
+use crate::check::finding::{Claim, FalseClaim, Seen};
+use crate::check::inconclusive::{InconclusiveReason, TickExcuse};
+use crate::timeline::{
+    FaultSpan, Hold, HoldEnd, Operation, OperationKind, OperationOutcome, Timeline,
+    is_instantaneous,
+};
+
+/// A span in which a client held the lock, or could still hold it.
+#[derive(Debug, Clone, Copy)]
+struct Taken {
+    op: u64,
+    key: u32,
+    from_ns: u64,
+    until_ns: u64,
+}
+
+/// Why an attempt did not get the lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Excuse {
+    /// Another client held it, or could still hold it.
+    Taken,
+    /// A fault kept the client from Redis.
+    Fault,
+}
+
+/// Judges ticks whose job did not run.
+pub(super) struct Skips<'a, 'h> {
+    once: &'a Once,
+    attempts: HashMap<u64, &'a Operation>,
+    taken: Vec<Taken>,
+    faults: &'a [FaultSpan<'h>],
+    end_ns: u64,
+}
+
+impl<'a, 'h> Skips<'a, 'h> {
+    pub(super) fn new(once: &'a Once, timeline: &'a Timeline<'h>) -> Self {
+        let of_kind = |kind| {
+            let operations = timeline.operations().iter();
+            operations.filter(move |it| it.kind == kind)
+        };
+        let releases: HashMap<u64, &Operation> = of_kind(OperationKind::Release)
+            .map(|it| (it.op, it))
+            .collect();
+        let holds = timeline.holds().iter().map(|hold| {
+            let until_ns = once.taken_until_ns(hold, releases.get(&hold.op).copied());
+            Taken {
+                op: hold.op,
+                key: hold.key,
+                from_ns: hold.acquire_ns,
+                until_ns,
+            }
+        });
+        let in_doubt = of_kind(OperationKind::Acquire).filter(|it| {
+            matches!(
+                it.outcome,
+                OperationOutcome::Failed | OperationOutcome::Unanswered
+            )
+        });
+        let in_doubt = in_doubt.map(|it| Taken {
+            op: it.op,
+            key: it.key,
+            from_ns: it.requested_at_ns,
+            until_ns: it.ended_at_ns.saturating_add(once.lease_ns),
+        });
+        Skips {
+            once,
+            attempts: of_kind(OperationKind::Acquire)
+                .map(|it| (it.op, it))
+                .collect(),
+            taken: holds.chain(in_doubt).collect(),
+            faults: timeline.faults(),
+            end_ns: timeline.end_ns(),
+        }
+    }
+
+    /// Returns what shows that a tick without a job was skipped, or why that is unknown. Returns `None` if the lock was
+    /// taken, or the run ended before.
+    pub(super) fn skipped(
+        &self,
+        key: u32,
+        tick: u64,
+    ) -> Option<Result<(u64, Seen), InconclusiveReason>> {
+        let attempts = self.attempts_for(key, tick);
+        if attempts.is_empty() {
+            return self.nobody_came(tick).map(Err);
+        }
+        let excuses: Vec<Option<Excuse>> = attempts.iter().map(|it| self.excuse(it)).collect();
+        let is_unexcused = |(_, excuse): &(&&Operation, &Option<Excuse>)| excuse.is_none();
+        let Some((missed, _)) = attempts.iter().zip(&excuses).find(is_unexcused) else {
+            let only_faults = excuses.iter().all(|it| *it == Some(Excuse::Fault));
+            let by = TickExcuse::Fault;
+            return only_faults.then_some(Err(InconclusiveReason::TickMissed { tick, by }));
+        };
+        let due_ns = self
+            .once
+            .due_ns(tick, missed.worker)
+            .min(missed.requested_at_ns);
+        let span = (due_ns, missed.ended_at_ns);
+        if let Some(stalled_ns) = self.once.stalled_ns(span) {
+            let by = TickExcuse::Stall(stalled_ns / 1_000_000);
+            return Some(Err(InconclusiveReason::TickMissed { tick, by }));
+        }
+        let statement = format!(
+            "tick {tick} did not run: no client held the lock when worker {} requested it, and it was {}",
+            missed.worker,
+            match missed.outcome {
+                OperationOutcome::Failed => "not granted because of an error",
+                _ => "refused",
+            }
+        );
+        let before = self.taken.iter().filter(|it| {
+            it.key == key && it.from_ns < missed.requested_at_ns && it.op != missed.op
+        });
+        let before = before.max_by_key(|it| it.from_ns).map(|it| it.op);
+        let claim = FalseClaim {
+            about: Claim::Tick,
+            ops: before.into_iter().chain([missed.op]).collect(),
+            statement,
+        };
+        Some(Ok((missed.ended_at_ns, Seen::FalseClaim(claim))))
+    }
+
+    /// Returns the attempts that could have run the job of a tick: those that were made for it, or, if missed ticks are
+    /// made up for, for a later one too.
+    fn attempts_for(&self, key: u32, tick: u64) -> Vec<&'a Operation> {
+        let catches_up = self.once.schedule.is_some_and(|it| it.catches_up);
+        let last = if catches_up { u64::MAX } else { tick };
+        let ticks = self.once.ticks.range((key, tick)..=(key, last));
+        let ops = ticks.flat_map(|(_, tick)| &tick.attempts);
+        ops.filter_map(|op| self.attempts.get(op).copied())
+            .collect()
+    }
+
+    /// Returns why no client requested the lock for a tick, or `None` if all were busy or the run had ended.
+    fn nobody_came(&self, tick: u64) -> Option<InconclusiveReason> {
+        let mut away = (0..self.once.workers).filter_map(|worker| {
+            let due_ns = self.once.due_ns(tick, worker);
+            (due_ns < self.end_ns).then(|| self.is_kept_away(worker, (due_ns, due_ns)))
+        });
+        let is_away = away.any(|is_away| is_away);
+        let by = TickExcuse::Fault;
+        is_away.then_some(InconclusiveReason::TickMissed { tick, by })
+    }
+
+    fn excuse(&self, attempt: &Operation) -> Option<Excuse> {
+        match attempt.outcome {
+            // Its client had the lock, or its lock may have been taken. It could not begin the job.
+            OperationOutcome::Done | OperationOutcome::Unanswered => return Some(Excuse::Taken),
+            OperationOutcome::Refused | OperationOutcome::Failed => {}
+        }
+        let span = (attempt.requested_at_ns, attempt.ended_at_ns);
+        let mut others = self
+            .taken
+            .iter()
+            .filter(|it| (it.op, it.key) != (attempt.op, attempt.key) && it.op != attempt.op);
+        let is_taken =
+            others.any(|it| it.key == attempt.key && it.from_ns <= span.1 && span.0 <= it.until_ns);
+        if is_taken {
+            return Some(Excuse::Taken);
+        }
+        let is_away = self.is_kept_away(attempt.worker, span);
+        is_away.then_some(Excuse::Fault)
+    }
+
+    /// Returns `true` if faults kept a worker from a quorum of the nodes, or from running. A lease after its end, a
+    /// fault can still have an effect.
+    fn is_kept_away(&self, worker: usize, (from_ns, until_ns): (u64, u64)) -> bool {
+        let is_active = |fault: &&FaultSpan<'_>| {
+            let ended_ns = if is_instantaneous(fault.fault) {
+                fault.ended_ns.unwrap_or(fault.began_ns)
+            } else {
+                fault.ended_ns.unwrap_or(u64::MAX)
+            };
+            let concerns = fault.workers.is_empty() || fault.workers.contains(&worker);
+            concerns
+                && !fault.missed
+                && fault.began_ns <= until_ns
+                && from_ns <= ended_ns.saturating_add(self.once.lease_ns)
+        };
+        let mut nodes: Vec<usize> = Vec::new();
+        for fault in self.faults.iter().filter(is_active) {
+            if fault.nodes.is_empty() && fault.workers.contains(&worker) {
+                return true;
+            }
+            nodes.extend(fault.nodes);
+        }
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes.len() > self.once.spare_nodes
+    }
+}
+
+impl Once {
+    /// Returns until when a hold keeps others out, or may do so.
+    fn taken_until_ns(&self, hold: &Hold, release: Option<&Operation>) -> u64 {
+        let is_answered = release.is_some_and(|it| {
+            matches!(
+                it.outcome,
+                OperationOutcome::Done | OperationOutcome::Refused
+            )
+        });
+        let answered_ns = release.map_or(hold.end_ns, |it| it.ended_at_ns);
+        if hold.ended == HoldEnd::Released && is_answered {
+            return answered_ns.saturating_add(self.min_hold_ns);
+        }
+        let lease_ns = self.lease_ns.max(self.min_hold_ns);
+        answered_ns.max(hold.deadline_ns).saturating_add(lease_ns)
+    }
+}

@@ -1,0 +1,13 @@
+//! `leader-any-key`: `leader` that checks that the key exists, and not whose it is.
+//!
+//! A leader that lost its key goes on as soon as another one has it (S4: n8n PR#7964). Caught by `exclusion`, cause
+//! `phantom-leader`, when the key is evicted.
+
+use crate::BuiltInLock;
+use crate::varied_leader::{Leader, Mistake, election};
+
+pub(crate) const LOCK: BuiltInLock = election(
+    "leader-any-key",
+    "mutant: leader that checks that the key exists, and not whose it is",
+    |nodes, context| Box::new(Leader::new(nodes, context, Some(Mistake::AnyKey))),
+);

@@ -1,0 +1,13 @@
+//! `leader-host-name`: `leader` that is known by the name of its host, which other candidates have, too.
+//!
+//! A candidate that finds its own name in the key leads (S12). Two candidates in one container, or in containers with one
+//! name, lead together. Caught by `exclusion`, cause `unbacked-grant`, without any fault.
+
+use crate::BuiltInLock;
+use crate::varied_leader::{Leader, Mistake, election};
+
+pub(crate) const LOCK: BuiltInLock = election(
+    "leader-host-name",
+    "mutant: leader that is known by the name of its host, which other candidates have, too",
+    |nodes, context| Box::new(Leader::new(nodes, context, Some(Mistake::HostName))),
+);
