@@ -61,7 +61,7 @@ fn repro_lock(lock: &LockSpec, record: &RunRecord) -> ReproLock {
         // A built-in lock defines these numbers itself.
         nodes: command.map(|_| lock.nodes).filter(|it| *it != 1),
         replicas: command.map(|_| lock.replicas).filter(|it| *it != 0),
-        renews: lock.renews,
+        renews: command.is_some() && lock.renews,
         min_hold_ms: Some(lock.declares.min_hold_ms).filter(|ms| *ms != 0),
         lease_margin_ms: Some(lock.declares.lease_margin_ms).filter(|ms| *ms != 0),
         needs_every_node: lock.needs_every_node,

@@ -49,6 +49,7 @@ impl LockFactory {
                 nodes: lock.nodes,
                 replicas: lock.replicas,
                 kind: Some(kind_of(lock.kind)),
+                renews: lock.renews(),
                 ..LockSpec::new(lock.name)
             },
             options: lock.options,

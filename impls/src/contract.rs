@@ -135,6 +135,12 @@ pub trait Lock {
         self.release(key, grant)
     }
 
+    /// Does what the library does when the client's process has started, before its first acquisition. The default does
+    /// nothing.
+    fn start(&mut self) -> impl Future<Output = ()> {
+        std::future::ready(())
+    }
+
     /// Cleans up because the client's process is about to end (SIGTERM), as a shutdown hook of a library does. `held` are
     /// the names and grants that were not released. The default does nothing: the leases run out.
     fn terminate(&mut self, _held: &[(String, Grant)]) -> impl Future<Output = ()> {
@@ -213,6 +219,8 @@ pub trait DynLock {
         key: &'a str,
         grant: &'a Grant,
     ) -> LockFuture<'a, Result<bool, LockError>>;
+    /// See [`Lock::start`].
+    fn start(&mut self) -> LockFuture<'_, ()>;
     /// See [`Lock::terminate`].
     fn terminate<'a>(&'a mut self, held: &'a [(String, Grant)]) -> LockFuture<'a, ()>;
     /// See [`Lock::is_reentrant`].
@@ -267,6 +275,10 @@ impl<L: Lock> DynLock for L {
         grant: &'a Grant,
     ) -> LockFuture<'a, Result<bool, LockError>> {
         Box::pin(Lock::section_failed(self, key, grant))
+    }
+
+    fn start(&mut self) -> LockFuture<'_, ()> {
+        Box::pin(Lock::start(self))
     }
 
     fn terminate<'a>(&'a mut self, held: &'a [(String, Grant)]) -> LockFuture<'a, ()> {

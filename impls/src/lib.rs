@@ -232,6 +232,14 @@ impl BuiltInLock {
         }
     }
 
+    /// Returns `true` if the lock promises to renew its lease in the background, as every lock does that has an option for
+    /// the interval.
+    #[must_use]
+    pub fn renews(&self) -> bool {
+        let interval = renewal::RENEW_EVERY.name;
+        self.options.iter().any(|option| option.name == interval)
+    }
+
     /// Returns this lock as one of another kind.
     pub(crate) const fn of_kind(mut self, kind: Kind) -> Self {
         self.kind = kind;

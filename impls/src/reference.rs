@@ -81,8 +81,7 @@ pub fn standard(nodes: usize, replicas: usize, claims: Claims) -> Option<&'stati
 
 /// Returns whether this built-in lock renews its lease in the background.
 pub fn renews(lock: &str) -> bool {
-    BEST.iter()
-        .any(|(name, claims)| *name == lock && claims.renews)
+    built_in().any(|one| one.name == lock && one.renews())
 }
 
 #[cfg(test)]
@@ -107,6 +106,13 @@ mod tests {
         assert_eq!(standard(1, 0, leader).map(|it| it.name), Some("leader"));
         let names = [1, 3].map(|nodes| standard(nodes, 0, claims(true, true)));
         assert!(names.iter().flatten().all(|lock| lock.kind == Kind::Mutex));
+    }
+
+    #[test]
+    fn claims_of_the_best_locks_match_the_locks() {
+        for (name, claims) in BEST {
+            assert_eq!(renews(name), claims.renews, "{name}");
+        }
     }
 
     #[test]

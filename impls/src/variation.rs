@@ -47,6 +47,9 @@ pub(crate) trait Variation: Sized + 'static {
         Self::release(lock, key, grant).await
     }
 
+    /// See [`Lock::start`].
+    async fn start(_lock: &mut Varied<Self>) {}
+
     /// See [`Lock::min_hold`].
     fn min_hold(_lock: &Varied<Self>) -> Duration {
         Duration::ZERO
@@ -110,6 +113,10 @@ impl<V: Variation> Lock for Varied<V> {
 
     async fn section_failed(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
         V::section_failed(self, key, grant).await
+    }
+
+    async fn start(&mut self) {
+        V::start(self).await;
     }
 
     async fn terminate(&mut self, held: &[(String, Grant)]) {

@@ -26,6 +26,7 @@ catalog! {
     "lock-names",
     "two-locks",
     "two-locks-renewed",
+    "deadlock",
     "gc-pause",
     "blocked-loop",
     "same-seed",

@@ -298,7 +298,8 @@ where
             return invalid("received a second `init`");
         };
         match build(init, self.canceller.clone()).await {
-            Ok(lock) => {
+            Ok(mut lock) => {
+                lock.start().await;
                 let mut offers = OFFERS;
                 offers.reentrant = lock.is_reentrant().then_some(true);
                 let kind = kind_of(lock.kind());

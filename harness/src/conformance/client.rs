@@ -382,6 +382,27 @@ impl Client {
         // Descendants that are known before the exit are found afterwards.
         let _ = self.living().await;
         self.stdin = None;
+        self.see_end().await
+    }
+
+    /// Sends SIGTERM to the adapter, waits for its exit, and finds the processes that it leaves behind.
+    pub(super) async fn terminate(&mut self) -> EndSeen {
+        let _ = self.living().await;
+        // An adapter that cannot receive the signal does not end, which is reported.
+        match &self.container {
+            Some(container) => container.terminate().await.unwrap_or_default(),
+            None => self.control.terminate().await.unwrap_or_default(),
+        }
+        self.see_end().await
+    }
+
+    /// Returns `true` if the adapter runs in a container.
+    pub(super) fn is_contained(&self) -> bool {
+        self.container.is_some()
+    }
+
+    /// Waits for the adapter's exit, and finds the processes that it leaves behind.
+    async fn see_end(&self) -> EndSeen {
         let within = END_PATIENCE + self.engine_patience();
         let how = timeout(within, self.control.exited()).await.ok();
         let begun = self.clock.elapsed();

@@ -97,6 +97,9 @@ pub struct Triggers {
     due: mpsc::UnboundedSender<DueFault>,
     /// Whether the lock renews its lease in the background. Its renewals are then the extensions that faults wait for.
     renews: bool,
+    /// Whether it has granted an extension on request. From then on such requests are extensions as well, because they
+    /// may make its own renewals unnecessary.
+    has_extended: AtomicBool,
     /// All events so far, if they are listed.
     seen: Option<Mutex<Vec<SeenEvent>>>,
 }
@@ -146,6 +149,7 @@ impl Triggers {
             quorum,
             due: sender,
             renews: false,
+            has_extended: AtomicBool::new(false),
             seen: None,
         };
         (triggers, due)
@@ -194,6 +198,11 @@ impl Triggers {
         barrier
     }
 
+    /// Records that the lock has granted an extension on request.
+    pub fn record_extended(&self) {
+        self.has_extended.store(true, Ordering::Relaxed);
+    }
+
     /// Reports an event that the driver saw at this worker, with the stock that was read or is
     /// left. The caller must wait for the returned barrier before it continues.
     pub fn happened(
@@ -202,7 +211,8 @@ impl Triggers {
         worker: usize,
         stock: Option<i64>,
     ) -> Option<FrameBarrier> {
-        if self.renews && is_extension(on) {
+        let has_extended = self.has_extended.load(Ordering::Relaxed);
+        if self.renews && !has_extended && is_extension(on) {
             return None;
         }
         let location = Location {
@@ -469,6 +479,20 @@ mod tests {
         assert_eq!(fires(true, Phase::Idle), (true, false));
         assert_eq!(fires(true, Phase::Acquire), (false, false));
         assert_eq!(fires(false, Phase::Idle), (false, true));
+    }
+
+    /// A lock that renews in the background and extends on request does both, and its requests may replace its renewals.
+    #[test]
+    fn granted_extension_makes_later_requests_extensions() {
+        let faults = catalog::named("late-extend").unwrap().faults;
+        let (triggers, _due) = Triggers::for_plans(&faults, 1);
+        let triggers = triggers.for_renewals(true);
+        triggers.begin();
+        let requested = || triggers.happened(TriggerEvent::Extend, 0, None).is_some();
+        assert!((0..3).all(|_| !requested()));
+        triggers.record_extended();
+        assert!(!requested());
+        assert!(requested());
     }
 
     /// An adapter may send commands before it is ready.

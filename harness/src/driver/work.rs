@@ -110,6 +110,7 @@ impl<B: Backend> ClientDriver<B> {
                 ..
             } => {
                 context.applicability.record_extended();
+                context.triggers.record_extended();
                 hold.token.clone_from(&token);
                 self.write(EventKind::ExtendGranted {
                     worker,

@@ -1,7 +1,8 @@
 //! `one-renewal`: a watchdog with one renewal task per client.
 //!
 //! A second grant replaces the renewal of the first, whose key then expires while its client works (S2, as a field that
-//! holds the timer of "the" lock). Caught by `exclusion`, cause `outlived-lease`, when a client holds two locks for long.
+//! holds the timer of "the" lock). Caught by `claims` and by `exclusion`, cause `silent-loss`, when a client holds
+//! two locks for long.
 
 use crate::locks::watchdog::{OPTIONS, watchdog};
 use crate::renewal::Habits;

@@ -1,29 +1,36 @@
-//! `start-frees-any`: `set-nx-px` whose process first deletes the key of the lock that it wants, as what an earlier
-//! process has left behind.
+//! `start-frees-any`: `set-nx-px` whose process deletes all keys when it starts, as what an earlier process has left behind.
 //!
-//! A client that starts while another one holds frees the lock (S4). Caught by `ownership`, cause `stolen-release`,
-//! when a client is started again.
+//! A client that starts while another one holds frees the lock (S4: huey#308). Caught by `ownership`, cause
+//! `foreign-removal`, when a client is started again.
 
 use crate::BuiltInLock;
-use crate::attempts::Attempts;
-use crate::contract::Taken;
-use crate::lease::Lease;
+use crate::contract::LockError;
 use crate::variation::{Variation, Varied, varied};
 
 pub(crate) const LOCK: BuiltInLock = varied::<StartFreesAny>(
     "start-frees-any",
-    "mutant: set-nx-px that deletes the key of the lock when its process starts",
+    "mutant: set-nx-px that deletes the keys of all locks when its process starts",
 );
 
-/// Whether it has tidied up.
 #[derive(Default)]
-struct StartFreesAny(bool);
+struct StartFreesAny;
 
 impl Variation for StartFreesAny {
-    async fn attempt(lock: &mut Varied<Self>, key: &str, name: &str, lease: Lease) -> Taken {
-        if !std::mem::replace(&mut lock.way.0, true) {
-            lock.original.redis.ask::<u64>(redis::Cmd::del(key)).await?;
-        }
-        lock.original.attempt(key, name, lease).await
+    async fn start(lock: &mut Varied<Self>) {
+        // A server that is out of reach then has nothing to tidy up.
+        delete_all(lock).await.ok();
     }
+}
+
+async fn delete_all(lock: &mut Varied<StartFreesAny>) -> Result<(), LockError> {
+    let mut all = redis::cmd("KEYS");
+    all.arg("*");
+    let keys: Vec<String> = lock.original.redis.ask(all).await?;
+    if !keys.is_empty() {
+        lock.original
+            .redis
+            .ask::<u64>(redis::Cmd::del(keys))
+            .await?;
+    }
+    Ok(())
 }

@@ -64,6 +64,8 @@ FAULTS = {
     "sure": "says `definite` = true when the server does not answer",
     "patient": "ignores `timeout_ms`",
     "stays": "does not exit when its input ends, nor at SIGTERM",
+    "ignores-sigterm": "does not end at SIGTERM",
+    "frees-at-sigterm": "deletes the requested lock at SIGTERM, whoever holds it",
     "status": "exits with status 3",
     "orphan": "leaves a process behind",
     "one-by-one": "serves its clients one after the other",
@@ -161,6 +163,8 @@ def acquire(key, ttl_ms, wait_ms):
     if mode == "inner-frees" and redis.ask("GET", key) in mine:
         return {"reply": "granted", "token": redis.ask("GET", key)}
     begun, token = time.monotonic(), secrets.token_hex(8)
+    if mode == "frees-at-sigterm":
+        signal.signal(signal.SIGTERM, lambda *_: (redis.ask("DEL", key), os._exit(143)))
     if mode == "exits":
         print("Traceback: no module named lock", file=sys.stderr, flush=True)
         os._exit(3)
@@ -310,6 +314,8 @@ def serve():
         write(request, reply)
 
 
+if mode == "ignores-sigterm":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if mode == "exits-at-once":
     sys.exit("no module named lock")
 serve()

@@ -226,6 +226,16 @@ const FAULTS: &[(&str, &str, &[&str])] = &[
         "time-out",
         &["did not answer `acquire`", "#time-outs"],
     ),
+    (
+        "ignores-sigterm",
+        "sigterm",
+        &["did not exit within 3 s after SIGTERM", "#the-end"],
+    ),
+    (
+        "frees-at-sigterm",
+        "sigterm",
+        &["the lock of the other client was gone"],
+    ),
     ("stays", "end", &["did not exit within 3 s", "#the-end"]),
     (
         "status",

@@ -1,8 +1,9 @@
-//! `end`: the adapter exits when its standard input ends, and leaves nothing behind.
+//! The end of an adapter: when its standard input ends, and at SIGTERM.
 
 use std::process::ExitStatus;
 
-use super::{CheckEnd, Clients, EndSeen, RequestKind, Who, failed, passed};
+use super::acquire::must_be_refused;
+use super::{CheckEnd, Clients, EndSeen, RequestKind, Who, failed, passed, passed_with};
 use crate::adapter::exit::describe;
 
 pub(super) async fn end_is_clean(clients: &mut Clients) -> CheckEnd {
@@ -10,6 +11,44 @@ pub(super) async fn end_is_clean(clients: &mut Clients) -> CheckEnd {
     let end = clients.client(Who::One).await?.end_input().await;
     clients.kill(Who::One).await;
     judge(&end)
+}
+
+/// A client that was refused is terminated. Its clean-up must leave the other client's lock alone.
+pub(super) async fn sigterm_ends_it(clients: &mut Clients) -> CheckEnd {
+    let grant = clients.take(Who::One).await?;
+    grant.granted()?;
+    let refused = clients.take(Who::Two).await?;
+    must_be_refused(&refused)?;
+    let client = clients.client(Who::Two).await?;
+    let is_contained = client.is_contained();
+    let end = client.terminate().await;
+    clients.kill(Who::Two).await;
+    let next = clients.take(Who::Two).await?;
+    if next.token().is_some() {
+        return next.fail(
+            "a client that had been refused received SIGTERM, and the lock of the other client was gone",
+        );
+    }
+    clients.release(Who::One, &grant).await?;
+    judge_sigterm(&end, is_contained)
+}
+
+fn judge_sigterm(end: &EndSeen, is_contained: bool) -> CheckEnd {
+    match &end.how {
+        Some(how) if end.left.is_empty() => passed_with(format!("it {how}")),
+        Some(how) => failed(format!(
+            "it {how}, and left processes behind: {}; they were killed",
+            end.left.join(", ")
+        )),
+        // The kernel delivers no signal to the first process of a container that it does not handle.
+        None if is_contained => {
+            passed_with("it does not handle it, and is killed after the grace period")
+        }
+        None => failed(format!(
+            "it did not exit within {} s after SIGTERM; it was killed",
+            end.within.as_secs()
+        )),
+    }
 }
 
 fn judge(end: &EndSeen) -> CheckEnd {
@@ -39,6 +78,22 @@ mod tests {
 
     use super::*;
     use crate::conformance::outcome::describe as describe_outcome;
+
+    #[test]
+    fn ignored_sigterm_is_reported_outside_of_containers() {
+        let message = |how: Option<&str>, left: &[&str], is_contained| {
+            let end = EndSeen {
+                how: how.map(str::to_owned),
+                within: Duration::from_secs(3),
+                left: left.iter().map(|it| (*it).to_owned()).collect(),
+            };
+            describe_outcome(judge_sigterm(&end, is_contained))
+        };
+        assert!(message(Some("exited with status 143"), &[], false).contains("passed"));
+        assert!(message(Some("exited with status 0"), &["sleep (9)"], false).contains("sleep (9)"));
+        assert!(message(None, &[], false).contains("did not exit within 3 s after SIGTERM"));
+        assert!(message(None, &[], true).contains("passed"));
+    }
 
     #[test]
     fn unclean_end_is_reported() {

@@ -63,5 +63,6 @@ checks! {
     "readers" kinds::readers_are_in_together "kinds-of-locks" "lets readers in together, and a writer alone";
     "permits" kinds::permits_are_granted_together "permits" "grants as many permits at the same time as `capacity` states";
     "leader" kinds::leader_acts_in_its_term "act" "lets a leader act in its term, and not after it, and counts its epochs up";
+    "sigterm" end::sigterm_ends_it "the-end" "ends at SIGTERM, and leaves the locks of other clients alone";
     "end" end::end_is_clean "the-end" "exits with status 0 when its standard input ends, and leaves nothing behind";
 }

@@ -20,6 +20,7 @@
 //! - [`taking`]: triggers for the command that takes the lock
 //! - [`trials`]: the library's entry point
 //! - [`trouble`]: locks that fail or cannot be simulated
+//! - [`two_locks`]: clients that hold two locks, are terminated, or start again
 //! - [`undo`]: the end of faults
 
 mod actor;
@@ -46,6 +47,7 @@ mod subscriptions;
 mod taking;
 mod trials;
 mod trouble;
+mod two_locks;
 mod undo;
 
 use picklock_harness::history::History;

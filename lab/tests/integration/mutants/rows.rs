@@ -108,8 +108,10 @@ pub(super) const ROWS: &[Row] = rows! {
     "renews-for-the-dead", "set-nx-px", "ended-client", "progress", "renewed-after-end", All;
     "termination-frees-any", "set-nx-px", "terminated-waiter", "ownership", "foreign-removal", All;
     "termination-frees-any", "set-nx-px", "terminated-waiter", "lease", "foreign-removal", All;
-    "start-frees-any", "set-nx-px", "restart", "ownership", "stolen-release", All;
-    "one-renewal", "watchdog", "two-locks-renewed", "exclusion", "outlived-lease", All;
+    "start-frees-any", "set-nx-px", "restart", "ownership", "foreign-removal", All;
+    "start-frees-any", "set-nx-px", "restart", "lease", "foreign-removal", All;
+    "one-renewal", "watchdog", "two-locks-renewed", "exclusion", "silent-loss", All;
+    "one-renewal", "watchdog", "two-locks-renewed", "claims", "silent-loss", All;
     "local-lock-for-all", "set-nx-px", "two-locks", "progress", "stopped-asking", All;
     "hashed-name", "set-nx-px", "lock-names", "claims", "shared-key", All;
     "waiters-take-the-pool", "set-nx-px", "exhausted-pool", "exclusion", "late-extension", All;

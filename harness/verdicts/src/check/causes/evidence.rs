@@ -239,6 +239,9 @@ impl<'a> Evidence<'a> {
             .key_history()
             .map_or(1, |it| it.nodes.quorum(first.key));
         let ran_out_ns = ran_out_ns(&self.timeline, &own, first, quorum);
+        // A lock that confirmed an extension after the loss was not silent. If only that lease overlaps, it is the cause.
+        let is_confirmed_since =
+            |lost_ns: u64| shared && first.leases.iter().any(|lease| lease.from_ns >= lost_ns);
         let second_arrived_late = second.arrived_late(faults);
         let releases = self.foreign_releases().iter();
         let between = releases.clone().filter(|release| {
@@ -263,7 +266,8 @@ impl<'a> Evidence<'a> {
             is_perhaps_outlived: are_over(&first.leases),
             late_loss_report: self.late_loss_report(first, second),
             late_extension_ns: late_extension_ns(&self.timeline, self.spans(), first),
-            is_silent_loss: ran_out_ns.is_some_and(|at_ns| at_ns <= second.begin_ns)
+            is_silent_loss: ran_out_ns
+                .is_some_and(|lost_ns| lost_ns <= second.begin_ns && !is_confirmed_since(lost_ns))
                 || is_outlived && is_never_reported(&self.timeline, first, second.begin_ns),
             unbacked: self.unbacked([first, second]),
             phantom_ns: phantom_ns(self.history, &own, first, second),
