@@ -62,5 +62,6 @@ checks! {
     "reentrant" version_two::holder_is_granted_again "re-entrant-locks" "grants a lock to its holder again, and keeps it until the outermost release";
     "readers" kinds::readers_are_in_together "kinds-of-locks" "lets readers in together, and a writer alone";
     "permits" kinds::permits_are_granted_together "permits" "grants as many permits at the same time as `capacity` states";
+    "several-permits" kinds::several_permits_are_all_or_none "permits" "takes several permits at once, all or none of them";
     "end" end::end_is_clean "the-end" "exits with status 0 when its standard input ends, and leaves nothing behind";
 }

@@ -62,7 +62,10 @@ fn numbers_in_prose_are_right() {
     let scenarios = catalog::names().count();
     let for_permits =
         catalog::names().filter(|name| catalog::named(name).unwrap().workload.needs_permits());
-    let semaphore_mutants = MUTANTS.iter().filter(|it| it.kind == Kind::Semaphore).count();
+    let semaphore_mutants = MUTANTS
+        .iter()
+        .filter(|it| it.kind == Kind::Semaphore)
+        .count();
     let locks = in_prose(LOCKS.len());
     let semaphores = in_prose(SEMAPHORES.len());
     let mutants = MUTANTS.len();

@@ -9,6 +9,8 @@ mod key_history;
 mod sentence;
 mod unserved;
 
+use picklock_scenarios::LockKind;
+
 use crate::history::{EndedBy, EventKind};
 
 use super::finding::{ClientDeath, Deadlock, StaleToken, Starvation, Taking, WrongStock};
@@ -73,7 +75,9 @@ fn summary(facts: &Facts<'_>) -> String {
             second,
             others,
             ..
-        }) if first.weight > 1 || second.weight > 1 => {
+        }) if facts.history.header.kind == LockKind::Rwlock
+            && (first.weight > 1 || second.weight > 1) =>
+        {
             let holds = || others.iter().copied().chain([*first, *second]);
             let writers = holds().filter(|hold| hold.weight > 1).count();
             let readers = holds().count() - writers;
@@ -83,11 +87,9 @@ fn summary(facts: &Facts<'_>) -> String {
                 _ => format!("a writer and {readers} readers held {lock} at once"),
             }
         }
-        Found::Overlap(Overlap { others, .. }) if !others.is_empty() => format!(
-            "{} clients held permits of {lock} at once, and there are {}",
-            others.len() + 2,
-            facts.history.header.capacity
-        ),
+        Found::Overlap(holds) if facts.history.header.kind == LockKind::Semaphore => {
+            too_many_permits(facts, holds)
+        }
         Found::Overlap(Overlap { first, second, .. }) => {
             let both_ns = first
                 .end_ns
@@ -131,6 +133,22 @@ fn summary(facts: &Facts<'_>) -> String {
     }
 }
 
+/// States how many permits of a semaphore were held at once.
+fn too_many_permits(facts: &Facts<'_>, holds: &Overlap<'_>) -> String {
+    let all = || (holds.others.iter().copied()).chain([holds.first, holds.second]);
+    let (clients, capacity) = (all().count(), facts.history.header.capacity);
+    let permits: u64 = all().map(|hold| u64::from(hold.weight)).sum();
+    let of_lock = if permits == clients as u64 {
+        "permits".to_owned()
+    } else {
+        format!("{permits} permits")
+    };
+    format!(
+        "{clients} clients held {of_lock} of {} at once, and there are {capacity}",
+        facts.lock
+    )
+}
+
 /// Adds two holds of one key that overlap.
 fn describe_overlap(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
     let (facts, first, second) = (draft.facts, holds.first, holds.second);
@@ -142,13 +160,13 @@ fn describe_overlap(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
         lease_at(facts, first, second.begin_ns)
     };
     let (got, taken) = (second.worker, taken_with(facts, second));
-    let weights = || holds.others.iter().copied().chain([first, second]);
-    let (a_permit, theirs) = if weights().any(|hold| hold.weight > 1) {
-        (lock.clone(), "it")
-    } else {
-        (format!("a permit of {lock}"), "theirs")
+    let is_semaphore = facts.history.header.kind == LockKind::Semaphore;
+    let (a_permit, theirs) = match second.weight {
+        _ if !is_semaphore => (lock.clone(), "it"),
+        1 => (format!("a permit of {lock}"), "theirs"),
+        permits => (format!("{permits} permits of {lock}"), "theirs"),
     };
-    let text = if holds.others.is_empty() {
+    let text = if holds.others.is_empty() && !is_semaphore {
         format!(
             "worker {got} got {lock}{taken} while worker {} still held it: {lease}",
             first.worker
