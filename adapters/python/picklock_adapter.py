@@ -186,9 +186,11 @@ def serve(make_lock, name, version="", options=(), threads=False):
     The lock may have release_unheld(key), which unlocks although the lock was refused, as in a `finally`, and
     section_failed(key, token), which is called when an exception leaves the section and returns the same as release.
     A semaphore has set_capacity(permits), which is called before the first `acquire` with the number of permits that it
-    may grant at the same time. A read/write lock has acquire_shared(key, ttl_ms, wait_ms), which lets a reader in; its
-    `acquire` lets a writer in. A leader election has act(key, token), which is called before each act of the leader. It
-    returns its epoch, or True if it has none, and None or False if the client does not lead any more.
+    may grant at the same time. If one acquisition can take several permits, it also has acquire_permits(key, permits,
+     ttl_ms, wait_ms), whose grant stands for all of them. A read/write lock has acquire_shared(key, ttl_ms, wait_ms),
+     which lets a reader in; its `acquire` lets a writer in. A leader election has act(key, token), which is called
+     before each act of the leader. It returns its epoch, or True if it has none, and None or False if the client does
+     not lead any more.
     terminate() is called when the process receives SIGTERM, in the main thread or, for coroutines, on the event loop.
     It cleans up as the program or the library would in a shutdown hook, and the process then ends. Without it SIGTERM
     ends the process at once.
@@ -369,7 +371,10 @@ class _Adapter:
         if op == "acquire":
             is_reader = request.get("mode") == "shared"
             acquire = self.lock.acquire_shared if is_reader else self.lock.acquire
-            return _granted(await _done(acquire(key, ttl_ms, request["wait_ms"])), ttl_ms, read_at)
+            permits = [request["permits"]] if "permits" in request else []
+            if permits:
+                acquire = self.lock.acquire_permits
+            return _granted(await _done(acquire(key, *permits, ttl_ms, request["wait_ms"])), ttl_ms, read_at)
         if not hasattr(self.lock, "extend"):
             return {"reply": "unsupported"}
         return _granted(await _done(self.lock.extend(key, request["token"], ttl_ms)), ttl_ms, read_at)
@@ -399,7 +404,7 @@ class _Adapter:
         kind = next((kind for method, kind in by_method if hasattr(self.lock, method)), "mutex")
         unheld, fails = (hasattr(self.lock, name) for name in ("release_unheld", "section_failed"))
         return {**ready, "protocol": 2, **self.offers, "releases_unheld": unheld, "fails_sections": fails,
-                "kinds": [kind]}
+                "kinds": [kind], "several_permits": hasattr(self.lock, "acquire_permits")}
 
 
 # The status that a shell reports for a process that SIGTERM ended.

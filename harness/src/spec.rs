@@ -321,6 +321,12 @@ impl RunSpec {
         })
     }
 
+    /// Returns the number of permits that each acquisition of this client takes, or `None` for one.
+    pub fn permits_of(&self, worker: usize) -> Option<u32> {
+        let permits = self.scenario.workload.permits_of(worker);
+        (permits > 1).then_some(permits)
+    }
+
     /// Returns the shortest delay of the machine that matters.
     pub fn shortest_delay(&self) -> Duration {
         self.ttl() / NOTABLE_DELAY.divisor

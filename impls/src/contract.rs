@@ -182,6 +182,30 @@ pub trait Lock {
         std::future::ready(Ok(Some(grant.clone())))
     }
 
+    /// Returns true if one acquisition of the semaphore can take several permits.
+    fn takes_several_permits(&self) -> bool {
+        false
+    }
+
+    /// Like [`Lock::acquire`], but takes this many permits of a semaphore, all or none of them. The grant stands for all
+    /// of them, so one release gives all of them back.
+    fn acquire_permits(
+        &mut self,
+        key: &str,
+        permits: u32,
+        ttl: Duration,
+        wait: Duration,
+    ) -> impl Future<Output = Taken> {
+        async move {
+            match permits {
+                1 => self.acquire(key, ttl, wait).await,
+                _ => Err(LockError::BadCall(
+                    "it takes one permit at a time".to_owned(),
+                )),
+            }
+        }
+    }
+
     /// Returns the next unprompted notice of the lock. Must be cancel-safe. The default sends none.
     fn notice(&mut self) -> impl Future<Output = Notice> {
         std::future::pending()
@@ -238,6 +262,16 @@ pub trait DynLock {
     ) -> LockFuture<'a, Taken>;
     /// See [`Lock::may_act`].
     fn may_act<'a>(&'a mut self, key: &'a str, grant: &'a Grant) -> LockFuture<'a, Taken>;
+    /// See [`Lock::takes_several_permits`].
+    fn takes_several_permits(&self) -> bool;
+    /// See [`Lock::acquire_permits`].
+    fn acquire_permits<'a>(
+        &'a mut self,
+        key: &'a str,
+        permits: u32,
+        ttl: Duration,
+        wait: Duration,
+    ) -> LockFuture<'a, Taken>;
     /// See [`Lock::notice`].
     fn notice(&mut self) -> LockFuture<'_, Notice>;
 }
@@ -308,6 +342,20 @@ impl<L: Lock> DynLock for L {
 
     fn may_act<'a>(&'a mut self, key: &'a str, grant: &'a Grant) -> LockFuture<'a, Taken> {
         Box::pin(Lock::may_act(self, key, grant))
+    }
+
+    fn takes_several_permits(&self) -> bool {
+        Lock::takes_several_permits(self)
+    }
+
+    fn acquire_permits<'a>(
+        &'a mut self,
+        key: &'a str,
+        permits: u32,
+        ttl: Duration,
+        wait: Duration,
+    ) -> LockFuture<'a, Taken> {
+        Box::pin(Lock::acquire_permits(self, key, permits, ttl, wait))
     }
 
     fn notice(&mut self) -> LockFuture<'_, Notice> {

@@ -25,6 +25,7 @@ mod lease_duration;
 mod node;
 mod options;
 mod patience;
+mod permits;
 mod quorum;
 pub mod reference;
 mod renewal;
@@ -32,6 +33,7 @@ mod renewing;
 mod single_node;
 mod stopwatch;
 mod variation;
+mod varied_counter;
 mod varied_leader;
 mod varied_rwlock;
 mod varied_semaphore;
@@ -169,6 +171,10 @@ locks! {
     semaphore_counts_then_adds,
     semaphore_keeps_expired,
     semaphore_releases_oldest,
+    semaphore_counts_one,
+    semaphore_returns_one,
+    semaphore_keeps_part,
+    semaphore_signals_once,
     rwlock_reader_ignores_writer,
     rwlock_writer_ignores_readers,
     rwlock_counts_then_adds,

@@ -5,12 +5,16 @@ use std::time::Duration;
 
 use redis::{Cmd, Script};
 
-use crate::attempts::{self, Attempts};
+use crate::attempts::Attempts;
 use crate::contract::{Grant, Lock, LockError, Taken};
 use crate::lease::Lease;
+use crate::permits::{self, TakesPermits};
 use crate::semaphores::by_server_time::{Clock, Semaphore};
-use crate::stopwatch::Stopwatch;
+use crate::stopwatch::{Deadline, Stopwatch};
 use crate::{BuiltInLock, Context, Kind, Node};
+
+/// Maximum length of a `BLPOP`, which is shorter than a client waits for a reply.
+const NAP: Duration = Duration::from_millis(50);
 
 /// Takes a permit, with a mistake.
 static TAKE_ANY_PERMIT: LazyLock<Script> =
@@ -31,6 +35,8 @@ pub(crate) enum Mistake {
     KeepsExpired,
     /// A release gives back the oldest permit.
     ReleasesOldest,
+    /// A waiter sleeps until it has received as many signals as it wants permits, and a release sends one.
+    SignalsOnce,
 }
 
 /// `semaphore` with a mistake.
@@ -64,6 +70,7 @@ impl VariedSemaphore {
             .arg(self.original.context.capacity)
             .arg(u32::from(self.mistake == Mistake::OneTooMany))
             .arg(u32::from(self.mistake != Mistake::KeepsExpired))
+            .arg(self.original.permits)
             .invoke_async(self.original.redis.connection()?)
             .await?;
         Ok(taken.then(|| lease.grant(name, asked)))
@@ -75,19 +82,56 @@ impl VariedSemaphore {
         let redis = &mut self.original.redis;
         let now_ms = redis.remove_expired(key).await?;
         let taken: u32 = redis.ask(Cmd::zcard(key)).await?;
-        if taken >= self.original.context.capacity {
+        if taken + self.original.permits > self.original.context.capacity {
             return Ok(None);
         }
-        redis
-            .ask::<u64>(Cmd::zadd(key, name, now_ms + lease.millis()))
-            .await?;
-        Ok(Some(lease.grant(name, asked)))
+        let grant = lease.grant(name, asked);
+        for permit in permits::names(&grant) {
+            redis
+                .ask::<u64>(Cmd::zadd(key, permit, now_ms + lease.millis()))
+                .await?;
+        }
+        Ok(Some(grant))
     }
+
+    /// Sleeps until as many releases have sent a signal as permits are wanted, or the wait is over.
+    async fn sleep(&mut self, key: &str, until: Deadline) -> Result<(), LockError> {
+        for _ in 0..self.original.permits {
+            let mut signal: Option<(String, String)> = None;
+            while signal.is_none() && !until.left().is_zero() {
+                let wait = Cmd::blpop(signals(key), NAP.as_secs_f64());
+                signal = self.original.redis.ask(wait).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tries again after each sleep.
+    async fn acquire_by_signals(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
+        let lease = Lease::new(ttl)?;
+        let (until, name) = (Deadline::after(wait), Attempts::name(self));
+        loop {
+            let taken = self.take(key, &name, lease).await?;
+            if taken.is_some() || until.left().is_zero() {
+                return Ok(taken);
+            }
+            self.sleep(key, until).await?;
+        }
+    }
+}
+
+/// Returns the key of the signals.
+fn signals(key: &str) -> String {
+    format!("{key}:signals")
 }
 
 impl Attempts for VariedSemaphore {
     fn context(&mut self) -> &mut Context {
         &mut self.original.context
+    }
+
+    fn name(&mut self) -> String {
+        Attempts::name(&mut self.original)
     }
 
     async fn attempt(&mut self, key: &str, name: &str, lease: Lease) -> Taken {
@@ -98,14 +142,43 @@ impl Attempts for VariedSemaphore {
     }
 }
 
+impl TakesPermits for VariedSemaphore {
+    fn set_permits(&mut self, permits: u32) {
+        self.original.permits = permits;
+    }
+}
+
 impl Lock for VariedSemaphore {
     async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
-        attempts::acquire(self, key, ttl, wait).await
+        self.acquire_permits(key, 1, ttl, wait).await
+    }
+
+    fn takes_several_permits(&self) -> bool {
+        true
+    }
+
+    async fn acquire_permits(
+        &mut self,
+        key: &str,
+        permits: u32,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Taken {
+        if self.mistake == Mistake::SignalsOnce {
+            self.set_permits(permits);
+            return self.acquire_by_signals(key, ttl, wait).await;
+        }
+        permits::acquire(self, key, permits, (ttl, wait)).await
     }
 
     async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
         if self.mistake != Mistake::ReleasesOldest {
-            return Lock::release(&mut self.original, key, grant).await;
+            let released = Lock::release(&mut self.original, key, grant).await?;
+            if self.mistake == Mistake::SignalsOnce {
+                let signal = Cmd::rpush(signals(key), 1);
+                self.original.redis.ask::<u64>(signal).await?;
+            }
+            return Ok(released);
         }
         let connection = self.original.redis.connection()?;
         Ok(RELEASE_OLDEST.key(key).invoke_async(connection).await?)

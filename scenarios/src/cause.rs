@@ -150,7 +150,7 @@ causes! {
         "the lock refused without having sent a command", "ask the servers at every attempt";
     TakenAndReturned "taken-and-returned", Lock,
         "the lock was taken and given back without a grant", "judge each attempt by its own lease";
-    Deadlock "deadlock", Application("its clients took several locks in different orders"),
+    Deadlock "deadlock", Lock,
         "clients waited for each other's locks", "take several locks in one order";
     ForeignRemoval "foreign-removal", Lock,
         "a client removed a running lock outside any release", "remove only the own value";

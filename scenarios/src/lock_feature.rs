@@ -37,6 +37,9 @@ pub enum LockFeature {
     /// As many holders at a time as the scenario has permits.
     #[error("permits for several holders")]
     Permits,
+    /// Several permits in one acquisition.
+    #[error("several permits in one acquisition")]
+    SeveralPermits,
     /// Readers that do not exclude each other.
     #[error("readers next to writers")]
     SharedMode,
@@ -77,6 +80,10 @@ impl Scenario {
             (workload.failing_sections > 0, LockFeature::FailSection),
             (workload.reenter.is_some(), LockFeature::Reenter),
             (workload.ending_clients > 0, LockFeature::EndClient),
+            (
+                workload.takes_several_permits(),
+                LockFeature::SeveralPermits,
+            ),
         ];
         let by_workload = of_workload
             .into_iter()

@@ -95,6 +95,10 @@ pub struct Workload {
     /// Number of permits that the lock may grant at the same time, one for each holder. Only for `permits`.
     #[serde(skip_serializing_if = "is_one")]
     pub capacity: u32,
+    /// Number of permits that each acquisition takes, for client 0, client 1 and so on. The last number also counts for
+    /// all further clients. If omitted: one. Only for `permits`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub permits: Vec<u32>,
     /// Number of clients, counting from client 0, that write. The others read. Only for `read-write`.
     #[serde(skip_serializing_if = "is_one_client")]
     pub writers: usize,
@@ -245,6 +249,7 @@ impl Default for Workload {
         Workload {
             kind: WorkloadKind::FlashSale,
             capacity: 1,
+            permits: Vec::new(),
             writers: 1,
             short_lease: None,
             reader_think: None,
@@ -306,11 +311,25 @@ impl Workload {
 
     /// Returns the part of the lock's capacity that a grant to this client takes.
     pub fn weight_of(&self, worker: usize) -> u32 {
-        if self.kind == WorkloadKind::ReadWrite && !self.reads(worker) {
-            self.lock_capacity()
-        } else {
-            1
+        match self.kind {
+            WorkloadKind::ReadWrite if !self.reads(worker) => self.lock_capacity(),
+            WorkloadKind::Permits => self.permits_of(worker),
+            WorkloadKind::ReadWrite
+            | WorkloadKind::FlashSale
+            | WorkloadKind::Ticks
+            | WorkloadKind::Leader => 1,
         }
+    }
+
+    /// Returns the number of permits that each acquisition of this client takes.
+    pub fn permits_of(&self, worker: usize) -> u32 {
+        let own = self.permits.get(worker).or(self.permits.last());
+        own.copied().unwrap_or(1)
+    }
+
+    /// Returns `true` if a client takes several permits in one acquisition.
+    pub fn takes_several_permits(&self) -> bool {
+        self.permits.iter().any(|permits| *permits > 1)
     }
 
     /// Returns `true` if the client is a reader.

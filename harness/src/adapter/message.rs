@@ -116,6 +116,10 @@ pub enum RequestKind {
         /// Whether other holders are excluded, or `None` for a lock that is not a read/write lock.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<Mode>,
+        /// Number of permits of a semaphore, all or none of them, or `None` for one. Sent only if the adapter offers
+        /// `several_permits`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        permits: Option<u32>,
     },
     /// Extends the lease. Answered by `granted`, `refused`, `unsupported` or `error`.
     Extend {
@@ -260,6 +264,9 @@ pub struct Offers {
     /// The kinds of locks that it can be. If omitted, it is a lock with one holder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kinds: Option<Vec<LockKind>>,
+    /// Whether one acquisition of the semaphore can take several permits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub several_permits: Option<bool>,
 }
 
 impl Offers {
@@ -275,6 +282,7 @@ impl Offers {
             LockFeature::Reenter => self.reentrant,
             LockFeature::EndClient => self.ends_clients,
             LockFeature::Permits => Some(self.is(LockKind::Semaphore)),
+            LockFeature::SeveralPermits => self.several_permits,
             LockFeature::SharedMode => Some(self.is(LockKind::Rwlock)),
             // Whoever holds a lock with one holder leads. It needs no feature of version 2.
             LockFeature::Leadership if self.is(LockKind::Mutex) => return true,

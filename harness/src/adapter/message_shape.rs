@@ -110,6 +110,7 @@ pub const REPLIES: &[MessageShape] = &[
             optional("reentrant", Boolean),
             optional("ends_clients", Boolean),
             optional("kinds", Texts),
+            optional("several_permits", Boolean),
         ],
     ),
     message("joined", &[]),

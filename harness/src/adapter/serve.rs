@@ -266,9 +266,9 @@ where
                 ttl_ms,
                 wait_ms,
                 mode,
+                permits,
             } => {
-                let is_reader = mode == Some(Mode::Shared);
-                self.acquire(read_at, &key, (ttl_ms, wait_ms), is_reader)
+                self.acquire(read_at, &key, (ttl_ms, wait_ms), (mode, permits))
                     .await
             }
             RequestKind::Extend { key, token, ttl_ms } => {
@@ -305,6 +305,7 @@ where
                 let kind = kind_of(lock.kind());
                 offers.kinds = (kind != LockKind::Mutex).then(|| vec![kind]);
                 let min_hold = lock.min_hold();
+                offers.several_permits = lock.takes_several_permits().then_some(true);
                 self.lock = Some(lock);
                 Answer::Ready {
                     name: None,
@@ -324,17 +325,17 @@ where
         read_at: Duration,
         key: &str,
         (ttl_ms, wait_ms): (u64, u64),
-        is_reader: bool,
+        (mode, permits): (Option<Mode>, Option<u32>),
     ) -> Answer {
         let Some(lock) = &mut self.lock else {
             return invalid(NO_LOCK);
         };
         let ttl = Duration::from_millis(ttl_ms);
         let wait = Duration::from_millis(wait_ms);
-        let taken = if is_reader {
-            lock.acquire_shared(key, ttl, wait).await
-        } else {
-            lock.acquire(key, ttl, wait).await
+        let taken = match (mode, permits) {
+            (Some(Mode::Shared), _) => lock.acquire_shared(key, ttl, wait).await,
+            (_, Some(permits)) => lock.acquire_permits(key, permits, ttl, wait).await,
+            _ => lock.acquire(key, ttl, wait).await,
         };
         match taken {
             Ok(Some(grant)) => self.granted(key, grant, (read_at, read_at)),
@@ -481,6 +482,7 @@ const OFFERS: Offers = Offers {
     reentrant: None,
     ends_clients: Some(true),
     kinds: None,
+    several_permits: None,
 };
 
 const NO_LOCK: &str = "there is no lock yet: send `init` first, and wait for `ready`";

@@ -120,6 +120,15 @@ impl Clients {
         self.ask(who, request).await
     }
 
+    /// Like [`Self::take`], for this many permits of a semaphore.
+    pub(super) async fn take_permits(&mut self, who: Who, count: u32) -> Result<Exchange, Stop> {
+        let mut request = self.acquire_request(LockName::First, LONG, 0);
+        if let RequestKind::Acquire { permits, .. } = &mut request {
+            *permits = Some(count);
+        }
+        self.ask(who, request).await
+    }
+
     /// Ends both clients. Their next `init` states this number of permits.
     pub(super) async fn restart_with(&mut self, capacity: Option<u32>) {
         for who in [Who::One, Who::Two] {
@@ -222,6 +231,7 @@ impl Clients {
     pub(super) fn acquire_request(&self, lock: LockName, leases: f64, wait_ms: u64) -> RequestKind {
         RequestKind::Acquire {
             mode: None,
+            permits: None,
             key: self.lock(lock),
             ttl_ms: self.ttl_ms(leases),
             wait_ms,

@@ -160,6 +160,7 @@ impl<'a, B: Backend> Prober<'a, B> {
             ttl_ms,
             wait_ms: millis(wait),
             mode: context.spec.mode_of(0),
+            permits: None,
         };
         context.backend.set_phase(self.number, 0, Phase::Acquire);
         let patience = wait + context.spec.command_timeout() * 2 + GRACE;

@@ -51,6 +51,7 @@ impl<B: Backend> ClientDriver<B> {
         let (worker, op, ttl_ms) = (self.worker, hold.op, millis(lease));
         let request = RequestKind::Acquire {
             mode: None,
+            permits: None,
             key: context.key(hold.key),
             ttl_ms,
             wait_ms: 0,

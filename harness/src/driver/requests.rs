@@ -43,6 +43,7 @@ impl<B: Backend> ClientDriver<B> {
             ttl_ms,
             wait_ms: millis(wait),
             mode: spec.mode_of(worker),
+            permits: spec.permits_of(worker),
         };
         self.write(EventKind::Acquire {
             worker,

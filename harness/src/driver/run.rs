@@ -381,6 +381,7 @@ fn header<B: Backend>(backend: &B, spec: &RunSpec, lock: &str) -> Header {
         quorum: spec.quorum(),
         keys: spec.keys(),
         capacity: scenario.workload.lock_capacity(),
+        kind: scenario.workload.kind.lock_kind(),
         ttl_ms: spec.ttl_ms(),
         stock_start: scenario.workload.stock,
         update: scenario.workload.update,

@@ -5,7 +5,6 @@
 
 use std::time::Duration;
 
-use crate::attempts;
 use crate::contract::{Grant, Lock, LockError, Taken};
 use crate::semaphores::counter::SemaphoreCounter;
 use crate::{BuiltInLock, Kind, patience};
@@ -24,7 +23,21 @@ struct ReleaseRetried(SemaphoreCounter);
 
 impl Lock for ReleaseRetried {
     async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
-        attempts::acquire(&mut self.0, key, ttl, wait).await
+        self.0.acquire(key, ttl, wait).await
+    }
+
+    fn takes_several_permits(&self) -> bool {
+        true
+    }
+
+    async fn acquire_permits(
+        &mut self,
+        key: &str,
+        permits: u32,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Taken {
+        self.0.acquire_permits(key, permits, ttl, wait).await
     }
 
     async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {

@@ -1,8 +1,8 @@
 //! `semaphore`: permits with an owner and an expiry, by the clock of the server.
 //!
-//! **Commands.** Acquire: `take_permit.lua` (`TIME`, `ZREMRANGEBYSCORE` up to now, `ZCARD`, and if a permit is left,
-//! `ZADD key (now + ttl) token` and `PEXPIRE key`). Extend: `extend_permit.lua` (`ZSCORE`, `ZADD`). Release: `ZREM key
-//! token`.
+//! **Commands.** Acquire: `take_permit.lua` (`TIME`, `ZREMRANGEBYSCORE` up to now, `ZCARD`, and if as many permits are left
+//! as were requested, `ZADD key (now + ttl) token` for each of them and `PEXPIRE key`). Extend: `extend_permit.lua`
+//! (`ZSCORE`, `ZADD`). Release: `ZREM key token` with all of its permits.
 //!
 //! **From.** "Redis in Action" (Carlson 2013), section 6.3, with the clock of the server instead of the client's, and
 //! one script instead of a transaction; redis-semaphore for Node.js works like this.
@@ -20,9 +20,10 @@ use std::time::Duration;
 
 use redis::{Cmd, Script};
 
-use crate::attempts::{self, Attempts};
+use crate::attempts::Attempts;
 use crate::contract::{Grant, Lock, LockError, Taken};
 use crate::lease::Lease;
+use crate::permits::{self, TakesPermits};
 use crate::single_node::SingleNode;
 use crate::stopwatch::Stopwatch;
 use crate::{BuiltInLock, Context, Kind, Node, patience};
@@ -57,6 +58,8 @@ pub(crate) struct Semaphore {
     pub(crate) redis: SingleNode,
     pub(crate) context: Context,
     clock: Clock,
+    /// How many permits the current attempt takes.
+    pub(crate) permits: u32,
 }
 
 impl Semaphore {
@@ -65,6 +68,7 @@ impl Semaphore {
             redis: SingleNode::first_of(nodes),
             context,
             clock,
+            permits: 1,
         }
     }
 
@@ -81,12 +85,17 @@ impl Attempts for Semaphore {
         &mut self.context
     }
 
+    fn name(&mut self) -> String {
+        permits::token(&self.context.token(), self.permits)
+    }
+
     async fn attempt(&mut self, key: &str, name: &str, lease: Lease) -> Taken {
         let asked = Stopwatch::start();
         let mut take = TAKE_PERMIT.key(key);
         take.arg(name)
             .arg(lease.millis())
-            .arg(self.context.capacity);
+            .arg(self.context.capacity)
+            .arg(self.permits);
         if let Some(now_ms) = self.now_ms() {
             take.arg(now_ms);
         }
@@ -95,16 +104,39 @@ impl Attempts for Semaphore {
     }
 }
 
+impl TakesPermits for Semaphore {
+    fn set_permits(&mut self, permits: u32) {
+        self.permits = permits;
+    }
+}
+
 impl Lock for Semaphore {
     async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
-        attempts::acquire(self, key, ttl, wait).await
+        permits::acquire(self, key, 1, (ttl, wait)).await
+    }
+
+    fn takes_several_permits(&self) -> bool {
+        true
+    }
+
+    async fn acquire_permits(
+        &mut self,
+        key: &str,
+        permits: u32,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Taken {
+        permits::acquire(self, key, permits, (ttl, wait)).await
     }
 
     async fn extend(&mut self, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
         let asked = Stopwatch::start();
         let mut extend = EXTEND_PERMIT.key(key);
-        extend.arg(&grant.token).arg(lease.millis());
+        extend
+            .arg(&grant.token)
+            .arg(lease.millis())
+            .arg(permits::permits_of(grant));
         if let Some(now_ms) = self.now_ms() {
             extend.arg(now_ms);
         }
@@ -113,8 +145,9 @@ impl Lock for Semaphore {
     }
 
     async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        let removed: u64 = self.redis.ask(Cmd::zrem(key, &grant.token)).await?;
-        Ok(removed == 1)
+        let names = permits::names(grant);
+        let removed: usize = self.redis.ask(Cmd::zrem(key, &names)).await?;
+        Ok(removed == names.len())
     }
 
     fn kind(&self) -> Kind {

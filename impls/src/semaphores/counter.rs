@@ -1,6 +1,7 @@
 //! `semaphore-counter`: the number of taken permits.
 //!
-//! **Commands.** Acquire: `INCR key`, and if the number exceeds the permits, `DECR key`. Release: `DECR key`.
+//! **Commands.** Acquire: `INCRBY key PERMITS`, and if the number exceeds the permits, `DECRBY key PERMITS`. Release:
+//! `DECRBY key PERMITS`.
 //!
 //! **From.** Articles and answers on how to limit concurrency with Redis; Infisical and vmpooler did so.
 //!
@@ -15,9 +16,10 @@ use std::time::Duration;
 
 use redis::Cmd;
 
-use crate::attempts::{self, Attempts};
+use crate::attempts::Attempts;
 use crate::contract::{Grant, Lock, LockError, Taken};
 use crate::lease::Lease;
+use crate::permits::{self, TakesPermits};
 use crate::single_node::SingleNode;
 use crate::{BuiltInLock, Context, Kind, Node, patience};
 
@@ -34,6 +36,8 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
 pub(crate) struct SemaphoreCounter {
     pub(crate) redis: SingleNode,
     pub(crate) context: Context,
+    /// How many permits the current attempt takes.
+    pub(crate) permits: u32,
 }
 
 impl SemaphoreCounter {
@@ -41,6 +45,7 @@ impl SemaphoreCounter {
         SemaphoreCounter {
             redis: SingleNode::first_of(nodes),
             context,
+            permits: 1,
         }
     }
 }
@@ -50,10 +55,14 @@ impl Attempts for SemaphoreCounter {
         &mut self.context
     }
 
+    fn name(&mut self) -> String {
+        permits::token(&self.context.token(), self.permits)
+    }
+
     async fn attempt(&mut self, key: &str, name: &str, _: Lease) -> Taken {
-        let taken: i64 = self.redis.ask(Cmd::incr(key, 1)).await?;
+        let taken: i64 = self.redis.ask(Cmd::incr(key, self.permits)).await?;
         if taken > i64::from(self.context.capacity) {
-            self.redis.ask::<i64>(Cmd::decr(key, 1)).await?;
+            self.redis.ask::<i64>(Cmd::decr(key, self.permits)).await?;
             return Ok(None);
         }
         Ok(Some(Grant {
@@ -64,13 +73,34 @@ impl Attempts for SemaphoreCounter {
     }
 }
 
+impl TakesPermits for SemaphoreCounter {
+    fn set_permits(&mut self, permits: u32) {
+        self.permits = permits;
+    }
+}
+
 impl Lock for SemaphoreCounter {
     async fn acquire(&mut self, key: &str, ttl: Duration, wait: Duration) -> Taken {
-        attempts::acquire(self, key, ttl, wait).await
+        permits::acquire(self, key, 1, (ttl, wait)).await
     }
 
-    async fn release(&mut self, key: &str, _: &Grant) -> Result<bool, LockError> {
-        self.redis.ask::<i64>(Cmd::decr(key, 1)).await?;
+    fn takes_several_permits(&self) -> bool {
+        true
+    }
+
+    async fn acquire_permits(
+        &mut self,
+        key: &str,
+        permits: u32,
+        ttl: Duration,
+        wait: Duration,
+    ) -> Taken {
+        permits::acquire(self, key, permits, (ttl, wait)).await
+    }
+
+    async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
+        let permits = permits::permits_of(grant);
+        self.redis.ask::<i64>(Cmd::decr(key, permits)).await?;
         Ok(true)
     }
 

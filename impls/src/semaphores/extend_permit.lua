@@ -1,15 +1,23 @@
--- Gives a permit a new lease, if its holder still has it.
--- KEYS[1]: the permits. ARGV[1]: the holder. ARGV[2]: its lease in milliseconds. ARGV[3]: the time in
--- milliseconds since the epoch, or nothing for that of the server. Returns 1 if it has it.
-local now = ARGV[3]
+-- Gives the permits of a holder a new lease, if it still has all of them.
+-- KEYS[1]: the permits. ARGV[1]: the holder. ARGV[2]: its lease in milliseconds. ARGV[3]: how many permits it has.
+-- ARGV[4]: the time in milliseconds since the epoch, or nothing for that of the server. Returns 1 if it has them.
+local now = ARGV[4]
 if not now then
     local time = redis.call("TIME")
     now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
-local ends = redis.call("ZSCORE", KEYS[1], ARGV[1])
-if not ends or tonumber(ends) <= tonumber(now) then
-    return 0
+local names = { ARGV[1] }
+for permit = 2, ARGV[3] do
+    names[permit] = ARGV[1] .. "#" .. permit
 end
-redis.call("ZADD", KEYS[1], now + ARGV[2], ARGV[1])
+for _, name in ipairs(names) do
+    local ends = redis.call("ZSCORE", KEYS[1], name)
+    if not ends or tonumber(ends) <= tonumber(now) then
+        return 0
+    end
+end
+for _, name in ipairs(names) do
+    redis.call("ZADD", KEYS[1], now + ARGV[2], name)
+end
 redis.call("PEXPIRE", KEYS[1], ARGV[2] * 2)
 return 1

@@ -14,6 +14,10 @@ pub fn permits(scenario: &Scenario) -> Result<(), Problem> {
     let wrong = |field: &str, text: String| Err(Problem::at(&["workload", field], text));
     let capacity = workload.capacity;
     if !workload.needs_permits() {
+        if !workload.permits.is_empty() {
+            let text = "`permits`: a lock of this workload has none".to_owned();
+            return wrong("permits", text).map_err(|problem| problem.hint("`kind = \"permits\"`"));
+        }
         if capacity == 1 {
             return Ok(());
         }
@@ -24,7 +28,20 @@ pub fn permits(scenario: &Scenario) -> Result<(), Problem> {
         let text = format!("{capacity} permits: expected 2 to {MAX_CAPACITY}");
         return wrong("capacity", text);
     }
-    if capacity as usize >= workload.workers {
+    if let Some(permits) = (workload.permits.iter()).find(|it| !(1..=capacity).contains(*it)) {
+        let text = format!("a client takes {permits} permits: expected 1 to {capacity}");
+        return wrong("permits", text);
+    }
+    if workload.permits.len() > workload.workers {
+        let text = format!(
+            "permits of {} clients, and there are {}",
+            workload.permits.len(),
+            workload.workers
+        );
+        return wrong("permits", text);
+    }
+    let wanted = (0..workload.workers).map(|worker| u64::from(workload.permits_of(worker)));
+    if u64::from(capacity) >= wanted.sum() {
         let text = format!(
             "{capacity} permits for {} clients: nobody would have to wait",
             workload.workers
@@ -57,5 +74,35 @@ pub(super) fn no_stock_faults(scenario: &Scenario) -> Result<(), Problem> {
             Err(Problem::at(&["workload", "kind"], text))
         }
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Scenario;
+
+    /// Returns the error of a workload with three permits and these further settings, or an empty string.
+    fn problem(settings: &str) -> String {
+        let text = format!(
+            "name = \"several\"\nsummary = \"x\"\nsource = \"x\"\n[workload]\nkind = \"permits\"\ncapacity = 3\n{settings}"
+        );
+        let parsed = Scenario::parse(&text, "several.toml");
+        parsed
+            .err()
+            .map_or(String::new(), |error| error.to_string())
+    }
+
+    #[test]
+    fn acquisition_takes_one_permit_up_to_all() {
+        assert_eq!(problem("workers = 2\npermits = [2]\n"), "");
+        for (permits, expected) in [
+            ("0, 1", "a client takes 0 permits: expected 1 to 3"),
+            ("4", "a client takes 4 permits: expected 1 to 3"),
+            ("2, 1", "3 permits for 2 clients"),
+            ("2, 1, 1", "permits of 3 clients, and there are 2"),
+        ] {
+            let problem = problem(&format!("workers = 2\npermits = [{permits}]\n"));
+            assert!(problem.contains(expected), "{permits}: {problem}");
+        }
     }
 }

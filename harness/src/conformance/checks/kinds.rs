@@ -42,6 +42,52 @@ pub(super) async fn permits_are_granted_together(clients: &mut Clients) -> Check
     end
 }
 
+pub(super) async fn several_permits_are_all_or_none(clients: &mut Clients) -> CheckEnd {
+    if !clients.offers(LockFeature::SeveralPermits) {
+        return not_offered("no `several_permits`");
+    }
+    clients.restart_with(Some(3)).await;
+    let end = two_of_three_permits(clients).await;
+    clients.restart_with(None).await;
+    end
+}
+
+async fn two_of_three_permits(clients: &mut Clients) -> CheckEnd {
+    for permits in [0, 4] {
+        let impossible = clients.take_permits(Who::One, permits).await?;
+        if impossible.token().is_some() {
+            return impossible.fail(format!(
+                "its `capacity` is 3, and it granted {permits} permits"
+            ));
+        }
+    }
+    let first = clients.take_permits(Who::One, 2).await?;
+    first.granted()?;
+    let second = clients.take_permits(Who::Two, 2).await?;
+    if second.token().is_some() {
+        return second
+            .fail("its `capacity` is 3, and two clients have two permits each".to_owned());
+    }
+    let last = clients.take(Who::Two).await?;
+    if last.token().is_none() {
+        return last.fail(format!(
+            "two of three permits are taken, and it answered a client that wants one with `{}`",
+            last.answer.reply()
+        ));
+    }
+    clients.release(Who::Two, &last).await?;
+    clients.release(Who::One, &first).await?;
+    let all = clients.take_permits(Who::Two, 3).await?;
+    if all.token().is_none() {
+        return all.fail(format!(
+            "all permits were given back, and it answered a client that wants three with `{}`",
+            all.answer.reply()
+        ));
+    }
+    clients.release(Who::Two, &all).await?;
+    passed()
+}
+
 async fn two_of_two_permits(clients: &mut Clients) -> CheckEnd {
     let first = clients.take(Who::One).await?;
     first.granted()?;

@@ -64,5 +64,6 @@ checks! {
     "permits" kinds::permits_are_granted_together "permits" "grants as many permits at the same time as `capacity` states";
     "leader" kinds::leader_acts_in_its_term "act" "lets a leader act in its term, and not after it, and counts its epochs up";
     "sigterm" end::sigterm_ends_it "the-end" "ends at SIGTERM, and leaves the locks of other clients alone";
+    "several-permits" kinds::several_permits_are_all_or_none "permits" "takes several permits at once, all or none of them";
     "end" end::end_is_clean "the-end" "exits with status 0 when its standard input ends, and leaves nothing behind";
 }

@@ -64,6 +64,7 @@ fn answers() -> Vec<Answer> {
                 releases_unheld: Some(true),
                 fails_sections: Some(true),
                 reentrant: Some(true),
+                several_permits: Some(true),
                 kinds: Some(vec![LockKind::Semaphore]),
                 ends_clients: Some(true),
             },
@@ -119,6 +120,7 @@ fn asks() -> Vec<RequestKind> {
             ttl_ms: 1,
             wait_ms: 0,
             mode: Some(Mode::Shared),
+            permits: Some(2),
         },
         extend("k", "t", 1),
         RequestKind::Act {

@@ -116,6 +116,7 @@ pub fn init(nodes: Vec<String>) -> RequestKind {
 pub fn acquire(key: &str, ttl_ms: u64) -> RequestKind {
     RequestKind::Acquire {
         mode: None,
+        permits: None,
         key: key.into(),
         ttl_ms,
         wait_ms: 0,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use picklock_scenarios::Update;
+use picklock_scenarios::{LockKind, Update};
 use picklock_verdicts::history::{EndReason, Event, EventKind, FORMAT, Header, History};
 use rand::RngExt;
 use rand::SeedableRng;
@@ -160,6 +160,7 @@ fn header(workers: usize, keys: usize, stock_start: i64) -> Header {
         quorum: None,
         keys: (0..keys).map(|key| format!("stock:{key}")).collect(),
         capacity: 1,
+        kind: LockKind::Mutex,
         ttl_ms: TTL_MS,
         stock_start,
         update: Update::Decrement,

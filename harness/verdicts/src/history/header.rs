@@ -1,6 +1,6 @@
 //! The first line of a history: the context that a checker needs in addition to the events.
 
-use picklock_scenarios::{BackendName, Property, Update};
+use picklock_scenarios::{BackendName, LockKind, Property, Update};
 use serde::{Deserialize, Serialize};
 
 /// Format and version of a history file; the `format` key of its first line.
@@ -32,6 +32,9 @@ pub struct Header {
     /// permits for a semaphore.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub capacity: u32,
+    /// The kind of the lock, which states what the weights of its holds mean.
+    #[serde(default, skip_serializing_if = "is_mutex")]
+    pub kind: LockKind,
     /// Lease time in milliseconds.
     pub ttl_ms: u64,
     /// Units in stock at the start, per key.
@@ -122,6 +125,10 @@ impl TickSchedule {
             .saturating_mul(tick)
             .saturating_add(shift_ns)
     }
+}
+
+fn is_mutex(kind: &LockKind) -> bool {
+    *kind == LockKind::Mutex
 }
 
 impl Header {

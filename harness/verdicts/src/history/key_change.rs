@@ -31,6 +31,14 @@ pub enum KeyName {
         /// The semaphore, by its position in the header.
         permits_of: u32,
     },
+    /// A key next to the permits of a semaphore, or next to the holders of a read/write lock, which name their holders.
+    /// It holds no lock: for example the clients that wait.
+    Beside {
+        /// The lock, by its position in the header.
+        beside: u32,
+        /// The key's name.
+        name: Arc<str>,
+    },
 }
 
 impl KeyName {
@@ -38,7 +46,9 @@ impl KeyName {
     pub fn text<'a>(&'a self, locks: &'a [String]) -> &'a str {
         match self {
             KeyName::Lock(lock) => locks.get(*lock as usize).map_or("?", String::as_str),
-            KeyName::Other(name) | KeyName::Permit { permit: name, .. } => name,
+            KeyName::Other(name)
+            | KeyName::Permit { permit: name, .. }
+            | KeyName::Beside { name, .. } => name,
             KeyName::Count { permits_of } => {
                 locks.get(*permits_of as usize).map_or("?", String::as_str)
             }
@@ -51,7 +61,7 @@ impl KeyName {
             KeyName::Lock(lock)
             | KeyName::Permit { lock, .. }
             | KeyName::Count { permits_of: lock } => Some(*lock),
-            KeyName::Other(_) => None,
+            KeyName::Other(_) | KeyName::Beside { .. } => None,
         }
     }
 
@@ -61,7 +71,7 @@ impl KeyName {
         match self {
             KeyName::Lock(_) | KeyName::Permit { .. } => true,
             KeyName::Other(_) => expires,
-            KeyName::Count { .. } => false,
+            KeyName::Count { .. } | KeyName::Beside { .. } => false,
         }
     }
 

@@ -38,8 +38,12 @@ impl Locks<'_> {
     /// Returns the lock whose name is the key's name or is contained in it. If there are several, the longest name
     /// wins.
     pub fn named_by(&self, key: &KeyName) -> Option<usize> {
-        let KeyName::Other(name) = key else {
-            return usize::try_from(key.lock()?).ok();
+        let name = match key {
+            KeyName::Other(name) => name,
+            KeyName::Beside { beside, .. } => return usize::try_from(*beside).ok(),
+            KeyName::Lock(_) | KeyName::Permit { .. } | KeyName::Count { .. } => {
+                return usize::try_from(key.lock()?).ok();
+            }
         };
         let is_contained = |lock: &str| !lock.is_empty() && name.contains(lock);
         let named = self.names.iter().enumerate();

@@ -8,20 +8,30 @@
 //!
 //! A read/write lock stores its holders in the same way. A field of its hash whose value is not a number, such as the
 //! mode, belongs to no holder.
+//!
+//! A lock may have several keys. Its permits are in the collection that named the tokens of the most grants when they
+//! arrived. If there is such a collection, the other keys hold no permit, whatever they name: a client that waits may
+//! leave the token there that it is granted later.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use picklock_scenarios::{LockKind, Phase};
 
 use crate::history::{Event, EventKind, KeyChange, KeyName};
 
+use crate::timeline::names_token;
+
 use super::lock_keys::Locks;
 
 /// Replaces each change of a value that stores permits by the changes of the permits. `keys` are the names of the
 /// locks, which are of this kind.
 pub fn split_permits(events: &mut Vec<Event>, keys: &[String], kind: LockKind) {
-    let stores = stores(events, keys);
+    let stores = stores(events, keys, kind);
+    let locks = Locks {
+        names: keys,
+        of_attempt: &|_| None,
+    };
     // The permits that are in each store, by node.
     let mut held: BTreeMap<(usize, KeyName), Permits> = BTreeMap::new();
     let mut split = Vec::with_capacity(events.len());
@@ -37,8 +47,8 @@ pub fn split_permits(events: &mut Vec<Event>, keys: &[String], kind: LockKind) {
             split.push(event);
             continue;
         };
-        let Some(&lock) = stores.get(key) else {
-            split.push(event);
+        let Some(&lock) = stores.all.get(key) else {
+            split.push(stores.beside(event, locks));
             continue;
         };
         let changed = |key: KeyName, value: Option<Arc<str>>, ttl_ms: Option<i64>| Event {
@@ -82,31 +92,127 @@ pub fn split_permits(events: &mut Vec<Event>, keys: &[String], kind: LockKind) {
     *events = split;
 }
 
-/// Returns the keys that store permits, each with its lock: the key with the lock's name, or else the key that contains
-/// the name and that an acquisition wrote first.
-fn stores(events: &[Event], keys: &[String]) -> BTreeMap<KeyName, u32> {
+/// The keys that store permits.
+#[derive(Debug, Default)]
+struct Stores {
+    /// The stores, each with its lock.
+    all: BTreeMap<KeyName, u32>,
+    /// The locks that have a store which names its holders.
+    named: BTreeSet<u32>,
+}
+
+impl Stores {
+    /// Returns the change of a key that is no store. It holds no permit if its lock has a store that names the holders.
+    fn beside(&self, mut event: Event, locks: Locks<'_>) -> Event {
+        if let EventKind::KeyChanged { key, .. } = &mut event.what
+            && let KeyName::Other(name) = key
+        {
+            let name = Arc::clone(name);
+            let lock = locks
+                .named_by(key)
+                .and_then(|lock| u32::try_from(lock).ok());
+            if let Some(beside) = lock.filter(|lock| self.named.contains(lock)) {
+                *key = KeyName::Beside { beside, name };
+            }
+        }
+        event
+    }
+}
+
+/// A key that may store permits.
+#[derive(Debug)]
+struct Candidate {
+    key: KeyName,
+    /// Number of grants whose token it named when they arrived.
+    grants: u32,
+    /// Whether it ever was a collection that names holders.
+    names_holders: bool,
+    /// The current value on each node.
+    values: BTreeMap<usize, Arc<str>>,
+}
+
+/// Returns the keys that store permits: the key with the lock's name, and the one that named the most grants. If no key
+/// named any, it is the key with the lock's name, or else the first one that an acquisition wrote.
+fn stores(events: &[Event], keys: &[String], kind: LockKind) -> Stores {
+    let mut stores = Stores::default();
+    for (lock, candidates) in candidates(events, keys, kind) {
+        let is_own = |it: &Candidate| matches!(it.key, KeyName::Lock(_));
+        let rank = |it: &&Candidate| (it.grants, is_own(it));
+        // The first of several equal ones.
+        let Some(best) = candidates.iter().rev().max_by_key(rank) else {
+            continue;
+        };
+        if best.names_holders {
+            stores.named.insert(lock);
+        }
+        let own = candidates.iter().find(|it| is_own(it));
+        for store in own.into_iter().chain([best]) {
+            stores.all.insert(store.key.clone(), lock);
+        }
+    }
+    stores
+}
+
+/// Returns the keys of each lock that contain its name and that an acquisition wrote, in the order of their first values.
+fn candidates(events: &[Event], keys: &[String], kind: LockKind) -> BTreeMap<u32, Vec<Candidate>> {
     let locks = Locks {
         names: keys,
         of_attempt: &|_| None,
     };
-    let mut stores: BTreeMap<u32, KeyName> = BTreeMap::new();
+    let mut candidates: BTreeMap<u32, Vec<Candidate>> = BTreeMap::new();
     for event in events {
-        let EventKind::KeyChanged { key, why, .. } = &event.what else {
+        if let EventKind::Granted { token, .. } = &event.what {
+            for candidate in candidates.values_mut().flatten() {
+                let mut values = candidate.values.values();
+                let is_named =
+                    candidate.names_holders && values.any(|value| names_token(value, token));
+                candidate.grants += u32::from(is_named);
+            }
+        }
+        let EventKind::KeyChanged {
+            node,
+            key,
+            value,
+            why,
+            ..
+        } = &event.what
+        else {
             continue;
         };
-        let is_acquired = matches!(why, KeyChange::Command(by) if by.phase == Phase::Acquire);
-        let named = locks
+        let Some(lock) = locks
             .named_by(key)
-            .and_then(|lock| u32::try_from(lock).ok());
-        let Some(lock) = named.filter(|_| is_acquired) else {
+            .and_then(|lock| u32::try_from(lock).ok())
+        else {
             continue;
         };
-        let is_own = matches!(key, KeyName::Lock(_));
-        if is_own || !stores.contains_key(&lock) {
-            stores.insert(lock, key.clone());
+        let of_lock = candidates.entry(lock).or_default();
+        let known = of_lock.iter().position(|candidate| candidate.key == *key);
+        let is_acquired = matches!(why, KeyChange::Command(by) if by.phase == Phase::Acquire);
+        let index = match known {
+            Some(index) => index,
+            None if is_acquired => {
+                of_lock.push(Candidate {
+                    key: key.clone(),
+                    grants: 0,
+                    names_holders: false,
+                    values: BTreeMap::new(),
+                });
+                of_lock.len() - 1
+            }
+            None => continue,
+        };
+        let candidate = &mut of_lock[index];
+        match value {
+            Some(value) => {
+                candidate.names_holders |= elements(value, kind).is_some();
+                candidate.values.insert(*node, Arc::clone(value));
+            }
+            None => {
+                candidate.values.remove(node);
+            }
         }
     }
-    stores.into_iter().map(|(lock, key)| (key, lock)).collect()
+    candidates
 }
 
 /// Permits with their values, by the names of their elements.
@@ -192,10 +298,54 @@ mod tests {
             (permit("a"), Some("a: 19".to_owned())),
             (permit("a"), None),
             (
-                KeyName::Other("slots:queue".into()),
+                KeyName::Beside {
+                    beside: 0,
+                    name: "slots:queue".into(),
+                },
                 Some("{c: 1}".to_owned()),
             ),
             (permit("b"), None),
+        ];
+        assert_eq!(changes, expected);
+    }
+
+    fn granted(op: u64, token: &str) -> Event {
+        Event {
+            at_ns: op,
+            what: EventKind::Granted {
+                worker: 0,
+                op,
+                token: token.to_owned(),
+                fence: None,
+                valid_ms: None,
+                elapsed_ms: None,
+            },
+        }
+    }
+
+    /// A client that waits leaves its token in a queue, and takes the permit under the same token.
+    #[test]
+    fn permits_are_in_the_collection_that_names_the_grants() {
+        let queue = || KeyName::Other("slots:queue".into());
+        let holders = || KeyName::Other("slots:holders".into());
+        let changes = after_split(vec![
+            change(1, Phase::Acquire, queue(), Some("{wait-a: 1}")),
+            change(1, Phase::Acquire, queue(), None),
+            change(1, Phase::Acquire, KeyName::Lock(0), Some("1")),
+            change(1, Phase::Acquire, holders(), Some("{wait-a: 17}")),
+            granted(1, "wait-a"),
+            change(1, Phase::Release, holders(), None),
+        ]);
+        let queue = || KeyName::Beside {
+            beside: 0,
+            name: "slots:queue".into(),
+        };
+        let expected = [
+            (queue(), Some("{wait-a: 1}".to_owned())),
+            (queue(), None),
+            (KeyName::Count { permits_of: 0 }, Some("1".to_owned())),
+            (permit("wait-a"), Some("wait-a: 17".to_owned())),
+            (permit("wait-a"), None),
         ];
         assert_eq!(changes, expected);
     }

@@ -1,5 +1,6 @@
 //! Histories that follow the protocol, but not the rules of a lock.
 
+use picklock_scenarios::LockKind;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -110,6 +111,7 @@ pub(super) fn header(keys: u32, nodes: usize) -> Header {
         quorum: None,
         keys: (0..keys).map(|key| format!("k{key}")).collect(),
         capacity: 1,
+        kind: LockKind::Mutex,
         ttl_ms: TTL_MS,
         stock_start: 3,
         update: picklock_scenarios::Update::Decrement,

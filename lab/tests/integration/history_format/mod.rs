@@ -3,7 +3,7 @@
 
 mod any_event;
 
-use picklock_scenarios::Update;
+use picklock_scenarios::{LockKind, Update};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -24,6 +24,7 @@ fn header() -> Header {
         quorum: None,
         keys: vec!["a".into(), "b".into()],
         capacity: 1,
+        kind: LockKind::Mutex,
         ttl_ms: 1000,
         stock_start: 3,
         update: Update::Write,

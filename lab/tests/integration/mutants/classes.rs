@@ -58,7 +58,7 @@ pub const CLASSES: &[Class] = classes! {
     "S19", "a release without having acquired", ["finally-release"], [];
     "S21", "effects outside the lock", ["cron-not-awaited"], [];
     "S22", "exclusion where once was meant", ["cron-hold-too-short"], ["cron-del" x "ticks-short-job"];
-    "S23", "a permit is minted", ["semaphore-release-retried", "semaphore-remade"],
+    "S23", "a permit is minted", ["semaphore-release-retried", "semaphore-remade", "semaphore-counts-one"],
         ["semaphore-counter" x "permits-finally-unlock"];
     "S24", "more permits are granted than there are", ["semaphore-one-too-many", "semaphore-counts-then-adds"], [];
     "S25", "a reader and a writer are in together", ["rwlock-reader-ignores-writer", "rwlock-writer-ignores-readers",
@@ -75,7 +75,7 @@ pub const CLASSES: &[Class] = classes! {
     "L5", "part of an acquisition is kept", [], [];
     "L6", "one node of several that is dead stops everything", ["needs-every-node"], [];
     "L7", "an extension that failed frees the lock", [], [];
-    "L8", "a waiter is never woken", ["sleeps-until-notified", "subscribes-too-late"], [];
+    "L8", "a waiter is never woken", ["sleeps-until-notified", "subscribes-too-late", "semaphore-signals-once"], [];
     "L9", "a fair queue drifts or stands still", [], [];
     "L10", "an even number of nodes, or no time-out for one", ["half-quorum"], [];
     "L11", "a script that the server has forgotten", [], [];
@@ -87,7 +87,7 @@ pub const CLASSES: &[Class] = classes! {
     "L17", "waiters use up a pool", ["waiters-take-the-pool"], [];
     "L18", "busy waiting", [], [];
     "L19", "a client waits for itself", ["local-lock-for-all"], [];
-    "L20", "a permit is never given back", ["semaphore-keeps-expired", "rwlock-keeps-expired"], ["rwlock-hash" x "read-write-reader-crash", "semaphore-counter" x "permits-holder-crash"];
+    "L20", "a permit is never given back", ["semaphore-keeps-expired", "semaphore-returns-one", "semaphore-keeps-part", "rwlock-keeps-expired"], ["rwlock-hash" x "read-write-reader-crash", "semaphore-counter" x "permits-holder-crash"];
     "L21", "a writer starves", ["rwlock-starves-writers"], ["rwlock-hash" x "read-write-writer-starved"];
 };
 

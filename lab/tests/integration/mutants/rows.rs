@@ -122,6 +122,10 @@ pub(super) const ROWS: &[Row] = rows! {
     "semaphore-counts-then-adds", "semaphore", "permits", "exclusion", "race", All;
     "semaphore-keeps-expired", "semaphore", "permits-holder-crash", "progress", "permit-leaked", All;
     "semaphore-releases-oldest", "semaphore", "permits", "ownership", "stolen-release", All;
+    "semaphore-counts-one", "semaphore-counter", "permits-several", "exclusion", "permit-minted", All;
+    "semaphore-returns-one", "semaphore-counter", "permits-several", "progress", "permit-leaked", All;
+    "semaphore-keeps-part", "semaphore-counter", "permits-several", "progress", "permit-leaked", All;
+    "semaphore-signals-once", "semaphore", "permits-wake-up", "progress", "lost-wake-up", All;
     "rwlock-reader-ignores-writer", "rwlock", "read-write", "exclusion", "torn-read", All;
     "rwlock-writer-ignores-readers", "rwlock", "read-write", "exclusion", "torn-read", All;
     "rwlock-counts-then-adds", "rwlock", "read-write", "exclusion", "race", All;

@@ -10,7 +10,7 @@
 
 use std::collections::HashSet;
 
-use picklock_scenarios::Phase;
+use picklock_scenarios::{LockKind, Phase};
 
 use crate::check::causes::cause_from_answers;
 use crate::check::causes::ending_command::is_unrequested_removal;
@@ -88,8 +88,15 @@ fn cause_of_finding(facts: &Facts<'_>) -> Cause {
             if facts.history.header.capacity > 1 =>
         {
             let (history, holds) = (facts.history, facts.holds);
-            let cause = permits::cause_of_starvation(history, key_history, holds, starvation);
-            cause.unwrap_or(Cause::Undetermined)
+            let missing = permits::cause_of_starvation(history, key_history, holds, starvation);
+            missing.unwrap_or_else(|| {
+                let lock = BlockedLock::new(history, facts.faults, key_history, **starvation);
+                // The other causes rest on one value that blocks everybody.
+                match lock.cause() {
+                    Cause::LostWakeUp => Cause::LostWakeUp,
+                    _ => Cause::Undetermined,
+                }
+            })
         }
         (Found::Starvation { starvation, .. }, Some(key_history)) => {
             let (history, faults) = (facts.history, facts.faults);
@@ -166,8 +173,12 @@ fn cause_of_overlap(facts: &Facts<'_>, key_history: &KeyHistory, holds: &Overlap
     let lost = lost_ownership(facts, key_history, holds.first.key);
     match lost.cause(holds.first, holds.second) {
         Cause::WrongExpiry if holds.is_perhaps_outlived => Cause::OutlivedLease,
-        // Only a read/write lock has holds of different weights.
-        Cause::NotExclusive if holds.first.weight != holds.second.weight => Cause::TornRead,
+        Cause::NotExclusive
+            if facts.history.header.kind == LockKind::Rwlock
+                && holds.first.weight != holds.second.weight =>
+        {
+            Cause::TornRead
+        }
         cause => cause,
     }
 }

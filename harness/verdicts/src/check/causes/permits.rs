@@ -1,6 +1,6 @@
 //! Why a semaphore had too many permits, or too few, from the key history of its keys.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use picklock_scenarios::Phase;
 
@@ -39,13 +39,18 @@ pub(in crate::check) fn cause_of_count(
         .rev()
         .find(|span| span.from_ns <= second.begin_ns)?;
     let lost = |from_ns| loss(history, key_history, second.key, (from_ns, second.begin_ns));
-    let is_granted: HashSet<u64> = holds.iter().map(|hold| hold.op).collect();
+    let weights = weights(holds);
     let changes = changes(history, second.key, second.begin_ns);
-    let gives_more = |(op, changes): (&u64, &Changes)| {
-        let is_unknown = changes.is_first && is_granted.contains(op);
-        changes.given > changes.taken + u64::from(is_unknown)
+    // An attempt that counted nothing may have lost its change to another one, which is a race.
+    let mints = |(op, changes): (&u64, &Changes)| {
+        let granted = weights.get(op).copied();
+        let counts_less = changes.taken > 0
+            && !changes.is_first
+            && granted.is_some_and(|permits| changes.taken < permits);
+        let first = granted.filter(|_| changes.is_first).unwrap_or(0);
+        counts_less || changes.given > changes.taken + first
     };
-    let is_minted = || changes.iter().any(gives_more);
+    let is_minted = || changes.iter().any(mints);
     let is_script = || last.author.as_ref().is_some_and(|by| by.is_script());
     // A number that was lost earlier may have been wrong ever since.
     let by_then = || {
@@ -119,9 +124,11 @@ pub(in crate::check) fn cause_of_starvation(
             && span.exists_at(at_ns)
     });
     let is_left = |span: &ValueSpan| span.author.as_ref().is_some_and(|by| !is_held(by.op));
+    let weights = weights(holds);
     let changes = changes(history, starvation.key, at_ns);
     let is_missing = |(op, changes): (&u64, &Changes)| {
-        let taken = changes.taken + u64::from(changes.is_first);
+        let first = weights.get(op).copied().unwrap_or(1);
+        let taken = changes.taken + if changes.is_first { first } else { 0 };
         taken > changes.given && !is_held(*op)
     };
     (permits.any(is_left) || changes.iter().any(is_missing)).then_some(Cause::PermitLeaked)
@@ -158,12 +165,18 @@ pub(in crate::check) fn cause_of_overtaking(
     }
 }
 
+/// Returns the number of permits of each hold, by attempt.
+fn weights(holds: &[Hold]) -> HashMap<u64, u64> {
+    let weights = holds.iter().map(|hold| (hold.op, u64::from(hold.weight)));
+    weights.collect()
+}
+
 /// Returns the changes of the number of permits up to `until_ns`, by attempt. What most attempts do when they acquire is
 /// taking, whether that makes the number larger or smaller.
 fn changes(history: &History, lock: u32, until_ns: u64) -> HashMap<u64, Changes> {
     let key = KeyName::Count { permits_of: lock };
     let mut before: HashMap<usize, i64> = HashMap::new();
-    let mut steps: Vec<(&KeyCommand, Option<i64>)> = Vec::new();
+    let mut steps: Vec<(&KeyCommand, Option<i64>, i64)> = Vec::new();
     for event in history
         .events
         .iter()
@@ -186,20 +199,27 @@ fn changes(history: &History, lock: u32, until_ns: u64) -> HashMap<u64, Changes>
         match why.command() {
             Some(by) => {
                 let change = before.insert(*node, now).map(|before| now - before);
-                steps.push((by, change));
+                steps.push((by, change, now));
             }
             // The server lost the number.
             None => drop(before.remove(node)),
         }
     }
-    let acquired = steps.iter().filter(|(by, _)| by.phase == Phase::Acquire);
+    let acquired = (steps.iter()).filter(|(by, ..)| by.phase == Phase::Acquire);
     let balance: i64 = acquired
-        .filter_map(|(_, change)| Some(change.as_ref()?.signum()))
+        .filter_map(|(_, change, _)| Some(change.as_ref()?.signum()))
         .sum();
+    // The first number is counted from none, or from all permits.
+    let start = match balance.signum() {
+        1 => Some(0),
+        -1 => Some(i64::from(history.header.capacity)),
+        _ => None,
+    };
     let mut changes: HashMap<u64, Changes> = HashMap::new();
-    for (by, change) in steps {
+    for (by, change, now) in steps {
         let of_attempt = changes.entry(by.op).or_default();
-        match change {
+        let from_start = start.filter(|_| by.phase == Phase::Acquire);
+        match change.or_else(|| Some(now - from_start?)) {
             None => of_attempt.is_first = true,
             Some(change) if (change < 0) == (balance < 0) => {
                 of_attempt.taken += change.unsigned_abs();

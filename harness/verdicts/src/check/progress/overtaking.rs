@@ -8,6 +8,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use picklock_scenarios::LockKind;
+
 use crate::check::finding::{Claim, FalseClaim, Judgement, Seen};
 use crate::history::{Event, EventKind, Header};
 use crate::timeline::{Attempt, Step};
@@ -44,7 +46,9 @@ pub(in crate::check) struct Overtaking {
 impl Overtaking {
     pub(in crate::check) fn new(header: &Header) -> Self {
         Overtaking {
-            max: header.max_overtakes,
+            max: header
+                .max_overtakes
+                .filter(|_| header.kind == LockKind::Rwlock),
             capacity: header.capacity,
             ..Overtaking::default()
         }

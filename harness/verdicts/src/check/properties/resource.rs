@@ -18,6 +18,8 @@
 //! not enough, because simultaneous changes may be recorded in either order. An access that the resource refused
 //! (`fenced-off`) changed nothing.
 
+use picklock_scenarios::LockKind;
+
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{Judgement, Seen, WrongStock};
@@ -40,8 +42,11 @@ pub(in crate::check) struct Resource {
     keys: Vec<Stock>,
     found: Vec<(u64, Seen)>,
     latest_ns: u64,
+    kind: LockKind,
     /// The number of permits, and 1 for a lock with one holder.
     capacity: u32,
+    /// The latest attempt of each client of a semaphore, with the permits that it takes.
+    weights: Vec<(u64, u32)>,
     /// The clients of a semaphore that are inside.
     inside: Vec<Inside>,
     torn_reads: TornReads,
@@ -54,6 +59,8 @@ pub(in crate::check) struct Resource {
 struct Inside {
     op: u64,
     key: u32,
+    /// The number of its permits.
+    weight: u32,
 }
 
 impl Resource {
@@ -84,15 +91,26 @@ impl Resource {
         }
     }
 
-    /// Lets a client in. Each client has one permit.
+    /// Lets a client in, which uses as many slots of the resource as it has permits.
     fn enter(&mut self, at_ns: u64, op: u64, key: u32) {
-        let others = self.inside.iter().filter(|other| other.key == key);
-        let holders: Vec<u64> = others.map(|other| other.op).collect();
-        if holders.len() >= self.capacity as usize {
+        let known = self.weights.iter().find(|(known, _)| *known == op);
+        let weight = known.map_or(1, |(_, weight)| *weight);
+        let others = || self.inside.iter().filter(|other| other.key == key);
+        let used: u64 = others().map(|other| u64::from(other.weight)).sum();
+        if used + u64::from(weight) > u64::from(self.capacity) {
+            let holders = others().map(|other| other.op).collect();
             let later = op;
             self.found.push((at_ns, Seen::Overlap { holders, later }));
         }
-        self.inside.push(Inside { op, key });
+        self.inside.push(Inside { op, key, weight });
+    }
+
+    /// Records how many permits an attempt takes.
+    fn record_weight(&mut self, attempt: &Attempt) {
+        if self.weights.len() <= attempt.worker {
+            self.weights.resize(attempt.worker + 1, (0, 1));
+        }
+        self.weights[attempt.worker] = (attempt.op, attempt.weight);
     }
 
     /// Judges the final count of one key.
@@ -156,7 +174,9 @@ impl Checker for Resource {
             keys: vec![stock; header.keys.len()],
             found: Vec::new(),
             latest_ns: 0,
+            kind: header.kind,
             capacity: header.capacity,
+            weights: Vec::new(),
             inside: Vec::new(),
             torn_reads: TornReads::default(),
             runs_jobs: header.schedule.is_some(),
@@ -166,6 +186,9 @@ impl Checker for Resource {
     fn step(&mut self, _at_ns: u64, attempt: &Attempt, step: Step) {
         if step == Step::Begun && self.capacity > 1 {
             self.torn_reads.begun(attempt.op, attempt.key);
+        }
+        if step == Step::Begun && self.kind == LockKind::Semaphore {
+            self.record_weight(attempt);
         }
         if matches!(step, Step::Ended(_) | Step::Gone) {
             self.inside.retain(|inside| inside.op != attempt.op);
@@ -188,7 +211,7 @@ impl Checker for Resource {
                 op, key, from, to, ..
             } => {
                 self.changed(event.at_ns, *op, *key, *from, *to);
-                if self.capacity > 1 {
+                if self.kind == LockKind::Semaphore {
                     self.enter(event.at_ns, *op, *key);
                 }
             }

@@ -9,6 +9,8 @@ mod key_history;
 mod sentence;
 mod unserved;
 
+use picklock_scenarios::LockKind;
+
 use crate::history::{EndedBy, EventKind};
 
 use super::finding::{ClientDeath, Deadlock, StaleToken, Starvation, Taking, WrongStock};
@@ -68,7 +70,7 @@ fn summary(facts: &Facts<'_>) -> String {
             "a fencing token did not grow: {} came after {}",
             stale.fence, stale.highest
         ),
-        Found::Overlap(overlap) => summary_of_overlap(lock, overlap, facts.history.header.capacity),
+        Found::Overlap(overlap) => summary_of_overlap(facts, overlap),
         Found::WrongStock { stock, .. } if stock.left < 0 => match stock.left.unsigned_abs() {
             1 => "one unit was sold twice".to_owned(),
             units => format!("{units} units were sold twice"),
@@ -103,15 +105,11 @@ fn summary(facts: &Facts<'_>) -> String {
 }
 
 /// Returns in half a sentence which holds were more than the lock has permits.
-fn summary_of_overlap(lock: &str, overlap: &Overlap<'_>, capacity: u32) -> String {
-    let Overlap {
-        first,
-        second,
-        others,
-        ..
-    } = overlap;
-    if first.weight > 1 || second.weight > 1 {
-        let holds = || others.iter().copied().chain([*first, *second]);
+fn summary_of_overlap(facts: &Facts<'_>, overlap: &Overlap<'_>) -> String {
+    let Overlap { first, second, .. } = overlap;
+    let (lock, header) = (&facts.lock, &facts.history.header);
+    if header.kind == LockKind::Rwlock && (first.weight > 1 || second.weight > 1) {
+        let holds = || overlap.others.iter().copied().chain([*first, *second]);
         let writers = holds().filter(|hold| hold.weight > 1).count();
         let readers = holds().count() - writers;
         return match (writers, readers) {
@@ -120,17 +118,30 @@ fn summary_of_overlap(lock: &str, overlap: &Overlap<'_>, capacity: u32) -> Strin
             _ => format!("a writer and {readers} readers held {lock} at once"),
         };
     }
-    if !others.is_empty() {
-        let clients = others.len() + 2;
-        return format!(
-            "{clients} clients held permits of {lock} at once, and there are {capacity}"
-        );
+    if header.kind == LockKind::Semaphore {
+        return too_many_permits(facts, overlap);
     }
     let end_ns = first.end_ns.min(second.end_ns);
     match end_ns.saturating_sub(second.begin_ns) {
         0 => format!("two clients held {lock} at once"),
         both_ns => format!("two clients held {lock} at once for {}", length(both_ns)),
     }
+}
+
+/// States how many permits of a semaphore were held at once.
+fn too_many_permits(facts: &Facts<'_>, holds: &Overlap<'_>) -> String {
+    let all = || (holds.others.iter().copied()).chain([holds.first, holds.second]);
+    let (clients, capacity) = (all().count(), facts.history.header.capacity);
+    let permits: u64 = all().map(|hold| u64::from(hold.weight)).sum();
+    let of_lock = if permits == clients as u64 {
+        "permits".to_owned()
+    } else {
+        format!("{permits} permits")
+    };
+    format!(
+        "{clients} clients held {of_lock} of {} at once, and there are {capacity}",
+        facts.lock
+    )
 }
 
 /// Adds two holds of one key that overlap.
@@ -144,13 +155,13 @@ fn describe_overlap(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
         lease_at(facts, first, second.begin_ns)
     };
     let (got, taken) = (second.worker, taken_with(facts, second));
-    let weights = || holds.others.iter().copied().chain([first, second]);
-    let (a_permit, theirs) = if weights().any(|hold| hold.weight > 1) {
-        (lock.clone(), "it")
-    } else {
-        (format!("a permit of {lock}"), "theirs")
+    let is_semaphore = facts.history.header.kind == LockKind::Semaphore;
+    let (a_permit, theirs) = match second.weight {
+        _ if !is_semaphore => (lock.clone(), "it"),
+        1 => (format!("a permit of {lock}"), "theirs"),
+        permits => (format!("{permits} permits of {lock}"), "theirs"),
     };
-    let text = if holds.others.is_empty() {
+    let text = if holds.others.is_empty() && !is_semaphore {
         format!(
             "worker {got} got {lock}{taken} while worker {} still held it: {lease}",
             first.worker
