@@ -149,7 +149,7 @@ fn lease_of_a_dead_client_and_a_declared_hold_excuse() {
             .refused(4000, 1, 3, 2)
             .once("")
     };
-    assert_eq!(died(3500).status, Status::Unknown, "one client is left");
+    assert_eq!(cause(&died(3500)), HELD);
     assert_eq!(died(2200).cause, Some(Cause::SkippedTick));
     let kept = |declared: &str| {
         let refused = first_tick().refused(4000, 0, 3, 2);
