@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use picklock_scenarios::{
-    BackendName, LeaseDuration, LockKind, MissedTicks, Scenario, ScenarioError, WorkloadKind,
+    BackendName, LeaseDuration, LockKind, Scenario, ScenarioError, WorkloadKind,
 };
 
 use crate::adapter::message::Mode;
@@ -312,13 +312,8 @@ impl RunSpec {
 
     /// Returns the ticks of the job, or `None` if the clients run no job.
     pub fn schedule(&self) -> Option<TickSchedule> {
-        let schedule = self.scenario.workload.schedule?;
-        Some(TickSchedule {
-            interval_ms: millis(schedule.interval.resolve(self.ttl())),
-            ticks: u64::from(schedule.ticks),
-            clock_shift_ms: millis(schedule.clock_shift.resolve(self.ttl())),
-            catches_up: schedule.missed == MissedTicks::CatchUp,
-        })
+        let schedule = &self.scenario.workload.schedule;
+        schedule.map(|schedule| TickSchedule::new(schedule, self.ttl()))
     }
 
     /// Returns the number of permits that each acquisition of this client takes, or `None` for one.

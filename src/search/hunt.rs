@@ -71,7 +71,10 @@ pub async fn run(args: HuntArgs) -> Result<u8, Failure> {
 
 /// Returns the base scenario: the servers, and the part of the workload that is not random.
 fn base(args: &HuntArgs, lock_under_test: &LockUnderTest) -> Result<Scenario, Failure> {
-    let mut base = workload::for_lock(workload::for_hunts()?, &lock_under_test.spec);
+    let mut base = workload::for_lock(
+        workload::for_hunts(&args.search.properties)?,
+        &lock_under_test.spec,
+    );
     base.topology.nodes = args.search.nodes;
     base.topology.replicas = lock_under_test.spec.replicas;
     base.check_for(lock_under_test.spec.nodes)?;

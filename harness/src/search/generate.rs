@@ -135,6 +135,16 @@ impl Draw<'_> {
             absolute => absolute,
         };
         let ttl = Duration::from_millis(one_of(rng, &[1000, 1000, 1000, 1500]));
+        if base.kind == WorkloadKind::Ticks {
+            // The schedule, and the time for which the lock may wait, belong to the workload.
+            return Workload {
+                workers,
+                section,
+                ttl: LeaseDuration::Absolute(ttl),
+                command_timeout: LeaseDuration::Ttl(one_of(rng, &[0.2, 0.5, 2.0, 3.0])),
+                ..base.clone()
+            };
+        }
         Workload {
             workers,
             keys,

@@ -3,19 +3,22 @@
 use std::time::Duration;
 
 use picklock_scenarios::{
-    LeaseDuration, LockKind, Scenario, ScenarioError, Update, Workload, WorkloadKind,
+    LeaseDuration, LockKind, Property, Scenario, ScenarioError, Update, Workload, WorkloadKind,
 };
 
 use crate::spec::LockSpec;
 
 /// The workloads by name, simplest first. To add one, write a file in `workloads/` and add a line here.
-const WORKLOADS: [(&str, &str); 5] = [
+const WORKLOADS: [(&str, &str); 6] = [
     ("short", include_str!("workloads/short.toml")),
     ("held", include_str!("workloads/held.toml")),
     ("extend", include_str!("workloads/extend.toml")),
     ("keys", include_str!("workloads/keys.toml")),
     ("waiting", include_str!("workloads/waiting.toml")),
+    ("ticks", TICKS),
 ];
+
+const TICKS: &str = include_str!("workloads/ticks.toml");
 
 /// Returns the names of the workloads, simplest first.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -31,11 +34,15 @@ pub fn named(name: &str) -> Option<Result<Scenario, ScenarioError>> {
     Some(Scenario::parse(text, name))
 }
 
-/// Returns the part of the workload that a hunt does not generate.
+/// Returns the part of the workload that a hunt does not generate. Only jobs that run at ticks can violate `once`, so a
+/// hunt for that property alone has a schedule.
 ///
 /// # Errors
 /// Returns an error if its file is invalid, which a test excludes.
-pub fn for_hunts() -> Result<Scenario, ScenarioError> {
+pub fn for_hunts(properties: &[Property]) -> Result<Scenario, ScenarioError> {
+    if properties == [Property::Once] {
+        return Scenario::parse(TICKS, "ticks");
+    }
     Scenario::parse(include_str!("workloads/hunt.toml"), "hunt")
 }
 
@@ -49,12 +56,14 @@ pub fn for_lock(mut scenario: Scenario, lock: &LockSpec) -> Scenario {
         None | Some(LockKind::Mutex) => {}
         Some(LockKind::Semaphore) => {
             workload.kind = WorkloadKind::Permits;
+            workload.schedule = None;
             workload.capacity = 2;
             workload.workers += 1;
             workload.update = Update::Decrement;
         }
         Some(LockKind::Rwlock) => {
             workload.kind = WorkloadKind::ReadWrite;
+            workload.schedule = None;
             workload.purchases = None;
             workload.workers += 1;
             workload.update = Update::Write;
@@ -98,6 +107,8 @@ mod tests {
             let scenario = named(name).unwrap().unwrap();
             assert_eq!((scenario.name.as_str(), scenario.faults.len()), (name, 0));
         }
-        assert_eq!(for_hunts().unwrap().faults.len(), 0);
+        assert_eq!(for_hunts(&[]).unwrap().faults.len(), 0);
+        let jobs = for_hunts(&[Property::Once]).unwrap();
+        assert_eq!(jobs.workload.kind, WorkloadKind::Ticks);
     }
 }

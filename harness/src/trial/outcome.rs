@@ -67,6 +67,12 @@ pub struct Outcome {
     pub(super) runs: Vec<TrialRun>,
 }
 
+/// Returns the verdict of a run on a property. A property that its workload does not judge does not apply.
+fn verdict(run: &TrialRun, property: Property) -> Verdict {
+    let verdict = run.verdicts.get(&property).cloned();
+    verdict.unwrap_or_else(Verdict::not_applicable)
+}
+
 impl Outcome {
     /// Returns all runs in the order of the seeds.
     pub fn runs(&self) -> &[TrialRun] {
@@ -76,7 +82,7 @@ impl Outcome {
     /// Returns the first run that violated the property.
     pub fn violation(&self, property: Property) -> Option<&TrialRun> {
         let mut runs = self.runs.iter();
-        runs.find(|run| run.verdicts[&property].status == Status::Violated)
+        runs.find(|run| verdict(run, property).status == Status::Violated)
     }
 
     /// Asserts that the property was judged and held in every run.
@@ -134,7 +140,7 @@ impl Outcome {
 
     #[track_caller]
     fn assert_each(&self, property: Property, wanted: &str, fits: impl Fn(&Verdict) -> bool) {
-        let misfit = |run: &&TrialRun| run.verdicts.get(&property).is_some_and(|it| !fits(it));
+        let misfit = |run: &&TrialRun| !fits(&verdict(run, property));
         let misfits: Vec<&TrialRun> = self.runs.iter().filter(misfit).collect();
         if let Some(first) = misfits.first() {
             panic!(
@@ -151,7 +157,7 @@ impl Outcome {
         run: &TrialRun,
         count: usize,
     ) -> String {
-        let verdict = &run.verdicts[&property];
+        let verdict = verdict(run, property);
         let mut text = format!(
             "`{}` in `{}`: {property} should be {wanted}, which fails in {count} of {} runs\n\nseed {}: {property} {}",
             self.lock.spec().name,

@@ -98,11 +98,14 @@ pub(super) fn hunt(
     seed: u64,
     runs: u64,
 ) -> Result<Searched, TrialError> {
+    let topology = base.topology.clone();
+    let base = if base.workload.schedule.is_some() {
+        workload::without_faults(base)
+    } else {
+        workload::for_lock(workload::for_hunts(&[])?, &target.spec)
+    };
     let hunt = Hunt {
-        base: Scenario {
-            topology: base.topology,
-            ..workload::for_lock(workload::for_hunts()?, &target.spec)
-        },
+        base: Scenario { topology, ..base },
         target,
         seed,
         groups: fault_model::Group::ALL.to_vec(),

@@ -130,7 +130,7 @@ fn hunted(
     budget: Budget,
 ) -> Option<(TimeToFind, Plan)> {
     let (wanted, violation) = wanted(known_bug);
-    let base = workload::for_hunts().unwrap_or_else(|error| panic!("{error}"));
+    let base = workload::for_hunts(&[]).unwrap_or_else(|error| panic!("{error}"));
     let hunt = Hunt {
         target: target(known_bug),
         base: with_replicas(known_bug, base),

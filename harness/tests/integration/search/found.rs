@@ -103,7 +103,7 @@ fn searches_do_not_depend_on_the_number_of_threads() {
 fn hunt(lock: &str, runs: u64) -> Hunt {
     Hunt {
         target: target(lock),
-        base: workload::for_hunts().unwrap(),
+        base: workload::for_hunts(&[]).unwrap(),
         seed: 7,
         groups: Group::ALL.to_vec(),
         wanted: ViolationFilter::default(),

@@ -116,7 +116,10 @@ fn every_scenario_ends_in_a_verdict() {
             "{:?}",
             read.as_ref().err()
         );
-        prop_assert_eq!(judge(&history).len(), Property::ALL.len());
+        let judged = Property::ALL
+            .iter()
+            .filter(|it| history.header.judges(**it));
+        prop_assert_eq!(judge(&history).len(), judged.count());
         if let Some(tally) = tally(&history) {
             let known = tally.attempted.len() as u64 + tally.unserved;
             prop_assert_eq!(known, tally.arrived, "{:?}", tally);

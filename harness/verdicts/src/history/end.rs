@@ -1,4 +1,4 @@
-//! Why a run ended, and what ended a worker.
+//! Why a run ended, and what a worker did wrong or what ended it.
 
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +54,18 @@ pub enum EndedBy {
     Deadline,
     /// The harness, because the worker broke the protocol.
     Protocol,
+}
+
+/// Protocol violations of a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Misbehaviour {
+    /// It wrote a line that is not a message of the protocol.
+    Garbage,
+    /// It did not answer within the deadline.
+    Hung,
+    /// It answered a request that was not sent.
+    OutOfTurn,
 }
 
 impl EndedBy {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use picklock_scenarios::{BackendName, LockFeature};
 use serde::{Deserialize, Serialize};
 
-use super::end::{Budget, EndReason, EndedBy};
+use super::end::{Budget, EndReason, EndedBy, Misbehaviour};
 use super::fault_events::{Belated, ClockShift, MissedBecause};
 use super::header::{is_one, one};
 use super::key_change::{KeyChange, KeyName};
@@ -514,16 +514,4 @@ impl EventKind {
             _ => None,
         }
     }
-}
-
-/// Protocol violations of a worker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Misbehaviour {
-    /// The adapter wrote a line that is not a message of the protocol.
-    Garbage,
-    /// The adapter did not answer within the deadline.
-    Hung,
-    /// The adapter answered a request that was not sent.
-    OutOfTurn,
 }

@@ -1,6 +1,10 @@
 //! The first line of a history: the context that a checker needs in addition to the events.
 
-use picklock_scenarios::{BackendName, LockKind, Property, Update};
+use std::time::Duration;
+
+use picklock_scenarios::{
+    BackendName, LeaseDuration, LockKind, MissedTicks, Property, Schedule, Update,
+};
 use serde::{Deserialize, Serialize};
 
 /// Format and version of a history file; the `format` key of its first line.
@@ -116,6 +120,17 @@ pub struct TickSchedule {
 }
 
 impl TickSchedule {
+    /// Creates the schedule of a scenario, with leases of `ttl`.
+    pub fn new(schedule: Schedule, ttl: Duration) -> Self {
+        let ms = |span: LeaseDuration| u64::try_from(span.resolve(ttl).as_millis());
+        TickSchedule {
+            interval_ms: ms(schedule.interval).unwrap_or(u64::MAX),
+            ticks: u64::from(schedule.ticks),
+            clock_shift_ms: ms(schedule.clock_shift).unwrap_or(u64::MAX),
+            catches_up: schedule.missed == MissedTicks::CatchUp,
+        }
+    }
+
     /// Returns when one of `workers` clients gets a tick, in nanoseconds since the run began.
     pub fn due_ns(&self, tick: u64, worker: usize, workers: usize) -> u64 {
         let ns = |ms: u64| ms.saturating_mul(1_000_000);

@@ -7,8 +7,8 @@ mod file;
 mod header;
 mod key_change;
 
-pub use end::{Budget, EndReason, EndedBy};
-pub use event::{Event, EventKind, Misbehaviour};
+pub use end::{Budget, EndReason, EndedBy, Misbehaviour};
+pub use event::{Event, EventKind};
 pub use fault_events::{Belated, ClockShift, MissedBecause};
 pub(crate) use file::write_json_line;
 pub use file::{HistoryError, read_history, write_history};

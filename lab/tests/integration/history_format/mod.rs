@@ -113,7 +113,8 @@ proptest! {
     #[test]
     fn any_history_can_be_judged(history in histories()) {
         let verdicts = picklock_verdicts::check::judge(&history);
-        prop_assert_eq!(verdicts.len(), picklock_verdicts::check::Property::ALL.len());
+        let judged = picklock_verdicts::check::Property::ALL.iter().filter(|it| history.header.judges(**it));
+        prop_assert_eq!(verdicts.len(), judged.count());
     }
 }
 

@@ -11,6 +11,8 @@
 //! The machine is never blamed on the lock: what a stall can have caused is `unknown`.
 
 mod skipped;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -216,6 +216,6 @@ impl Once {
             return answered_ns.saturating_add(self.min_hold_ns);
         }
         let lease_ns = self.lease_ns.max(self.min_hold_ns);
-        answered_ns.max(hold.deadline_ns).saturating_add(lease_ns)
+        answered_ns.saturating_add(lease_ns).max(hold.deadline_ns)
     }
 }
