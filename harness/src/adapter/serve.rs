@@ -17,7 +17,9 @@ use super::message::{
     Answer, Init, Mode, Notification, Offers, PROTOCOL, Request, RequestKind, SHARED_PROTOCOL,
     WorkerMessage,
 };
-use super::served_clients::{Clients, Dispatched, Requests, invalid, with_client};
+use super::served_clients::{
+    Clients, Dispatched, Requests, failed, invalid, unknown_token, with_client,
+};
 use super::termination::Termination;
 use crate::clock::{Clock, millis};
 use crate::lock_kinds::kind_of;
@@ -491,15 +493,4 @@ fn position(grants: &[Held], key: &str, token: &str) -> Option<usize> {
     grants
         .iter()
         .position(|held| held.grant.token == token && held.key == key)
-}
-
-fn unknown_token(token: &str) -> Answer {
-    invalid(format!("no grant has the token `{token}`"))
-}
-
-fn failed(error: &LockError) -> Answer {
-    Answer::Error {
-        message: error.to_string(),
-        definite: error.is_definite(),
-    }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 use std::time::Duration;
 
-use picklock_impls::Canceller;
+use picklock_impls::{Canceller, LockError};
 use picklock_scenarios::TaskScope;
 
 use super::line_reader::Line;
@@ -183,6 +183,19 @@ fn parse_request(line: Line) -> Result<Request, (Option<u64>, String)> {
         let id = value.and_then(|value| value.get("id")?.as_u64());
         (id, format!("not a request ({error}): {text}"))
     })
+}
+
+/// Returns the reply to a request that names a token without a grant.
+pub(super) fn unknown_token(token: &str) -> Answer {
+    invalid(format!("no grant has the token `{token}`"))
+}
+
+/// Returns the reply to a request at which the lock failed.
+pub(super) fn failed(error: &LockError) -> Answer {
+    Answer::Error {
+        message: error.to_string(),
+        definite: error.is_definite(),
+    }
 }
 
 /// Returns the reply to an invalid request, which had no effect.

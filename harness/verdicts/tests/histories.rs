@@ -7,6 +7,9 @@
     reason = "a test that cannot read its own files may fail loudly"
 )]
 
+#[path = "histories/once.rs"]
+mod once;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

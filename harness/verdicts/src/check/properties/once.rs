@@ -10,71 +10,24 @@
 //!
 //! The machine is never blamed on the lock: what a stall can have caused is `unknown`.
 
+mod recorded;
 mod skipped;
-#[cfg(test)]
-mod tests;
-
-use std::collections::{BTreeMap, HashMap};
 
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{Claim, FalseClaim, Judgement, Seen};
 use crate::check::inconclusive::InconclusiveReason;
-use crate::check::stalls::thresholds::NOTABLE_DELAY;
-use crate::history::{Event, EventKind, Header, TickSchedule};
-use crate::timeline::{Attempt, Hold, Step, Timeline, ms};
-
-/// A run of a job.
-#[derive(Debug, Clone, Copy)]
-struct Job {
-    at_ns: u64,
-    worker: usize,
-    op: u64,
-}
-
-/// What was recorded about one tick of one key.
-#[derive(Debug, Default)]
-struct Tick {
-    jobs: Vec<Job>,
-    /// The attempts that were made for it.
-    attempts: Vec<u64>,
-}
+use crate::history::{Event, Header};
+use crate::timeline::{Attempt, Hold, Step, Timeline};
+use recorded::{Job, Recorded, Tick};
 
 /// The checker.
 #[derive(Debug, Default)]
 pub(in crate::check) struct Once {
-    schedule: Option<TickSchedule>,
-    keys: u32,
-    workers: usize,
-    ttl_ns: u64,
-    /// How long a value can live after the last renewal.
-    lease_ns: u64,
-    min_hold_ns: u64,
-    /// Number of nodes that may be away while the lock still has its quorum.
-    spare_nodes: usize,
-    /// The latest tick of each worker.
-    current: HashMap<usize, u64>,
-    /// By key and tick.
-    ticks: BTreeMap<(u32, u64), Tick>,
-    /// The stalls of the machine and of its parts, each from when to when.
-    stalls: Vec<(u64, u64)>,
+    recorded: Recorded,
 }
 
 impl Once {
-    /// Returns how long the machine stalled in this span, if that can have changed anything.
-    fn stalled_ns(&self, (from_ns, until_ns): (u64, u64)) -> Option<u64> {
-        let within =
-            |(from, until): &(u64, u64)| until_ns.min(*until).saturating_sub(from_ns.max(*from));
-        let total_ns: u64 = self.stalls.iter().map(within).sum();
-        (total_ns >= NOTABLE_DELAY.part_of(self.ttl_ns)).then_some(total_ns)
-    }
-
-    /// Returns when a worker gets a tick.
-    fn due_ns(&self, tick: u64, worker: usize) -> u64 {
-        let due = |schedule: TickSchedule| schedule.due_ns(tick, worker, self.workers);
-        self.schedule.map_or(0, due)
-    }
-
     /// Returns what shows that a tick ran twice, or why that proves nothing. Returns `None` if it did not.
     fn rerun(
         &self,
@@ -97,8 +50,8 @@ impl Once {
             let holders = vec![holder];
             return Some(Ok((second.at_ns, Seen::Overlap { holders, later })));
         }
-        let due_ns = self.due_ns(tick, second.worker).min(first.at_ns);
-        if let Some(stalled_ns) = self.stalled_ns((due_ns, second.at_ns)) {
+        let due_ns = self.recorded.due_ns(tick, second.worker).min(first.at_ns);
+        if let Some(stalled_ns) = self.recorded.stalled_ns((due_ns, second.at_ns)) {
             let stalled_ms = stalled_ns / 1_000_000;
             return Some(Err(InconclusiveReason::LateTick { tick, stalled_ms }));
         }
@@ -133,77 +86,29 @@ impl Checker for Once {
     };
 
     fn new(header: &Header) -> Self {
-        let quorum = header.quorum.unwrap_or(header.nodes / 2 + 1);
-        Once {
-            schedule: header.schedule,
-            keys: u32::try_from(header.keys.len()).unwrap_or(u32::MAX),
-            workers: header.workers,
-            ttl_ns: ms(header.ttl_ms),
-            lease_ns: ms(header
-                .ttl_ms
-                .saturating_add(header.declares.lease_margin_ms)),
-            min_hold_ns: ms(header.declares.min_hold_ms),
-            spare_nodes: header.nodes.saturating_sub(quorum),
-            ..Once::default()
-        }
+        let recorded = Recorded::new(header);
+        Once { recorded }
     }
 
     fn step(&mut self, _at_ns: u64, attempt: &Attempt, step: Step) {
-        if step == Step::Requested
-            && let Some(tick) = self.current.get(&attempt.worker)
-        {
-            let tick = self.ticks.entry((attempt.key, *tick)).or_default();
-            tick.attempts.push(attempt.op);
-        }
+        self.recorded.step(attempt, step);
     }
 
     fn event(&mut self, event: &Event) {
-        if self.schedule.is_none() {
-            return;
-        }
-        let at_ns = event.at_ns;
-        match event.what {
-            EventKind::TickDue { worker, tick } => {
-                self.current.insert(worker, tick);
-            }
-            EventKind::JobBegan {
-                worker,
-                op,
-                key,
-                tick,
-            } => {
-                let job = Job { at_ns, worker, op };
-                self.ticks.entry((key, tick)).or_default().jobs.push(job);
-            }
-            EventKind::HarnessStalled { late_ms } => {
-                self.stalls.push((at_ns.saturating_sub(ms(late_ms)), at_ns));
-            }
-            EventKind::NodeStalled { since_ns, .. } | EventKind::WorkerStalled { since_ns, .. } => {
-                self.stalls.push((since_ns, at_ns));
-            }
-            EventKind::WorkerDelayed {
-                since_ns,
-                waited_ms,
-                ..
-            } => {
-                let until_ns = since_ns.saturating_add(ms(waited_ms)).min(at_ns);
-                self.stalls.push((since_ns, until_ns));
-            }
-            _ => {}
-        }
+        self.recorded.event(event);
     }
 
     fn finish(self, timeline: &Timeline<'_>) -> Judgement {
-        let Some(schedule) = self.schedule else {
+        let Some(schedule) = self.recorded.schedule else {
             return Judgement::NotApplicable;
         };
         let holds = timeline.holds();
         let (mut found, mut undecided) = (Vec::new(), None);
-        let skips = skipped::Skips::new(&self, timeline);
-        for key in 0..self.keys {
+        let skips = skipped::Skips::new(&self.recorded, timeline);
+        for key in 0..self.recorded.keys {
             for tick in 1..=schedule.ticks {
                 let none = Tick::default();
-                let of_tick = self.ticks.get(&(key, tick)).unwrap_or(&none);
+                let of_tick = self.recorded.ticks.get(&(key, tick)).unwrap_or(&none);
                 let seen = match of_tick.jobs.len() {
                     0 => skips.skipped(key, tick),
                     _ => self.rerun(tick, &of_tick.jobs, holds),

@@ -9,12 +9,11 @@
 
 use std::collections::HashMap;
 
-use super::Once;
+use super::recorded::Recorded;
 use crate::check::finding::{Claim, FalseClaim, Seen};
 use crate::check::inconclusive::{InconclusiveReason, TickExcuse};
 use crate::timeline::{
-    FaultSpan, Hold, HoldEnd, Operation, OperationKind, OperationOutcome, Timeline,
-    is_instantaneous,
+    FaultSpan, Operation, OperationKind, OperationOutcome, Timeline, is_instantaneous,
 };
 
 /// A span in which a client held the lock, or could still hold it.
@@ -37,7 +36,7 @@ enum Excuse {
 
 /// Judges ticks whose job did not run.
 pub(super) struct Skips<'a, 'h> {
-    once: &'a Once,
+    recorded: &'a Recorded,
     attempts: HashMap<u64, &'a Operation>,
     taken: Vec<Taken>,
     faults: &'a [FaultSpan<'h>],
@@ -45,7 +44,7 @@ pub(super) struct Skips<'a, 'h> {
 }
 
 impl<'a, 'h> Skips<'a, 'h> {
-    pub(super) fn new(once: &'a Once, timeline: &'a Timeline<'h>) -> Self {
+    pub(super) fn new(recorded: &'a Recorded, timeline: &'a Timeline<'h>) -> Self {
         let of_kind = |kind| {
             let operations = timeline.operations().iter();
             operations.filter(move |it| it.kind == kind)
@@ -54,7 +53,7 @@ impl<'a, 'h> Skips<'a, 'h> {
             .map(|it| (it.op, it))
             .collect();
         let holds = timeline.holds().iter().map(|hold| {
-            let until_ns = once.taken_until_ns(hold, releases.get(&hold.op).copied());
+            let until_ns = recorded.taken_until_ns(hold, releases.get(&hold.op).copied());
             Taken {
                 op: hold.op,
                 key: hold.key,
@@ -72,10 +71,10 @@ impl<'a, 'h> Skips<'a, 'h> {
             op: it.op,
             key: it.key,
             from_ns: it.requested_at_ns,
-            until_ns: it.ended_at_ns.saturating_add(once.lease_ns),
+            until_ns: it.ended_at_ns.saturating_add(recorded.lease_ns),
         });
         Skips {
-            once,
+            recorded,
             attempts: of_kind(OperationKind::Acquire)
                 .map(|it| (it.op, it))
                 .collect(),
@@ -104,11 +103,11 @@ impl<'a, 'h> Skips<'a, 'h> {
             return only_faults.then_some(Err(InconclusiveReason::TickMissed { tick, by }));
         };
         let due_ns = self
-            .once
+            .recorded
             .due_ns(tick, missed.worker)
             .min(missed.requested_at_ns);
         let span = (due_ns, missed.ended_at_ns);
-        if let Some(stalled_ns) = self.once.stalled_ns(span) {
+        if let Some(stalled_ns) = self.recorded.stalled_ns(span) {
             let by = TickExcuse::Stall(stalled_ns / 1_000_000);
             return Some(Err(InconclusiveReason::TickMissed { tick, by }));
         }
@@ -135,9 +134,9 @@ impl<'a, 'h> Skips<'a, 'h> {
     /// Returns the attempts that could have run the job of a tick: those that were made for it, or, if missed ticks are
     /// made up for, for a later one too.
     fn attempts_for(&self, key: u32, tick: u64) -> Vec<&'a Operation> {
-        let catches_up = self.once.schedule.is_some_and(|it| it.catches_up);
+        let catches_up = self.recorded.schedule.is_some_and(|it| it.catches_up);
         let last = if catches_up { u64::MAX } else { tick };
-        let ticks = self.once.ticks.range((key, tick)..=(key, last));
+        let ticks = self.recorded.ticks.range((key, tick)..=(key, last));
         let ops = ticks.flat_map(|(_, tick)| &tick.attempts);
         ops.filter_map(|op| self.attempts.get(op).copied())
             .collect()
@@ -145,8 +144,8 @@ impl<'a, 'h> Skips<'a, 'h> {
 
     /// Returns why no client requested the lock for a tick, or `None` if all were busy or the run had ended.
     fn nobody_came(&self, tick: u64) -> Option<InconclusiveReason> {
-        let mut away = (0..self.once.workers).filter_map(|worker| {
-            let due_ns = self.once.due_ns(tick, worker);
+        let mut away = (0..self.recorded.workers).filter_map(|worker| {
+            let due_ns = self.recorded.due_ns(tick, worker);
             (due_ns < self.end_ns).then(|| self.is_kept_away(worker, (due_ns, due_ns)))
         });
         let is_away = away.any(|is_away| is_away);
@@ -187,7 +186,7 @@ impl<'a, 'h> Skips<'a, 'h> {
             concerns
                 && !fault.missed
                 && fault.began_ns <= until_ns
-                && from_ns <= ended_ns.saturating_add(self.once.lease_ns)
+                && from_ns <= ended_ns.saturating_add(self.recorded.lease_ns)
         };
         let mut nodes: Vec<usize> = Vec::new();
         for fault in self.faults.iter().filter(is_active) {
@@ -198,24 +197,6 @@ impl<'a, 'h> Skips<'a, 'h> {
         }
         nodes.sort_unstable();
         nodes.dedup();
-        nodes.len() > self.once.spare_nodes
-    }
-}
-
-impl Once {
-    /// Returns until when a hold keeps others out, or may do so.
-    fn taken_until_ns(&self, hold: &Hold, release: Option<&Operation>) -> u64 {
-        let is_answered = release.is_some_and(|it| {
-            matches!(
-                it.outcome,
-                OperationOutcome::Done | OperationOutcome::Refused
-            )
-        });
-        let answered_ns = release.map_or(hold.end_ns, |it| it.ended_at_ns);
-        if hold.ended == HoldEnd::Released && is_answered {
-            return answered_ns.saturating_add(self.min_hold_ns);
-        }
-        let lease_ns = self.lease_ns.max(self.min_hold_ns);
-        answered_ns.saturating_add(lease_ns).max(hold.deadline_ns)
+        nodes.len() > self.recorded.spare_nodes
     }
 }

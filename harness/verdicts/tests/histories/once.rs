@@ -1,5 +1,9 @@
-use crate::check::{Cause, InconclusiveReason, Property, Status, TickExcuse, Verdict, judge};
-use crate::history::read_history;
+//! The property `once`, judged in short histories of two workers and two ticks.
+
+use picklock_verdicts::check::{
+    Cause, InconclusiveReason, Property, Status, TickExcuse, Verdict, judge,
+};
+use picklock_verdicts::history::read_history;
 
 /// Events of two workers at two ticks, 2 s and 4 s; a lease lasts 1 s.
 struct Ticks {

@@ -1,0 +1,136 @@
+//! What was recorded about the ticks of a schedule, and how long the lock can keep others out.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::check::stalls::thresholds::NOTABLE_DELAY;
+use crate::history::{Event, EventKind, Header, TickSchedule};
+use crate::timeline::{Attempt, Hold, HoldEnd, Operation, OperationOutcome, Step, ms};
+
+/// A run of a job.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Job {
+    pub(super) at_ns: u64,
+    pub(super) worker: usize,
+    pub(super) op: u64,
+}
+
+/// What was recorded about one tick of one key.
+#[derive(Debug, Default)]
+pub(super) struct Tick {
+    pub(super) jobs: Vec<Job>,
+    /// The attempts that were made for it.
+    pub(super) attempts: Vec<u64>,
+}
+
+/// What was recorded about all ticks.
+#[derive(Debug, Default)]
+pub(super) struct Recorded {
+    pub(super) schedule: Option<TickSchedule>,
+    pub(super) keys: u32,
+    pub(super) workers: usize,
+    pub(super) ttl_ns: u64,
+    /// How long a value can live after the last renewal.
+    pub(super) lease_ns: u64,
+    pub(super) min_hold_ns: u64,
+    /// Number of nodes that may be away while the lock still has its quorum.
+    pub(super) spare_nodes: usize,
+    /// The latest tick of each worker.
+    pub(super) current: HashMap<usize, u64>,
+    /// By key and tick.
+    pub(super) ticks: BTreeMap<(u32, u64), Tick>,
+    /// The stalls of the machine and of its parts, each from when to when.
+    pub(super) stalls: Vec<(u64, u64)>,
+}
+
+impl Recorded {
+    pub(super) fn new(header: &Header) -> Self {
+        let quorum = header.quorum.unwrap_or(header.nodes / 2 + 1);
+        Recorded {
+            schedule: header.schedule,
+            keys: u32::try_from(header.keys.len()).unwrap_or(u32::MAX),
+            workers: header.workers,
+            ttl_ns: ms(header.ttl_ms),
+            lease_ns: ms(header
+                .ttl_ms
+                .saturating_add(header.declares.lease_margin_ms)),
+            min_hold_ns: ms(header.declares.min_hold_ms),
+            spare_nodes: header.nodes.saturating_sub(quorum),
+            ..Recorded::default()
+        }
+    }
+
+    pub(super) fn step(&mut self, attempt: &Attempt, step: Step) {
+        if step == Step::Requested
+            && let Some(tick) = self.current.get(&attempt.worker)
+        {
+            let tick = self.ticks.entry((attempt.key, *tick)).or_default();
+            tick.attempts.push(attempt.op);
+        }
+    }
+
+    pub(super) fn event(&mut self, event: &Event) {
+        if self.schedule.is_none() {
+            return;
+        }
+        let at_ns = event.at_ns;
+        match event.what {
+            EventKind::TickDue { worker, tick } => {
+                self.current.insert(worker, tick);
+            }
+            EventKind::JobBegan {
+                worker,
+                op,
+                key,
+                tick,
+            } => {
+                let job = Job { at_ns, worker, op };
+                self.ticks.entry((key, tick)).or_default().jobs.push(job);
+            }
+            EventKind::HarnessStalled { late_ms } => {
+                self.stalls.push((at_ns.saturating_sub(ms(late_ms)), at_ns));
+            }
+            EventKind::NodeStalled { since_ns, .. } | EventKind::WorkerStalled { since_ns, .. } => {
+                self.stalls.push((since_ns, at_ns));
+            }
+            EventKind::WorkerDelayed {
+                since_ns,
+                waited_ms,
+                ..
+            } => {
+                let until_ns = since_ns.saturating_add(ms(waited_ms)).min(at_ns);
+                self.stalls.push((since_ns, until_ns));
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns how long the machine stalled in this span, if that can have changed anything.
+    pub(super) fn stalled_ns(&self, (from_ns, until_ns): (u64, u64)) -> Option<u64> {
+        let within =
+            |(from, until): &(u64, u64)| until_ns.min(*until).saturating_sub(from_ns.max(*from));
+        let total_ns: u64 = self.stalls.iter().map(within).sum();
+        (total_ns >= NOTABLE_DELAY.part_of(self.ttl_ns)).then_some(total_ns)
+    }
+
+    /// Returns when a worker gets a tick.
+    pub(super) fn due_ns(&self, tick: u64, worker: usize) -> u64 {
+        let due = |schedule: TickSchedule| schedule.due_ns(tick, worker, self.workers);
+        self.schedule.map_or(0, due)
+    }
+
+    /// Returns until when a hold keeps others out, or may do so.
+    pub(super) fn taken_until_ns(&self, hold: &Hold, release: Option<&Operation>) -> u64 {
+        let is_answered = release.is_some_and(|it| {
+            matches!(
+                it.outcome,
+                OperationOutcome::Done | OperationOutcome::Refused
+            )
+        });
+        let answered_ns = release.map_or(hold.end_ns, |it| it.ended_at_ns);
+        if hold.ended == HoldEnd::Released && is_answered {
+            return answered_ns.saturating_add(self.min_hold_ns);
+        }
+        let lease_ns = self.lease_ns.max(self.min_hold_ns);
+        answered_ns.saturating_add(lease_ns).max(hold.deadline_ns)
+    }
+}
