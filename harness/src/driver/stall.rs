@@ -103,6 +103,9 @@ pub(super) fn record_incidents<B: Backend>(context: &RunContext<B>) {
     for incident in context.backend.take_incidents() {
         context.recorder.write(match incident {
             ProxyIncident::Exhausted(reason) => EventKind::ResourceExhausted { reason },
+            refused @ ProxyIncident::RedirectionRefused { .. } => EventKind::ResourceExhausted {
+                reason: refused.to_string(),
+            },
             ProxyIncident::ClientGone { worker, sent } => EventKind::ClientGone { worker, sent },
             ProxyIncident::ClientRefused {
                 worker,

@@ -50,6 +50,13 @@ pub(super) fn admits(
     false
 }
 
+/// Returns whether a client of a port without a link belongs to our own user, or to root.
+pub fn is_own_user(client: &TcpStream, peer: SocketAddr) -> bool {
+    let user = client.local_addr();
+    let user = user.and_then(|ours| ClientUser::look_up(peer, ours));
+    user.is_ok_and(ClientUser::is_admitted)
+}
+
 /// Returns the first command from a disconnected client that may affect other clients.
 fn unserved_command(client: &TcpStream) -> Option<String> {
     let mut bytes = vec![0; 4 << 10];

@@ -40,6 +40,16 @@ pub enum ProxyIncident {
         /// User ID that the proxy serves.
         served: u32,
     },
+    /// A server of a Cluster redirected a client to an address that is not one of the run's servers.
+    #[error(
+        "a server redirected worker {worker} to {place:?}, which is not one of the servers of the run: the redirection was refused"
+    )]
+    RedirectionRefused {
+        /// Worker whose link it used.
+        worker: usize,
+        /// The address.
+        place: String,
+    },
 }
 
 #[derive(Debug, Default)]

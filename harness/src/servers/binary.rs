@@ -1,3 +1,4 @@
+use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -25,8 +26,8 @@ enum Origin {
 /// Environment variable for the directory of the named servers.
 const SERVERS_VARIABLE: &str = "PICKLOCK_SERVERS";
 
-/// Default directory of the named servers, into which `scripts/servers` installs them.
-const SERVERS: &str = "target/servers";
+/// Directory of the named servers below the user's cache directory, into which `scripts/servers` installs them.
+const SERVERS: &str = "picklock/servers";
 
 impl Binary {
     /// Finds the given program, or the first of `redis-server` and `valkey-server` on PATH.
@@ -42,7 +43,11 @@ impl Binary {
         let search = std::env::var_os("PATH").unwrap_or_default();
         NAMES
             .iter()
-            .flat_map(|name| std::env::split_paths(&search).map(move |dir| dir.join(name)))
+            .flat_map(|name| {
+                // A relative directory on PATH is a part of the current directory, which may be foreign.
+                let directories = std::env::split_paths(&search).filter(|dir| dir.is_absolute());
+                directories.map(move |dir| dir.join(name))
+            })
             .find(|path| is_program(path))
             .map(|path| Binary {
                 path,
@@ -72,9 +77,11 @@ impl Binary {
     /// # Errors
     /// Returns an error if the program does not exist.
     pub fn named(server: NamedServer) -> Result<Binary, BackendError> {
-        let given = std::env::var_os(SERVERS_VARIABLE).filter(|value| !value.is_empty());
-        let directory = given.map_or_else(|| PathBuf::from(SERVERS), PathBuf::from);
-        let path = directory.join(server.program());
+        let directory = servers_directory(|variable| std::env::var_os(variable));
+        let path = directory.unwrap_or_default().join(server.program());
+        if path.is_relative() {
+            return Err(BackendError::NoNamedServer { server, path });
+        }
         let path = check(&path).map_err(|_| BackendError::NoNamedServer {
             server,
             path: path.clone(),
@@ -99,6 +106,18 @@ impl Binary {
     }
 }
 
+/// Returns the directory of the named servers. It never depends on the current directory, which may be foreign, so
+/// relative paths in the variables do not count.
+fn servers_directory(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let absolute = |name| {
+        let path = PathBuf::from(variable(name)?);
+        path.is_absolute().then_some(path)
+    };
+    absolute(SERVERS_VARIABLE)
+        .or_else(|| Some(absolute("XDG_CACHE_HOME")?.join(SERVERS)))
+        .or_else(|| Some(absolute("HOME")?.join(".cache").join(SERVERS)))
+}
+
 fn check(path: &Path) -> Result<PathBuf, BackendError> {
     let cannot = |source| BackendError::CannotRun {
         program: path.to_owned(),
@@ -114,4 +133,33 @@ fn check(path: &Path) -> Result<PathBuf, BackendError> {
 fn is_program(path: &Path) -> bool {
     std::fs::metadata(path)
         .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directory_of_named_servers_does_not_depend_on_the_current_directory() {
+        let directory = |variables: &[(&str, &str)]| {
+            servers_directory(|name| {
+                let found = variables.iter().find(|(known, _)| *known == name)?;
+                Some(OsString::from(found.1))
+            })
+        };
+        let (home, cache) = (("HOME", "/h"), ("XDG_CACHE_HOME", "/c"));
+        let own = |path| Some(PathBuf::from(path));
+        assert_eq!(
+            directory(&[home, cache, (SERVERS_VARIABLE, "/s")]),
+            own("/s")
+        );
+        assert_eq!(directory(&[home, cache]), own("/c/picklock/servers"));
+        let relative = [
+            home,
+            ("XDG_CACHE_HOME", "cache"),
+            (SERVERS_VARIABLE, "target/servers"),
+        ];
+        assert_eq!(directory(&relative), own("/h/.cache/picklock/servers"));
+        assert_eq!(directory(&[("HOME", "")]), None);
+    }
 }

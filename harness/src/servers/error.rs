@@ -19,7 +19,7 @@ pub enum BackendError {
         "no Redis server found: looked for {looked_for} on PATH; install one (Debian, Ubuntu: `apt install redis-server`; Fedora: `dnf install valkey`), name one with `--redis-server PATH`, or choose another backend"
     )]
     NoBinary { looked_for: String },
-    #[error("{server} not found at {}; run `scripts/servers {server}` to download it, or set PICKLOCK_SERVERS to its directory", path.display())]
+    #[error("{server} not found at {}; run `scripts/servers {server}` to download it, or set PICKLOCK_SERVERS to the absolute path of the directory of the servers", path.display())]
     NoNamedServer { server: NamedServer, path: PathBuf },
     #[error("cannot run {}: {source}{}; `--redis-server` requires the path of a `redis-server` or `valkey-server`", program.display(), why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default())]
     CannotRun {

@@ -191,16 +191,30 @@ fn configuration(servers: &ExternalServers) -> Result<ClientConfig, ExternalFaul
     let Some((cert, key)) = &servers.identity else {
         return Ok(builder.with_no_client_auth());
     };
-    let private = PrivateKeyDer::from_pem_file(key).map_err(|error| unusable(key, error))?;
+    let pem = pem(key)?;
+    let private = PrivateKeyDer::from_pem_slice(&pem).map_err(|error| unusable(key, error))?;
     builder
         .with_client_auth_cert(certificates(cert)?, private)
         .map_err(|error| unusable(cert, error))
 }
 
+/// Reads a regular file of at most [`MAX_PEM`] bytes: a FIFO or a device would never end.
+fn pem(file: &Path) -> Result<Vec<u8>, ExternalFault> {
+    let found = std::fs::metadata(file).map_err(|error| unusable(file, error))?;
+    if !found.is_file() || found.len() > MAX_PEM {
+        let why = format!("expected a regular file of at most {MAX_PEM} bytes");
+        return Err(unusable(file, why));
+    }
+    std::fs::read(file).map_err(|error| unusable(file, error))
+}
+
+/// Maximum length of a file with certificates or a key, in bytes.
+const MAX_PEM: u64 = 4 << 20;
+
 /// Reads the certificates of a file.
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, ExternalFault> {
-    let certificates: Vec<_> = CertificateDer::pem_file_iter(file)
-        .and_then(Iterator::collect)
+    let certificates: Vec<_> = CertificateDer::pem_slice_iter(&pem(file)?)
+        .collect::<Result<_, _>>()
         .map_err(|error| unusable(file, error))?;
     if certificates.is_empty() {
         return Err(unusable(file, "the file contains no certificate"));
@@ -212,5 +226,23 @@ fn unusable(file: &Path, why: impl std::fmt::Display) -> ExternalFault {
     ExternalFault::File {
         file: file.display().to_string(),
         why: why.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn certificates_are_read_from_regular_files_only() {
+        for other in ["/dev/zero", "/"] {
+            let refusal = pem(Path::new(other)).unwrap_err().to_string();
+            assert!(refusal.contains("expected a regular file"), "{refusal}");
+        }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(MAX_PEM + 1).unwrap();
+        assert!(pem(file.path()).is_err());
+        file.as_file().set_len(MAX_PEM).unwrap();
+        assert!(pem(file.path()).is_ok());
     }
 }

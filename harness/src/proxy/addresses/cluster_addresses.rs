@@ -22,8 +22,33 @@ pub(in crate::proxy) fn with_links<'a>(reply: &'a [u8], map: &ClusterMap) -> Cow
     .map_or(Cow::Borrowed(reply), Cow::Owned)
 }
 
+/// Returns the address in a redirection that none of the links leads to. No client may follow it: the address was
+/// not agreed to, and its traffic would bypass the proxy.
+pub(in crate::proxy) fn foreign_redirection<'a>(
+    reply: &'a [u8],
+    map: &ClusterMap,
+) -> Option<Cow<'a, str>> {
+    let is_redirection = reply.starts_with(b"-MOVED ") || reply.starts_with(b"-ASK ");
+    let place = reply
+        .split(u8::is_ascii_whitespace)
+        .nth(2)
+        .unwrap_or_default();
+    let place = String::from_utf8_lossy(&place[..place.len().min(MAX_PLACE)]);
+    (is_redirection && !map.contains_key(&*place)).then_some(place)
+}
+
+/// The reply that a client gets in place of a redirection to a foreign address.
+const FOREIGN: &[u8] =
+    b"-ERR PICKLOCK the server redirects to an address that is not one of the run\r\n";
+
+/// Maximum number of bytes of an address.
+const MAX_PLACE: usize = 300;
+
 /// Replaces the address in an error such as `-MOVED 3999 127.0.0.1:6381`.
 fn redirection(reply: &[u8], map: &ClusterMap) -> Option<Vec<u8>> {
+    if foreign_redirection(reply, map).is_some() {
+        return Some(FOREIGN.to_vec());
+    }
     let text = std::str::from_utf8(reply).ok()?.trim_end();
     let mut words = text.split(' ');
     let (code, slot, place) = (words.next()?, words.next()?, words.next()?);
@@ -110,12 +135,15 @@ mod tests {
             "-ASK 3999 10.0.0.1:7001\r\n",
             "-ASK 3999 127.0.0.1:40001\r\n",
         );
-        for same in [
+        for foreign in [
             "-MOVED 3999 10.0.0.9:7002\r\n",
-            "-ERR no 10.0.0.2:7002\r\n",
-            "+OK\r\n",
-            ":7001\r\n",
+            "-ASK 3999 :7002\r\n",
+            "-MOVED 3999  10.0.0.2:7002\r\n",
+            "-MOVED 3999\r\n",
         ] {
+            assert_rewritten(foreign, std::str::from_utf8(FOREIGN).unwrap());
+        }
+        for same in ["-ERR no 10.0.0.2:7002\r\n", "+OK\r\n", ":7001\r\n"] {
             assert_rewritten(same, same);
         }
     }

@@ -13,9 +13,10 @@ use std::sync::Arc;
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::proxy::LinkId;
-use crate::proxy::addresses::cluster_addresses::{ClusterMap, with_links};
+use crate::proxy::addresses::cluster_addresses::{ClusterMap, foreign_redirection, with_links};
 use crate::proxy::links::Proxy;
 use crate::proxy::proxy_state::TaskGuard;
+use crate::proxy::resource_exhaustion::ProxyIncident;
 use crate::proxy::resp::reply_stream::forward_replies;
 
 impl Proxy {
@@ -41,13 +42,19 @@ impl Proxy {
         let map = Arc::new(map);
         for (relay, upstream) in relays {
             let (task, map) = (self.state.register_task()?, Arc::clone(&map));
-            tokio::spawn(serve(task, relay, upstream, map));
+            tokio::spawn(serve(task, relay, link.worker, upstream, map));
         }
         Ok(addresses)
     }
 }
 
-async fn serve(task: TaskGuard, relay: TcpListener, upstream: SocketAddr, map: Arc<ClusterMap>) {
+async fn serve(
+    task: TaskGuard,
+    relay: TcpListener,
+    worker: usize,
+    upstream: SocketAddr,
+    map: Arc<ClusterMap>,
+) {
     loop {
         let accepted = tokio::select! {
             biased;
@@ -56,20 +63,33 @@ async fn serve(task: TaskGuard, relay: TcpListener, upstream: SocketAddr, map: A
         };
         // Only the proxy connects here, and it records its own incidents.
         if let (Ok((link, _)), Ok(task)) = (accepted, task.0.register_task()) {
-            tokio::spawn(carry(task, link, upstream, Arc::clone(&map)));
+            tokio::spawn(carry(task, link, worker, upstream, Arc::clone(&map)));
         }
     }
 }
 
 /// Carries one connection until either side ends it or the proxy is closed.
-async fn carry(task: TaskGuard, mut link: TcpStream, upstream: SocketAddr, map: Arc<ClusterMap>) {
+async fn carry(
+    task: TaskGuard,
+    mut link: TcpStream,
+    worker: usize,
+    upstream: SocketAddr,
+    map: Arc<ClusterMap>,
+) {
     let both_ways = async {
         link.set_nodelay(true)?;
         let mut server = TcpStream::connect(upstream).await?;
         server.set_nodelay(true)?;
         let (mut from_link, mut to_link) = link.split();
         let (mut from_server, mut to_server) = server.split();
-        let rewrite = |reply: &[u8]| with_links(reply, &map).into_owned();
+        let rewrite = |reply: &[u8]| {
+            if let Some(place) = foreign_redirection(reply, &map) {
+                let (worker, place) = (worker, place.into_owned());
+                let incident = ProxyIncident::RedirectionRefused { worker, place };
+                task.0.incidents.add(incident);
+            }
+            with_links(reply, &map).into_owned()
+        };
         tokio::select! {
             ended = tokio::io::copy(&mut from_link, &mut to_server) => ended.map(drop),
             ended = forward_replies(&mut from_server, &mut to_link, rewrite) => ended,

@@ -39,12 +39,130 @@ pub(in crate::proxy) fn preview(frame: &[u8], shape: Shape) -> impl Iterator<Ite
 pub(crate) fn preview_of_command<'a>(
     words: impl Iterator<Item = &'a [u8]>,
 ) -> impl Iterator<Item = &'a [u8]> {
-    words
-        .take(MAX_WORDS)
-        .map(|word| &word[..word.len().min(MAX_WORD_LENGTH)])
+    let mut logins = Logins::default();
+    words.take(MAX_WORDS).map(move |word| {
+        if logins.is_secret(word) {
+            return REDACTED;
+        }
+        &word[..word.len().min(MAX_WORD_LENGTH)]
+    })
+}
+
+/// Stands for the words of a command that may be a password, as in Redis's own MONITOR output.
+const REDACTED: &[u8] = b"(redacted)";
+
+/// Finds the words of a command that may be a password. From the first of them on, all words count: a word of an
+/// inline command ends at a blank, even within quotes.
+#[derive(Default)]
+struct Logins {
+    words: usize,
+    /// The first two words, in capitals and without quotes.
+    command: String,
+    found: bool,
+}
+
+impl Logins {
+    /// Returns whether the next word of the command may be a password.
+    fn is_secret(&mut self, word: &[u8]) -> bool {
+        if self.found {
+            return true;
+        }
+        if self.words > 0 && self.command.is_empty() {
+            return false;
+        }
+        let is_quote = |byte: &u8| matches!(byte, b'"' | b'\'');
+        let letters = word.iter().filter(|byte| !is_quote(byte));
+        let letters = letters.take(MAX_WORD_LENGTH).copied().collect::<Vec<u8>>();
+        let name = String::from_utf8_lossy(&letters).to_ascii_uppercase();
+        self.words += 1;
+        if self.words == 1 && !COMMANDS_WITH_LOGINS.contains(&name.as_str()) {
+            return false;
+        }
+        if self.words <= 2 {
+            self.command.push_str(&name);
+            self.command.push(' ');
+        }
+        self.found = match self.command.as_str() {
+            "AUTH " => true,
+            "ACL SETUSER " => self.words == 3,
+            "CONFIG SET " => is_login_setting(&name),
+            command if command.starts_with("HELLO ") => name == "AUTH",
+            command if command.starts_with("MIGRATE ") => matches!(&*name, "AUTH" | "AUTH2"),
+            command if command.starts_with("SENTINEL ") => is_login_setting(&name),
+            _ => false,
+        };
+        false
+    }
+}
+
+/// The commands that may have a password. Most commands are not among them, and their other words are not examined.
+const COMMANDS_WITH_LOGINS: [&str; 6] = ["AUTH", "ACL", "CONFIG", "HELLO", "MIGRATE", "SENTINEL"];
+
+/// Returns whether a setting of this name, in capitals, is a password or belongs to one.
+fn is_login_setting(name: &str) -> bool {
+    let names = ["REQUIREPASS", "MASTERAUTH", "MASTERUSER", "PRIMARYAUTH"];
+    names.contains(&name) || name == "PRIMARYUSER" || name.ends_with("-PASS")
 }
 
 /// Returns what the log shows of a reply in RESP.
 pub(crate) fn preview_of_reply(reply: &[u8]) -> &[u8] {
     reply.strip_suffix(b"\r\n").unwrap_or(reply)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(command: &str) -> String {
+        let words = command.split(' ').map(str::as_bytes);
+        let words: Vec<&[u8]> = preview_of_command(words).collect();
+        String::from_utf8_lossy(&words.join(&b' ')).into_owned()
+    }
+
+    #[test]
+    fn words_that_may_be_a_password_are_redacted() {
+        for (command, begin) in [
+            ("auth pw", "auth (redacted)"),
+            ("AUTH user pw", "AUTH (redacted) (redacted)"),
+            ("\"AUTH\" 'a pw'", "\"AUTH\" (redacted) (redacted)"),
+            ("HELLO 3 auth user pw", "HELLO 3 auth (redacted)"),
+            ("ACL SETUSER u on >pw", "ACL SETUSER u (redacted)"),
+            (
+                "config set requirepass pw",
+                "config set requirepass (redacted)",
+            ),
+            (
+                "CONFIG SET maxclients 9 masterauth pw",
+                "CONFIG SET maxclients 9 masterauth (redacted)",
+            ),
+            (
+                "CONFIG SET tls-key-file-pass pw",
+                "CONFIG SET tls-key-file-pass (redacted)",
+            ),
+            (
+                "MIGRATE h 1 k 0 9 COPY AUTH pw",
+                "MIGRATE h 1 k 0 9 COPY AUTH (redacted)",
+            ),
+            (
+                "MIGRATE h 1 k 0 9 AUTH2 u pw",
+                "MIGRATE h 1 k 0 9 AUTH2 (redacted)",
+            ),
+            (
+                "SENTINEL SET m auth-pass pw",
+                "SENTINEL SET m auth-pass (redacted)",
+            ),
+        ] {
+            let shown = shown(command);
+            assert!(shown.starts_with(begin) && !shown.contains("pw"), "{shown}");
+        }
+        for same in [
+            "SET auth pw NX",
+            "GET AUTH",
+            "ACL LIST",
+            "HELLO 3 SETNAME n",
+            "CONFIG SET maxclients 9",
+        ] {
+            assert_eq!(shown(same), same);
+        }
+    }
 }
