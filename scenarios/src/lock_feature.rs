@@ -97,7 +97,8 @@ impl Scenario {
             }
             _ => None,
         });
-        let of_kind = LockFeature::of_kind(workload.kind.lock_kind());
-        by_workload.chain(of_kind).chain(blocked).collect()
+        // The kind comes first: a lock of another kind lacks all that belongs to it.
+        let of_kind = LockFeature::of_kind(workload.kind.lock_kind()).into_iter();
+        of_kind.chain(by_workload).chain(blocked).collect()
     }
 }

@@ -243,6 +243,11 @@ pub const NOT_COVERED: &[Absent] = &[
         "the scenarios with ticks find it; the searches of this table have workloads without a schedule",
     ),
     absent(
+        "S26",
+        "a leader acts without a key",
+        "the scenarios with leaders find it; the searches of this table have workloads without terms",
+    ),
+    absent(
         "L3",
         "the token is forgotten before the release has succeeded",
         "no mutant yet: it needs a caller that releases again, and the driver asks once",

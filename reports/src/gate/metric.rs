@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn metric_is_found_by_its_name() {
         let all = Metric::all();
-        assert_eq!(all.len(), 30 + 7 + 7 + 9);
+        assert_eq!(all.len(), 30 + 8 + 8 + 9);
         for metric in all {
             let found = Metric::named(metric.as_str()).unwrap();
             assert_eq!(found.as_str(), metric.as_str());
