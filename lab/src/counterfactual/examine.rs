@@ -34,6 +34,9 @@ pub enum Outcome {
     Redundant,
     /// The fault ended a value before the lock's own mistake could let the other client in at the same time.
     Preempted,
+    /// The fault had only kept the news of the named loss from the holder: without it, the lock reported the loss before
+    /// another client came.
+    Noticed,
     /// The removal changed when other faults fired or which clients held the lock before the violation, or another
     /// violation came first. The runs cannot be compared.
     Shifted,
@@ -299,6 +302,10 @@ impl Examiner<'_> {
         });
         if survives_nearby {
             return self.add(cause, Rule::Survives, Outcome::ConfirmedNearby);
+        }
+        let is_of_loss = !needs(cause).names.is_empty();
+        if is_of_loss && run.noticed_before(&self.original, violated.at_ns) {
+            return self.add(cause, Rule::Survives, Outcome::Noticed);
         }
         let comes_first = found.is_some_and(|(_, ns)| ns + run.near_ns() < violated.at_ns);
         if !is_comparable || comes_first {

@@ -71,6 +71,28 @@ const LATE_OR_LOSING: &[FaultKind] = &[
     ClockSkew,
 ];
 
+/// [`LATE_OR_LOSING`], and faults that end a client, which is then started again or removes what it finds as it ends.
+const LATE_LOSING_OR_DEAD: &[FaultKind] = &[
+    PauseClient,
+    PauseTask,
+    CrashClient,
+    TerminateClient,
+    Delay,
+    Hold,
+    Drop,
+    Cut,
+    Partition,
+    PauseNode,
+    Evict,
+    FlushAll,
+    CrashNode,
+    CutReplication,
+    Failover,
+    SentinelFailover,
+    ClockJump,
+    ClockSkew,
+];
+
 /// Faults that keep a client from the end of what it has begun, or kill it.
 const FAILING_OR_DEAD: &[FaultKind] = &[
     PauseClient,
@@ -192,6 +214,11 @@ const ACTS_WITHOUT_VALUE: Needs = lock(
     "the client must act when its own value is gone",
 );
 
+const REMOVES_ANOTHERS_VALUE: Needs = lock(
+    LATE_LOSING_OR_DEAD,
+    "the client must act when its own value is gone, or as it starts or ends",
+);
+
 const OUTLIVES: Needs = lock(
     LATE_FAILING_OR_LOSING,
     "the client, or its renewals, must not end in time, and a key that outlives the lease must go",
@@ -281,12 +308,10 @@ pub fn needs(cause: Cause) -> Needs {
         Cause::ClockJump => names(&[ClockJump]),
         Cause::ClockSkew => names(&[ClockSkew]),
         Cause::Evicted => names(&[Evict, FlushAll]),
-        Cause::StolenRelease
-        | Cause::PhantomExtend
-        | Cause::SharedToken
-        | Cause::OwnRemoval
-        | Cause::TornRead
-        | Cause::ForeignRemoval => ACTS_WITHOUT_VALUE,
+        Cause::StolenRelease | Cause::ForeignRemoval => REMOVES_ANOTHERS_VALUE,
+        Cause::PhantomExtend | Cause::SharedToken | Cause::OwnRemoval | Cause::TornRead => {
+            ACTS_WITHOUT_VALUE
+        }
         Cause::ForeignRenewal => KEEPS_ANOTHERS_VALUE,
         Cause::AmbiguousAcquire => IN_DOUBT,
         Cause::StaleReply => LATE_REPLY,

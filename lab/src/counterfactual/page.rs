@@ -50,10 +50,10 @@ pub fn page(study: &Study) -> String {
 fn write_page(text: &mut String, study: &Study) -> std::fmt::Result {
     writeln!(
         text,
-        "| cause | violations | confirmed | with a neighbouring seed | redundant | preempted | shifted | disagreements |"
+        "| cause | violations | confirmed | with a neighbouring seed | redundant | preempted | noticed | shifted | disagreements |"
     )?;
-    writeln!(text, "|---|---:|---:|---:|---:|---:|---:|---:|")?;
-    let mut sums = [0; 7];
+    writeln!(text, "|---|---:|---:|---:|---:|---:|---:|---:|---:|")?;
+    let mut sums = [0; 8];
     for cause in Cause::ALL {
         let row = [
             study.causes.get(&cause).copied().unwrap_or_default(),
@@ -61,6 +61,7 @@ fn write_page(text: &mut String, study: &Study) -> std::fmt::Result {
             study.count(cause, Outcome::ConfirmedNearby),
             study.count(cause, Outcome::Redundant),
             study.count(cause, Outcome::Preempted),
+            study.count(cause, Outcome::Noticed),
             study.count(cause, Outcome::Shifted),
             study.count(cause, Outcome::Disagreement),
         ];

@@ -128,6 +128,20 @@ impl Judged {
         losses(self).iter().any(|loss| !others.contains(loss))
     }
 
+    /// Returns whether the lock reported a loss to a holder in this run by `until_ns`, and that holder relied on its lease
+    /// at that time in `other`.
+    pub(super) fn noticed_before(&self, other: &Judged, until_ns: u64) -> bool {
+        let by_then = |run: &Judged, is_wanted: fn(&EventKind) -> Option<(usize, u64)>| {
+            let events = run.events.iter().take_while(|it| it.at_ns <= until_ns);
+            let all: Vec<_> = events.filter_map(|it| is_wanted(&it.what)).collect();
+            all
+        };
+        let (granted, ended) = (by_then(other, grant), by_then(other, end_of_reliance));
+        let noticed = by_then(self, reported_loss);
+        let mut kept = noticed.iter().filter(|it| granted.contains(it));
+        kept.any(|it| !ended.contains(it))
+    }
+
     /// Returns the difference of two times that count as equal: a twentieth of a lease.
     pub(super) fn near_ns(&self) -> u64 {
         self.ttl_ns / 20
@@ -146,6 +160,29 @@ impl Judged {
             EventKind::FaultBegan { fault, .. } => Some((fault.as_str(), event.at_ns)),
             _ => None,
         })
+    }
+}
+
+fn grant(what: &EventKind) -> Option<(usize, u64)> {
+    match *what {
+        EventKind::Granted { worker, op, .. } => Some((worker, op)),
+        _ => None,
+    }
+}
+
+fn reported_loss(what: &EventKind) -> Option<(usize, u64)> {
+    match *what {
+        EventKind::ExtendRefused { worker, op } | EventKind::Lost { worker, op } => {
+            Some((worker, op))
+        }
+        _ => None,
+    }
+}
+
+fn end_of_reliance(what: &EventKind) -> Option<(usize, u64)> {
+    match *what {
+        EventKind::Release { worker, op } => Some((worker, op)),
+        _ => reported_loss(what),
     }
 }
 

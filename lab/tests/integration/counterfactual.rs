@@ -5,7 +5,7 @@
 
 use picklock_impls::find;
 use picklock_lab::counterfactual::{Case, Outcome, drawn, examine, needs_table, study};
-use picklock_scenarios::{Cause, catalog};
+use picklock_scenarios::{Cause, Scenario, catalog};
 use picklock_verdicts::check::{Verdicts, judge};
 use picklock_verdicts::history::History;
 
@@ -67,5 +67,49 @@ fn page_has_the_current_table_of_needs() {
     assert!(
         page.contains(&needs_table()),
         "picklock-lab counterfactuals --page lab/pages/counterfactuals.md writes it anew"
+    );
+}
+
+/// Without the `drop`, the extension of the holder is refused and the holder stops before the other client comes.
+#[test]
+fn fault_that_keeps_a_loss_from_its_holder_is_no_disagreement() {
+    let text = r#"
+        name = "unnoticed"
+        summary = "The value is lost while the holder cannot reach the node."
+        [workload]
+        workers = 3
+        stock = 2
+        ttl = "1500ms"
+        section = "1.2ttl"
+        extend = "0.3ttl"
+        arrivals = "1.5/ttl"
+        duration = "6ttl"
+        wait = "3ttl"
+        command_timeout = "3ttl"
+        [[fault]]
+        kind = "drop"
+        at = "0.4ttl"
+        for = "0.6ttl"
+        workers = [0]
+        direction = "request"
+        [[fault]]
+        kind = "flush-all"
+        at = "0.6ttl"
+        nodes = [0]
+        [judge]
+        min_grants = 2
+    "#;
+    let scenario = Scenario::parse(text, "unnoticed").expect("it is valid");
+    let case = Case::new(find("set-nx-px").expect("a built-in lock"), scenario, 1);
+    let examination = examine(&case).expect("the scenario fits the lock");
+    let of_loss = examination
+        .checks
+        .iter()
+        .filter(|it| it.cause == Cause::Evicted);
+    let outcomes: Vec<Outcome> = of_loss.map(|it| it.outcome).collect();
+    assert!(outcomes.contains(&Outcome::Noticed), "{examination:#?}");
+    assert!(
+        !outcomes.contains(&Outcome::Disagreement),
+        "{examination:#?}"
     );
 }

@@ -6,10 +6,11 @@
 //! |---|---|
 //! | which nodes decide | those on which both clients' values were written; on each, how the earlier value ended |
 //! | several nodes, several endings | each of them may be the cause: the answer is a set |
-//! | the values that a grant rests on | those that the attempt wrote while it acquired, before its grant arrived, and did not remove itself |
+//! | the values that a grant rests on | those that the attempt wrote while it acquired, before its grant arrived, and did not remove itself; only those that name the token of the grant, if any does |
 //! | restart or failover with a quorum | `quorum-erosion`; eviction and clocks keep their own names |
 //! | a key that expired "early" | more than 2 ms before the expiry that was written last, and a clock of that node was set forward before |
 //! | a value that would have expired anyway before the later one was written | it expired: its loss, or a clock jump, changed nothing. Unless a clock was set on that node: then this is unknown |
+//! | a removal by an idle client | `foreign-removal` if the client had released no hold of this lock in the last lease, or had been started again since; otherwise a late release |
 //! | a takeover by overwriting | `clock-skew` if a fault had shifted a client's clock before, else `race` |
 //! | a grant without any value on the servers | the cause in every property, whatever its client did with it |
 //! | a grant with values on too few nodes | the cause if the other lease ran when it arrived; after that a correct lock would have let the second client in, too |
@@ -19,6 +20,7 @@
 //! | a lease that had expired and was reported again | `phantom-extend` |
 //! | an extension that was reported after the value was gone | `phantom-extend`, besides how the value had gone |
 //! | a value that an attempt without a grant overwrote | the end of what was written there since may be named as well |
+//! | a collection that a script writes over with the same elements | `shared-token`: the later client found its own element there. With another element it is `not-exclusive` |
 //! | leases that only may have overlapped | the cause of that overlap, and the cause that applies if they did not overlap |
 
 use std::collections::BTreeSet;
@@ -47,11 +49,21 @@ impl Case<'_> {
         }
     }
 
+    /// Returns whether the attempt had written a value with the token of its grant when the grant arrived.
+    pub fn names_token(&self, attempt: &Attempt) -> bool {
+        let mut written = self.key_history.values_of_attempt(attempt);
+        written.any(|value| value.from <= attempt.from() && value.text.contains(&attempt.token))
+    }
+
     /// Returns the values that back an attempt's grant, one per node.
     pub fn backing<'b>(&'b self, attempt: &'b Attempt) -> Vec<&'b Value> {
         let written = self.key_history.values_of_attempt(attempt);
+        let is_named = self.names_token(attempt);
+        let counts = |value: &&Value| {
+            value.from <= attempt.from() && (!is_named || value.text.contains(&attempt.token))
+        };
         let mut nodes = Vec::<&Value>::new();
-        for value in written.filter(|value| value.from <= attempt.from()) {
+        for value in written.filter(counts) {
             if !is_undone(value, attempt) && !nodes.iter().any(|known| known.node == value.node) {
                 nodes.push(value);
             }
@@ -102,6 +114,47 @@ impl Case<'_> {
                 && until >= since
         });
         !frozen
+    }
+
+    /// Returns whether an attempt that was not granted the lock wrote values on as many nodes as a grant needs in this
+    /// time, and removed them itself.
+    pub fn was_returned(&self, key: u64, (from, until): (u64, u64)) -> bool {
+        let mut denied = self
+            .attempts
+            .iter()
+            .filter(|one| one.key == key && !one.granted());
+        denied.any(|one| {
+            let written = self.key_history.values_of_attempt(one);
+            let returned = written.filter(|value| {
+                let by_itself = matches!(&value.end, End::Removed(by)
+                    if by.op == one.op && by.phase == "acquire");
+                by_itself && from <= value.from && value.until <= until
+            });
+            let nodes: BTreeSet<u64> = returned.map(|value| value.node).collect();
+            nodes.len() >= self.need()
+        })
+    }
+
+    /// Returns whether a command that removed another client's value belongs to no request: its client was idle, and had
+    /// released no hold of this lock in the last lease, or had been started again since.
+    pub fn is_unrequested(&self, value: &Value, by: &Author) -> bool {
+        let at = value.until;
+        let owner = value.author.as_ref().map(|author| author.op);
+        let key = self.attempts.iter().find(|one| Some(one.op) == owner);
+        let key = key.map(|one| one.key);
+        let released = self.attempts.iter().filter(|one| {
+            let is_own = one.worker == by.worker && Some(one.key) == key && one.granted();
+            let sent = one.release.filter(|sent| *sent <= at);
+            is_own && sent.is_some_and(|sent| at <= sent.saturating_add(one.ttl))
+        });
+        let last = released.filter_map(|one| one.release).max();
+        let is_restart = |sent: u64| {
+            let mut down = self.file.events("worker-down");
+            down.any(|line| {
+                line.num("worker") == Some(by.worker) && sent <= line.at && line.at < at
+            })
+        };
+        by.phase == "idle" && last.is_none_or(is_restart)
     }
 
     pub fn is_backed(&self, attempt: &Attempt) -> bool {
@@ -203,6 +256,7 @@ impl Case<'_> {
                     "wrong-expiry"
                 }
             }
+            End::Removed(by) if self.is_unrequested(value, by) => "foreign-removal",
             End::Removed(_) => "stolen-release",
             End::Overwritten(by) => self.overwrite_cause(by, value, later),
         })
@@ -294,7 +348,11 @@ impl Case<'_> {
             {
                 "clock-jump"
             }
-            _ if by.command.starts_with("EVAL") && value.text == later.text => "shared-token",
+            _ if by.command.starts_with("EVAL")
+                && elements(&value.text) == elements(&later.text) =>
+            {
+                "shared-token"
+            }
             _ if by.command.starts_with("EVAL") => "not-exclusive",
             _ => "race",
         }
@@ -370,8 +428,14 @@ impl Case<'_> {
             if self.was_told_late(first, second) && !expired(one) && !expired(other) {
                 ["late-loss-report"].into()
             } else if !expired(one) && !expired(other) {
-                // The judge examines neither extensions that reached no server nor whether a loss was reported.
-                ["outlived-lease", "late-extension", "silent-loss"].into()
+                // The judge examines neither extensions that reached no server nor whether a loss was reported in time.
+                let extends = !one.extensions.is_empty() || !other.extensions.is_empty();
+                let others = [
+                    extends.then_some("late-extension"),
+                    self.file.renews.then_some("silent-loss"),
+                ];
+                let others = others.into_iter().flatten();
+                ["outlived-lease"].into_iter().chain(others).collect()
             } else if unbacked {
                 ["expired-grant", "unbacked-grant"].into()
             } else {
@@ -383,6 +447,23 @@ impl Case<'_> {
         }
         causes
     }
+}
+
+/// Returns the elements of a collection without their contents; those of any other value are the value itself.
+fn elements(text: &str) -> BTreeSet<&str> {
+    let Some(inside) = text.strip_prefix('{').and_then(|it| it.strip_suffix('}')) else {
+        return [text].into();
+    };
+    let names = inside.split(", ").map(|element| {
+        let name = element.split_once(": ");
+        name.map_or(element, |(name, _)| name)
+    });
+    names.collect()
+}
+
+/// Returns whether the value is a collection that contains the token of this attempt.
+pub fn has_element_of(value: &Value, attempt: &Attempt) -> bool {
+    value.text.starts_with('{') && elements(&value.text).contains(attempt.token.as_str())
 }
 
 /// Returns whether the attempt removed the value itself before it was granted.

@@ -6,12 +6,14 @@
 //! |---|---|
 //! | what an expiry is worth | the time of its writing plus the written lifetime, on the n-th best node if a grant needs n nodes |
 //! | which expiries count | those of the attempt's own values that were written before the report arrived, even if the value is gone, unless the attempt removed it itself |
+//! | an attempt that tried several times | its grant rests on the values that name the token of the grant, if there are any; values of an earlier try back nothing |
 //! | nothing was written, and a value of that client from an earlier attempt is still there | the report rests on that value |
 //! | such a value that is due, on a node whose clock was set | whether it is there is unknown: both causes are allowed |
 //! | nothing was written at all | worth nothing; the cause is `unbacked-grant` |
 //! | a validity that is reported after the release was sent | promises nothing: the client is releasing the lock |
 //! | precision | a report that is up to 1 ms too long agrees, because no value is more precise; up to 5 ms is undecided |
 //! | "its own value was still there" after a release | on so many nodes that no other client could get a quorum, when the success arrived, and never removed by that client later |
+//! | an element with the token of another client that holds the lock | belongs to that client, and a release may leave it |
 //! | a refusal, or a release that reports `false` or nothing, while the value "stays" | it is there for a tenth of the lease after that, on as many nodes as matter, and its own client never removes it |
 //! | two locks, one key | a key into which acquisitions of two locks wrote values that were granted |
 //! | an extension that is refused "while its own value is there with time left" | more than a tenth of the lease is left at the refusal, and no fault was active since the request to acquire |
@@ -24,9 +26,10 @@
 
 use super::answer::{Answer, Finding};
 use super::attempt::{self, Attempt, Report};
-use super::cause::Case;
+use super::cause::{Case, has_element_of};
 use super::key_history::{End, Value};
 use super::line::{Line, MS};
+use super::renewal::silent_loss;
 
 pub fn claims(case: &Case) -> Finding {
     if !case.file.key_history {
@@ -40,6 +43,7 @@ pub fn claims(case: &Case) -> Finding {
         found.extend(refused_extension(case, attempt));
         found.extend(release_of_a_gone_value(case, attempt));
         found.extend(written_again(case, attempt));
+        found.extend(silent_loss(case, attempt));
     }
     for attempt in case.attempts {
         found.extend(left_value(case, attempt));
@@ -83,8 +87,11 @@ fn overstated(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
 
 fn judge_report(case: &Case, attempt: &Attempt, report: &Report) -> Option<(u64, Finding)> {
     let mut worth: Vec<u64> = Vec::new();
+    let is_named = report.is_grant && case.names_token(attempt);
     for node in 0..case.file.nodes as u64 {
-        let mine = rested_on(case, attempt, report).filter(|value| value.node == node);
+        let mine = rested_on(case, attempt, report)
+            .filter(|value| value.node == node)
+            .filter(|value| !is_named || value.text.contains(&attempt.token));
         // A value that the attempt removed itself backs nothing.
         let undone = |value: &Value| {
             let back = matches!(&value.end, End::Removed(by)
@@ -165,7 +172,12 @@ fn false_release(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
     };
     let stays = |value: &&Value| {
         let removed_later = matches!(&value.end, End::Removed(by) if by.worker == attempt.worker);
-        value.exists_at(at) && !removed_later
+        let of_another = case.attempts.iter().any(|one| {
+            let (from, until) = one.hold();
+            let holds = one.granted() && from <= at && at < until;
+            holds && one.worker != attempt.worker && has_element_of(value, one)
+        });
+        value.exists_at(at) && !removed_later && !of_another
     };
     // A release may leave a value that the same client wrote in an attempt without a definite answer, for example a
     // hold count.

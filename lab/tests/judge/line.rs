@@ -78,6 +78,8 @@ pub struct File {
     pub needs_replicas: bool,
     /// The bound of `progress` in nanoseconds.
     pub bound: u64,
+    /// Whether the lock promises to renew its lease.
+    pub renews: bool,
     /// Whether the history contains the key changes.
     pub key_history: bool,
     /// The events.
@@ -115,6 +117,7 @@ impl File {
             min_grants: number("min_grants") as usize,
             needs_replicas: head["lock"].as_str() == Some("replicated"),
             bound: number("progress_within_ms") * MS,
+            renews: head["renews"].as_bool() == Some(true),
             key_history: head["key_history"].as_bool() == Some(true),
             lines: lines.collect(),
         }

@@ -31,6 +31,7 @@ mod key_history;
 mod line;
 mod overlaps;
 mod progress;
+mod renewal;
 mod settled;
 mod tokens;
 mod verdicts;

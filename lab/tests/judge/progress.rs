@@ -17,6 +17,7 @@
 //! | a probe that was refused, while something was outstanding when it began | undecided: it waits for one lease and the bound, to the millisecond |
 //! | a lock that waits for its replicas, when they are cut off or promoted | undecided |
 //! | no value stands when the wait has become too long | the last value that kept the lock in this wait may be the cause, besides a wake-up that was lost |
+//! | an attempt that had the lock on enough nodes and gave it back | `taken-and-returned` may be the cause |
 //! | a request that is not answered when the run ends its clients | ends then |
 //! | a key without TTL | one that is left when the run is over |
 
@@ -490,5 +491,6 @@ fn wait_causes(case: &Case, key: u64, free: Span) -> Vec<&'static str> {
         time("from_ns") <= free.0 && at <= time("until_ns")
     });
     causes.extend((is_free && slept).then_some("lost-wake-up"));
+    causes.extend(case.was_returned(key, free).then_some("taken-and-returned"));
     causes
 }

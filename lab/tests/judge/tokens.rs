@@ -5,10 +5,12 @@
 //! | open | read as |
 //! |---|---|
 //! | who writes while a worker is idle | its renewal |
-//! | an acquisition that removes a value | a takeover, if the owner's lease had expired or the attempt writes there: it does not count. Otherwise the undoing of a failed attempt, or a late release |
+//! | an acquisition that removes a value | it counts if the owner's lease was running, whether or not the attempt writes there next. Otherwise it takes over what has expired |
+//! | why an acquisition that then took the lock removed a running value | `not-exclusive` if a script did it; `race` if attempts had removed values there that were older than their lease, so that the lock takes over by removal; a wrong clock; otherwise `stolen-release`, because the removal does not belong to this acquisition |
 //! | an acquisition that overwrites a value | it takes the lock: it does not count |
 //! | a longer expiry for another client's value that stays | counts if it was written to extend or to release, or by an idle worker: `foreign-renewal`. A shorter one does not count, and neither does a collection of several elements |
 //! | a removal of the client's own value | does not count, unless a plain command outside every request removes it while its lease runs, at most a lease after the client released another hold: a release so late that its client holds again |
+//! | a collection that contains the taker's own token | belongs to the taker, too, whoever else has the same token |
 //! | a value that an extension wrote first | belongs to no acquisition; it does not count |
 //! | a value that an extension wrote in place of its own attempt's value | still belongs to the acquisition: otherwise a lock that stores its expiry in the value would have no owner after its first extension |
 //! | a release that writes the value with which its attempt took the lock | a late renewal: `phantom-extend` |
@@ -18,7 +20,7 @@
 
 use super::answer::{Answer, Finding};
 use super::attempt::Attempt;
-use super::cause::Case;
+use super::cause::{Case, has_element_of};
 use super::key_history::{Author, End, KeyHistory, Value};
 
 pub fn ownership(case: &Case) -> Finding {
@@ -41,13 +43,22 @@ pub fn ownership(case: &Case) -> Finding {
                 );
                 found.push((value.until, value.line, vec!["stolen-release"], note));
             }
+            let taker = case.attempts.iter().find(|one| one.op == by.op);
+            if taker.is_some_and(|taker| has_element_of(value, taker)) {
+                continue;
+            }
             if owner == by.worker || (replaced && by.phase == "acquire") {
                 continue;
             }
-            if by.phase == "acquire" && takes_over(case, value, by) {
+            if by.phase == "acquire" && !owner_relies_on(case, value) {
                 continue;
             }
-            let causes = taking_causes(case, value, by, replaced);
+            let causes = match () {
+                () if by.phase == "acquire" && writes_next(case, value, by) => {
+                    takeover_causes(case, value, by)
+                }
+                () => taking_causes(case, value, by, replaced),
+            };
             let note = format!(
                 "at {} ns worker {} op {} ({}, {}) took the value of worker {owner} written at {} on node {}",
                 value.until, by.worker, by.op, by.phase, by.command, value.from, value.node
@@ -116,24 +127,53 @@ fn prolonged(value: &Value) -> Vec<(u64, usize, Vec<&'static str>, String)> {
     renewals.collect()
 }
 
-/// Returns whether a removal by an attempt to acquire takes the lock over.
-fn takes_over(case: &Case, value: &Value, by: &Author) -> bool {
+/// Returns whether the attempt that wrote a value relied on its lease when the value ended.
+fn owner_relies_on(case: &Case, value: &Value) -> bool {
+    let author = value.author.as_ref().map(|author| author.op);
+    let owner = case.attempts.iter().find(|one| Some(one.op) == author);
+    owner.is_some_and(|owner| lease_runs(owner, value.until))
+}
+
+/// Returns whether the attempt that removed a value was the next to write its key.
+fn writes_next(case: &Case, value: &Value, by: &Author) -> bool {
     let mut later = case.key_history.values.iter().filter(|other| {
         (other.node, &other.key) == (value.node, &value.key) && other.line > value.line
     });
-    let written = later.next().is_some_and(|next| {
+    later.next().is_some_and(|next| {
         let author = next.author.as_ref();
         author.is_some_and(|author| author.op == by.op && author.phase == "acquire")
+    })
+}
+
+/// Returns why an attempt that took the lock had removed a running value from its key.
+fn takeover_causes(case: &Case, value: &Value, by: &Author) -> Vec<&'static str> {
+    let takes_over = case.key_history.values.iter().any(|other| {
+        let in_acquisition = matches!(&other.end, End::Removed(by) if by.phase == "acquire");
+        let author = other.author.as_ref().map(|author| author.op);
+        let owner = case.attempts.iter().find(|one| Some(one.op) == author);
+        let is_old = owner.is_some_and(|owner| other.until - other.from >= owner.ttl);
+        in_acquisition && is_old && (other.node, &other.key) == (value.node, &value.key)
     });
-    let author = value.author.as_ref().map(|author| author.op);
-    let owner = case.attempts.iter().find(|one| Some(one.op) == author);
-    let runs = owner.is_some_and(|owner| lease_runs(owner, value.until));
-    written || !runs
+    let cause = match () {
+        () if by.command.starts_with("EVAL") => "not-exclusive",
+        () if takes_over => "race",
+        () => "stolen-release",
+    };
+    let set = |name: &'static str| {
+        let mut began = case.file.events("fault-began");
+        let is_set = began.any(|line| line.text("fault") == name && line.at <= value.until);
+        is_set.then_some(name)
+    };
+    let clocks = ["clock-skew", "clock-jump"].into_iter().filter_map(set);
+    [cause, "shared-token"].into_iter().chain(clocks).collect()
 }
 
 fn taking_causes(case: &Case, value: &Value, by: &Author, replaced: bool) -> Vec<&'static str> {
     if replaced && (by.phase != "release" || case.took_again(by, value)) {
         return vec!["phantom-extend"];
+    }
+    if case.is_unrequested(value, by) {
+        return vec!["foreign-removal", "shared-token"];
     }
     let attempt = case.attempts.iter().find(|one| one.op == by.op);
     let sent = attempt.and_then(|attempt| attempt.release);

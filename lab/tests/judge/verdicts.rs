@@ -17,6 +17,7 @@ use super::attempt::{Attempt, attempts, overlap};
 use super::cause::Case;
 use super::key_history::KeyHistory;
 use super::line::{File, Line};
+use super::renewal::{can_be_stale, shares_a_token};
 use super::{claims, overlaps, progress, tokens};
 
 /// The properties, with their names in documents.
@@ -51,9 +52,26 @@ pub fn judge(text: &str) -> BTreeMap<&'static str, Finding> {
             "progress" => progress::progress(&case),
             _ => claims::claims(&case),
         };
+        let finding = without_impossible(&case, finding);
         found.insert(property, apply_validity(&file, &attempts, finding));
     }
     found
+}
+
+/// Removes causes that the run cannot have: `shared-token` without two attempts with one token, and `stale-reply` without
+/// anything that makes a reply late.
+fn without_impossible(case: &Case, mut finding: Finding) -> Finding {
+    if let Answer::Violated(causes) = &mut finding.answer
+        && causes.len() > 1
+    {
+        let (shares, stale) = (shares_a_token(case), can_be_stale(case.file));
+        causes.retain(|cause| match *cause {
+            "shared-token" => shares,
+            "stale-reply" => stale,
+            _ => true,
+        });
+    }
+    finding
 }
 
 /// Events which mean that the harness, or the lock, did not do what the scenario requires.

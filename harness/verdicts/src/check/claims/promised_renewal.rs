@@ -23,7 +23,8 @@ fn is_own_name(key: &KeyName) -> bool {
 /// Returns when the key of this holder ran out on its quorum, with `own` as the values of its attempt. Returns `None` if
 /// it did not, if the lock promises no renewal, if it reported the loss, or if something else may be the reason.
 ///
-/// A fault or a stall excuses the loss, but no silence after it that is longer than itself.
+/// A fault or a stall excuses the loss, but no silence after it that is longer than itself. A report of the loss ends the
+/// silence, and so does an extension that the lock confirms: what that report is worth is another question.
 pub(in crate::check) fn ran_out_ns(
     timeline: &Timeline<'_>,
     own: &[&ValueSpan],
@@ -63,7 +64,13 @@ pub(in crate::check) fn ran_out_ns(
     if !is_excused {
         return Some(until_ns);
     }
-    let reported_at_ns = reported.map_or(end_ns, |event| event.at_ns.min(end_ns));
+    let confirmed_ns = confirmed_after_ns(history, hold, until_ns);
+    let answers_ns = [
+        reported.map(|event| event.at_ns),
+        confirmed_ns,
+        Some(end_ns),
+    ];
+    let reported_at_ns = answers_ns.into_iter().flatten().min()?;
     let silence_ns = reported_at_ns.saturating_sub(until_ns);
     let any_fault = |fault: &FaultSpan<'_>| concerns(fault, hold.worker);
     let span_ns = (hold.acquire_ns, reported_at_ns);
@@ -100,6 +107,19 @@ fn loss_report<'a>(history: &'a History, hold: &Hold) -> Option<&'a Event> {
     let is_report =
         |event: &&Event| matches!(event.what, EventKind::Lost { op, .. } if op == hold.op);
     history.events.iter().find(is_report)
+}
+
+/// Returns when the lock first confirmed an extension of this hold after `lost_ns`.
+fn confirmed_after_ns(history: &History, hold: &Hold, lost_ns: u64) -> Option<u64> {
+    let is_confirmed = |event: &&Event| match event.what {
+        EventKind::ExtendGranted { op, .. } => op == hold.op && event.at_ns >= lost_ns,
+        _ => false,
+    };
+    history
+        .events
+        .iter()
+        .find(is_confirmed)
+        .map(|event| event.at_ns)
 }
 
 /// Returns when the run has ended its clients. What happens to a key after that proves nothing.
