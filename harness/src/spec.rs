@@ -300,14 +300,11 @@ impl RunSpec {
     /// Returns how this client of a read/write lock holds it, or `None` for any other lock.
     pub fn mode_of(&self, worker: usize) -> Option<Mode> {
         let workload = &self.scenario.workload;
-        let is_read_write = workload.kind == WorkloadKind::ReadWrite;
-        is_read_write.then(|| {
-            if workload.reads(worker) {
-                Mode::Shared
-            } else {
-                Mode::Exclusive
-            }
-        })
+        match (workload.kind, workload.reads(worker)) {
+            (WorkloadKind::ReadWrite, true) => Some(Mode::Shared),
+            (WorkloadKind::ReadWrite, false) => Some(Mode::Exclusive),
+            _ => None,
+        }
     }
 
     /// Returns the ticks of the job, or `None` if the clients run no job.

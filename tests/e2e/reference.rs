@@ -29,7 +29,7 @@ fn a_twin_passes_and_a_worse_lock_fails_and_says_where() {
     let worse = picklock(&worse).run().exits(1);
     for said in [
         "ownership violated: stolen-release, expected held",
-        "would\n  also hold in two-locks-renewed, gc-pause, slow-section, cut-off-holder, late-extend, late-release, clock-back\n",
+        "would\n  also hold in two-locks-renewed, gc-pause, slow-section, cut-off-holder, late-extend, late-release,\n  clock-back\n",
         "exit 1: ",
     ] {
         assert!(worse.stdout.contains(said), "{said}\n{}", worse.all());

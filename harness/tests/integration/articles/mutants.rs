@@ -41,7 +41,8 @@ fn watchdog_silent_is_caught() {
         workers = "same"
         "#,
     );
-    run(&trial, "watchdog-silent").assert_violated(Property::Resource, Cause::OutlivedLease);
+    // The lock promises to renew, so it owed its client a report of the loss.
+    run(&trial, "watchdog-silent").assert_violated(Property::Resource, Cause::SilentLoss);
     run(&trial, "watchdog").assert_held(Property::Resource);
 }
 
