@@ -6,6 +6,7 @@ mod fault_events;
 mod file;
 mod header;
 mod key_change;
+mod subject;
 
 pub use end::{Budget, EndReason, EndedBy, Misbehaviour};
 pub use event::{Event, EventKind};
