@@ -36,12 +36,12 @@ impl<B: Backend> ClientDriver<B> {
         let context = Rc::clone(&self.context);
         let (worker, spec) = (self.worker, &context.spec);
         let Purchase { key, intended_ns } = purchase;
-        let ttl_ms = millis(spec.lease_of(worker));
+        let (ttl_ms, wait_ms) = (millis(spec.lease_of(worker)), millis(wait));
         let op = self.begin_attempt(key);
         let request = RequestKind::Acquire {
             key: context.key(key),
             ttl_ms,
-            wait_ms: millis(wait),
+            wait_ms,
             mode: spec.mode_of(worker),
             permits: spec.permits_of(worker),
         };
@@ -50,15 +50,14 @@ impl<B: Backend> ClientDriver<B> {
             op,
             key,
             ttl_ms,
-            wait_ms: millis(wait),
+            wait_ms,
             intended_ns,
             weight: spec.scenario.workload.weight_of(worker),
         })?;
         self.event(TriggerEvent::Acquire, None).await;
-        let cancel_after = self.cancel_after();
-        let answer = self
-            .request_phase(Phase::Acquire, op, request, wait, cancel_after)
-            .await?;
+        let cancel = self.cancel_after();
+        let asked = self.request_phase(Phase::Acquire, op, request, wait, cancel);
+        let answer = asked.await?;
         context.start_gate.open();
         self.record_applicability(&answer);
         match answer {

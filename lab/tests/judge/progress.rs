@@ -21,7 +21,7 @@
 //! | a request that is not answered when the run ends its clients | ends then |
 //! | a key without TTL | one that is left when the run is over |
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::answer::{Answer, Finding};
 use super::attempt::{self, Attempt};
@@ -432,11 +432,8 @@ fn wait_causes(case: &Case, key: u64, free: Span) -> Vec<&'static str> {
     let is_free = standing.is_empty();
     if is_free {
         let ended = key_history.values_of_lock(key);
-        standing.extend(
-            ended
-                .filter(|value| free.0 < value.until && value.until <= at)
-                .max_by_key(|value| value.until),
-        );
+        let ended = ended.filter(|value| free.0 < value.until && value.until <= at);
+        standing.extend(ended.max_by_key(|value| value.until));
     }
     let mut causes = Vec::new();
     for value in &standing {
@@ -480,8 +477,8 @@ fn wait_causes(case: &Case, key: u64, free: Span) -> Vec<&'static str> {
             () => "undetermined",
         });
     }
-    let owners: std::collections::BTreeSet<_> = standing.iter().map(|value| value.owner).collect();
     if case.file.nodes > 1 {
+        let owners: BTreeSet<_> = standing.iter().map(|value| value.owner).collect();
         causes.push("waits-for-every-node");
         causes.extend((owners.len() > 1).then_some("split-vote"));
         causes.push("undetermined");

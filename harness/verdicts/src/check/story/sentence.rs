@@ -60,16 +60,7 @@ pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, Str
             ..
         } => {
             let stock = header.named(*key, "the stock");
-            let who = match belated {
-                Some(belated) => belated_write(worker, *belated),
-                None => format!("worker {worker}"),
-            };
-            let changed = format!("{who} changed {stock} from {from} to {to}");
-            match (*to < 0, belated) {
-                (true, _) => (Weight::Decisive, changed + ": one unit was sold twice"),
-                (false, Some(_)) => (Weight::Decisive, changed),
-                (false, None) => (Weight::Reason, changed),
-            }
+            stock_changed(worker, &stock, (*from, *to), *belated)
         }
         EventKind::ValueRead { first, second, .. } if first != second => (
             Weight::Decisive,
@@ -119,6 +110,25 @@ pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, Str
             (weight, format!("worker {worker} {text}"))
         }
     })
+}
+
+/// Returns the sentence of a change of the stock.
+fn stock_changed(
+    worker: usize,
+    stock: &str,
+    (from, to): (i64, i64),
+    belated: Option<Belated>,
+) -> (Weight, String) {
+    let who = match belated {
+        Some(belated) => belated_write(worker, belated),
+        None => format!("worker {worker}"),
+    };
+    let changed = format!("{who} changed {stock} from {from} to {to}");
+    match (to < 0, belated) {
+        (true, _) => (Weight::Decisive, changed + ": one unit was sold twice"),
+        (false, Some(_)) => (Weight::Decisive, changed),
+        (false, None) => (Weight::Reason, changed),
+    }
 }
 
 /// Returns the sentence of a read, which a replica may have answered with the stock of an earlier time.
