@@ -88,7 +88,7 @@ fn error(body: &str) -> String {
 #[test]
 fn errors_name_line_column_and_the_nearest_word() {
     insta::assert_snapshot!(error("[workload]\nworkrs = 3\n"), @r"
-    mine.toml:4:1: unknown field `workrs`, expected one of `kind`, `capacity`, `writers`, `short_lease`, `reader_think`, `act_every`, `workers`, `processes`, `keys`, `stock`, `purchases`, `arrivals`, `duration`, `update`, `stock_in`, `sold_out`, `start`, `seeds`, `ttl`, `section`, `extend`, `wait`, `cancel`, `release_refused`, `failing_sections`, `reenter`, `ending_clients`, `again`, `think`, `command_timeout`, `limit`
+    mine.toml:4:1: unknown field `workrs`, expected one of `kind`, `capacity`, `permits`, `writers`, `short_lease`, `reader_think`, `act_every`, `workers`, `processes`, `keys`, `names`, `locks_each`, `lock_order`, `stock`, `purchases`, `arrivals`, `duration`, `update`, `stock_in`, `sold_out`, `start`, `seeds`, `ttl`, `section`, `extend`, `wait`, `cancel`, `release_refused`, `failing_sections`, `reenter`, `ending_clients`, `again`, `think`, `command_timeout`, `limit`, `schedule`
        |
      4 | workrs = 3
        | ^
@@ -146,7 +146,7 @@ fn contradictory_fields_are_rejected_with_their_position() {
       = help: give `at = "500ms"`, or an event such as `when = { on = "stock-read", stock = 1 }`
     "#);
     insta::assert_snapshot!(error("[expect.redlock]\nexclusoin = \"held\"\n"), @r#"
-    mine.toml:4:13: `exclusoin` is not a known property; expected one of exclusion, lease, resource, ownership, fencing, progress, claims
+    mine.toml:4:13: `exclusoin` is not a known property; expected one of exclusion, lease, resource, ownership, fencing, progress, claims, once
        |
      4 | exclusoin = "held"
        |             ^

@@ -37,7 +37,7 @@ fn terminal_states_the_start_of_each_latency() {
                 acquire is measured from the buyer's arrival, request from the worker's request
       took      setup 12 ms · workload 3.41 s · teardown 3 ms
 
-    ✔ Held: exclusion lease resource ownership – fencing progress claims
+    ✔ Held: exclusion lease resource ownership – fencing progress claims once
 
       again: picklock scenario rush --impl set-nx-px --backend sim --seed 7 --workers 2
     ");
