@@ -9,7 +9,7 @@ use picklock_impls::{LOCKS, find};
 use picklock_reports::command_log::{self, CommandLog};
 use picklock_reports::html::page;
 use picklock_reports::report_input::ReportInput;
-use picklock_scenarios::{BackendName, catalog};
+use picklock_scenarios::{BackendName, LockKind, catalog};
 use picklock_verdicts::record::SkippedCell;
 
 use super::super::runs;
@@ -31,6 +31,10 @@ fn whole_table() -> ReportInput {
     let mut material = runs::nothing(1);
     for scenario in catalog::names() {
         let known = catalog::named(scenario).expect("a scenario of the catalog");
+        // A matrix of locks with one holder has no scenarios for other kinds.
+        if known.workload.kind.lock_kind() != LockKind::Mutex {
+            continue;
+        }
         for lock in LOCKS {
             let lacking = known.topology.lacks_nodes(lock.nodes);
             let elsewhere = || "needs what only these backends have: process".to_owned();
