@@ -1,7 +1,7 @@
 //! The workflow that runs the gate on every push, in the format of the CI service. The only I/O is looking at the
 //! repository that contains the new folder.
 
-use std::fs;
+use crate::untrusted_file::{self, Links, MAX_TEXT_LENGTH};
 use std::path::{Component, Path, PathBuf};
 
 use clap::ValueEnum;
@@ -83,7 +83,9 @@ impl Repository {
 
     /// Returns the CI service that the repository's files indicate; GitHub by default.
     pub fn service(&self) -> Service {
-        let config = fs::read_to_string(self.root.join(".git/config")).unwrap_or_default();
+        let file = self.root.join(".git/config");
+        let config = untrusted_file::read(&file, MAX_TEXT_LENGTH, Links::Followed);
+        let config = config.unwrap_or_default();
         if config.contains("gitlab") || self.root.join(".gitlab-ci.yml").exists() {
             Service::Gitlab
         } else {

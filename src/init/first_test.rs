@@ -1,5 +1,6 @@
 //! `picklock init --test`: a first test of a lock in an existing project.
 
+use crate::untrusted_file::{self, Links, MAX_TEXT_LENGTH};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -237,7 +238,8 @@ fn go_package(directory: &Path) -> String {
         .iter()
         .filter(|name| name.to_string_lossy().ends_with(".go"));
     let mut packages = files.filter_map(|name| {
-        let text = fs::read_to_string(directory.join(name)).ok()?;
+        let file = directory.join(name);
+        let text = untrusted_file::read(&file, MAX_TEXT_LENGTH, Links::Followed).ok()?;
         let line = text
             .lines()
             .find_map(|line| line.strip_prefix("package "))?;
