@@ -1,6 +1,5 @@
 //! `picklock init --test`: a first test of a lock in an existing project.
 
-use crate::untrusted_file::{self, Links, MAX_TEXT_LENGTH};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,6 +11,7 @@ use super::new_files::{next_lines, refuse_to_overwrite};
 use crate::exit::Failure;
 use crate::output_directory::OutputDirectory;
 use crate::print;
+use crate::untrusted_file::{self, Links, MAX_TEXT_LENGTH};
 
 /// A test framework.
 #[derive(Debug)]
