@@ -14,7 +14,8 @@ pub(in crate::proxy) type ClusterMap = HashMap<String, SocketAddr>;
 /// to `CLUSTER SLOTS`, `SHARDS` and `NODES`.
 pub(in crate::proxy) fn with_links<'a>(reply: &'a [u8], map: &ClusterMap) -> Cow<'a, [u8]> {
     match reply.first() {
-        Some(b'-') => redirection(reply, map),
+        _ if foreign_redirection(reply, map).is_some() => Some(FOREIGN.to_vec()),
+        Some(b'-' | b'!') => redirection(reply, map),
         Some(b'$' | b'=') => nodes(reply, map),
         Some(b'*' | b'%') => slots(reply, map),
         _ => None,
@@ -28,13 +29,20 @@ pub(in crate::proxy) fn foreign_redirection<'a>(
     reply: &'a [u8],
     map: &ClusterMap,
 ) -> Option<Cow<'a, str>> {
-    let is_redirection = reply.starts_with(b"-MOVED ") || reply.starts_with(b"-ASK ");
-    let place = reply
-        .split(u8::is_ascii_whitespace)
-        .nth(2)
-        .unwrap_or_default();
-    let place = String::from_utf8_lossy(&place[..place.len().min(MAX_PLACE)]);
-    (is_redirection && !map.contains_key(&*place)).then_some(place)
+    items(reply).iter().find_map(|item| {
+        let place = redirection_place(item)?;
+        let place = String::from_utf8_lossy(&place[..place.len().min(MAX_PLACE)]);
+        (!map.contains_key(&*place)).then_some(place)
+    })
+}
+
+/// Returns the address in an error that is a redirection. Clients also follow one within an array or behind an
+/// attribute, and RESP3 has errors with a length.
+fn redirection_place<'a>(item: &Item<'a>) -> Option<&'a [u8]> {
+    let is_error = matches!(item.whole.first(), Some(b'-' | b'!'));
+    let is_redirection = item.bytes.starts_with(b"MOVED ") || item.bytes.starts_with(b"ASK ");
+    let mut words = item.bytes.split(u8::is_ascii_whitespace);
+    (is_error && is_redirection).then(|| words.nth(2).unwrap_or_default())
 }
 
 /// The reply that a client gets in place of a redirection to a foreign address.
@@ -46,16 +54,13 @@ const MAX_PLACE: usize = 300;
 
 /// Replaces the address in an error such as `-MOVED 3999 127.0.0.1:6381`.
 fn redirection(reply: &[u8], map: &ClusterMap) -> Option<Vec<u8>> {
-    if foreign_redirection(reply, map).is_some() {
-        return Some(FOREIGN.to_vec());
-    }
-    let text = std::str::from_utf8(reply).ok()?.trim_end();
-    let mut words = text.split(' ');
+    let items = items(reply);
+    let mut words = items.first()?.text().split(' ');
     let (code, slot, place) = (words.next()?, words.next()?, words.next()?);
     let link = map
         .get(place)
-        .filter(|_| matches!(code, "-MOVED" | "-ASK"))?;
-    Some(format!("{code} {slot} {link}\r\n").into_bytes())
+        .filter(|_| matches!(code, "MOVED" | "ASK"))?;
+    Some(format!("-{code} {slot} {link}\r\n").into_bytes())
 }
 
 /// Replaces the addresses in lines such as `ID 127.0.0.1:6381@16381,name master - 0 0 1 connected 0-5460`.
@@ -135,9 +140,16 @@ mod tests {
             "-ASK 3999 10.0.0.1:7001\r\n",
             "-ASK 3999 127.0.0.1:40001\r\n",
         );
+        assert_rewritten(
+            "!25\r\nMOVED 3999 10.0.0.2:7002\r\n",
+            "-MOVED 3999 127.0.0.1:40002\r\n",
+        );
         for foreign in [
             "-MOVED 3999 10.0.0.9:7002\r\n",
             "-ASK 3999 :7002\r\n",
+            "!25\r\nMOVED 3999 10.0.0.9:7002\r\n",
+            "*2\r\n:1\r\n-MOVED 3999 10.0.0.9:7002\r\n",
+            "|1\r\n+a\r\n+b\r\n-MOVED 3999 10.0.0.9:7002\r\n",
             "-MOVED 3999  10.0.0.2:7002\r\n",
             "-MOVED 3999\r\n",
         ] {
