@@ -60,7 +60,7 @@ impl Inert {
     /// [`inert!`]: crate::inert
     #[doc(hidden)]
     pub fn from_escaped(text: fmt::Arguments<'_>) -> Inert {
-        // The parts of a command may be in different arguments.
+        // A runner command such as `::error` may be split between two arguments, so the joined text is checked again.
         Inert::with_styles(&text.to_string())
     }
 

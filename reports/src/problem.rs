@@ -30,7 +30,7 @@ pub struct Problem<'a> {
 pub struct Deciding<'a> {
     /// When it happened.
     pub at_ns: Option<u64>,
-    /// The line, as the story has it.
+    /// The text of the line.
     pub line: &'a str,
 }
 

@@ -390,8 +390,8 @@ impl ObservedNode {
         }
     }
 
-    /// Sends a mark, and waits until it appears in the report. Returns false if it does not appear. A report with a gap
-    /// is not waited for.
+    /// Sends a mark, and waits until it appears in the report. Returns `false` if it does not appear. If the report
+    /// already has a gap, returns `true` without sending a mark.
     async fn catch_up(self: &Rc<Self>, server: usize) -> bool {
         let observed = &self.servers[server];
         if observed.gap.borrow().is_some() {

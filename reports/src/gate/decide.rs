@@ -156,7 +156,8 @@ fn one_cell(
     apply_accepted(cell, accepts, &mut findings);
     let mut findings = join_stories(cell, findings);
     if let Some(error) = &cell.error {
-        // A violation in another run is proven. A property that held in one proves nothing.
+        // The runs of the cell that did complete still prove their violations. A property that held in them proves
+        // nothing.
         findings.retain(|one| one.kind == Kind::Verdict);
         findings.push(Finding {
             reproduce: Some(cell.reproduce.clone()),

@@ -48,7 +48,7 @@ impl From<Party> for Tone {
     }
 }
 
-/// Formats the end of the tone's style class, `tone-…`.
+/// Formats the suffix of the tone's CSS class, which is `tone-…`.
 impl fmt::Display for Tone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

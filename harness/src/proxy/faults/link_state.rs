@@ -156,8 +156,9 @@ impl<T> LinkState<T> {
     }
 }
 
-/// Returns whether a partition keeps a connection from being opened: the handshake needs both directions. The first
-/// request counts as stopped by the partition, once.
+/// Returns whether a partition prevents a connection from being opened, in either direction: the handshake needs both.
+/// If it does, marks the first waiting request as stopped, so that it counts only once towards the frames of the
+/// partition.
 pub(crate) fn is_handshake_blocked<T>(
     request: &mut LinkState<T>,
     reply: &mut LinkState<T>,

@@ -83,7 +83,8 @@ pub fn lock_keys<'a>(
     }
     let passing: BTreeSet<&KeyName> = named.iter().copied().filter(comes_and_goes).collect();
     if passing.is_empty() {
-        // The key may belong to the first lock, which has no expiry yet.
+        // None of these keys has had an expiry or was removed. Keep them all: the lock may have been taken only once,
+        // and not have set its expiry yet.
         named
     } else {
         passing

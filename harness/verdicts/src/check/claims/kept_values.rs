@@ -134,7 +134,7 @@ struct CurrentValue {
     expiry: Option<Expiry>,
 }
 
-/// A value of an attempt.
+/// A value that an attempt wrote to a key, other than by its release.
 #[derive(Debug, Clone)]
 struct Value {
     node: usize,

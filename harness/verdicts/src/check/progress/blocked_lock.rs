@@ -52,7 +52,7 @@ pub(in crate::check) struct BlockedLock<'a> {
     faults: &'a [FaultSpan<'a>],
     starvation: Starvation,
     attempts: HashMap<u64, AttemptTimes>,
-    /// The values that the lock may rest on.
+    /// The values in the lock's keys that may be lock values.
     values: Vec<&'a ValueSpan>,
     /// Number of nodes that the lock uses.
     nodes: usize,
