@@ -80,8 +80,8 @@ pub fn problems_among(
 }
 
 impl<'a> Problem<'a> {
-    /// Returns true if `verdict` belongs to this problem: the same party is at fault, by the same cause or at the same
-    /// time.
+    /// Returns `true` if `verdict` belongs to this problem: the same party is at fault, by the same cause or at the
+    /// same time.
     fn tells(&self, party: Party, verdict: &Verdict) -> bool {
         let is_known = |cause: &Cause| *cause != Cause::Undetermined;
         let same = |other: &&Verdict| {

@@ -164,7 +164,7 @@ impl WorkerControl {
         ended.unwrap_or_else(|_| STILL_THERE.to_owned())
     }
 
-    /// Returns whether the worker was reaped.
+    /// Returns `true` if the worker was reaped.
     pub fn has_ended(&self) -> bool {
         self.exit.borrow().is_some()
     }

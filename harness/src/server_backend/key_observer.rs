@@ -77,7 +77,7 @@ struct ObservedServer {
     reader: RefCell<Option<JoinHandle<()>>>,
     /// Number of bytes of the report that were read.
     received: Cell<u64>,
-    /// True if the report is not worth reading any further, because it does not pause.
+    /// Whether the report is not worth reading any further, because it does not pause.
     is_given_up: Cell<bool>,
     /// Reason why the report is incomplete, if it is.
     gap: RefCell<Option<MissingKeyHistory>>,
@@ -221,7 +221,8 @@ impl ObservedNode {
         }
     }
 
-    /// Compares the replay with the keys of the node's master. Returns true if the master has answered and they match.
+    /// Compares the replay with the keys of the node's master. Returns `true` if the master has answered and they
+    /// match.
     pub(super) async fn compare(self: &Rc<Self>) -> bool {
         self.settle().await;
         for server in 0..self.servers.len() {

@@ -30,7 +30,7 @@ pub(super) enum Tone {
 }
 
 impl Tone {
-    /// Returns true for a violation, and for a cell that failed to run.
+    /// Returns `true` for a violation, and for a cell that failed to run.
     pub(super) fn is_red(self) -> bool {
         use Tone::{Client, Failed, Fenced, Lock, Redis, Undetermined};
         matches!(self, Client | Failed | Fenced | Lock | Redis | Undetermined)

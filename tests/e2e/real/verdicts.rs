@@ -57,7 +57,7 @@ fn differing(scenario: &Scenario, lock: &str, verdicts: &Value) -> Vec<Mismatch>
     Expected::for_lock(scenario, lock, Tables::NamedOrAll).mismatches(&verdicts)
 }
 
-/// Returns whether a run should be repeated: the only differences are inconclusive properties (the machine was busy),
+/// Returns `true` if a run should be repeated: the only differences are inconclusive properties (the machine was busy),
 /// properties that held although the lock is known to violate them, and, on a busy machine, expected violations that
 /// have another cause because something stalled.
 pub fn deserves_another(differing: &[Mismatch]) -> bool {
@@ -119,7 +119,7 @@ pub fn as_expected(name: &str, backend: &str) -> Vec<(&'static str, Outcome)> {
         .collect()
 }
 
-/// Returns whether a sentence contains a time, such as `0.805 s`.
+/// Returns `true` if a sentence contains a time, such as `0.805 s`.
 fn tells_a_time(sentence: &str) -> bool {
     let words: Vec<&str> = sentence.split(' ').collect();
     let is_time = |text: &str| text.contains('.') && text.parse::<f64>().is_ok();
@@ -128,7 +128,7 @@ fn tells_a_time(sentence: &str) -> bool {
         .any(|pair| is_time(pair[0]) && pair[1] == "s")
 }
 
-/// Returns whether a sentence names a worker by its number.
+/// Returns `true` if a sentence names a worker by its number.
 fn names_a_worker(sentence: &str) -> bool {
     sentence
         .split("worker ")

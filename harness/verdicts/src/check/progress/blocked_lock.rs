@@ -294,8 +294,8 @@ impl<'a> BlockedLock<'a> {
         })
     }
 
-    /// Returns the number of attempts that were answered during the wait without a command to any node, or 0 if any other
-    /// attempt was answered.
+    /// Returns the number of attempts that were answered during the wait without a command to any node, or 0 if any
+    /// other attempt was answered.
     pub(in crate::check) fn stopped_asking(&self) -> usize {
         let is_silent = self.denied().all(|(_, attempt)| attempt.is_silent);
         if is_silent { self.denied().count() } else { 0 }
