@@ -236,7 +236,7 @@ fn basic_string(content: &str, is_literal: bool) -> String {
 }
 
 /// Returns `true` for control characters, and for invisible characters that change the text around them.
-pub(crate) fn is_control(c: char) -> bool {
+pub fn is_control(c: char) -> bool {
     char::is_control(c)
         || matches!(c,
             '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}'

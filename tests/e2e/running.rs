@@ -115,6 +115,12 @@ impl Call {
         self.in_shell("exec \"$0\" \"$@\" >/dev/full")
     }
 
+    /// Redirects its standard output to a pipe that is full and that nothing reads.
+    pub fn with_full_pipe(self) -> Self {
+        let fill = "mkfifo full; exec 3<>full; dd if=/dev/zero of=full oflag=nonblock 2>/dev/null";
+        self.in_shell(&format!("{fill}; exec \"$0\" \"$@\" >&3"))
+    }
+
     /// Starts it by a shell script, whose arguments are the program and its arguments.
     fn in_shell(mut self, script: &str) -> Self {
         let mut command = Command::new("sh");
