@@ -48,7 +48,7 @@ impl Interrupt {
         Ok(Interrupt(receiver))
     }
 
-    /// Returns whether the user wants the run to end.
+    /// Returns `true` if the user wants the run to end.
     pub fn is_wanted(&self) -> bool {
         *self.0.borrow()
     }

@@ -70,8 +70,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Stack of a thread that does all work, in bytes, which is the usual limit of the main thread.
 const STACK_BYTES: u64 = 8 << 20;
 
-/// Does all work on the main thread, or on one that has a larger stack if the limit of the shell is too low for it. Both
-/// live as long as the process.
+/// Does all work on the main thread, or on one that has a larger stack if the limit of the shell is too low for it.
+/// Both live as long as the process.
 fn main() -> ExitCode {
     let limit = rustix::process::getrlimit(Resource::Stack).current;
     if limit.is_none_or(|limit| limit >= STACK_BYTES / 2) {

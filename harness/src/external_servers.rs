@@ -35,9 +35,9 @@ pub struct ExternalServers {
     pub ca: Option<PathBuf>,
     /// Files with the client's certificate and its private key.
     pub identity: Option<(PathBuf, PathBuf)>,
-    /// True if the servers are the masters of one Redis Cluster. They then count as one node.
+    /// Whether the servers are the masters of one Redis Cluster. They then count as one node.
     pub is_cluster: bool,
-    /// True if the user has agreed to writes to these servers, wherever they are.
+    /// Whether the user has agreed to writes to these servers, wherever they are.
     pub agreed: bool,
 }
 
@@ -48,7 +48,7 @@ pub struct ExternalServer {
     pub host: String,
     /// Port number.
     pub port: u16,
-    /// True if connections use TLS.
+    /// Whether connections use TLS.
     pub tls: bool,
     /// User of the server's access control list, or `None` for the default user.
     pub user: Option<String>,
@@ -292,8 +292,8 @@ impl ExternalServer {
     }
 }
 
-/// Returns the parts of a URL, which may be malformed, that cannot be a password: its scheme, and a host with a port and
-/// a database at its end.
+/// Returns the parts of a URL, which may be malformed, that cannot be a password: its scheme, and a host with a port
+/// and a database at its end.
 fn without_password(url: &str) -> String {
     let (scheme, rest) = match url.split_once("://") {
         Some((scheme, rest)) if scheme.chars().all(|c| c.is_ascii_lowercase()) => {
@@ -309,7 +309,7 @@ fn without_password(url: &str) -> String {
     format!("{scheme}{user}{place}")
 }
 
-/// Returns whether the text is a host name or address, with or without a port and a database.
+/// Returns `true` if the text is a host name or address, with or without a port and a database.
 fn is_place(text: &str) -> bool {
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let (place, database) = text.split_once('/').unwrap_or((text, ""));

@@ -71,12 +71,13 @@ impl Repository {
         }
     }
 
-    /// Returns whether the folder's name has a character with which CI begins a variable or an expression.
+    /// Returns `true` if the folder's name has a character with which CI begins a variable or an expression.
     pub fn has_variable(&self) -> bool {
         self.folder.contains('$')
     }
 
-    /// Returns whether a folder above this one has this file: one of the repository, or any if there is no repository.
+    /// Returns `true` if a folder above this one has this file: one of the repository, or any if there is no
+    /// repository.
     pub fn has_above(&self, file: &str) -> bool {
         self.above.iter().any(|folder| folder.join(file).exists())
     }

@@ -113,13 +113,13 @@ fn write_adapter(args: &InitArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns whether this program is on PATH.
+/// Returns `true` if this program is on PATH.
 fn has_program(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
 }
 
-/// Returns whether a URL contains a password, or a user, a query or a fragment that may be a token.
+/// Returns `true` if a URL contains a password, or a user, a query or a fragment that may be a token.
 fn has_secret(url: &str) -> bool {
     let Some((scheme, rest)) = url.split_once("://") else {
         return false;

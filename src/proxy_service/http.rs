@@ -96,7 +96,7 @@ async fn read(mut body: Incoming) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Returns whether a browser sends this request for a web page: only browsers send `Origin`, and a page whose name
+/// Returns `true` if a browser sends this request for a web page: only browsers send `Origin`, and a page whose name
 /// leads to this machine has that name in `Host`.
 fn is_web_page(headers: &HeaderMap) -> bool {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());

@@ -38,7 +38,7 @@ pub const REPEATS: u32 = 3;
 /// each run.
 pub const CHANCES: u64 = 5;
 
-/// Returns whether a run reports that the machine was too busy to judge the lock.
+/// Returns `true` if a run reports that the machine was too busy to judge the lock.
 pub fn was_too_busy(said: &str) -> bool {
     TOO_BUSY.iter().any(|reason| said.contains(reason))
 }

@@ -137,7 +137,7 @@ struct External {
     upstream: Arc<Upstream>,
     gateway: Gateway,
     prefix: String,
-    /// True if the server is one of the masters of a Redis Cluster.
+    /// Whether the server is one of the masters of a Redis Cluster.
     is_cluster: bool,
     identity: Option<record::Redis>,
     report: KeyReport,

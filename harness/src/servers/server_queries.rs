@@ -129,7 +129,7 @@ pub(super) async fn follow_as(
     Ok(())
 }
 
-/// Returns true while the server follows a master, linked or not, and false after its promotion.
+/// Returns `true` while the server follows a master, linked or not, and `false` after its promotion.
 pub(super) async fn is_replica(address: ServerAddress) -> Result<bool, BackendError> {
     let mut connection = connection(address, "ROLE").await?;
     let state = link_state(&mut connection).await;

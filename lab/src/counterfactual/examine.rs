@@ -34,8 +34,8 @@ pub enum Outcome {
     Redundant,
     /// The fault ended a value before the lock's own mistake could let the other client in at the same time.
     Preempted,
-    /// The fault had only kept the news of the named loss from the holder: without it, the lock reported the loss before
-    /// another client came.
+    /// The fault had only kept the news of the named loss from the holder: without it, the lock reported the loss
+    /// before another client came.
     Noticed,
     /// The removal changed when other faults fired or which clients held the lock before the violation, or another
     /// violation came first. The runs cannot be compared.
@@ -242,8 +242,8 @@ impl Examiner<'_> {
         self.disagrees(violated, Rule::Vanishes, named, &found);
     }
 
-    /// Returns whether other faults would have had the same effect: without the named ones the cause names others, and
-    /// without those as well the property is not violated by then.
+    /// Returns `true` if other faults would have had the same effect: without the named ones the cause names others,
+    /// and without those as well the property is not violated by then.
     fn is_redundant(&mut self, violated: Violated, named: &[usize], instead: Cause) -> bool {
         let (mut removed, mut instead) = (named.to_vec(), Some(instead));
         while let Some(cause) = instead {
@@ -265,7 +265,7 @@ impl Examiner<'_> {
         true
     }
 
-    /// Returns whether the violation that `run` found at `found_ns` is the original one, as far as the times show.
+    /// Returns `true` if the violation that `run` found at `found_ns` is the original one, as far as the times show.
     fn is_same_violation(&self, violated: Violated, run: &Judged, found_ns: u64) -> bool {
         let Violated {
             property, at_ns, ..
@@ -387,14 +387,14 @@ fn still_violated(run: &Judged, property: Property, at_ns: u64) -> Option<(Cause
         .filter(|(_, found_ns)| *found_ns <= latest_ns)
 }
 
-/// Returns whether a cause is still that of the property. Whether an overlap damages the stock depends on the time of
+/// Returns `true` if a cause is still that of the property. Whether an overlap damages the stock depends on the time of
 /// each sale, so the same overlap without damage counts as well.
 fn survives(run: &Judged, property: Property, cause: Cause) -> bool {
     run.has(property, cause)
         || property == Property::Resource && run.has(Property::Exclusion, cause)
 }
 
-/// Returns whether each of these faults also fires in the run without others, give or take a twentieth of a lease.
+/// Returns `true` if each of these faults also fires in the run without others, give or take a twentieth of a lease.
 fn keeps_times(run: &Judged, fired: &[(FaultKind, u64)]) -> bool {
     fired.iter().all(|(kind, at_ns)| {
         let mut same = run.fired().filter(|(it, _)| *it == kind.as_str());

@@ -71,7 +71,8 @@ const LATE_OR_LOSING: &[FaultKind] = &[
     ClockSkew,
 ];
 
-/// [`LATE_OR_LOSING`], and faults that end a client, which is then started again or removes what it finds as it ends.
+/// [`LATE_OR_LOSING`], and faults that kill or terminate a client. The client may remove a foreign value in its
+/// shutdown hook, or when it is restarted.
 const LATE_LOSING_OR_DEAD: &[FaultKind] = &[
     PauseClient,
     PauseTask,

@@ -65,7 +65,7 @@ impl Judged {
         })
     }
 
-    /// Returns whether the property is violated with this cause.
+    /// Returns `true` if the property is violated with this cause.
     pub(super) fn has(&self, property: Property, cause: Cause) -> bool {
         self.cause_of(property).is_some_and(|(it, _)| it == cause)
     }
@@ -82,7 +82,7 @@ impl Judged {
         differs.map(|(one, other)| one.at_ns.min(other.at_ns))
     }
 
-    /// Returns whether each grant of `other` in the two leases before `until_ns` has a match in this run: the same
+    /// Returns `true` if each grant of `other` in the two leases before `until_ns` has a match in this run: the same
     /// client got the lock at that time, give or take a twentieth of a lease.
     pub(super) fn has_grants_of(&self, other: &Judged, until_ns: u64) -> bool {
         let near_ns = self.near_ns();
@@ -97,7 +97,7 @@ impl Judged {
         })
     }
 
-    /// Returns whether the times that decide a property are the same as in `other`.
+    /// Returns `true` if the times that decide a property are the same as in `other`.
     pub(super) fn has_moments_of(&self, other: &Judged, property: Property) -> bool {
         let moments = |run: &Judged| -> Vec<u64> {
             let all = run
@@ -113,7 +113,7 @@ impl Judged {
         own.len() == others.len() && own.iter().zip(&others).all(is_near)
     }
 
-    /// Returns whether a value ended in this run without a command, and did not end so at that time in `other`.
+    /// Returns `true` if a value ended in this run without a command, and did not end so at that time in `other`.
     pub(super) fn lost_more_than(&self, other: &Judged) -> bool {
         let losses = |run: &Judged| -> Vec<(u64, KeyChange)> {
             let lost = run.events.iter().filter_map(|event| match &event.what {
@@ -128,8 +128,8 @@ impl Judged {
         losses(self).iter().any(|loss| !others.contains(loss))
     }
 
-    /// Returns whether the lock reported a loss to a holder in this run by `until_ns`, and that holder relied on its lease
-    /// at that time in `other`.
+    /// Returns `true` if the lock reported a loss to a holder in this run by `until_ns`, and that holder relied on its
+    /// lease at that time in `other`.
     pub(super) fn noticed_before(&self, other: &Judged, until_ns: u64) -> bool {
         let by_then = |run: &Judged, is_wanted: fn(&EventKind) -> Option<(usize, u64)>| {
             let events = run.events.iter().take_while(|it| it.at_ns <= until_ns);

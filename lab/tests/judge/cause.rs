@@ -49,7 +49,7 @@ impl Case<'_> {
         }
     }
 
-    /// Returns whether the attempt had written a value with the token of its grant when the grant arrived.
+    /// Returns `true` if the attempt had written a value with the token of its grant when the grant arrived.
     pub fn names_token(&self, attempt: &Attempt) -> bool {
         let mut written = self.key_history.values_of_attempt(attempt);
         written.any(|value| value.from <= attempt.from() && value.text.contains(&attempt.token))
@@ -71,8 +71,8 @@ impl Case<'_> {
         nodes
     }
 
-    /// Returns whether the attempt was granted the lock without any value: it wrote, prolonged and removed none, no value
-    /// names its token, and its client has none from an earlier attempt.
+    /// Returns `true` if the attempt was granted the lock without any value: it wrote, prolonged and removed none, no
+    /// value names its token, and its client has none from an earlier attempt.
     pub fn is_unwritten(&self, attempt: &Attempt) -> bool {
         let at = attempt.from();
         let is_mine = |by: &Author| by.op == attempt.op && by.phase == "acquire";
@@ -96,8 +96,8 @@ impl Case<'_> {
         self.file.key_history && !self.key_history.values_of_lock(attempt.key).any(rests)
     }
 
-    /// Returns whether the lock reported its loss to the first client only when the second one was inside, although the
-    /// first one was not frozen since the end of its lease.
+    /// Returns `true` if the lock reported its loss to the first client only when the second one was inside, although
+    /// the first one was not frozen since the end of its lease.
     fn was_told_late(&self, first: &Attempt, second: &Attempt) -> bool {
         let mut lost = self.file.events("lost");
         let lost = lost.find(|line| line.op() == Some(first.op));
@@ -116,8 +116,8 @@ impl Case<'_> {
         !frozen
     }
 
-    /// Returns whether an attempt that was not granted the lock wrote values on as many nodes as a grant needs in this
-    /// time, and removed them itself.
+    /// Returns `true` if an attempt that was not granted the lock wrote values on as many nodes as a grant needs in
+    /// this time, and removed them itself.
     pub fn was_returned(&self, key: u64, (from, until): (u64, u64)) -> bool {
         let mut denied = self
             .attempts
@@ -135,8 +135,8 @@ impl Case<'_> {
         })
     }
 
-    /// Returns whether a command that removed another client's value belongs to no request: its client was idle, and had
-    /// released no hold of this lock in the last lease, or had been started again since.
+    /// Returns `true` if a command that removed another client's value belongs to no request: its client was idle, and
+    /// had released no hold of this lock in the last lease, or had been started again since.
     pub fn is_unrequested(&self, value: &Value, by: &Author) -> bool {
         let at = value.until;
         let owner = value.author.as_ref().map(|author| author.op);
@@ -300,7 +300,7 @@ impl Case<'_> {
         }
     }
 
-    /// Returns whether the value would have expired before the later one was written, regardless of what happened to
+    /// Returns `true` if the value would have expired before the later one was written, regardless of what happened to
     /// it.
     fn was_due(&self, value: &Value, later: &Value) -> bool {
         let was_affected = match value.end {
@@ -316,7 +316,7 @@ impl Case<'_> {
         was_affected && value.runs_out(value.until) <= later.from
     }
 
-    /// Returns whether the command that ended the value wrote the value with which its attempt had taken the lock.
+    /// Returns `true` if the command that ended the value wrote the value with which its attempt had taken the lock.
     pub fn took_again(&self, by: &Author, value: &Value) -> bool {
         let mine = |one: &&Value| {
             let author = one.author.as_ref();
@@ -358,7 +358,7 @@ impl Case<'_> {
         }
     }
 
-    /// Returns whether the node's clock had been set forward by the end of a value.
+    /// Returns `true` if the node's clock had been set forward by the end of a value.
     fn set_forward(&self, value: &Value) -> bool {
         self.file.events("fault-began").any(|line| {
             let by = line.raw("clock")["by_ns"].as_i64().unwrap_or_default();
@@ -367,7 +367,7 @@ impl Case<'_> {
         })
     }
 
-    /// Returns whether the clock that this fault had set was right again before the value was written.
+    /// Returns `true` if the clock that this fault had set was right again before the value was written.
     fn was_right_again(&self, began: &Line, value: &Value) -> bool {
         let id = began.raw("id").as_i64();
         let mut ends = self.file.events("fault-ended");
@@ -375,7 +375,7 @@ impl Case<'_> {
         over && began.raw("clock")["for_good"].as_bool() != Some(true)
     }
 
-    /// Returns whether the value expired early after the node's clock had been set forward.
+    /// Returns `true` if the value expired early after the node's clock had been set forward.
     pub fn leapt(&self, value: &Value) -> bool {
         let early = value.until + 2 * MS < value.runs_out(value.until);
         let jumped = self.file.events("fault-began").any(|line| {
@@ -461,18 +461,18 @@ fn elements(text: &str) -> BTreeSet<&str> {
     names.collect()
 }
 
-/// Returns whether the value is a collection that contains the token of this attempt.
+/// Returns `true` if the value is a collection that contains the token of this attempt.
 pub fn has_element_of(value: &Value, attempt: &Attempt) -> bool {
     value.text.starts_with('{') && elements(&value.text).contains(attempt.token.as_str())
 }
 
-/// Returns whether the attempt removed the value itself before it was granted.
+/// Returns `true` if the attempt removed the value itself before it was granted.
 fn is_undone(value: &Value, attempt: &Attempt) -> bool {
     matches!(&value.end, End::Removed(by)
         if by.op == attempt.op && by.phase == "acquire" && value.until <= attempt.from())
 }
 
-/// Returns whether this clock fault can make its client treat the value as expired too early, or can have made the
+/// Returns `true` if this clock fault can make its client treat the value as expired too early, or can have made the
 /// value's writer write it so.
 fn misleads(began: &Line, by: &Author, value: &Value) -> bool {
     let by_ns = began.raw("clock")["by_ns"].as_i64();

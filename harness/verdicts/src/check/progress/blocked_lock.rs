@@ -52,7 +52,7 @@ pub(in crate::check) struct BlockedLock<'a> {
     faults: &'a [FaultSpan<'a>],
     starvation: Starvation,
     attempts: HashMap<u64, AttemptTimes>,
-    /// The values that the lock may rest on.
+    /// The values in the lock's keys that may be lock values.
     values: Vec<&'a ValueSpan>,
     /// Number of nodes that the lock uses.
     nodes: usize,
@@ -294,8 +294,8 @@ impl<'a> BlockedLock<'a> {
         })
     }
 
-    /// Returns the number of attempts that were answered during the wait without a command to any node, or 0 if any other
-    /// attempt was answered.
+    /// Returns the number of attempts that were answered during the wait without a command to any node, or 0 if any
+    /// other attempt was answered.
     pub(in crate::check) fn stopped_asking(&self) -> usize {
         let is_silent = self.denied().all(|(_, attempt)| attempt.is_silent);
         if is_silent { self.denied().count() } else { 0 }
