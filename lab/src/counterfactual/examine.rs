@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use picklock_scenarios::FaultKind;
+use picklock_scenarios::{FaultKind, WorkloadKind};
 use picklock_verdicts::check::{Cause, Property, Responsible};
 
 use super::needs::{Needs, needs};
@@ -160,22 +160,29 @@ impl Examiner<'_> {
         wanted.map(|(place, _)| *place).collect()
     }
 
+    /// Returns whether a violation with this row can depend on a kind of fault that its cause does not name. A leader waits
+    /// for its late write, and so acts and resigns later.
+    fn may_need(&self, row: Needs, kind: FaultKind) -> bool {
+        let leads = self.case.scenario.workload.kind == WorkloadKind::Leader;
+        let is_late = leads && kind == FaultKind::LateWrite && row.may_need(FaultKind::Delay);
+        is_late || row.may_need(kind)
+    }
+
     fn violation(&mut self, property: Property, cause: Cause, at_ns: u64) {
         let violated = Violated {
             property,
             cause,
             at_ns,
         };
-        let Needs {
-            names, may_need, ..
-        } = needs(cause);
+        let row = needs(cause);
+        let names = row.names;
         self.result.causes.push(cause);
         if !names.is_empty() {
             let named = self.fired(|kind, fired_ns| fired_ns <= at_ns && names.contains(&kind));
             self.vanishes(violated, &named);
         }
         let others = self.fired(|kind, fired_ns| {
-            fired_ns < at_ns && !names.contains(&kind) && !may_need.contains(&kind)
+            fired_ns < at_ns && !names.contains(&kind) && !self.may_need(row, kind)
         });
         if !others.is_empty() {
             self.survives(violated, &others);
@@ -184,7 +191,7 @@ impl Examiner<'_> {
         if !later.is_empty() {
             self.unchanged(violated, &later);
         }
-        for place in self.fired(|kind, fired_ns| fired_ns < at_ns && may_need.contains(&kind)) {
+        for place in self.fired(|kind, fired_ns| fired_ns < at_ns && self.may_need(row, kind)) {
             let kind = self.kind(place);
             if let Some(run) = self.without(&[place]) {
                 let was_needed = !run.has(property, cause);

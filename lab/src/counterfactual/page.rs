@@ -20,7 +20,11 @@ pub fn needs_table() -> String {
             "| `{}` | {} | {} | {} |",
             cause.as_str(),
             list(row.names),
-            list(row.may_need),
+            list(
+                &FaultKind::all()
+                    .filter(|it| row.may_need(*it))
+                    .collect::<Vec<_>>()
+            ),
             row.because,
         )
         .unwrap_or_default();

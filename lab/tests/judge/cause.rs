@@ -55,12 +55,22 @@ impl Case<'_> {
         written.any(|value| value.from <= attempt.from() && value.text.contains(&attempt.token))
     }
 
+    /// Returns whether a value had run out when the attempt wrote the last one with which it acquired the lock.
+    pub fn had_run_out(&self, attempt: &Attempt, value: &Value) -> bool {
+        let written = self.key_history.values_of_attempt(attempt);
+        let before = written.filter(|one| one.from <= attempt.from());
+        let last = before.map(|one| one.from).max().unwrap_or_default();
+        value.runs_out(last) < last
+    }
+
     /// Returns the values that back an attempt's grant, one per node.
     pub fn backing<'b>(&'b self, attempt: &'b Attempt) -> Vec<&'b Value> {
         let written = self.key_history.values_of_attempt(attempt);
         let is_named = self.names_token(attempt);
         let counts = |value: &&Value| {
-            value.from <= attempt.from() && (!is_named || value.text.contains(&attempt.token))
+            value.from <= attempt.from()
+                && (!is_named || value.text.contains(&attempt.token))
+                && !self.had_run_out(attempt, value)
         };
         let mut nodes = Vec::<&Value>::new();
         for value in written.filter(counts) {
@@ -114,25 +124,6 @@ impl Case<'_> {
                 && until >= since
         });
         !frozen
-    }
-
-    /// Returns whether an attempt that was not granted the lock wrote values on as many nodes as a grant needs in this
-    /// time, and removed them itself.
-    pub fn was_returned(&self, key: u64, (from, until): (u64, u64)) -> bool {
-        let mut denied = self
-            .attempts
-            .iter()
-            .filter(|one| one.key == key && !one.granted());
-        denied.any(|one| {
-            let written = self.key_history.values_of_attempt(one);
-            let returned = written.filter(|value| {
-                let by_itself = matches!(&value.end, End::Removed(by)
-                    if by.op == one.op && by.phase == "acquire");
-                by_itself && from <= value.from && value.until <= until
-            });
-            let nodes: BTreeSet<u64> = returned.map(|value| value.node).collect();
-            nodes.len() >= self.need()
-        })
     }
 
     /// Returns whether a command that removed another client's value belongs to no request: its client was idle, and had
@@ -400,7 +391,9 @@ impl Case<'_> {
 
     /// Returns the possible causes for two holds overlapping.
     pub fn hold_causes(&self, one: &Attempt, other: &Attempt, at: u64) -> Causes {
-        if let Some(leased_at) = Case::leases_overlap(one, other, false) {
+        // Leases that overlap only after the holds do explain nothing.
+        if let Some(leased_at) = Case::leases_overlap(one, other, false).filter(|from| *from <= at)
+        {
             return self.lease_causes(one, other, leased_at);
         }
         let (first, second) = if one.from() <= other.from() {
