@@ -108,7 +108,8 @@ fn covered<'a>(
     Some(total)
 }
 
-/// Returns whether the run has a shared token: two attempts have the same token, or wrote the same value.
+/// Returns whether the run has a shared token: two attempts have the same token, or wrote the same value, or a command
+/// named a value that its client had neither written nor read.
 pub fn shares_a_token(case: &Case) -> bool {
     let tokens = case.attempts.iter().map(|one| (one.token.as_str(), one.op));
     let values = case.key_history.values.iter();
@@ -118,7 +119,9 @@ pub fn shares_a_token(case: &Case) -> bool {
     });
     let mut seen: std::collections::BTreeMap<&str, u64> = std::collections::BTreeMap::new();
     let mut all = tokens.chain(written).filter(|(text, _)| !text.is_empty());
-    all.any(|(text, op)| *seen.entry(text).or_insert(op) != op)
+    let mut changes = case.file.events("key-changed");
+    changes.any(|line| line.flag("names_unread_value"))
+        || all.any(|(text, op)| *seen.entry(text).or_insert(op) != op)
 }
 
 /// Returns whether a reply can have come after its client had given up: a fault was active that makes something late.
@@ -126,7 +129,8 @@ pub fn can_be_stale(file: &File) -> bool {
     file.events("fault-began").next().is_some()
 }
 
-/// Returns the end of the lease of a holder that was frozen then. A frozen client cannot keep its key alive.
+/// Returns the end of the lease of a holder that was frozen then. A frozen client cannot keep its key alive. If another
+/// client does, the holder is alive and may hold the lock.
 pub fn frozen_lease_end(case: &Case, hold: &Attempt) -> Option<u64> {
     let end = hold.reports.first()?.min;
     let mut began = case.file.events("fault-began");
@@ -136,5 +140,11 @@ pub fn frozen_lease_end(case: &Case, hold: &Attempt) -> Option<u64> {
             && line.at <= end
             && case.end_of(line).is_none_or(|until| end < until)
     });
-    (is_frozen && hold.extensions.is_empty()).then_some(end)
+    let is_kept = case.key_history.values_of_attempt(hold).any(|value| {
+        let later = value.expiries.iter().filter(|one| one.at <= end);
+        let by_others =
+            later.filter(|one| one.by.as_ref().is_some_and(|by| by.worker != hold.worker));
+        by_others.count() > 0 && value.until > end
+    });
+    (is_frozen && hold.extensions.is_empty() && !is_kept).then_some(end)
 }
