@@ -268,7 +268,7 @@ pub use crate::search::cli::{HuntArgs, MergeArgs, SweepArgs};
 /// `picklock list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// The things to list. Default: everything but the mutants.
+    /// Kind of entries to list. Default: all kinds except mutants.
     #[arg(value_enum)]
     pub what: Option<Listed>,
     /// Print JSON.

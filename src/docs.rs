@@ -60,8 +60,8 @@ const PAGES: &[Page] = pages![
     "security",
 ];
 
-/// Prints a page, one paragraph of it (`protocol#granted`), or the list of all pages. A terminal gets the rendered page,
-/// in a pager if it is long; a file or a pipe gets the Markdown.
+/// Prints a page, one paragraph of it (`protocol#granted`), or the list of all pages. A terminal gets the rendered
+/// page, in a pager if it is long; a file or a pipe gets the Markdown.
 ///
 /// # Errors
 /// Returns an error with the nearest name if there is no such page or paragraph.

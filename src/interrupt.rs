@@ -1,6 +1,9 @@
 //! Ctrl-C and SIGTERM: the first ends the run gracefully, the second immediately.
 
+use std::thread;
+
 use picklock_reports::inert;
+use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -11,16 +14,21 @@ use crate::exit::{self, Failure};
 pub struct Interrupt(watch::Receiver<bool>);
 
 impl Interrupt {
-    /// Starts listening. Must be called inside the runtime.
+    /// Starts listening on a separate thread: the second signal ends the process even while the main thread waits for
+    /// something that never comes.
     ///
     /// # Errors
-    /// Returns an error if the operating system rejects the signal handlers.
+    /// Returns an error if the operating system rejects the thread or the signal handlers.
     pub fn listen() -> Result<Self, Failure> {
         let refused = |error| Failure::Environment(inert!("cannot listen for signals: {}", error));
+        let runtime = Builder::new_current_thread().enable_io().build();
+        let runtime = runtime.map_err(refused)?;
+        let entered = runtime.enter();
         let mut ctrl_c = signal(SignalKind::interrupt()).map_err(refused)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(refused)?;
+        drop(entered);
         let (sender, receiver) = watch::channel(false);
-        tokio::task::spawn_local(async move {
+        let listening = async move {
             for count in 0.. {
                 tokio::select! {
                     _ = ctrl_c.recv() => {}
@@ -32,11 +40,15 @@ impl Interrupt {
                 }
                 sender.send_replace(true);
             }
-        });
+        };
+        thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(move || runtime.block_on(listening))
+            .map_err(refused)?;
         Ok(Interrupt(receiver))
     }
 
-    /// Returns whether the user wants the run to end.
+    /// Returns `true` if the user wants the run to end.
     pub fn is_wanted(&self) -> bool {
         *self.0.borrow()
     }

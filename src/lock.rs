@@ -234,8 +234,8 @@ fn adapter_for((language, library): (&str, &str)) -> String {
     )
 }
 
-/// Returns the mutant whose name is nearest. Mutants test Picklock itself, so a faint likeness is no reason to propose
-/// one.
+/// Returns the mutant whose name is nearest. Mutants exist to test Picklock itself, so a mutant is suggested only if
+/// its name starts with the same two letters.
 fn mutant_like(name: &str) -> Option<&'static str> {
     let alike = MUTANTS.iter().map(|mutant| mutant.name);
     nearest(

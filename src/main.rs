@@ -22,6 +22,7 @@ mod live_progress;
 mod lock;
 mod log;
 mod matrix;
+mod misplaced_password;
 mod name_pattern;
 mod named_lock;
 mod output_directory;
@@ -69,8 +70,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Stack of a thread that does all work, in bytes, which is the usual limit of the main thread.
 const STACK_BYTES: u64 = 8 << 20;
 
-/// Does all work on the main thread, or on one that has a larger stack if the limit of the shell is too low for it. Both
-/// live as long as the process.
+/// Does all work on the main thread, or on one that has a larger stack if the limit of the shell is too low for it.
+/// Both live as long as the process.
 fn main() -> ExitCode {
     let limit = rustix::process::getrlimit(Resource::Stack).current;
     if limit.is_none_or(|limit| limit >= STACK_BYTES / 2) {
@@ -128,7 +129,8 @@ fn run() -> ExitCode {
         (Ok(_), Some(error)) => output_is_lost(error),
         (Ok(code), None) => ExitCode::from(code),
         (Err(failure), _) => {
-            print::err(&inert!("picklock: {}\n", failure.text()));
+            let text = misplaced_password::hidden(&failure.text(), &args);
+            print::err(&inert!("picklock: {}\n", text));
             failure.code()
         }
     }
@@ -138,14 +140,16 @@ fn run() -> ExitCode {
 fn print_clap_error(clap_error: &clap::Error, args: &[OsString]) -> ExitCode {
     // The message may quote an argument that comes from elsewhere.
     let message = Inert::with_styles(&clap_error.render().ansi().to_string());
+    let message = misplaced_password::hidden(&message, args);
     if clap_error.use_stderr() {
         print::err(&message);
     } else {
         print::out(&message);
     }
-    let args = args.iter().map(|arg| arg.to_string_lossy().into_owned());
-    if let Some(hint) = usage_hint::hint(clap_error, &args.collect::<Vec<_>>()) {
-        print::err(&inert!("  = help: {}\n", Inert::lines(&hint)));
+    let words = args.iter().map(|arg| arg.to_string_lossy().into_owned());
+    if let Some(hint) = usage_hint::hint(clap_error, &words.collect::<Vec<_>>()) {
+        let hint = misplaced_password::hidden(&Inert::lines(&hint), args);
+        print::err(&inert!("  = help: {}\n", hint));
     }
     match print::lost() {
         Some(error) => output_is_lost(error),

@@ -8,8 +8,8 @@ use crate::exit::Failure;
 use crate::named_lock::is_program;
 use crate::usage_hint::or_meant;
 
-/// Returns the names of the locks that these texts select. A pattern selects built-in locks, or mutants if it matches no
-/// built-in lock. A program stays as it is.
+/// Returns the names of the locks that these texts select. A pattern selects built-in locks, or mutants if it matches
+/// no built-in lock. A program stays as it is.
 ///
 /// # Errors
 /// Returns an error if a pattern matches nothing.
@@ -68,7 +68,7 @@ fn expanded(
     Ok(names)
 }
 
-/// Returns whether the name matches the pattern, in which `*` matches any text.
+/// Returns `true` if the name matches the pattern, in which `*` matches any text.
 fn matches(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,

@@ -80,7 +80,7 @@ impl NamedLock {
         &self.given
     }
 
-    /// Returns whether it is a program, with or without a label.
+    /// Returns `true` if it is a program, with or without a label.
     pub fn is_program(&self) -> bool {
         is_program(&self.given)
     }
@@ -103,7 +103,7 @@ impl NamedLock {
     }
 }
 
-/// Returns whether `given` describes how to start a program rather than naming a lock.
+/// Returns `true` if `given` describes how to start a program rather than naming a lock.
 pub fn is_program(given: &str) -> bool {
     given.starts_with(EXEC) || given.starts_with(DOCKER)
 }

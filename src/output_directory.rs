@@ -29,7 +29,7 @@ pub struct OutputDirectory {
     root: PathBuf,
     /// Mode of new directories below it.
     mode: Mode,
-    /// True if the directory itself may be a symbolic link.
+    /// Whether the directory itself may be a symbolic link.
     may_be_link: bool,
     /// The directory, which is opened at its first use. Clones share it.
     opened: Arc<OnceLock<OwnedFd>>,

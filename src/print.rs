@@ -1,7 +1,7 @@
 //! The only module that prints. Colours respect NO_COLOR, CLICOLOR and pipes.
 //!
-//! It prints only [`Inert`] text, so that no text of a lock, a server, a file or a library can command a terminal or the
-//! runner of a CI job, whichever way it came.
+//! It prints only [`Inert`] text, so that no text of a lock, a server, a file or a library can command a terminal or
+//! the runner of a CI job, whichever way it came.
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -88,7 +88,8 @@ fn for_terminal(text: &str, is_terminal: bool) -> Cow<'_, str> {
     }
 }
 
-/// Returns whether the locale uses UTF-8. Also returns true if no locale is set, because UTF-8 is the usual default.
+/// Returns `true` if the locale uses UTF-8. Also returns `true` if no locale is set, because UTF-8 is the usual
+/// default.
 fn is_utf8_locale() -> bool {
     let names = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter();
     let mut set = names.filter_map(|name| std::env::var(name).ok());

@@ -123,8 +123,8 @@ fn size(bytes: usize) -> String {
     }
 }
 
-/// Writes all files or none: first under temporary names. The files are renamed only after the last byte is on disk,
-/// because renaming needs no space.
+/// Writes all files or none. Each file is first written under a temporary name. The files are renamed only after the
+/// last byte is on disk, because renaming needs no space.
 fn place(out: &Path, files: &[File]) -> Result<(), Failure> {
     let existed = out.exists();
     let output = OutputDirectory::shared(out);

@@ -138,7 +138,7 @@ fn check_table(lock: &ReproLock) -> Result<(), String> {
     }
 }
 
-/// Returns whether the file's lock needs more than a command line can express.
+/// Returns `true` if the file's lock needs more than a command line can express.
 fn is_configured(lock: &ReproLock) -> bool {
     lock.directory.is_some()
         || !lock.environment.is_empty()

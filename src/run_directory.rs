@@ -29,7 +29,7 @@ pub struct RunDirectory {
     inside: PathBuf,
 }
 
-/// Returns true if a file of a run directory has a name that Picklock gives to its files.
+/// Returns `true` if a file of a run directory has a name that Picklock gives to its files.
 pub fn is_of_run(name: &str) -> bool {
     let unfinished = name.strip_prefix('.');
     let unfinished = unfinished.and_then(|name| name.strip_suffix(".unfinished"));

@@ -35,9 +35,9 @@ pub struct ExternalServers {
     pub ca: Option<PathBuf>,
     /// Files with the client's certificate and its private key.
     pub identity: Option<(PathBuf, PathBuf)>,
-    /// True if the servers are the masters of one Redis Cluster. They then count as one node.
+    /// Whether the servers are the masters of one Redis Cluster. They then count as one node.
     pub is_cluster: bool,
-    /// True if the user has agreed to writes to these servers, wherever they are.
+    /// Whether the user has agreed to writes to these servers, wherever they are.
     pub agreed: bool,
 }
 
@@ -48,7 +48,7 @@ pub struct ExternalServer {
     pub host: String,
     /// Port number.
     pub port: u16,
-    /// True if connections use TLS.
+    /// Whether connections use TLS.
     pub tls: bool,
     /// User of the server's access control list, or `None` for the default user.
     pub user: Option<String>,
@@ -77,6 +77,11 @@ pub enum ExternalServersError {
     #[error("{url}: the environment variable {variable} is not set")]
     NoVariable { url: String, variable: String },
     #[error(
+        "{0}: the environment variable after the `$` is not set; its name is not shown, because it may be a password \
+         (write `%24` for a `$` of the password)"
+    )]
+    NoSuchVariable(String),
+    #[error(
         "{0}: a password that begins with `$` is the name of an environment variable, and this one cannot be a name; \
          put the password into a variable"
     )]
@@ -103,10 +108,10 @@ impl ExternalServers {
     ) -> Result<ExternalServers, ExternalServersError> {
         let mut servers: Vec<ExternalServer> = Vec::new();
         for url in &table.redis {
-            let mut server = ExternalServer::parse(url)?;
-            if let Some(typed) = server.password.take() {
-                server.password = Some(resolve_password(&server, typed, &servers, &variable)?);
-            }
+            let (mut server, typed) = ExternalServer::parse(url)?;
+            server.password = typed
+                .map(|typed| resolve_password(&server, typed, &servers, &variable))
+                .transpose()?;
             let is_same =
                 |other: &ExternalServer| (&other.host, other.port) == (&server.host, server.port);
             if servers.iter().any(is_same) {
@@ -175,34 +180,56 @@ impl ExternalServers {
     }
 }
 
-/// Resolves a password as typed: `$NAME` refers to an environment variable, anything else is the password itself.
+/// A password as it is written in a URL.
+enum TypedPassword {
+    /// `$NAME`: the environment variable that contains it.
+    Variable(String),
+    /// The password itself. A `$` at its beginning is percent-encoded in the URL.
+    Literal(String),
+}
+
+/// Returns the error for a variable that is not set. Only the names that Picklock gives are shown: another one may be a
+/// password that begins with a `$`.
+fn missing(server: &ExternalServer, name: String) -> ExternalServersError {
+    let url = server.to_string();
+    if name.starts_with(TYPED_PASSWORD) {
+        ExternalServersError::NoVariable {
+            url,
+            variable: name,
+        }
+    } else {
+        ExternalServersError::NoSuchVariable(url)
+    }
+}
+
+/// Returns the password, from its variable if the URL names one.
 fn resolve_password(
     server: &ExternalServer,
-    typed: Secret,
+    typed: TypedPassword,
     others: &[ExternalServer],
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Secret, ExternalServersError> {
-    if let Some(name) = typed.expose().strip_prefix('$') {
-        let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-        if name.is_empty() || !name.bytes().all(is_of_name) {
-            return Err(ExternalServersError::NotAVariable(server.to_string()));
+    let text = match typed {
+        TypedPassword::Literal(text) => text,
+        TypedPassword::Variable(name) => {
+            let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+            if name.is_empty() || !name.bytes().all(is_of_name) {
+                return Err(ExternalServersError::NotAVariable(server.to_string()));
+            }
+            return match variable(&name) {
+                Some(text) => Ok(Secret::new(name, text)),
+                None => Err(missing(server, name)),
+            };
         }
-        let Some(text) = variable(name) else {
-            return Err(ExternalServersError::NoVariable {
-                url: server.to_string(),
-                variable: name.to_owned(),
-            });
-        };
-        return Ok(Secret::new(name.to_owned(), text));
-    }
+    };
     let known = others.iter().filter_map(|other| other.password.as_ref());
-    let same = known.clone().find(|known| known.expose() == typed.expose());
+    let same = known.clone().find(|known| known.expose() == text);
     Ok(same.cloned().unwrap_or_else(|| {
         let variable = match known.count() {
             0 => TYPED_PASSWORD.to_owned(),
             others => format!("{TYPED_PASSWORD}_{}", others + 1),
         };
-        Secret::new(variable, typed.expose().to_owned())
+        Secret::new(variable, text)
     }))
 }
 
@@ -212,8 +239,8 @@ fn is_prefix(text: &str) -> bool {
 }
 
 impl ExternalServer {
-    /// Parses a URL. The password is returned as typed, without a variable.
-    fn parse(url: &str) -> Result<ExternalServer, ExternalServersError> {
+    /// Parses a URL. The password is returned as typed, and the server does not have it yet.
+    fn parse(url: &str) -> Result<(ExternalServer, Option<TypedPassword>), ExternalServersError> {
         let shown = without_password(url);
         let invalid = || ExternalServersError::InvalidUrl(shown.clone());
         let (scheme, rest) = url.split_once("://").ok_or_else(invalid)?;
@@ -236,13 +263,22 @@ impl ExternalServer {
             return Err(ExternalServersError::Database(shown));
         }
         let text = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned);
-        Ok(ExternalServer {
+        let user = rest.rsplit_once('@').map(|(user, _)| user);
+        let written = user.and_then(|user| Some(user.split_once(':')?.1));
+        let password = text(settings.password()).map(|text| {
+            match written.and_then(|it| it.strip_prefix('$')) {
+                Some(name) => TypedPassword::Variable(name.to_owned()),
+                None => TypedPassword::Literal(text),
+            }
+        });
+        let server = ExternalServer {
             host: host.clone(),
             port: *port,
             tls,
             user: text(settings.username()),
-            password: text(settings.password()).map(|text| Secret::new(String::new(), text)),
-        })
+            password: None,
+        };
+        Ok((server, password))
     }
 
     /// Returns the host and port in the usual notation, with brackets around an IPv6 address.
@@ -256,8 +292,8 @@ impl ExternalServer {
     }
 }
 
-/// Returns the parts of a URL, which may be malformed, that cannot be a password: its scheme, and a host with a port and
-/// a database at its end.
+/// Returns the parts of a URL, which may be malformed, that cannot be a password: its scheme, and a host with a port
+/// and a database at its end.
 fn without_password(url: &str) -> String {
     let (scheme, rest) = match url.split_once("://") {
         Some((scheme, rest)) if scheme.chars().all(|c| c.is_ascii_lowercase()) => {
@@ -273,7 +309,7 @@ fn without_password(url: &str) -> String {
     format!("{scheme}{user}{place}")
 }
 
-/// Returns whether the text is a host name or address, with or without a port and a database.
+/// Returns `true` if the text is a host name or address, with or without a port and a database.
 fn is_place(text: &str) -> bool {
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let (place, database) = text.split_once('/').unwrap_or((text, ""));
@@ -388,6 +424,22 @@ mod tests {
         assert_eq!(read.passwords().next().unwrap().expose(), "p@");
         let read = servers(&["redis://:$SHOP@h:1"]).unwrap();
         assert_eq!(read.passwords().next().unwrap().expose(), "open sesame");
+        let read = servers(&["redis://:%24SHOP@h:1"]).unwrap();
+        assert_eq!(read.passwords().next().unwrap().expose(), "$SHOP");
+    }
+
+    #[test]
+    fn name_of_a_missing_variable_may_be_a_password_and_is_not_shown() {
+        let error = |url: &str| servers(&[url]).unwrap_err().to_string();
+        for url in ["redis://:$GEHEIM@h", "redis://u:$geheim@h"] {
+            let shown = error(url);
+            assert!(
+                shown.contains("is not set") && !shown.to_lowercase().contains("geheim"),
+                "{shown}"
+            );
+        }
+        let of_picklock = "redis://:$PICKLOCK_REDIS_PASSWORD@h";
+        assert!(error(of_picklock).ends_with("PICKLOCK_REDIS_PASSWORD is not set"));
     }
 
     #[test]
@@ -434,7 +486,6 @@ mod tests {
             "redis://h/3: only database 0 can be used"
         );
         assert!(error(&["redis://h", "rediss://h:6379"]).contains("twice"));
-        assert!(error(&["redis://:$NONE@h"]).contains("NONE is not set"));
         let no_name = error(&["redis://u:$geheim%23x@h"]);
         assert!(
             no_name.contains("cannot be a name") && !no_name.contains("geheim"),

@@ -288,7 +288,8 @@ impl RunSpec {
         short.map_or(self.ttl(), |short| short.resolve(self.ttl()))
     }
 
-    /// Returns how long this client works inside a section. A client with a short lease works for a third of that lease.
+    /// Returns how long this client works inside a section. A client with a short lease works for a third of that
+    /// lease.
     pub fn section_of(&self, worker: usize) -> Duration {
         let workload = &self.scenario.workload;
         let short = workload.short_lease_of(worker);

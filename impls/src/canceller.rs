@@ -30,7 +30,7 @@ impl Canceller {
         self.0.is_cancelled.set(false);
     }
 
-    /// Returns true if the acquisition was given up.
+    /// Returns `true` if the acquisition was given up.
     pub fn is_cancelled(&self) -> bool {
         self.0.is_cancelled.get()
     }

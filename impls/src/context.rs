@@ -55,8 +55,8 @@ impl Context {
         Patience::start(wait, delay, jitter)
     }
 
-    /// Sleeps until the next attempt is due. Returns false at once if that attempt would begin after the deadline, and
-    /// as soon as the client gives up.
+    /// Sleeps until the next attempt is due. Returns `false` at once if that attempt would begin after the deadline,
+    /// and as soon as the client gives up.
     pub(crate) async fn another_attempt(&mut self, patience: Patience) -> bool {
         let Some(pause) = patience.pause(&mut self.rng) else {
             return false;

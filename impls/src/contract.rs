@@ -75,7 +75,7 @@ pub enum LockError {
 }
 
 impl LockError {
-    /// Returns true if the operation certainly had no effect, and false if that is unknown.
+    /// Returns `true` if the operation certainly had no effect, and `false` if that is unknown.
     pub fn is_definite(&self) -> bool {
         !matches!(self, LockError::Ambiguous(_))
     }
@@ -141,14 +141,14 @@ pub trait Lock {
         std::future::ready(())
     }
 
-    /// Cleans up because the client's process is about to end (SIGTERM), as a shutdown hook of a library does. `held` are
-    /// the names and grants that were not released. The default does nothing: the leases run out.
+    /// Cleans up because the client's process is about to end (SIGTERM), as a shutdown hook of a library does. `held`
+    /// are the names and grants that were not released. The default does nothing: the leases run out.
     fn terminate(&mut self, _held: &[(String, Grant)]) -> impl Future<Output = ()> {
         std::future::ready(())
     }
 
-    /// Returns true if a holder can take the lock again. It then has the lock until its outermost release; inner holds
-    /// neither end nor shorten the lease.
+    /// Returns `true` if a holder can take the lock again. It then has the lock until its outermost release; inner
+    /// holds neither end nor shorten the lease.
     fn is_reentrant(&self) -> bool {
         false
     }
@@ -182,13 +182,13 @@ pub trait Lock {
         std::future::ready(Ok(Some(grant.clone())))
     }
 
-    /// Returns true if one acquisition of the semaphore can take several permits.
+    /// Returns `true` if one acquisition of the semaphore can take several permits.
     fn takes_several_permits(&self) -> bool {
         false
     }
 
-    /// Like [`Lock::acquire`], but takes this many permits of a semaphore, all or none of them. The grant stands for all
-    /// of them, so one release gives all of them back.
+    /// Like [`Lock::acquire`], but takes this many permits of a semaphore, all or none of them. The grant stands for
+    /// all of them, so one release gives all of them back.
     fn acquire_permits(
         &mut self,
         key: &str,

@@ -34,7 +34,7 @@ impl LeaseDuration {
         }
     }
 
-    /// Returns true for a duration of zero.
+    /// Returns `true` for a duration of zero.
     pub fn is_zero(self) -> bool {
         match self {
             LeaseDuration::Absolute(duration) => duration.is_zero(),

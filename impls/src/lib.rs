@@ -238,8 +238,8 @@ impl BuiltInLock {
         }
     }
 
-    /// Returns `true` if the lock promises to renew its lease in the background, as every lock does that has an option for
-    /// the interval.
+    /// Returns `true` if the lock promises to renew its lease in the background, as every lock does that has an option
+    /// for the interval.
     #[must_use]
     pub fn renews(&self) -> bool {
         let interval = renewal::RENEW_EVERY.name;

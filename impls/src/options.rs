@@ -25,7 +25,7 @@ pub struct OptionSpec {
 pub enum OptionKind {
     /// A duration, which may be relative to the lease.
     Duration {
-        /// True if zero is allowed.
+        /// Whether zero is allowed.
         zero: bool,
     },
     /// Any number in this inclusive range.
@@ -207,7 +207,7 @@ impl Options {
         }
     }
 
-    /// Returns the value of a [`OptionKind::Flag`], or false for any other kind.
+    /// Returns the value of a [`OptionKind::Flag`], or `false` for any other kind.
     pub fn flag(&self, spec: &OptionSpec) -> bool {
         self.value(spec) == OptionValue::Flag(true)
     }

@@ -36,7 +36,7 @@ impl Answers {
         self.yes + self.no + self.failed.len()
     }
 
-    /// Returns whether at least `quorum` nodes executed the request.
+    /// Returns `true` if at least `quorum` nodes executed the request.
     ///
     /// # Errors
     /// Returns an error if the result depends on nodes that failed to answer.

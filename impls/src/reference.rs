@@ -79,7 +79,7 @@ pub fn standard(nodes: usize, replicas: usize, claims: Claims) -> Option<&'stati
     best(nodes, replicas, claims).or_else(alike)
 }
 
-/// Returns whether this built-in lock renews its lease in the background.
+/// Returns `true` if this built-in lock renews its lease in the background.
 pub fn renews(lock: &str) -> bool {
     built_in().any(|one| one.name == lock && one.renews())
 }

@@ -159,8 +159,8 @@ async fn keep_alive(
 ) {
     let (mut pause, mut failed) = (rhythm.every, false);
     loop {
-        // Without a lease there is no deadline. A failed request must not be repeated without a pause then, and the pauses
-        // grow, because the server may be gone for good.
+        // Without a lease there is no deadline. A failed request must not be repeated without a pause then, and the
+        // pauses grow, because the server may be gone for good.
         let left = until.left();
         let is_unhurried = failed && left.is_zero();
         tokio::time::sleep(if is_unhurried { pause } else { pause.min(left) }).await;

@@ -125,7 +125,7 @@ impl Leader {
         Ok(epoch)
     }
 
-    /// Returns whether the key is there, and this client's unless the mistake is not to look at that.
+    /// Returns `true` if the key is there, and this client's unless the mistake is not to look at that.
     async fn owns_key(&mut self, key: &str, token: &str) -> Result<bool, LockError> {
         let value: Option<String> = self.original.redis.ask(Cmd::get(key)).await?;
         let is_any_key = self.mistake == Some(Mistake::AnyKey);

@@ -45,7 +45,7 @@ pub fn failures(cell: &Cell) -> Vec<Mismatch> {
     unmet.collect()
 }
 
-/// Returns true if an expected property is inconclusive.
+/// Returns `true` if an expected property is inconclusive.
 pub fn is_undecided(failure: &Mismatch) -> bool {
     failure.got.status == Status::Unknown
 }

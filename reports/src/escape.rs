@@ -37,7 +37,7 @@ fn inert(line: String) -> String {
     format!("{blanks}{}{rest}", first.escape_unicode())
 }
 
-/// Returns true if a runner may execute a command that begins with `##` somewhere in the line: `##[group]` of GitHub,
+/// Returns `true` if a runner may execute a command that begins with `##` somewhere in the line: `##[group]` of GitHub,
 /// `##vso[…]` of Azure Pipelines, `##teamcity[…]`.
 pub(crate) fn has_marked_command(text: &str) -> bool {
     let mut chars = text.char_indices();
@@ -64,7 +64,7 @@ pub(crate) fn without_marked_commands(text: String, mark: &str) -> String {
     shown
 }
 
-/// Returns true for `::name::…`. GitHub's runner skips leading whitespace.
+/// Returns `true` for `::name::…`. GitHub's runner skips leading whitespace.
 pub(crate) fn is_workflow_command(text: &str) -> bool {
     let named = text.trim_start().strip_prefix("::");
     named.is_some_and(|rest| {
@@ -72,7 +72,7 @@ pub(crate) fn is_workflow_command(text: &str) -> bool {
     })
 }
 
-/// Returns whether a terminal or a reader may lose the character: a blank that is no ordinary space is copied as one.
+/// Returns `true` if a terminal or a reader may lose the character: a blank that is no ordinary space is copied as one.
 fn is_lost_in_copies(c: char) -> bool {
     is_control(c) || (c.is_whitespace() && c != ' ')
 }
@@ -235,8 +235,8 @@ fn basic_string(content: &str, is_literal: bool) -> String {
     shown
 }
 
-/// Returns true for control characters, and for invisible characters that change the text around them.
-pub(crate) fn is_control(c: char) -> bool {
+/// Returns `true` for control characters, and for invisible characters that change the text around them.
+pub fn is_control(c: char) -> bool {
     char::is_control(c)
         || matches!(c,
             '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}'
@@ -248,8 +248,8 @@ pub(crate) fn is_control(c: char) -> bool {
             | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Returns true if a shell that executes this line starts Picklock and nothing else: all special characters are quoted
-/// as [`quoted`] does.
+/// Returns `true` if a shell that executes this line starts Picklock and nothing else: all special characters are
+/// quoted as [`quoted`] does.
 pub fn is_picklock_command(line: &str) -> bool {
     let Some(words) = line.strip_prefix("picklock ") else {
         return false;
@@ -269,7 +269,7 @@ pub fn is_picklock_command(line: &str) -> bool {
     true
 }
 
-/// Skips the rest of a word in the form `$'…'`. Returns false if it has no end.
+/// Skips the rest of a word in the form `$'…'`. Returns `false` if it has no end.
 fn is_closed_after_escapes(chars: &mut std::str::Chars<'_>) -> bool {
     while let Some(c) = chars.next() {
         match c {

@@ -1,7 +1,7 @@
 //! The only type that is printed.
 //!
-//! Text from a lock, a server, a file, the environment or a library is a `&str`, a path or an error. None of them can be
-//! printed: an output takes only [`Inert`], which is made from texts of this program, or by escaping. [`inert!`] is
+//! Text from a lock, a server, a file, the environment or a library is a `&str`, a path or an error. None of them can
+//! be printed: an output takes only [`Inert`], which is made from texts of this program, or by escaping. [`inert!`] is
 //! `format!` for it, and escapes all its arguments that are not inert yet.
 //!
 //! [`inert!`]: crate::inert
@@ -60,7 +60,7 @@ impl Inert {
     /// [`inert!`]: crate::inert
     #[doc(hidden)]
     pub fn from_escaped(text: fmt::Arguments<'_>) -> Inert {
-        // The parts of a command may be in different arguments.
+        // A runner command such as `::error` may be split between two arguments, so the joined text is checked again.
         Inert::with_styles(&text.to_string())
     }
 

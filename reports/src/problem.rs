@@ -30,7 +30,7 @@ pub struct Problem<'a> {
 pub struct Deciding<'a> {
     /// When it happened.
     pub at_ns: Option<u64>,
-    /// The line, as the story has it.
+    /// The text of the line.
     pub line: &'a str,
 }
 
@@ -80,8 +80,8 @@ pub fn problems_among(
 }
 
 impl<'a> Problem<'a> {
-    /// Returns true if `verdict` belongs to this problem: the same party is at fault, by the same cause or at the same
-    /// time.
+    /// Returns `true` if `verdict` belongs to this problem: the same party is at fault, by the same cause or at the
+    /// same time.
     fn tells(&self, party: Party, verdict: &Verdict) -> bool {
         let is_known = |cause: &Cause| *cause != Cause::Undetermined;
         let same = |other: &&Verdict| {

@@ -32,8 +32,8 @@ impl Progress {
         }
     }
 
-    /// Counts a stall, and returns true if the event is one. A busy machine has very many, so [`Self::stalls`] sums them
-    /// up instead of a line for each.
+    /// Counts a stall, and returns `true` if the event is one. A busy machine has very many, so [`Self::stalls`] sums
+    /// them up instead of a line for each.
     pub fn counts_stall(&mut self, event: &EventKind) -> bool {
         let (who, length_ms) = match event {
             EventKind::HarnessStalled { late_ms } => ("the harness".to_owned(), *late_ms),

@@ -83,7 +83,7 @@ impl Blame {
         Some(worst.unwrap_or_else(|| self.attribute(property, Responsible::Undetermined)))
     }
 
-    /// Returns true if only exclusion or the lease was violated, not by the lock itself, and fencing protected the
+    /// Returns `true` if only exclusion or the lease was violated, not by the lock itself, and fencing protected the
     /// stock.
     pub fn is_fenced(&self) -> bool {
         let mut violated = Property::ALL
@@ -95,7 +95,7 @@ impl Blame {
             && self.is(Property::Resource, Status::Held)
     }
 
-    /// Returns true if `property` has this status.
+    /// Returns `true` if `property` has this status.
     pub(crate) fn is(&self, property: Property, status: Status) -> bool {
         self.statuses.get(&property) == Some(&status)
     }

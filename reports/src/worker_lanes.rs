@@ -109,7 +109,7 @@ pub(crate) fn lanes(timeline: &Timeline<'_>) -> BTreeMap<usize, Lane> {
     lanes
 }
 
-/// Returns true if the lease of the hold that `mark` released had ended before the answer. `holds` are those of the
+/// Returns `true` if the lease of the hold that `mark` released had ended before the answer. `holds` are those of the
 /// worker, in the order in which they began.
 fn is_late(holds: &[&Hold], mark: &Mark) -> bool {
     let begun = holds.partition_point(|hold| hold.begin_ns <= mark.since_ns);

@@ -70,7 +70,7 @@ impl Scenario {
         }
     }
 
-    /// Returns whether the work takes longer than the requested lease.
+    /// Returns `true` if the work takes longer than the requested lease.
     fn works_past_its_lease(&self) -> bool {
         let lease = match self.workload.ttl {
             LeaseDuration::Absolute(lease) => lease,

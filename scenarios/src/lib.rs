@@ -21,6 +21,7 @@ mod property;
 mod rate;
 mod scenario;
 mod schedule;
+mod secret_places;
 mod signed_duration;
 mod string_enum;
 mod topology;

@@ -61,7 +61,7 @@ impl LockFeature {
 }
 
 impl Scenario {
-    /// Returns whether clients must block their own tasks.
+    /// Returns `true` if clients must block their own tasks.
     pub fn blocks_tasks(&self) -> bool {
         let required = self.required_features();
         required.contains(&LockFeature::BlockLoop) || required.contains(&LockFeature::BlockThread)

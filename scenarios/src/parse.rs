@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::nearest::did_you_mean;
 use crate::scenario::Scenario;
+use crate::secret_places::{shown_line, shown_problem};
 use crate::validate;
 
 /// Maximum number of characters of a line to show.
@@ -19,7 +20,7 @@ pub struct ScenarioError {
     pub file: String,
     /// Line and column, counted from 1, or `None` if the problem has no position.
     pub place: Option<(usize, usize)>,
-    /// The line itself.
+    /// The line itself, up to what may be a password.
     pub excerpt: Option<String>,
     /// The problem, and what was expected.
     pub problem: String,
@@ -28,7 +29,7 @@ pub struct ScenarioError {
 }
 
 impl ScenarioError {
-    /// Creates an error about a text, at this offset if it is known.
+    /// Creates an error about a text, at this offset if it is known. The error does not have what may be a password.
     pub fn at(
         file: &str,
         text: &str,
@@ -37,12 +38,13 @@ impl ScenarioError {
         hint: Option<String>,
     ) -> ScenarioError {
         let place = offset.map(|offset| line_and_column(text, offset));
-        let excerpt = place.and_then(|(line, _)| text.lines().nth(line - 1).map(str::to_owned));
+        let line = place.and_then(|(line, _)| text.lines().nth(line - 1));
+        let excerpt = place.and_then(|(line, _)| shown_line(text, line - 1));
         ScenarioError {
             file: file.to_owned(),
             place,
+            problem: shown_problem(&problem, excerpt.as_deref() != line),
             excerpt,
-            problem,
             hint,
         }
     }
@@ -100,6 +102,8 @@ impl fmt::Display for ScenarioError {
         if let (Some((line, column)), Some(excerpt)) = (self.place, &self.excerpt) {
             let gutter = line.to_string();
             let blank = " ".repeat(gutter.len());
+            // The place may be behind what is shown.
+            let column = column.min(excerpt.chars().count() + 1);
             let (excerpt, column) = around(excerpt, column);
             let indent = " ".repeat(column.saturating_sub(1));
             write!(

@@ -49,7 +49,7 @@ impl Profile {
         self.scenarios.iter().map(|(name, _)| *name)
     }
 
-    /// Returns whether this profile contains the scenario for a lock with this declaration.
+    /// Returns `true` if this profile contains the scenario for a lock with this declaration.
     pub fn includes(&self, scenario: &str, lock: Declaration) -> bool {
         let mut fitting = self.scenarios.iter().filter(|(_, meant)| match meant {
             For::Semaphores => lock.kind == LockKind::Semaphore,

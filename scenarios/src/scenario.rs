@@ -52,7 +52,7 @@ pub struct Scenario {
 pub const OTHERS: &str = "*";
 
 impl Scenario {
-    /// Returns whether the scenario supports this backend. In any other backend its verdicts are `unknown`.
+    /// Returns `true` if the scenario supports this backend. In any other backend its verdicts are `unknown`.
     pub fn runs_in(&self, backend: BackendName) -> bool {
         self.backends.is_empty() || self.backends.contains(&backend)
     }

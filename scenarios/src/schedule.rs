@@ -30,8 +30,8 @@ pub enum MissedTicks {
     /// It is left out. A client runs the job of its current tick, whatever ran before.
     #[default]
     Skip,
-    /// It is made up for. A client that gets the lock looks up in a ledger which ticks have run, and runs the oldest one
-    /// that has not.
+    /// It is made up for. A client that gets the lock looks up in a ledger which ticks have run, and runs the oldest
+    /// one that has not.
     CatchUp,
 }
 

@@ -1,6 +1,6 @@
 //! Macros for values that files contain as strings.
 
-/// Returns whether a value is the default, which files omit.
+/// Returns `true` if a value is the default, which files omit.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

@@ -81,8 +81,8 @@ pub enum LockOrder {
     Random,
 }
 
-/// The behaviour of the clients. In the `flash-sale` workload they are buyers, which take the lock, read the stock, work for `section`,
-/// change the stock and release the lock, until everything is sold.
+/// The behaviour of the clients. In the `flash-sale` workload they are buyers, which take the lock, read the stock,
+/// work for `section`, change the stock and release the lock, until everything is sold.
 ///
 /// In a closed loop, the default, each worker starts its next purchase when the last one is done. In an open loop
 /// (`arrivals`, `duration`) buyers arrive at a fixed rate, whether or not the lock keeps up with them, and the

@@ -111,8 +111,8 @@ impl ConfiguredLock {
 /// # Errors
 /// Returns the problem with its command, and what to write instead.
 fn command_of(command: &str) -> Result<WorkerCommand, (String, String)> {
-    if let Some(rest) = command.strip_prefix(EXEC) {
-        let hint = format!("write command = \"{}\"", rest.trim());
+    if command.starts_with(EXEC) {
+        let hint = "write only what follows it".to_owned();
         return Err((format!("a command of a table needs no `{EXEC}`"), hint));
     }
     program(command).map_err(|problem| {
@@ -171,14 +171,16 @@ pub fn check_number(
 
 /// Refuses variables that the operating system cannot pass on or that Picklock sets itself.
 pub fn check_variable(name: &str, value: &str) -> Result<(), String> {
+    // What follows an equals sign may be a password.
+    let shown = name.split('=').next().unwrap_or_default();
     if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
         return Err(format!(
-            "environment: `{name}`: a variable has a name without `=`, and no zero byte"
+            "environment: `{shown}`: a variable has a name without `=`, and no zero byte"
         ));
     }
     if RESERVED.iter().any(|reserved| name.starts_with(reserved)) {
         return Err(format!(
-            "environment: `{name}`: Picklock sets this variable itself"
+            "environment: `{shown}`: Picklock sets this variable itself"
         ));
     }
     Ok(())

@@ -16,6 +16,7 @@ mod names;
 mod results;
 
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use picklock_harness::record::{MatrixRecord, SkippedCell};
@@ -95,11 +96,13 @@ fn tell(args: &GateArgs, decision: &Decision) -> Result<(), Failure> {
     }
 }
 
-/// Appends `text` to a file, because other steps may have written to the summary too.
+/// Appends `text` to a file, because other steps may have written to the summary too. A FIFO that has no reader is an
+/// error: opening it would wait for one.
 fn append(path: &Path, text: &str) -> Result<(), Failure> {
     let file = std::fs::OpenOptions::new()
         .append(true)
         .create(true)
+        .custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed())
         .open(path);
     file.and_then(|mut file| writeln!(file, "{text}"))
         .map_err(|error| {

@@ -1,13 +1,13 @@
 //! The workflow that runs the gate on every push, in the format of the CI service. The only I/O is looking at the
 //! repository that contains the new folder.
 
-use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use clap::ValueEnum;
 use picklock_reports::escape;
 
 use super::project::Project;
+use crate::untrusted_file::{self, Links, MAX_TEXT_LENGTH};
 
 const GITHUB: &str = include_str!("../../adapters/project/workflow.yml");
 const GITHUB_SETUP: &str = include_str!("../../adapters/project/workflow-setup.yml");
@@ -71,19 +71,22 @@ impl Repository {
         }
     }
 
-    /// Returns whether the folder's name has a character with which CI begins a variable or an expression.
+    /// Returns `true` if the folder's name has a character with which CI begins a variable or an expression.
     pub fn has_variable(&self) -> bool {
         self.folder.contains('$')
     }
 
-    /// Returns whether a folder above this one has this file: one of the repository, or any if there is no repository.
+    /// Returns `true` if a folder above this one has this file: one of the repository, or any if there is no
+    /// repository.
     pub fn has_above(&self, file: &str) -> bool {
         self.above.iter().any(|folder| folder.join(file).exists())
     }
 
     /// Returns the CI service that the repository's files indicate; GitHub by default.
     pub fn service(&self) -> Service {
-        let config = fs::read_to_string(self.root.join(".git/config")).unwrap_or_default();
+        let file = self.root.join(".git/config");
+        let config = untrusted_file::read(&file, MAX_TEXT_LENGTH, Links::Followed);
+        let config = config.unwrap_or_default();
         if config.contains("gitlab") || self.root.join(".gitlab-ci.yml").exists() {
             Service::Gitlab
         } else {
@@ -199,7 +202,8 @@ impl Repository {
                     // A stale program must not judge a new revision.
                     cache: match service {
                         Service::Github => {
-                            format!("${{{{ hashFiles('{}/**/*.rs') }}}}", files.display())
+                            let files = files.display().to_string().replace('\'', "''");
+                            format!("${{{{ hashFiles('{files}/**/*.rs') }}}}")
                         }
                         Service::Gitlab => "$CI_COMMIT_SHA".to_owned(),
                     },
@@ -241,9 +245,28 @@ fn resolved(folder: &Path) -> PathBuf {
     path
 }
 
-/// Quotes a text for YAML, which reads double-quoted text like JSON.
+/// Quotes a text for YAML, which reads double-quoted text like JSON. Characters that cannot be seen, or that turn the
+/// text around them, are escaped.
 fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    let json = serde_json::Value::from(text).to_string();
+    let shown = json.chars().map(|c| match c {
+        // The largest escape of JSON is not enough for these, and YAML does not join two.
+        '\u{10000}'.. if escape::is_control(c) => format!("\\U{:08x}", u32::from(c)),
+        '\u{7f}'.. if escape::is_control(c) => format!("\\u{:04x}", u32::from(c)),
+        c => c.to_string(),
+    });
+    shown.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn invisible_characters_are_escaped_in_yaml() {
+        let quoted = quoted("a\u{202e}b\u{e0041}\u{85}é\n");
+        assert_eq!(quoted, r#""a\u202eb\U000e0041\u0085é\n""#);
+    }
 }
 
 /// Formats the commands as one step of the workflow. Returns an empty string if there are none.

@@ -11,6 +11,7 @@ use super::new_files::{next_lines, refuse_to_overwrite};
 use crate::exit::Failure;
 use crate::output_directory::OutputDirectory;
 use crate::print;
+use crate::untrusted_file::{self, Links, MAX_TEXT_LENGTH};
 
 /// A test framework.
 #[derive(Debug)]
@@ -237,7 +238,8 @@ fn go_package(directory: &Path) -> String {
         .iter()
         .filter(|name| name.to_string_lossy().ends_with(".go"));
     let mut packages = files.filter_map(|name| {
-        let text = fs::read_to_string(directory.join(name)).ok()?;
+        let file = directory.join(name);
+        let text = untrusted_file::read(&file, MAX_TEXT_LENGTH, Links::Followed).ok()?;
         let line = text
             .lines()
             .find_map(|line| line.strip_prefix("package "))?;

@@ -20,6 +20,7 @@ use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
+use picklock_reports::escape;
 use picklock_reports::inert;
 use picklock_reports::inert::Inert;
 use picklock_scenarios::nearest;
@@ -112,17 +113,20 @@ fn write_adapter(args: &InitArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns whether this program is on PATH.
+/// Returns `true` if this program is on PATH.
 fn has_program(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
 }
 
-/// Returns whether a URL contains a password, or a user that may be a token.
+/// Returns `true` if a URL contains a password, or a user, a query or a fragment that may be a token.
 fn has_secret(url: &str) -> bool {
     let Some((scheme, rest)) = url.split_once("://") else {
         return false;
     };
+    if rest.contains(['?', '#']) {
+        return true;
+    }
     let authority = rest.split('/').next().unwrap_or_default();
     let user = authority.rsplit_once('@').map(|(user, _)| user);
     user.is_some_and(|user| scheme.starts_with("http") || user.contains(':'))
@@ -153,12 +157,18 @@ fn origin(args: &InitArgs) -> Result<Option<Origin>, Failure> {
     };
     if has_secret(&source) {
         return Err(Failure::Usage(Inert::literal(
-            "--source: the URL contains a user or a password, which everyone who reads the workflow would see; leave \
-             it out, and give CI the access in its settings",
+            "--source: the URL contains a user, a password or a query, which everyone who reads the workflow would \
+             see; leave it out, and give CI the access in its settings",
         )));
     }
     if !source.contains(':') {
         let path = PathBuf::from(&source);
+        if source.chars().any(escape::is_control) {
+            return Err(Failure::Usage(inert!(
+                "--source {}: a workflow cannot name a path with invisible characters",
+                source
+            )));
+        }
         if !path.join("Cargo.toml").is_file() {
             return Err(Failure::Usage(inert!(
                 "--source {}: neither the URL of a git repository nor a clone of Picklock",

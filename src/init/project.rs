@@ -30,9 +30,9 @@ pub struct Project {
 /// The machine and the repository of a new adapter.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
-    /// Returns whether this program is installed.
+    /// Returns `true` if this program is installed.
     pub has_program: &'a dyn Fn(&str) -> bool,
-    /// Returns whether the repository has this file in a folder above the new one.
+    /// Returns `true` if the repository has this file in a folder above the new one.
     pub has_above: &'a dyn Fn(&str) -> bool,
 }
 

@@ -69,7 +69,7 @@ impl CellBuilder {
         }
     }
 
-    /// Adds a run. Returns true if it is the run to show so far.
+    /// Adds a run. Returns `true` if it is the run to show so far.
     pub fn add(&mut self, task: &Task, mut run: JudgedRun) -> bool {
         self.runs += 1;
         self.reruns += run.reruns;

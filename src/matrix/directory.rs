@@ -30,7 +30,7 @@ use crate::exit::Failure;
 use crate::output_directory::{HandedDirectory, OutputDirectory};
 use crate::reproduce_command::ReproduceCommand;
 use crate::run_directory::{RunDirectory, is_of_run};
-use crate::untrusted_file::MAX_DOCUMENT_LENGTH;
+use crate::untrusted_file::{self, Links, MAX_DOCUMENT_LENGTH};
 
 /// Format and version of a stored cell.
 const CELL_FORMAT: &str = "picklock-cell/1";
@@ -170,6 +170,12 @@ pub enum StoredState {
     Missing,
 }
 
+/// Reads the document of a directory that may be foreign.
+fn document_of(path: &Path) -> std::io::Result<String> {
+    let file = path.join("matrix.json");
+    untrusted_file::read(&file, MAX_DOCUMENT_LENGTH, Links::Refused)
+}
+
 impl MatrixDirectory {
     /// Opens a directory for a matrix: a new directory, or one that already contains a matrix.
     ///
@@ -184,7 +190,7 @@ impl MatrixDirectory {
         made.map_err(|error| wrong(inert!("cannot create the directory: {}", error)))?;
         let locked = directory.output.lock();
         locked.map_err(|error| wrong(inert!("{}", error)))?;
-        match fs::read_to_string(path.join("matrix.json")) {
+        match document_of(path) {
             Ok(text) => {
                 let document: Option<serde_json::Value> = serde_json::from_str(&text).ok();
                 let format = document.as_ref().and_then(|d| d["format"].as_str());
@@ -223,7 +229,7 @@ impl MatrixDirectory {
     /// # Errors
     /// Returns an error like `open`, or if a cell cannot be removed.
     pub fn anew(path: &Path, empty: &MatrixRecord) -> Result<MatrixDirectory, Failure> {
-        let text = fs::read_to_string(path.join("matrix.json")).unwrap_or_default();
+        let text = document_of(path).unwrap_or_default();
         let before: Option<MatrixRecord> = serde_json::from_str(&text).ok();
         let directory = MatrixDirectory::open(path, empty)?;
         for cell in before.into_iter().flat_map(|before| before.cells) {

@@ -186,8 +186,8 @@ impl<'a> MatrixRun<'a> {
         Ok(())
     }
 
-    /// Repeats spoiled runs: first together, then those that are still spoiled one by one, so that no other run disturbs
-    /// them.
+    /// Repeats spoiled runs: first together, then those that are still spoiled one by one, so that no other run
+    /// disturbs them.
     async fn rerun(
         &mut self,
         spoiled: Vec<Spoiled>,

@@ -76,7 +76,7 @@ impl MatrixPlan {
         backends.flat_map(|backend| backend.notes.iter().map(String::as_str))
     }
 
-    /// Returns whether all backends are simulated.
+    /// Returns `true` if all backends are simulated.
     pub fn is_simulated(&self) -> bool {
         self.backends.iter().all(|one| one.servers.is_none())
     }

@@ -104,7 +104,7 @@ impl MatrixRequest {
         names
     }
 
-    /// Returns whether the user did not name the scenario, and the profile leaves it out for the lock, or it is for a
+    /// Returns `true` if the user did not name the scenario, and the profile leaves it out for the lock, or it is for a
     /// lock of another kind.
     pub fn leaves_out(&self, name: &String, scenario: &Scenario, lock: &LockSpec) -> bool {
         if self.scenarios.contains(name) {
@@ -125,7 +125,7 @@ impl MatrixRequest {
                 .is_some_and(|profile| !profile.includes(name, declared))
     }
 
-    /// Returns whether the user chose the scenarios.
+    /// Returns `true` if the user chose the scenarios.
     pub fn names_scenarios(&self) -> bool {
         self.profile.is_some() || !self.scenarios.is_empty()
     }

@@ -16,7 +16,7 @@ use crate::interrupt::Interrupt;
 /// lock does not do better, and the matrix should end.
 const FRUITLESS: u32 = 10;
 
-/// Returns whether a run should be repeated. Simulated runs are deterministic, so repeating them is useless.
+/// Returns `true` if a run should be repeated. Simulated runs are deterministic, so repeating them is useless.
 pub fn is_spoiled(task: &Task, run: &JudgedRun) -> bool {
     task.spec.backend != BackendName::Sim && task.expected.is_spoiled(&run.verdicts)
 }
@@ -32,8 +32,8 @@ pub struct Reruns {
 pub type Spoiled = (usize, Arc<Task>, Box<JudgedRun>);
 
 impl Reruns {
-    /// Repeats each of these runs once, `jobs` at a time. Most runs are spoiled by other work of the machine, which would
-    /// also disturb a run on its own. A run that fails or is interrupted keeps its earlier result.
+    /// Repeats each of these runs once, `jobs` at a time. Most runs are spoiled by other work of the machine, which
+    /// would also disturb a run on its own. A run that fails or is interrupted keeps its earlier result.
     pub async fn rerun_together(
         &mut self,
         spoiled: Vec<Spoiled>,

@@ -178,7 +178,7 @@ fn or_all<T: Clone + PartialEq>(typed: &[T], all: impl Iterator<Item = T>) -> Ve
 }
 
 impl Selection {
-    /// Returns whether at least one of the locks can be simulated.
+    /// Returns `true` if at least one of the locks can be simulated.
     pub fn can_simulate(&self) -> bool {
         self.locks.iter().any(|one| one.spec.is_in_process())
     }

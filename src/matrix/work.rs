@@ -163,7 +163,8 @@ fn load_average() -> Option<f64> {
 /// The unit of CPU times in `/proc`, on every architecture.
 const TICK_MS: u64 = 10;
 
-/// Returns the CPU time of all processes that this one has started and that have ended, with those that they waited for.
+/// Returns the CPU time of all processes that this one has started and that have ended, with those that they waited
+/// for.
 fn children_cpu_time() -> Option<Duration> {
     let stat = Stat::from_file("/proc/self/stat").ok()?;
     let ticks = u64::try_from(stat.cutime + stat.cstime).ok()?;

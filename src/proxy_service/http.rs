@@ -11,6 +11,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use picklock_harness::proxy::is_own_user;
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 
@@ -31,10 +32,14 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 /// Answers requests until it is dropped.
 pub async fn serve(listener: TcpListener, service: Service) {
     loop {
-        let Ok((stream, _)) = listener.accept().await else {
+        let Ok((stream, peer)) = listener.accept().await else {
             tokio::time::sleep(ACCEPT_PAUSE).await;
             continue;
         };
+        // Other users of the machine could read the command log, and add faults.
+        if !is_own_user(&stream, peer) {
+            continue;
+        }
         let service = service.clone();
         tokio::task::spawn_local(async move {
             let respond = service_fn(move |request| respond(request, service.clone()));
@@ -91,7 +96,7 @@ async fn read(mut body: Incoming) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Returns whether a browser sends this request for a web page: only browsers send `Origin`, and a page whose name
+/// Returns `true` if a browser sends this request for a web page: only browsers send `Origin`, and a page whose name
 /// leads to this machine has that name in `Host`.
 fn is_web_page(headers: &HeaderMap) -> bool {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());

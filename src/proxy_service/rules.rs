@@ -119,7 +119,7 @@ impl ActiveRule {
             && (self.key_number.is_none() || self.key_number == frame.key)
     }
 
-    /// Returns whether the last matching frame can be affected.
+    /// Returns `true` if the last matching frame can be affected.
     fn may_fire(&self) -> bool {
         self.matched >= self.rule.nth && self.fired < self.rule.times
     }

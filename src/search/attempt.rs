@@ -66,13 +66,13 @@ pub struct Attempted {
     pub is_unrepeated: bool,
 }
 
-/// Returns whether the plan is a scenario of the catalog. All other plans have the name of the hunt.
+/// Returns `true` if the plan is a scenario of the catalog. All other plans have the name of the hunt.
 fn is_of_catalog(plan: &Plan) -> bool {
     catalog::names().any(|name| name == plan.scenario.name)
 }
 
 impl Attempts {
-    /// Returns whether the servers support the plan's faults, and whether the lock can be run in it.
+    /// Returns `true` if the servers support the plan's faults, and whether the lock can be run in it.
     pub fn fit(&self, plan: &Plan) -> bool {
         let offered = Capabilities::for_backend(self.backend);
         let (scenario, nodes) = (&plan.scenario, self.lock.nodes);
@@ -97,8 +97,8 @@ impl Attempts {
         }
     }
 
-    /// Runs the plan, and repeats it if it violates something in a new way. Returns `None` if it could not be run to its
-    /// end. `number` is the plan's number, from 1.
+    /// Runs the plan, and repeats it if it violates something in a new way. Returns `None` if it could not be run to
+    /// its end. `number` is the plan's number, from 1.
     pub async fn attempt(&self, plan: &Plan, number: u64) -> Result<Option<Attempted>, Failure> {
         let work = Path::new(WORK).join(number.to_string());
         let attempted = self.attempt_in(&work, plan, number).await;
@@ -171,8 +171,8 @@ impl Attempts {
         }))
     }
 
-    /// Removes the faults that the violations do not need, and returns the plan with its run. Returns `None` if they need
-    /// all of them, or if it is a scenario of the catalog, which is known as a whole.
+    /// Removes the faults that the violations do not need, and returns the plan with its run. Returns `None` if they
+    /// need all of them, or if it is a scenario of the catalog, which is known as a whole.
     async fn fewer_faults(
         &self,
         plan: &Plan,
@@ -235,7 +235,8 @@ impl Attempts {
                 }
             }
         }
-        // A single run, because the others failed, were interrupted or were spoiled, shows nothing about its repetition.
+        // A single run, because the others failed, were interrupted or were spoiled, shows nothing about its
+        // repetition.
         let unknown = recurred.iter_mut().filter(|it| it.runs == 1);
         unknown.for_each(|it| it.runs = 2);
         Ok(recurred)

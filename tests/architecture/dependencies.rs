@@ -87,7 +87,7 @@ fn package_of(line: &str) -> Package {
     }
 }
 
-/// Returns whether the licence can be satisfied with the allowed ones.
+/// Returns `true` if the licence can be satisfied with the allowed ones.
 fn is_allowed(license: &str, allowed: &[String]) -> bool {
     // Some crates write `MIT/Apache-2.0`.
     let parsed = spdx::Expression::parse_mode(license, spdx::ParseMode::LAX);

@@ -164,7 +164,7 @@ impl Named {
     }
 }
 
-/// Returns whether the item is marked `#[cfg(test)]` or is a test itself.
+/// Returns `true` if the item is marked `#[cfg(test)]` or is a test itself.
 pub fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let words = attribute.meta.require_list();

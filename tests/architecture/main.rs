@@ -2,6 +2,7 @@
 //!
 //! - [`arrows`]: imports match ARCHITECTURE.md
 //! - [`circles`]: files do not import each other in a circle
+//! - [`comments`]: spelling and width of comments, and names of tests
 //! - this file: length of files and functions, their names, and no unfinished code
 //! - [`dependencies`]: licences, sources and duplicates of the dependencies
 //! - [`adapters`]: maximum length of a library's adapter
@@ -14,6 +15,7 @@
 mod adapters;
 mod arrows;
 mod circles;
+mod comments;
 mod dependencies;
 mod imports;
 mod links;

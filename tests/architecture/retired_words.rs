@@ -75,7 +75,7 @@ fn retired_in(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns whether the word begins at a word boundary in the text.
+/// Returns `true` if the word begins at a word boundary in the text.
 fn contains_word(text: &str, word: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric();
     text.match_indices(word)

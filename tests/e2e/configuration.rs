@@ -46,6 +46,38 @@ fn invalid_lock_table_is_refused_with_its_line() {
     insta::assert_snapshot!(told.join("\n"));
 }
 
+/// Each of these has a mistake in the line with the password, which also is not a scenario.
+#[test]
+fn invalid_configuration_is_refused_without_its_passwords() {
+    let url = "\"redis://u:geheim@127.0.0.1:7\"";
+    for servers in [
+        format!("redis = {url}"),
+        format!("redis = [{url} \"b\"]"),
+        format!("redis = [{url}"),
+        format!("redis = [[{url}]]"),
+        format!("redis = [{url}]\nredis = [{url}]"),
+        "redis = [\"redis://u:geheim".to_owned(),
+        "redis = [\"redis://u:geheim@h:x\"]".to_owned(),
+        "redis = [\"redis://u:$geheim@h\"]".to_owned(),
+        "password = \"geheim\"".to_owned(),
+        "prefix = \"geheim\\q\"".to_owned(),
+    ] {
+        for line in [
+            "scenario calm --impl set-nx-px --backend external",
+            "scenario picklock.toml --impl set-nx-px --backend sim",
+            "matrix --impl set-nx-px --scenario calm --backend external",
+            "gate",
+        ] {
+            let outcome = with(line, &format!("[servers]\n{servers}\n")).exits(2);
+            assert!(
+                !outcome.all().contains("geheim"),
+                "{line}\n{}",
+                outcome.all()
+            );
+        }
+    }
+}
+
 #[test]
 fn a_built_in_lock_needs_no_configuration() {
     with(

@@ -1,8 +1,14 @@
 //! How commands end when they are interrupted, and when their output is lost.
 
+use std::time::Duration;
+
 use rustix::process::Signal;
 
+use crate::real::leftovers::becomes;
 use crate::running::picklock;
+
+/// Two signals at once may arrive as one.
+const BETWEEN_SIGNALS: Duration = Duration::from_millis(200);
 
 /// A scenario that takes hours to simulate.
 const ENDLESS: &str = r#"
@@ -43,6 +49,27 @@ fn a_request_to_terminate_ends_a_simulation() {
 fn ctrl_c_ends_a_matrix_of_simulations() {
     let line = "matrix --scenario endless.toml --impl redlock --backend sim --json";
     is_interrupted_by(Signal::INT, line);
+}
+
+/// The main thread waits for ever, because the pipe has no space for the report.
+#[test]
+fn second_request_ends_a_process_that_cannot_write() {
+    let run = picklock("scenario calm --impl set-nx-px --backend sim")
+        .with_full_pipe()
+        .start();
+    let place = format!("/proc/{}/wchan", run.pid());
+    becomes("it waits for the pipe", || {
+        let waits_in = std::fs::read_to_string(&place).unwrap();
+        if waits_in.contains("pipe_write") {
+            Ok(())
+        } else {
+            Err(waits_in)
+        }
+    });
+    run.signal(Signal::TERM);
+    std::thread::sleep(BETWEEN_SIGNALS);
+    run.signal(Signal::TERM);
+    run.finish().exits(130);
 }
 
 /// A program that reads the output must not mistake half of it for all of it.

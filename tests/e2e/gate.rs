@@ -1,6 +1,7 @@
 //! `picklock gate`: when it passes, when it fails, and what it reports.
 
 use crate::running::{Call, Outcome, picklock};
+use crate::strangers::fifo;
 
 /// Two cells that give the results that the catalog expects.
 const CALM: &str = "[[cells]]\nbackends = [\"sim\"]\nlocks = [\"set-nx-px\", \"redlock\"]\nscenarios = [\"calm\"]\nseeds = 2\n";
@@ -246,6 +247,16 @@ fn github_gets_annotations_and_a_summary() {
     let document = call("--json");
     assert_eq!(document.document()["outcome"], "differs");
     assert!(document.stderr.contains(annotation), "{}", document.all());
+}
+
+/// Nothing reads the FIFO, so opening it would never return.
+#[test]
+fn summary_that_is_a_fifo_is_an_error() {
+    let call = gate("", CALM).env("GITHUB_STEP_SUMMARY", "fifo");
+    fifo(&call.temp().with_file_name("fifo"));
+    let outcome = call.run().exits(4);
+    let said = "GITHUB_STEP_SUMMARY: cannot write fifo";
+    assert!(outcome.stderr.contains(said), "{}", outcome.all());
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::Table;
 
 use crate::running::{Outcome, picklock};
+use crate::strangers::fifo;
 
 /// Every language, as the help lists it.
 pub const LANGUAGES: [&str; 7] = ["bash", "csharp", "go", "java", "node", "python", "rust"];
@@ -371,4 +372,45 @@ fn first_test_is_refused_without_a_project_or_over_a_file() {
         format!("$ picklock {line}\n{}", outcome.stderr)
     });
     insta::assert_snapshot!(messages.join("\n"));
+}
+
+/// Everyone who reads the workflow would see it.
+#[test]
+fn source_with_what_may_be_a_token_is_refused() {
+    for source in [
+        "https://example.org/p.git?token=geheim",
+        "https://example.org/p.git#geheim",
+        "https://geheim@example.org/p.git",
+        "ssh://u:geheim@example.org/p.git",
+    ] {
+        let line = format!("init --lang python --source '{source}' --rev v1 lock");
+        let outcome = picklock(&line).run().exits(2);
+        let said = outcome.all();
+        assert!(
+            !said.contains("geheim") && !outcome.home().join("lock").exists(),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn invisible_characters_of_a_folder_are_escaped_in_its_workflow() {
+    let line = format!("init --lang python {ORIGIN} 'a\u{202e}b/lock'");
+    let call = picklock(&line).file(".git/config", "");
+    let outcome = call.run().exits(0);
+    let workflows = outcome.home().join(".github/workflows");
+    let workflow = fs::read_dir(workflows).unwrap().next().unwrap().unwrap();
+    let text = fs::read_to_string(workflow.path()).unwrap();
+    assert!(
+        !text.contains('\u{202e}') && text.contains("a\\u202eb/lock"),
+        "{text}"
+    );
+}
+
+/// Nothing writes to the FIFO, so reading it would never end.
+#[test]
+fn repository_whose_configuration_is_a_fifo_is_ignored() {
+    let call = picklock(&format!("init --lang python {ORIGIN} lock")).file(".git/keep", "");
+    fifo(&call.temp().with_file_name(".git").join("config"));
+    call.run().exits(0);
 }

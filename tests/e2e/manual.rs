@@ -141,7 +141,7 @@ fn an_unknown_name_is_refused_with_the_nearest() {
     );
 }
 
-/// Feeds `text` to a command and returns whether it succeeded, with all its output.
+/// Feeds `text` to a command and returns `true` if it succeeded, with all its output.
 fn fed(program: &str, arguments: &[&str], text: &str) -> (bool, String) {
     let mut child = Command::new(program)
         .args(arguments)

@@ -437,3 +437,38 @@ fn suggestion_stands_in_the_first_line() {
         assert!(first.contains("did you mean"), "{}", outcome.all());
     }
 }
+
+/// Command lines with a URL in a wrong place, or without its end.
+const MISPLACED: &[&str] = &[
+    "URL",
+    "scenario URL --impl set-nx-px",
+    "scenario calm --impl URL",
+    "scenario calm --seed URL",
+    "scenario calm --impl set-nx-px --server URL",
+    "scenario calm --impl set-nx-px --backend process --redis-server URL",
+    "matrix --redis=URL --jobs URL",
+    "replay URL",
+    "check URL",
+    "report URL --out URL",
+    "explain URL",
+    "docs URL",
+    "list URL",
+    "gate --config URL",
+    "adapter URL",
+    "merge URL",
+    "init --lang python --lib URL lock",
+    "proxy --upstream URL",
+    "proxy --upstream redis://127.0.0.1:7 --listen URL",
+];
+
+#[test]
+fn password_in_a_wrong_place_is_not_repeated() {
+    for url in ["redis://u:geheim@127.0.0.1:7", "redis://u:geheim"] {
+        for line in MISPLACED {
+            let outcome = picklock(&line.replace("URL", url)).run();
+            assert!(matches!(outcome.code, Some(2 | 4)), "{}", outcome.all());
+            let said = outcome.all();
+            assert!(!said.contains("geheim"), "{line}\n{said}");
+        }
+    }
+}

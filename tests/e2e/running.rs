@@ -38,7 +38,7 @@ pub const REPEATS: u32 = 3;
 /// each run.
 pub const CHANCES: u64 = 5;
 
-/// Returns whether a run reports that the machine was too busy to judge the lock.
+/// Returns `true` if a run reports that the machine was too busy to judge the lock.
 pub fn was_too_busy(said: &str) -> bool {
     TOO_BUSY.iter().any(|reason| said.contains(reason))
 }
@@ -113,6 +113,12 @@ impl Call {
     /// Redirects its standard output to a full disk.
     pub fn with_full_disk(self) -> Self {
         self.in_shell("exec \"$0\" \"$@\" >/dev/full")
+    }
+
+    /// Redirects its standard output to a pipe that is full and that nothing reads.
+    pub fn with_full_pipe(self) -> Self {
+        let fill = "mkfifo full; exec 3<>full; dd if=/dev/zero of=full oflag=nonblock 2>/dev/null";
+        self.in_shell(&format!("{fill}; exec \"$0\" \"$@\" >&3"))
     }
 
     /// Starts it by a shell script, whose arguments are the program and its arguments.

@@ -13,7 +13,8 @@ fn kept() -> Outcome {
         .exits(0)
 }
 
-fn fifo(path: &Path) {
+/// Creates a FIFO.
+pub fn fifo(path: &Path) {
     let mode = rustix::fs::Mode::RUSR;
     let kind = rustix::fs::FileType::Fifo;
     rustix::fs::mknodat(rustix::fs::CWD, path, kind, mode, 0).unwrap();
@@ -27,6 +28,22 @@ fn saved_run_is_readable_by_its_owner_only() {
         .permissions()
         .mode();
     assert_eq!(mode & 0o777, 0o700, "{mode:o}");
+}
+
+#[test]
+fn matrix_is_continued_only_from_a_regular_file() {
+    for make in [fifo, |path: &Path| symlink("/dev/zero", path).unwrap()] {
+        let call = picklock("matrix --impl set-nx-px --scenario calm --backend sim --out out");
+        let call = call.file("out/keep", "");
+        let out = call.temp().with_file_name("out");
+        fs::remove_file(out.join("keep")).unwrap();
+        make(&out.join("matrix.json"));
+        let outcome = call.run().exits(2);
+        let is_named = ["a FIFO", "a symbolic link"]
+            .iter()
+            .any(|kind| outcome.stderr.contains(kind));
+        assert!(is_named, "{}", outcome.all());
+    }
 }
 
 #[test]

@@ -153,7 +153,7 @@ pub(super) fn acknowledge(state: &mut State) {
     }
 }
 
-/// Returns true while a client waits for the replicas.
+/// Returns `true` while a client waits for the replicas.
 pub(super) fn waits_for_replicas(state: &State) -> bool {
     let mut waiters = state.waiters.iter();
     waiters.any(|waiter| matches!(waiter.wait, Wait::Replicas { .. }))

@@ -15,7 +15,7 @@ use super::{Now, Server, ServerVersion};
 /// The words of a command, starting with its name.
 pub(super) type Args<'a> = &'a [&'a [u8]];
 
-/// Returns true if an option, such as `NX`, equals `word`, ignoring case.
+/// Returns `true` if an option, such as `NX`, equals `word`, ignoring case.
 pub(super) fn is_word(option: &[u8], word: &str) -> bool {
     option.eq_ignore_ascii_case(word.as_bytes())
 }
@@ -54,7 +54,7 @@ pub(super) struct Spec {
     no_script_before_72: bool,
     /// Before Redis 7.0 it accepts no more words than the arity.
     no_options_before_70: bool,
-    /// Returns true for servers that have the command.
+    /// Returns `true` for servers that have the command.
     offered: fn(ServerVersion) -> bool,
     /// Modelled subcommands, for a command with subcommands.
     subcommands: &'static [Subcommand],
@@ -68,7 +68,7 @@ pub(super) struct Subcommand {
     name: &'static str,
     /// Arity as in [`Spec::arity`], including both words.
     arity: i32,
-    /// Returns true for servers that have the subcommand.
+    /// Returns `true` for servers that have the subcommand.
     offered: fn(ServerVersion) -> bool,
 }
 
@@ -130,7 +130,7 @@ pub(super) const fn whole(name: &'static str, arity: i32, run: RunWhole) -> Spec
 }
 
 impl Spec {
-    /// Returns true if servers of this version have the command.
+    /// Returns `true` if servers of this version have the command.
     pub(super) fn is_of(&self, version: ServerVersion) -> bool {
         (self.offered)(version)
     }
@@ -153,7 +153,7 @@ impl Spec {
         self
     }
 
-    /// Returns true if scripts must not call the command.
+    /// Returns `true` if scripts must not call the command.
     pub(super) fn refused_in_scripts(&self, version: ServerVersion) -> bool {
         self.no_script || (self.no_script_before_72 && !version.since_72())
     }

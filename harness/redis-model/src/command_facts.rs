@@ -47,7 +47,7 @@ pub enum CommandKind {
 /// Commands that a transaction does not queue.
 const NEVER_QUEUED: &[&str] = &["DISCARD", "EXEC", "MULTI", "QUIT", "RESET", "WATCH"];
 
-/// Returns false for a command that is executed at once in a transaction. Ignores the case of the name.
+/// Returns `false` for a command that is executed at once in a transaction. Ignores the case of the name.
 pub fn is_queued(command: &str) -> bool {
     let is_it = |name: &&str| name.eq_ignore_ascii_case(command);
     !NEVER_QUEUED.iter().any(is_it)
@@ -58,7 +58,7 @@ const GREETINGS: &[&str] = &[
     "AUTH", "CLIENT", "COMMAND", "ECHO", "HELLO", "INFO", "PING", "READONLY", "SELECT",
 ];
 
-/// Returns true for a command, given in upper case, with which a client sets up its connection. It affects only the
+/// Returns `true` for a command, given in upper case, with which a client sets up its connection. It affects only the
 /// connection.
 pub fn is_greeting(command: &str) -> bool {
     GREETINGS.contains(&command)
@@ -136,18 +136,18 @@ impl CommandKind {
         kind.copied()
     }
 
-    /// Returns true if the command can leave a new value in a key, which is how a lock is taken.
+    /// Returns `true` if the command can leave a new value in a key, which is how a lock is taken.
     pub fn takes(self) -> bool {
         matches!(self, Exec | Script | Writes | Replaces | Shrinks)
     }
 
-    /// Returns true if the command can leave a value in a missing key. Commands that only take elements out of a value
-    /// cannot.
+    /// Returns `true` if the command can leave a value in a missing key. Commands that only take elements out of a
+    /// value cannot.
     pub fn takes_free_key(self) -> bool {
         self.takes() && self != Shrinks
     }
 
-    /// Returns true if the command itself changes keys.
+    /// Returns `true` if the command itself changes keys.
     pub fn writes(self) -> bool {
         matches!(
             self,
@@ -155,13 +155,13 @@ impl CommandKind {
         )
     }
 
-    /// Returns true if a replay executes the command. The others do not themselves change keys: their inner commands
+    /// Returns `true` if a replay executes the command. The others do not themselves change keys: their inner commands
     /// have their own lines, or they belong to a connection that the replay does not have.
     pub fn is_replayed(self) -> bool {
         self.writes() || self == Reads
     }
 
-    /// Returns true if inner commands follow the command.
+    /// Returns `true` if inner commands follow the command.
     pub fn is_script(self) -> bool {
         matches!(self, Script | ReadingScript)
     }

@@ -15,16 +15,16 @@ pub(super) struct Context<'a> {
     pub client: ClientId,
     /// Database that the client or the script has selected.
     pub database: usize,
-    /// True if the reply may use RESP3.
+    /// Whether the reply may use RESP3.
     pub resp3: bool,
     pub now: Now,
     /// False in a script or a transaction, where nothing blocks.
     pub may_block: bool,
     /// Name of the command in the table, for error texts and for commands that share a function.
     pub name: &'static str,
-    /// True if the command has changed something, so that it is replicated.
+    /// Whether the command has changed something, so that it is replicated.
     pub changed: bool,
-    /// True if other commands, already recorded, are replicated instead of this one.
+    /// Whether other commands, already recorded, are replicated instead of this one.
     pub reworded: bool,
 }
 
@@ -57,7 +57,7 @@ impl Context<'_> {
         self.state.keyspace.databases[self.database].get_mut(key)
     }
 
-    /// Returns true if the key exists and has not expired.
+    /// Returns `true` if the key exists and has not expired.
     pub(super) fn exists(&mut self, key: &[u8]) -> bool {
         self.entry(key).is_some()
     }
@@ -96,7 +96,7 @@ impl Context<'_> {
         self.touched(key);
     }
 
-    /// Removes a key. Returns true if it existed and had not expired.
+    /// Removes a key. Returns `true` if it existed and had not expired.
     pub(super) fn remove(&mut self, key: &[u8]) -> bool {
         if !self.exists(key) {
             return false;

@@ -19,7 +19,7 @@ const WHILE_SUBSCRIBED: [&str; 7] = [
     "punsubscribe",
 ];
 
-/// Returns true for a modelled command that servers of this version do not have.
+/// Returns `true` for a modelled command that servers of this version do not have.
 pub(super) fn lacks(state: &State, command: &str) -> bool {
     find(command.as_bytes()).is_some_and(|spec| !spec.is_of(state.version))
 }
@@ -78,7 +78,7 @@ fn transaction(state: &mut State, client: ClientId) -> Option<&mut Transaction> 
     state.sessions.get_mut(&client)?.transaction.as_mut()
 }
 
-/// Makes the checks before a command is queued or executed. Returns true if the client is in a transaction.
+/// Makes the checks before a command is queued or executed. Returns `true` if the client is in a transaction.
 fn admit(
     server: &mut Server,
     client: ClientId,

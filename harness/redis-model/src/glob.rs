@@ -1,6 +1,6 @@
 //! Glob patterns, as in `PUBSUB CHANNELS`.
 
-/// Returns true if the text matches the pattern: `*`, `?`, `[a-c]`, `[^a]`, `\x`.
+/// Returns `true` if the text matches the pattern: `*`, `?`, `[a-c]`, `[^a]`, `\x`.
 ///
 /// Commands that list keys or fields skip the match for the pattern `*`: see [`matches_name`].
 ///
@@ -53,7 +53,7 @@ fn one<'a>(pattern: &'a [u8], text: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
     fits.then_some((rest, after))
 }
 
-/// Returns whether a byte is in the class that begins here, and the rest of the pattern after the class.
+/// Returns `true` if a byte is in the class that begins here, and the rest of the pattern after the class.
 fn class(pattern: &[u8], byte: u8) -> (bool, &[u8]) {
     let (negated, mut rest) = match pattern {
         [b'^', rest @ ..] => (true, rest),

@@ -19,7 +19,7 @@ pub struct Touched<'a> {
     pub database: usize,
     /// Name of the key.
     pub key: &'a [u8],
-    /// True if the key was removed because it had expired.
+    /// Whether the key was removed because it had expired.
     pub expired: bool,
 }
 
@@ -42,7 +42,7 @@ struct TouchedKey {
 }
 
 impl TouchedKeys {
-    /// Adds a key. `expired` is true if it was removed because it had expired.
+    /// Adds a key. `expired` is `true` if it was removed because it had expired.
     pub(super) fn push(&mut self, database: usize, key: &[u8], expired: bool) {
         self.names.extend_from_slice(key);
         self.keys.push(TouchedKey {
@@ -52,7 +52,7 @@ impl TouchedKeys {
         });
     }
 
-    /// Returns true if there are no keys.
+    /// Returns `true` if there are no keys.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }

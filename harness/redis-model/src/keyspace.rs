@@ -17,7 +17,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Returns true once the clock is *past* the expiry, which is Redis's rule.
+    /// Returns `true` once the clock is *past* the expiry, which is Redis's rule.
     pub(super) fn is_expired(&self, now_ms: i64) -> bool {
         self.expires_ms.is_some_and(|at_ms| now_ms > at_ms)
     }

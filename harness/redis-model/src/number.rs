@@ -62,8 +62,8 @@ pub(super) fn double(text: &[u8]) -> Option<f64> {
     (value.is_finite() && !vanished).then_some(sign * value)
 }
 
-/// Returns true for a text that [`double`] rejects but some versions accept: an empty text, a blank before the number,
-/// hexadecimal digits.
+/// Returns `true` for a text that [`double`] rejects but some versions accept: an empty text, a blank before the
+/// number, hexadecimal digits.
 pub(super) fn is_read_differently(text: &[u8]) -> bool {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
     matches!(

@@ -50,7 +50,7 @@ impl Reply {
         Reply::Error(text.into())
     }
 
-    /// Returns true for an error reply.
+    /// Returns `true` for an error reply.
     pub fn is_error(&self) -> bool {
         matches!(self, Reply::Error(_))
     }

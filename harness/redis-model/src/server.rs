@@ -58,13 +58,13 @@ impl Server {
         }
     }
 
-    /// Returns true if the client has chosen RESP3.
+    /// Returns `true` if the client has chosen RESP3.
     pub fn speaks_resp3(&self, client: ClientId) -> bool {
         let session = self.state.sessions.get(&client);
         session.is_some_and(|session| session.resp3)
     }
 
-    /// Returns true if [`Server::take_messages`] would return messages.
+    /// Returns `true` if [`Server::take_messages`] would return messages.
     pub fn has_messages(&self) -> bool {
         !self.state.messages.is_empty()
     }
@@ -95,7 +95,7 @@ impl Server {
         super::blocking::time_out(&mut self.state, now);
     }
 
-    /// Returns true for a modelled command that servers of this version do not have. Ignores the case of its name.
+    /// Returns `true` for a modelled command that servers of this version do not have. Ignores the case of its name.
     pub fn lacks(&self, command: &str) -> bool {
         dispatch::lacks(&self.state, command)
     }
@@ -132,7 +132,7 @@ impl Server {
         self.state.touched = watch.then(TouchedKeys::default);
     }
 
-    /// Returns true if [`Server::take_touched`] would return keys.
+    /// Returns `true` if [`Server::take_touched`] would return keys.
     pub fn has_touched(&self) -> bool {
         let touched = self.state.touched.as_ref();
         touched.is_some_and(|touched| !touched.is_empty())
@@ -205,7 +205,7 @@ impl Server {
         self.scripts.flush();
     }
 
-    /// Removes a key like an eviction. Returns true if it existed.
+    /// Removes a key like an eviction. Returns `true` if it existed.
     pub fn evict(&mut self, database: usize, key: &[u8]) -> bool {
         let keys = self.state.keyspace.databases.get_mut(database);
         if keys.and_then(|keys| keys.remove(key)).is_none() {
@@ -219,7 +219,7 @@ impl Server {
         true
     }
 
-    /// Removes a key like an expiry, whatever its expiry is. Returns true if it existed.
+    /// Removes a key like an expiry, whatever its expiry is. Returns `true` if it existed.
     pub fn expire_key(&mut self, database: usize, key: &[u8]) -> bool {
         self.state.expire_now(database, key)
     }
@@ -253,7 +253,7 @@ impl Server {
         super::blocking::acknowledge(&mut self.state);
     }
 
-    /// Returns true while a client waits for the replicas.
+    /// Returns `true` while a client waits for the replicas.
     pub fn waits_for_replicas(&self) -> bool {
         super::blocking::waits_for_replicas(&self.state)
     }

@@ -17,7 +17,7 @@ pub(super) struct Session {
     pub transaction: Option<Transaction>,
     /// Keys from `WATCH`.
     pub watched: Vec<Watched>,
-    /// True if a watched key has changed.
+    /// Whether a watched key has changed.
     pub dirty: bool,
     /// Channels from `SUBSCRIBE`.
     pub channels: BTreeSet<Vec<u8>>,
@@ -25,12 +25,12 @@ pub(super) struct Session {
     pub patterns: BTreeSet<Vec<u8>>,
     /// Number of recorded changes when this connection last sent a command. Its `WAIT` waits for these.
     pub recorded: u64,
-    /// True while a blocking command waits.
+    /// Whether a blocking command waits.
     pub blocked: bool,
 }
 
 impl Session {
-    /// Returns true for a RESP2 connection with subscriptions, which can send few commands.
+    /// Returns `true` for a RESP2 connection with subscriptions, which can send few commands.
     pub(super) fn only_listens(&self) -> bool {
         let subscribed = !self.channels.is_empty() || !self.patterns.is_empty();
         subscribed && !self.resp3
@@ -42,7 +42,7 @@ impl Session {
 pub(super) struct Transaction {
     /// Name and arguments of each command.
     pub queue: Vec<Vec<Vec<u8>>>,
-    /// True if one of the commands was refused, so that `EXEC` fails.
+    /// Whether one of the commands was refused, so that `EXEC` fails.
     pub broken: bool,
 }
 
@@ -51,6 +51,6 @@ pub(super) struct Transaction {
 pub(super) struct Watched {
     pub database: usize,
     pub key: Vec<u8>,
-    /// True if the key had expired when the watch began, and had not been removed yet.
+    /// Whether the key had expired when the watch began, and had not been removed yet.
     pub expired: bool,
 }

@@ -26,9 +26,9 @@ pub(super) struct State {
     pub messages: Vec<(ClientId, Reply)>,
     pub effects: Vec<Effect>,
     pub record_effects: bool,
-    /// True while another server's effects are applied: then the master decides about expired keys.
+    /// Whether another server's effects are applied: then the master decides about expired keys.
     pub applying: bool,
-    /// True if commands that need memory are refused with OOM.
+    /// Whether commands that need memory are refused with OOM.
     pub out_of_memory: bool,
     /// The keys that were written, expired or removed, in order, if they are recorded.
     pub touched: Option<TouchedKeys>,
@@ -58,7 +58,7 @@ impl State {
         !self.applying && self.is_expired(database, key, now) && self.expire_now(database, key)
     }
 
-    /// Removes a key like an expiry. Returns true if it existed.
+    /// Removes a key like an expiry. Returns `true` if it existed.
     pub(super) fn expire_now(&mut self, database: usize, key: &[u8]) -> bool {
         let keys = self.keyspace.databases.get_mut(database);
         if keys.and_then(|keys| keys.remove(key)).is_none() {
@@ -75,7 +75,7 @@ impl State {
         true
     }
 
-    /// Returns true if a key exists and has expired.
+    /// Returns `true` if a key exists and has expired.
     pub(super) fn is_expired(&self, database: usize, key: &[u8], now: Now) -> bool {
         self.keyspace.databases[database]
             .get(key)

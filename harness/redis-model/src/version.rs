@@ -82,32 +82,32 @@ impl ServerVersion {
         matches!(self, ServerVersion::Valkey81 | ServerVersion::Valkey91)
     }
 
-    /// Returns true if the server has `SET key value IFEQ match`.
+    /// Returns `true` if the server has `SET key value IFEQ match`.
     pub(super) fn has_set_ifeq(self) -> bool {
         self == ServerVersion::Redis84 || self.is_valkey()
     }
 
-    /// Returns true if the server has `DELEX`, and `SET` with `IFNE` and others.
+    /// Returns `true` if the server has `DELEX`, and `SET` with `IFNE` and others.
     pub(super) fn has_delex(self) -> bool {
         self == ServerVersion::Redis84
     }
 
-    /// Returns true if the server has `DELIFEQ`.
+    /// Returns `true` if the server has `DELIFEQ`.
     pub(super) fn has_delifeq(self) -> bool {
         self == ServerVersion::Valkey91
     }
 
-    /// Returns true if `GETEX` rejects an invalid expiry even for a missing key.
+    /// Returns `true` if `GETEX` rejects an invalid expiry even for a missing key.
     pub(super) fn reads_expiry_of_nothing(self) -> bool {
         self == ServerVersion::Valkey91
     }
 
-    /// Returns true from 7.0 on: conditions of `EXPIRE`, `SET` with `NX` and `GET`, `EVAL_RO`, `#!lua`.
+    /// Returns `true` from 7.0 on: conditions of `EXPIRE`, `SET` with `NX` and `GET`, `EVAL_RO`, `#!lua`.
     pub(super) fn since_70(self) -> bool {
         self != ServerVersion::Redis62
     }
 
-    /// Returns true from 7.2 on: `CLIENT SETINFO`, `BLPOP` in scripts, short doubles.
+    /// Returns `true` from 7.2 on: `CLIENT SETINFO`, `BLPOP` in scripts, short doubles.
     pub(super) fn since_72(self) -> bool {
         !matches!(self, ServerVersion::Redis62 | ServerVersion::Redis70)
     }

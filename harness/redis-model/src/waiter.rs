@@ -23,7 +23,7 @@ pub(super) struct Waiter {
 }
 
 impl Wait {
-    /// Returns true if an element of this key may end the wait.
+    /// Returns `true` if an element of this key may end the wait.
     pub(super) fn takes_from(&self, key: &[u8]) -> bool {
         match self {
             Wait::Element { keys } => keys.iter().any(|other| other == key),

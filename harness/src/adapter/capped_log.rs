@@ -25,9 +25,8 @@ const PIPE_GRACE: Duration = Duration::from_millis(250);
 #[cfg(feature = "servers")]
 const MAX_LINE: usize = 500;
 
-/// Returns at most `max` lines from the end of a worker's log, or none if the log cannot be read. A long line is cut. Of
-/// each stack trace
-/// only the first frame is kept, because most languages print the error before the trace.
+/// Returns at most `max` lines from the end of a worker's log, or none if the log cannot be read. A long line is cut.
+/// Of each stack trace only the first frame is kept, because most languages print the error before the trace.
 #[cfg(feature = "servers")]
 pub(crate) fn last_lines(log: &std::path::Path, max: usize) -> Vec<String> {
     let log = std::fs::read(log).unwrap_or_default();

@@ -164,7 +164,7 @@ impl WorkerControl {
         ended.unwrap_or_else(|_| STILL_THERE.to_owned())
     }
 
-    /// Returns whether the worker was reaped.
+    /// Returns `true` if the worker was reaped.
     pub fn has_ended(&self) -> bool {
         self.exit.borrow().is_some()
     }
@@ -219,8 +219,8 @@ impl WorkerControl {
         futures_util::future::join_all(logs).await;
     }
 
-    /// Keeps the processes alive that the worker leaves behind when it exits, so that they can be detected. They
-    /// are killed with the worker, by [`kill`](Self::kill) or when the last handle is dropped.
+    /// Keeps alive the processes that the worker leaves behind when it exits, so that they can be detected. They are
+    /// killed with the worker, by [`kill`](Self::kill) or when the last handle is dropped.
     #[cfg(feature = "servers")]
     pub(crate) fn spare_group(&self) {
         self.group.reap_guard().spare_group();

@@ -1,7 +1,7 @@
 //! A channel between two tasks of the same thread.
 //!
-//! The driver and the workers of a simulation exchange small messages one at a time. With the unbounded channel of tokio
-//! instead, the simulated matrix takes 8 % more CPU time (median of 33 pairs of runs), and the histories of
+//! The driver and the workers of a simulation exchange small messages one at a time. With the unbounded channel of
+//! tokio instead, the simulated matrix takes 8 % more CPU time (median of 33 pairs of runs), and the histories of
 //! `flash-sale`, a scenario with 500 clients, differ.
 
 use std::cell::RefCell;

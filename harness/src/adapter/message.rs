@@ -270,7 +270,7 @@ pub struct Offers {
 }
 
 impl Offers {
-    /// Returns whether the adapter offers this feature.
+    /// Returns `true` if the adapter offers this feature.
     pub fn has(&self, feature: LockFeature) -> bool {
         let offered = match feature {
             LockFeature::Clients => self.clients,
@@ -291,7 +291,7 @@ impl Offers {
         self.protocol == Some(SHARED_PROTOCOL) && offered == Some(true)
     }
 
-    /// Returns whether the lock can be of this kind.
+    /// Returns `true` if the lock can be of this kind.
     pub fn is(&self, kind: LockKind) -> bool {
         let kinds = self.kinds.as_deref().unwrap_or(&[LockKind::Mutex]);
         kinds.contains(&kind)

@@ -128,7 +128,7 @@ impl ProtocolFault {
         }
     }
 
-    /// Returns whether both are the same fault of an adapter: ids, times and values differ each time.
+    /// Returns `true` if both are the same fault of an adapter: ids, times and values differ each time.
     #[cfg(feature = "servers")]
     pub(crate) fn is_like(&self, other: &ProtocolFault) -> bool {
         use ProtocolFault::{NoAnswer, SecondAnswer, WrongField, WrongId};

@@ -76,7 +76,7 @@ impl ReapGuard {
         self.lineage.members(table)
     }
 
-    /// Returns whether this process is one of them.
+    /// Returns `true` if this process is one of them.
     pub(super) fn has(&mut self, table: &ProcessTable, pid: u32) -> bool {
         self.members(table).iter().any(|(one, _)| *one == pid)
     }
@@ -140,7 +140,7 @@ impl ReapGuard {
         Ok(all.then_some(members))
     }
 
-    /// Kills all members that are alive in this table. Returns whether there was none.
+    /// Kills all members that are alive in this table. Returns `true` if there was none.
     pub(super) fn kill(&mut self, table: &ProcessTable) -> bool {
         // A process that cannot be signalled belongs to another user, and stays.
         let killed = self.signal_all(table, Signal::KILL);

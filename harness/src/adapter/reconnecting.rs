@@ -95,7 +95,7 @@ impl Origin {
             .await
     }
 
-    /// Returns whether the connection is still usable after this error.
+    /// Returns `true` if the connection is still usable after this error.
     fn is_usable_after(&self, error: &RedisError) -> bool {
         let demoted = error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly);
         let answered = matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension);

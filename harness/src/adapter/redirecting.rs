@@ -52,7 +52,7 @@ impl Redirecting {
         }
     }
 
-    /// Returns whether the commands with these replies were moved, and if so, sets the route to the other server.
+    /// Returns `true` if the commands with these replies were moved, and if so, sets the route to the other server.
     fn is_moved(&self, route: &mut Route, answers: &Result<&[Value], &RedisError>) -> bool {
         match moved_to(answers) {
             Some(to) if route.moves < MAX_MOVES => {

@@ -39,9 +39,9 @@ pub(super) struct Clients {
 
 /// The result of dispatching a line.
 pub(super) enum Dispatched {
-    /// The request was passed to a client, which replies.
+    /// The request was passed to the client that answers it.
     Passed,
-    /// A client has joined, and replies.
+    /// The request was a `join`: the new client `client` answers it, and reads its further requests from `requests`.
     Joined {
         client: usize,
         requests: Receiver<Request>,

@@ -121,7 +121,7 @@ impl SharedProcess {
         })
     }
 
-    /// Returns whether this client can start here: the process runs, and the client has not been here before.
+    /// Returns `true` if this client can start here: the process runs, and the client has not been here before.
     pub fn accepts(&self, client: usize) -> bool {
         let lines = self.lines.borrow();
         lines.ended.is_none() && !lines.known.contains(&client)
@@ -141,7 +141,7 @@ impl SharedProcess {
         }
     }
 
-    /// Returns whether all clients use the same connections, so that a connection does not identify the client.
+    /// Returns `true` if all clients use the same connections, so that a connection does not identify the client.
     pub fn shares_connections(&self) -> bool {
         let lines = self.lines.borrow();
         lines.is_shared && lines.offers().own_connections != Some(true)

@@ -69,7 +69,7 @@ impl Capabilities {
         faults.try_for_each(|fault| self.offer(fault))
     }
 
-    /// Returns true if the backend's machine can stall. Virtual time cannot.
+    /// Returns `true` if the backend's machine can stall. Virtual time cannot.
     pub fn can_stall(&self) -> bool {
         self.backend != BackendName::Sim
     }

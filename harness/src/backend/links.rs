@@ -34,7 +34,7 @@ pub trait Links {
     fn commands_sent(&self) -> CommandsSent;
     /// Resets the times of earlier commands to zero, because the clients start now and the clock was set to zero.
     fn begin(&self) {}
-    /// Returns true if the worker has sent any data on a link to a node.
+    /// Returns `true` if the worker has sent any data on a link to a node.
     fn has_sent_data(&self, worker: usize) -> bool;
 
     /// Starts to watch a worker that was frozen or killed: it must not send data from now on. The default is for

@@ -17,7 +17,7 @@ pub trait Liveness {
         Vec::new()
     }
 
-    /// Returns true if a signal that no fault sent has ended this worker.
+    /// Returns `true` if a signal that no fault sent has ended this worker.
     fn was_killed(&self, _worker: usize) -> bool {
         false
     }
@@ -27,7 +27,7 @@ pub trait Liveness {
         None
     }
 
-    /// Returns true while this worker or any server is stalled, so that the worker may be unable to answer.
+    /// Returns `true` while this worker or any server is stalled, so that the worker may be unable to answer.
     fn is_kept_from_answering(&self, _worker: usize) -> bool {
         false
     }

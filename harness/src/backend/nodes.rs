@@ -29,8 +29,8 @@ pub trait Sentinels {
     async fn promoted_by_sentinels(&self, node: usize) -> Result<String, Refusal>;
     /// Waits until the Sentinels have turned the node's stale master into a replica.
     async fn demoted_by_sentinels(&self, node: usize);
-    /// Returns true if the Sentinels have promoted a server of the node since the run began, apart from the promotions
-    /// that [`Sentinels::promoted_by_sentinels`] waited for.
+    /// Returns `true` if the Sentinels have promoted a server of the node since the run began, apart from the
+    /// promotions that [`Sentinels::promoted_by_sentinels`] waited for.
     async fn failed_over_unasked(&self, node: usize) -> bool;
 }
 

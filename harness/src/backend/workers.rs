@@ -56,7 +56,7 @@ pub trait Workers {
     /// `None` if the worker was not blocked or has died. Cancel-safe.
     async fn unblock_worker(&self, worker: usize, scope: TaskScope)
     -> Result<Option<u64>, Refusal>;
-    /// Returns true if the clients of a process share its connections, so that a command may belong to any of them.
+    /// Returns `true` if the clients of a process share its connections, so that a command may belong to any of them.
     fn shares_connections(&self) -> bool {
         false
     }

@@ -204,12 +204,12 @@ impl Clients {
         })
     }
 
-    /// Returns whether the adapter offers this feature.
+    /// Returns `true` if the adapter offers this feature.
     pub(super) fn offers(&self, feature: LockFeature) -> bool {
         matches!(&self.state.ready, Some(Answer::Ready { offers, .. }) if offers.has(feature))
     }
 
-    /// Returns whether the adapter answers `act`.
+    /// Returns `true` if the adapter answers `act`.
     pub(super) fn is_leader(&self) -> bool {
         matches!(&self.state.ready, Some(Answer::Ready { offers, .. }) if offers.is(LockKind::Leader))
     }
@@ -272,7 +272,7 @@ impl Clients {
         Ok(events)
     }
 
-    /// Returns whether the holder of a grant has received `lost`.
+    /// Returns `true` if the holder of a grant has received `lost`.
     pub(super) async fn is_notified_of_loss(&mut self, grant: &Exchange) -> Result<bool, Stop> {
         let is_lost = |event: &Notification| matches!(event, Notification::Lost { token, .. } if Some(token.as_str()) == grant.token());
         Ok(self.events().await?.iter().any(is_lost))

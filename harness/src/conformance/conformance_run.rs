@@ -33,7 +33,7 @@ pub struct ConformanceReport {
 }
 
 impl ConformanceReport {
-    /// Returns whether no check failed.
+    /// Returns `true` if no check failed.
     pub fn passed(&self) -> bool {
         let failed = |result: &CheckResult| result.status == CheckStatus::Failed;
         !self.checks.iter().any(failed)

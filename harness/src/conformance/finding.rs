@@ -35,7 +35,7 @@ pub enum Mistake {
 }
 
 impl Mistake {
-    /// Returns whether this is the same mistake as that of another check.
+    /// Returns `true` if this is the same mistake as that of another check.
     pub(super) fn is_same(&self, other: &Mistake) -> bool {
         match (self, other) {
             (Mistake::Unshared, _) => false,

@@ -1,4 +1,4 @@
-//! The gate at which the workers wait until the one that starts first has made its attempt.
+//! A gate that holds back all workers but worker 0 until its first attempt was answered or a fault has fired.
 
 use std::cell::Cell;
 use std::time::Duration;

@@ -24,8 +24,8 @@ pub struct Location {
     pub node: Option<usize>,
     /// The connection and direction of the frame that was the event.
     pub frame: Option<(u64, Direction)>,
-    /// True if it is unknown which command took the lock, and the first command that names the key
-    /// and could take it was used instead.
+    /// Whether it is unknown which command took the lock, and the first command that names the key and could take it
+    /// was used instead.
     pub supposed: bool,
 }
 

@@ -12,17 +12,17 @@ use crate::history::EventKind;
 /// The lock's answer to a leader that wants to act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Permission {
-    /// It leads, and may act.
+    /// The client still leads, and may act.
     Given,
-    /// It does not lead any more.
+    /// The client no longer leads.
     Lost,
     /// The lock does not know, so the leader must not act now.
     Unknown,
 }
 
 impl<B: Backend> ClientDriver<B> {
-    /// Acts again and again until the term is over, and resigns. A client that learns that it does not lead any more
-    /// resigns at once.
+    /// Acts again and again until the term is over, and resigns. A client that learns that it no longer leads resigns
+    /// at once.
     pub(super) async fn leader_section(&mut self, mut hold: Hold) -> Result<(), RequestAborted> {
         let workload = &self.context.spec.scenario.workload;
         let ttl = self.context.spec.ttl();

@@ -1,7 +1,7 @@
 //! Tests after the run whether a client can still take the lock.
 //!
-//! A lock may leave a key without expiry behind, so that no client can ever acquire it again. If
-//! the stock is sold out, no client of the run notices. So an additional client tries.
+//! A lock may leave a key without expiry behind, so that no client can ever acquire it again. If the stock is sold out,
+//! no client of the run notices. Therefore an additional client tries to take the lock after the run.
 
 use std::rc::Rc;
 use std::time::Duration;

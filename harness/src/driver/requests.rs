@@ -265,7 +265,8 @@ impl<B: Backend> ClientDriver<B> {
         }
     }
 
-    /// Sends a request in a phase, and waits for its answer. The worker's links know the phase in the meantime.
+    /// Sends a request in a phase, and waits for its answer. Until the answer arrives, the commands on the worker's
+    /// links are attributed to this phase.
     pub(super) async fn request(
         &mut self,
         phase: Phase,

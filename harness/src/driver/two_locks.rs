@@ -9,8 +9,8 @@ use super::client_driver::{ClientDriver, Purchase, RequestAborted};
 use crate::backend::Backend;
 use crate::clock::nanos;
 
-/// The part of the first lease that may be over before a buyer gives up waiting for its second lock. The rest is for its
-/// section. A lock that renews the first lease needs no such limit.
+/// The part of the first lease that may be over before a buyer gives up waiting for its second lock. The rest is for
+/// its section. A lock that renews the first lease needs no such limit.
 const WAITED_PART: f64 = 0.5;
 
 impl<B: Backend> ClientDriver<B> {

@@ -22,7 +22,7 @@ impl UndeclaredKey {
         }
     }
 
-    /// Returns whether this command changed this key.
+    /// Returns `true` if this command changed this key.
     pub(crate) fn is_of(&self, command: &Arc<str>, key: &KeyName) -> bool {
         (&self.command, &self.key) == (command, key)
     }

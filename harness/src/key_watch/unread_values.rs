@@ -1,8 +1,8 @@
 //! Values that a worker's command names although another worker wrote them and this one has not read them.
 //!
 //! A command that compares a value before it removes, replaces or prolongs it names the value. If it names another
-//! worker's value that it cannot know, the two workers have the same token. The history shows that nowhere else: a client
-//! that tries to write the value that is there already changes nothing.
+//! worker's value that it cannot know, the two workers have the same token. The history shows that nowhere else: a
+//! client that tries to write the value that is there already changes nothing.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ impl UnreadValues {
     }
 }
 
-/// Returns whether a command returns the value of a key.
+/// Returns `true` if a command returns the value of a key.
 pub(crate) fn reads(command: &str) -> bool {
     matches!(
         command,

@@ -53,7 +53,7 @@ pub(crate) struct KeyWatch {
 }
 
 impl Known {
-    /// Returns whether this change makes the key one that may hold a lock. Returns `true` at most once.
+    /// Returns `true` if this change makes the key one that may hold a lock. Returns `true` at most once.
     fn becomes_lock_value(&mut self, record: &KeyRecord) -> bool {
         if self.is_lock_value {
             return false;
@@ -248,7 +248,7 @@ impl KeyWatch {
         self.records.len()
     }
 
-    /// Returns whether one of these changes gave a lock a new owner.
+    /// Returns `true` if one of these changes gave a lock a new owner.
     pub(crate) fn took(&self, changes: Range<usize>) -> bool {
         self.with_locks(|locks| takes_lock(&self.records, changes, locks))
     }
@@ -259,15 +259,15 @@ impl KeyWatch {
         first.map(|known| known.bytes.clone())
     }
 
-    /// Returns whether a key with this name may hold a lock: an acquisition has written it, or it contains the name of a
-    /// lock.
+    /// Returns `true` if a key with this name may hold a lock: an acquisition has written it, or it contains the name
+    /// of a lock.
     pub(crate) fn may_hold_lock(&self, name: &[u8]) -> bool {
         let is_acquired = |known: &Known| known.acquired && known.bytes == name;
         let contains = |lock: &String| memchr::memmem::find(name, lock.as_bytes()).is_some();
         self.known.iter().any(is_acquired) || self.locks.iter().any(contains)
     }
 
-    /// Returns whether the key of some lock is known.
+    /// Returns `true` if the key of some lock is known.
     pub(crate) fn has_lock_value(&self) -> bool {
         self.known.iter().any(|known| known.is_lock_value)
     }

@@ -133,7 +133,7 @@ impl MonitorReplay {
         }
     }
 
-    /// Returns whether keys expire by the clock.
+    /// Returns `true` if keys expire by the clock.
     pub fn is_by_clock(&self) -> bool {
         self.by_clock
     }
@@ -304,8 +304,8 @@ impl MonitorReplay {
         ))
     }
 
-    /// Returns the reason for a gap in the key history although the servers have sent their reports: a command on a lock's
-    /// key that the model of Redis does not support, or an expiry that the servers do not report.
+    /// Returns the reason for a gap in the key history although the servers have sent their reports: a command on a
+    /// lock's key that the model of Redis does not support, or an expiry that the servers do not report.
     pub fn gap(&self) -> Option<String> {
         if let Some(name) = self.unknown.command_on_locks(&self.watch) {
             return Some(format!("the model of Redis does not support {name}"));
@@ -400,8 +400,8 @@ impl MonitorReplay {
     }
 }
 
-/// Returns whether a command may change keys, which is true for an unknown one. `name` is the command, or the
-/// command and its subcommand.
+/// Returns `true` if a command may change keys, or is unknown. `name` is the command, or the command and its
+/// subcommand.
 fn may_write(name: &str) -> bool {
     let (command, subcommand) = name.split_once(' ').unwrap_or((name, ""));
     CommandKind::of(command, subcommand).is_none_or(CommandKind::writes)

@@ -1,8 +1,8 @@
 //! The replay of one server of a node.
 //!
-//! Scripts and transactions are atomic, so their changes are inspected together when they are over. A server does
-//! not report the end of a script: it shows when the next line belongs to another command. If a command finds a key
-//! expired, the server reports the expiry before that command, so such a notification waits until it is clear
+//! Scripts and transactions are atomic, so their changes are inspected together when they are over. A server does not
+//! report the end of a script. The replay infers it when the next line belongs to another command. If a command finds a
+//! key expired, the server reports the expiry before that command, so such a notification waits until it is clear
 //! whether it belongs to the script.
 
 use std::collections::{HashMap, HashSet};
@@ -73,7 +73,7 @@ pub(super) struct ReplayedServer {
     clients: HashMap<String, (ClientId, usize)>,
     /// The addresses of clients that are in a transaction.
     transactions: HashSet<String>,
-    /// The unit that has begun and may not be over.
+    /// The script or transaction whose end has not been detected yet, or `None` if there is none.
     pub(super) active_unit: Option<Unit>,
     /// The notifications since the last command of the active unit.
     pub(super) notices: Vec<Notice>,

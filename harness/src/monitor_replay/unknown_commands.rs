@@ -1,7 +1,7 @@
 //! Commands that the model of Redis does not support.
 //!
-//! Their effect on the keys is unknown, but they change only keys that they name. So they matter only if they name a key
-//! of a lock, or if the lock's keys are not known otherwise.
+//! Their effect on the keys is unknown, but they change only keys that they name. So they matter only if they name a
+//! key of a lock, or if the lock's keys are not known otherwise.
 
 use std::collections::{BTreeMap, BTreeSet};
 

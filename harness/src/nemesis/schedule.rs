@@ -250,8 +250,8 @@ impl<B: Backend> Nemesis<B> {
         self.end(id).await;
     }
 
-    /// Records that a fault that was requested at `requested_at_ns` has fired. `waiting` is the client at the trigger that
-    /// had to wait for that, if the fault does not affect it. Returns the time from which the fault counts.
+    /// Records that a fault that was requested at `requested_at_ns` has fired. `waiting` is the client at the trigger
+    /// that had to wait for that, if the fault does not affect it. Returns the time from which the fault counts.
     fn record_fired(
         &self,
         id: u32,

@@ -83,7 +83,7 @@ impl Lineage {
     }
 }
 
-/// Returns true if no thread of the process runs, because all are stopped or the process has exited.
+/// Returns `true` if no thread of the process runs, because all are stopped or the process has exited.
 ///
 /// # Errors
 /// Returns an error if `/proc` cannot be read.
@@ -91,8 +91,8 @@ pub(crate) fn is_stopped(member: Member) -> io::Result<bool> {
     every_thread(member, ProcessStat::is_stopped)
 }
 
-/// Returns true if no thread of a process that was sent a stop signal can start another process before it is continued:
-/// see [`ProcessStat::is_held`].
+/// Returns `true` if no thread of a process that was sent a stop signal can start another process before it is
+/// continued: see [`ProcessStat::is_held`].
 ///
 /// # Errors
 /// Returns an error if `/proc` cannot be read.

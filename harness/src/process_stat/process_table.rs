@@ -92,7 +92,7 @@ pub(crate) fn variable_of(pid: u32, variable: &str) -> io::Result<Option<String>
     Ok(values.next())
 }
 
-/// Returns true if the process has exited or belongs to another user.
+/// Returns `true` if the process has exited or belongs to another user.
 fn is_hidden(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
         || matches!(

@@ -31,7 +31,7 @@ impl Motion {
         })
     }
 
-    /// Returns true if the process was stalled between the observation `before` and this one, which must be recent.
+    /// Returns `true` if the process was stalled between the observation `before` and this one, which must be recent.
     pub(crate) fn is_stalled_since(self, pid: u32, before: Motion) -> bool {
         self.started_ticks == before.started_ticks
             && self.ran_ns == before.ran_ns

@@ -81,18 +81,19 @@ impl ProcessStat {
         })
     }
 
-    /// Returns true if the process has exited, even if it has not been reaped.
+    /// Returns `true` if the process has exited, even if it has not been reaped.
     pub(crate) fn has_ended(&self) -> bool {
         matches!(self.state, 'Z' | 'X' | 'x')
     }
 
-    /// Returns true if the process is stopped (possibly by a debugger) or has exited.
+    /// Returns `true` if the process is stopped (possibly by a debugger) or has exited.
     pub(crate) fn is_stopped(&self) -> bool {
         matches!(self.state, 'T' | 't') || self.has_ended()
     }
 
-    /// Returns true if the process is stopped, or in a sleep that only SIGKILL ends (`vfork`, disk I/O). A stop signal
-    /// that was sent in the meantime takes effect before the process runs again, so it cannot start another process.
+    /// Returns `true` if the process is stopped, or in a sleep that only SIGKILL ends (`vfork`, disk I/O). A stop
+    /// signal that was sent in the meantime takes effect before the process runs again, so it cannot start another
+    /// process.
     pub(crate) fn is_held(&self) -> bool {
         self.is_stopped() || self.state == 'D'
     }

@@ -50,7 +50,7 @@ pub(super) fn admits(
     false
 }
 
-/// Returns whether a client of a port without a link belongs to our own user, or to root.
+/// Returns `true` if a client of a port without a link belongs to our own user, or to root.
 pub fn is_own_user(client: &TcpStream, peer: SocketAddr) -> bool {
     let user = client.local_addr();
     let user = user.and_then(|ours| ClientUser::look_up(peer, ours));
@@ -97,8 +97,7 @@ impl ClientUser {
         Ok(ClientUser::User(own_user()))
     }
 
-    /// Returns whether the client may be served: its user is our own user, or root, from whom nothing can be
-    /// hidden.
+    /// Returns `true` if the client may be served: its user is our own user, or root, from whom nothing can be hidden.
     fn is_admitted(self) -> bool {
         matches!(self, ClientUser::User(user) if user == 0 || user == own_user())
     }

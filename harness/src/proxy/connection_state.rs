@@ -84,7 +84,7 @@ impl<'a> ConnectionState<'a> {
         lock(&self.pending)
     }
 
-    /// Returns whether the connection is a byte pipe, because it carries bytes that are not RESP.
+    /// Returns `true` if the connection is a byte pipe, because it carries bytes that are not RESP.
     pub(super) fn is_raw(&self) -> bool {
         self.raw.load(Ordering::Acquire)
     }
@@ -130,13 +130,13 @@ impl<'a> ConnectionState<'a> {
         }
     }
 
-    /// Returns whether frames of this connection must be shown to the interceptor.
+    /// Returns `true` if frames of this connection must be shown to the interceptor.
     pub(super) fn is_intercepted(&self) -> bool {
         self.proxy.interceptor.is_armed(self.link.worker)
     }
 
-    /// Returns whether the command took or released a lock that `frame` is or answers, and which lock's key it
-    /// names, if the interceptor waits for either.
+    /// Returns the effect on the lock of the command that `frame` is or answers, and the lock whose key the command
+    /// names. Each is determined only if the interceptor waits for it.
     pub(super) async fn detect_effect(
         &self,
         direction: Direction,

@@ -151,7 +151,7 @@ impl FreezeMonitor {
         }
     }
 
-    /// Returns whether data from the worker has arrived on a link to a node.
+    /// Returns `true` if data from the worker has arrived on a link to a node.
     pub fn has_sent_data(&self, worker: usize) -> bool {
         let workers = lock(&self.workers);
         workers

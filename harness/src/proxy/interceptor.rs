@@ -17,13 +17,13 @@ pub trait Interceptor: Send + Sync {
     /// reads, so it must not cost more than an atomic load.
     fn is_armed(&self, worker: usize) -> bool;
 
-    /// Returns whether replies on this link, in this phase, must show whether their command took or released a
-    /// lock. Called only while the interceptor is armed.
+    /// Returns `true` if replies on this link, in this phase, must show whether their command took or released a lock.
+    /// Called only while the interceptor is armed.
     fn waits_for_effect(&self, _link: LinkId, _phase: Phase) -> bool {
         false
     }
 
-    /// Returns whether frames on this link, in this phase, must show which lock's key their command names. Called
+    /// Returns `true` if frames on this link, in this phase, must show which lock's key their command names. Called
     /// only while the interceptor is armed.
     fn waits_for_key(&self, _link: LinkId, _phase: Phase) -> bool {
         false

@@ -193,7 +193,7 @@ impl<'a> Pump<'a> {
         })
     }
 
-    /// Finds the complete frames in the bytes that were read. Returns whether one of them is the reply to a command
+    /// Finds the complete frames in the bytes that were read. Returns `true` if one of them is the reply to a command
     /// that the proxy answers.
     fn find_frames(&mut self, now_ns: u64, frames: &mut Frames) -> bool {
         let mut answered_here = false;

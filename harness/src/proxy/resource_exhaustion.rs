@@ -63,7 +63,7 @@ struct State {
     new: Vec<ProxyIncident>,
 }
 
-/// Returns whether an error means that this process or its machine has run out of a resource: file descriptors,
+/// Returns `true` if an error means that this process or its machine has run out of a resource: file descriptors,
 /// processes, memory, or ports.
 pub(crate) fn is_resource_exhaustion(error: &io::Error) -> bool {
     const EXHAUSTED: [Errno; 6] = [

@@ -66,17 +66,17 @@ impl<'a> SendQueue<'a> {
         }
     }
 
-    /// Returns whether nothing waits.
+    /// Returns `true` if nothing waits.
     pub(super) fn is_empty(&self) -> bool {
         self.link.is_empty()
     }
 
-    /// Returns whether nothing waits, and no fault matches a frame that arrives now.
+    /// Returns `true` if nothing waits, and no fault matches a frame that arrives now.
     pub(super) fn is_clear(&mut self, now_ns: u64) -> bool {
         self.link.is_clear(now_ns)
     }
 
-    /// Returns whether more may be read, which is not the case while the receiver accepts no data.
+    /// Returns `true` if more may be read, which is not the case while the receiver accepts no data.
     pub(super) fn has_room(&self) -> bool {
         let first = self.link.front().map(|first| &first.frame.payload);
         self.waiting_bytes < MAX_WAITING_BYTES && !matches!(first, Some(Payload::Rest))

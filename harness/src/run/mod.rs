@@ -28,7 +28,7 @@ pub enum BackendSetup {
     Simulation {
         /// Creates the clients of the lock.
         lock: LockFactory,
-        /// True to log the commands. Without a log the simulation is faster.
+        /// Whether to log the commands. Without a log the simulation is faster.
         logs_commands: bool,
     },
     /// Real servers, with worker processes.

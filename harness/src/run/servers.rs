@@ -45,7 +45,7 @@ pub struct ServerSetup {
     pub reaper: PathBuf,
     /// The helper's arguments.
     pub reaper_args: Vec<OsString>,
-    /// True if this process runs only one run at a time and starts nothing else. Every child process that it then has
+    /// Whether this process runs only one run at a time and starts nothing else. Every child process that it then has
     /// after a run was started by a worker, and is killed with it.
     pub starts_only_runs: bool,
 }

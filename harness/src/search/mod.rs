@@ -19,9 +19,10 @@
 //! another plan. A second fault at the same injection point as the first is tried, too.
 //!
 //! Nothing else is pruned. A fault of the next message might seem to be equivalent to one at the step before it, but a
-//! test refuted that: while an event waits for its fault, simultaneous events overtake it, and the run differs. Two
-//! deaths of a client can lead to the same run, so that a second fault is only needed after one of them. This was built
-//! and removed again: it prunes a tenth of all pairs, but the shortest ones, and saves less than 5 % of the time.
+//! test refuted that: while an event waits for its fault, simultaneous events overtake it, and the run differs. Killing
+//! a client at two different injection points can lead to the same run. Then a second fault would have to be tried
+//! after only one of the two. This was built and removed again: it prunes a tenth of all pairs, but the shortest ones,
+//! and saves less than 5 % of the time.
 
 mod attempt;
 mod candidates;

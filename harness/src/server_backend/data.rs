@@ -194,7 +194,7 @@ async fn connection(
     server.connection(ANSWER).await
 }
 
-/// Returns true if the peer is gone.
+/// Returns `true` if the peer is gone.
 fn is_gone(error: &RedisError) -> bool {
     error.is_connection_dropped() || error.is_connection_refusal()
 }

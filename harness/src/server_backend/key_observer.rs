@@ -77,7 +77,7 @@ struct ObservedServer {
     reader: RefCell<Option<JoinHandle<()>>>,
     /// Number of bytes of the report that were read.
     received: Cell<u64>,
-    /// True if the report is not worth reading any further, because it does not pause.
+    /// Whether the report is not worth reading any further, because it does not pause.
     is_given_up: Cell<bool>,
     /// Reason why the report is incomplete, if it is.
     gap: RefCell<Option<MissingKeyHistory>>,
@@ -221,7 +221,8 @@ impl ObservedNode {
         }
     }
 
-    /// Compares the replay with the keys of the node's master. Returns true if the master has answered and they match.
+    /// Compares the replay with the keys of the node's master. Returns `true` if the master has answered and they
+    /// match.
     pub(super) async fn compare(self: &Rc<Self>) -> bool {
         self.settle().await;
         for server in 0..self.servers.len() {
@@ -390,8 +391,8 @@ impl ObservedNode {
         }
     }
 
-    /// Sends a mark, and waits until it appears in the report. Returns false if it does not appear. A report with a gap
-    /// is not waited for.
+    /// Sends a mark, and waits until it appears in the report. Returns `false` if it does not appear. If the report
+    /// already has a gap, returns `true` without sending a mark.
     async fn catch_up(self: &Rc<Self>, server: usize) -> bool {
         let observed = &self.servers[server];
         if observed.gap.borrow().is_some() {

@@ -20,7 +20,7 @@ impl ServerBackend {
         }
     }
 
-    /// Returns true if this process has a single link for all of its clients.
+    /// Returns `true` if this process has a single link for all of its clients.
     fn shares_link(&self, number: usize) -> bool {
         let processes = self.shared_processes.borrow();
         let process = processes.get(&number);

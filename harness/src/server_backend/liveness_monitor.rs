@@ -39,7 +39,7 @@ impl LivenessMonitor {
         self.shortest.set(shortest);
     }
 
-    /// Records that a fault is about to stop or kill the target. Returns false if another fault has done so before.
+    /// Records that a fault is about to stop or kill the target. Returns `false` if another fault has done so before.
     pub(super) fn stop(&self, target: Watched) -> bool {
         self.end_stall(target);
         self.stopped.borrow_mut().insert(target)
@@ -50,7 +50,7 @@ impl LivenessMonitor {
         self.stopped.borrow_mut().remove(&target);
     }
 
-    /// Returns true while a fault stops the target.
+    /// Returns `true` while a fault stops the target.
     pub(super) fn is_stopped(&self, target: Watched) -> bool {
         self.stopped.borrow().contains(&target)
     }
@@ -130,7 +130,7 @@ impl LivenessMonitor {
         self.events.take()
     }
 
-    /// Returns true if this worker or any server is stalled.
+    /// Returns `true` if this worker or any server is stalled.
     pub(super) fn may_block_answer(&self, worker: usize) -> bool {
         let stalls = self.stalls.borrow();
         stalls.keys().any(|target| match target {

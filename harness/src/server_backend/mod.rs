@@ -110,7 +110,7 @@ pub struct Parts {
     pub nodes: usize,
     /// The workload, which determines the clients that share a process.
     pub workload: Workload,
-    /// True if faults block the workers' own tasks.
+    /// Whether faults block the workers' own tasks.
     pub blocks_tasks: bool,
     /// The proxy, with the run's clock and triggers.
     pub proxy: Proxy,

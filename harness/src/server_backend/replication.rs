@@ -69,7 +69,7 @@ async fn wait_until_caught_up(
     bounded(replica, catch_up).await
 }
 
-/// Returns true if the server reports that it is a replica.
+/// Returns `true` if the server reports that it is a replica.
 pub(super) async fn is_replica(server: ServerAddress) -> bool {
     let reply: Vec<redis::Value> = ask(server, &["ROLE"]).await.unwrap_or_default();
     let role = reply.first().map(redis::from_redis_value_ref::<String>);

@@ -17,7 +17,7 @@ impl ServerBackend {
     }
 }
 
-/// Returns true if the error or one of its causes is a lack of resources.
+/// Returns `true` if the error or one of its causes is a lack of resources.
 fn is_caused_by_exhaustion(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(cause) = next {

@@ -195,7 +195,7 @@ impl ServerBackend {
         self.parts.workload.process_of(worker)
     }
 
-    /// Returns true if the worker's protocol stream carries more than its own requests.
+    /// Returns `true` if the worker's protocol stream carries more than its own requests.
     fn has_shared_line(&self, worker: usize) -> bool {
         let workload = &self.parts.workload;
         worker < workload.workers

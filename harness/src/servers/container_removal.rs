@@ -21,7 +21,7 @@ pub(super) async fn end(watch: ContainerWatch) {
 }
 
 /// Removes all containers of a run, with their volumes and their network. The sweep removes those that cannot be
-/// removed now. Returns true if the engine lists none any more.
+/// removed now. Returns `true` if the engine lists none any more.
 pub(super) async fn remove_run(run: &str) -> bool {
     let Ok(engine) = connect().await else {
         return false;
@@ -45,7 +45,7 @@ pub(super) async fn sweep() {
     server_network::sweep(&engine).await;
 }
 
-/// Returns true if the owner is certainly dead. Picklock's containers never restart on their own, so a running
+/// Returns `true` if the owner is certainly dead. Picklock's containers never restart on their own, so a running
 /// container whose owner has another boot ID belongs to another machine.
 fn is_orphan(container: &ContainerSummary) -> bool {
     let Some(owner) = owner(container.labels.as_ref()) else {

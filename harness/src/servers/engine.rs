@@ -113,7 +113,8 @@ pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Returns true if the engine runs without root. The host network of its containers is then not this machine's network.
+/// Returns `true` if the engine runs without root. The host network of its containers is then not this machine's
+/// network.
 pub(super) async fn is_rootless(engine: &Docker) -> bool {
     let info = engine.info().await.unwrap_or_default();
     let mut options = info.security_options.into_iter().flatten();
@@ -215,7 +216,7 @@ mod tests {
         }
     }
 
-    /// Freezes with an engine that returns these status codes in turn, and then repeats the last one. Returns whether
+    /// Freezes with an engine that returns these status codes in turn, and then repeats the last one. Returns `true` if
     /// it succeeded, and the number of attempts.
     async fn freeze_with(answers: &[Option<u16>]) -> (bool, usize) {
         let attempts = Cell::new(0);

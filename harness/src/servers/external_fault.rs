@@ -9,6 +9,9 @@ use tokio_rustls::rustls;
 /// How long to wait for the answer to a short command.
 pub(super) const ANSWER: Duration = Duration::from_secs(5);
 
+/// Maximum number of characters of a server's text.
+const MAX_TEXT: usize = 300;
+
 /// The reason why a server cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[expect(
@@ -89,8 +92,8 @@ impl ExternalFault {
     /// Converts an error reply. `prefix` is the prefix of the run's keys.
     pub(super) fn from_reply(error: &RedisError, prefix: &str) -> ExternalFault {
         let reply = || match (error.code(), error.detail()) {
-            (Some(code), Some(detail)) => format!("{code} {detail}"),
-            _ => error.to_string(),
+            (Some(code), Some(detail)) => short(&format!("{code} {detail}")),
+            _ => short(&error.to_string()),
         };
         match error.code() {
             Some("NOAUTH") => ExternalFault::PasswordWanted,
@@ -105,7 +108,7 @@ impl ExternalFault {
             Some(_) => ExternalFault::Refused(reply()),
             None if error.is_timeout() => ExternalFault::TimedOut(ANSWER),
             None if error.is_io_error() => ExternalFault::Closed,
-            None => ExternalFault::Refused(error.to_string()),
+            None => ExternalFault::Refused(reply()),
         }
     }
 
@@ -115,6 +118,14 @@ impl ExternalFault {
             Some(rustls::Error::InvalidCertificate(why)) => ExternalFault::Certificate(why.clone()),
             _ => ExternalFault::Tls(error),
         }
+    }
+}
+
+/// Returns the beginning of a server's text, which may have any length.
+pub(super) fn short(text: &str) -> String {
+    match text.char_indices().nth(MAX_TEXT) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }
 

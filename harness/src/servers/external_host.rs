@@ -13,7 +13,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 
 use super::error::io_error;
-use super::external_fault::{ANSWER, ExternalFault};
+use super::external_fault::{ANSWER, ExternalFault, short};
 use super::gateway::Gateway;
 use super::server::{Answer, Host, KeyReport, Server};
 use super::server_order::ServerOrder;
@@ -137,7 +137,7 @@ struct External {
     upstream: Arc<Upstream>,
     gateway: Gateway,
     prefix: String,
-    /// True if the server is one of the masters of a Redis Cluster.
+    /// Whether the server is one of the masters of a Redis Cluster.
     is_cluster: bool,
     identity: Option<record::Redis>,
     report: KeyReport,
@@ -216,6 +216,7 @@ impl External {
                 continue;
             };
             let host: String = redis::from_redis_value_ref(host).unwrap_or_default();
+            let host = short(&host);
             let known = &self.upstream.server;
             let master = ExternalServer {
                 // A server that does not know its own host name leaves it out.
@@ -247,7 +248,8 @@ impl External {
         })?;
         let field = |name: &str| -> String {
             let value = fields.get(name).map(redis::from_redis_value_ref);
-            value.and_then(Result::ok).unwrap_or_default()
+            let value: String = value.and_then(Result::ok).unwrap_or_default();
+            short(&value)
         };
         Ok(Hello {
             redis: record::Redis {
@@ -440,7 +442,7 @@ impl Server for External {
 }
 
 fn printable(name: &[u8]) -> String {
-    String::from_utf8_lossy(name).escape_debug().to_string()
+    short(&String::from_utf8_lossy(name).escape_debug().to_string())
 }
 
 fn not_ours<'a, T: 'a>() -> Answer<'a, T> {

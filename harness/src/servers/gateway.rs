@@ -110,7 +110,7 @@ async fn pass_masked(
     }
 }
 
-/// Reads the first command. Returns true if it is an `AUTH` with this password, in one of its two forms.
+/// Reads the first command. Returns `true` if it is an `AUTH` with this password, in one of its two forms.
 async fn is_authenticated(client: &mut TcpStream, password: &str) -> io::Result<bool> {
     let length = password.len();
     let forms = [

@@ -13,8 +13,8 @@
 //! - [`Reaper`]: the helper process that cleans up when this process ends, even by SIGKILL. [`sweep`]: removes in the
 //!   next run what the helper could not remove.
 //!
-//! This module depends on neither the adapter protocol nor the proxy. It needs Linux: it reads `/proc` and relies on the
-//! parent death signal.
+//! This module depends on neither the adapter protocol nor the proxy. It needs Linux: it reads `/proc` and relies on
+//! the parent death signal.
 
 mod binary;
 mod child_subreaper;

@@ -13,7 +13,7 @@ const READY: &str = "Ready to accept connections";
 /// Line that a Sentinel prints once it accepts connections.
 const READY_SENTINEL: &str = "Sentinel ID is";
 
-/// Returns true if this line reports that connections are accepted.
+/// Returns `true` if this line reports that connections are accepted.
 pub(super) fn is_ready_line(line: &str) -> bool {
     line.contains(READY) || line.contains(READY_SENTINEL)
 }
@@ -47,7 +47,8 @@ impl NodeLog {
         Ok((NodeLog { output }, writer))
     }
 
-    /// Waits until the server is ready. Returns false if all processes with access to the pipe have exited before that.
+    /// Waits until the server is ready. Returns `false` if all processes with access to the pipe have exited before
+    /// that.
     pub(super) async fn is_ready(&self) -> bool {
         let mut receiver = self.output.clone();
         let output = receiver

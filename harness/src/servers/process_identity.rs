@@ -53,7 +53,7 @@ impl ProcessIdentity {
         })
     }
 
-    /// Returns true only if the owner is certainly dead. `made_at` is the creation time of the owned object, as the
+    /// Returns `true` only if the owner is certainly dead. `made_at` is the creation time of the owned object, as the
     /// time since the Unix epoch. It decides if the boot differs, because the process may have run before this machine
     /// was restarted, or on another machine.
     pub fn is_gone(&self, made_at: Duration) -> bool {
@@ -66,12 +66,12 @@ impl ProcessIdentity {
         self.namespace == here.namespace && !self.may_exist()
     }
 
-    /// Returns true if the process was started since this machine was booted.
+    /// Returns `true` if the process was started since this machine was booted.
     pub fn is_of_this_boot(&self) -> bool {
         ProcessIdentity::this_process().is_ok_and(|here| here.boot == self.boot)
     }
 
-    /// Returns true if the process exists, or may exist.
+    /// Returns `true` if the process exists, or may exist.
     fn may_exist(&self) -> bool {
         match ProcessStat::for_process(self.pid) {
             Ok(stat) => stat.started_ticks == self.started_ticks && !stat.has_ended(),

@@ -157,7 +157,7 @@ pub(super) fn owner_of(dir: &Path) -> Option<ProcessIdentity> {
     std::fs::read_to_string(dir.join(MARKER)).ok()?.parse().ok()
 }
 
-/// Returns true for a directory of this user with the prefix in its name, but not for a link to one.
+/// Returns `true` for a directory of this user with the prefix in its name, but not for a link to one.
 fn may_be_of_a_run(dir: &Path) -> bool {
     let name = dir.file_name().and_then(|name| name.to_str());
     let named = name.is_some_and(|name| name.starts_with(PREFIX));

@@ -72,7 +72,7 @@ pub(super) trait Server {
     /// Returns the address under which other servers reach this one.
     fn announced(&self) -> Answer<'_, SocketAddr>;
 
-    /// Returns true if the server may have another announced address after a restart.
+    /// Returns `true` if the server may have another announced address after a restart.
     fn moves(&self) -> bool {
         false
     }

@@ -149,7 +149,7 @@ impl ServerContainer {
         written.map_err(refused(&self.name, "write its configuration"))
     }
 
-    /// Waits until the server's log reports that it accepts connections. Returns false if the server exited before
+    /// Waits until the server's log reports that it accepts connections. Returns `false` if the server exited before
     /// that.
     async fn is_ready(&self) -> bool {
         let options = LogsOptionsBuilder::new().stdout(true).follow(true).build();

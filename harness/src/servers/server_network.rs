@@ -43,7 +43,7 @@ pub(super) async fn create(
     Ok(name)
 }
 
-/// Removes the networks with this label. Returns true if none is left.
+/// Removes the networks with this label. Returns `true` if none is left.
 pub(super) async fn remove(engine: &Docker, label: &str) -> bool {
     let Ok(found) = labelled(engine, label).await else {
         return false;
@@ -65,7 +65,7 @@ async fn labelled(engine: &Docker, label: &str) -> Result<Vec<Network>, Error> {
     engine.list_networks(Some(options)).await
 }
 
-/// Removes a network. Returns false if the engine refuses, as it does while the network has containers.
+/// Removes a network. Returns `false` if the engine refuses, as it does while the network has containers.
 async fn remove_one(engine: &Docker, network: &Network) -> bool {
     let Some(id) = network.id.as_deref() else {
         return false;

@@ -27,7 +27,7 @@ pub(super) struct ServerOrder {
     pub data: PathBuf,
     /// Its log file.
     pub log: PathBuf,
-    /// True if a kill is a power loss, which removes the last second from the append-only file in `data`.
+    /// Whether a kill is a power loss, which removes the last second from the append-only file in `data`.
     pub loses_tail: bool,
     /// Its wall clock, if that can be shifted.
     pub wall_clock: Option<Arc<ShiftedWallClock>>,
@@ -151,6 +151,6 @@ pub struct Layout {
     pub sentinels: usize,
     /// The data that each server keeps across a restart.
     pub persistence: Persistence,
-    /// True if the run must be able to shift the servers' wall clocks.
+    /// Whether the run must be able to shift the servers' wall clocks.
     pub clocks_shift: bool,
 }

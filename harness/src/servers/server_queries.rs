@@ -8,6 +8,7 @@ use redis::{FromRedisValue, RedisError, RedisResult};
 use tokio::time::timeout;
 
 use super::error::not_ready;
+use super::external_fault::short;
 use super::{BackendError, Password, ServerAddress};
 use crate::clock::wall_clock;
 use crate::record;
@@ -65,7 +66,7 @@ fn name_and_version(info: &str) -> record::Redis {
     let field = |name: &str| {
         let mut fields = info.lines().filter_map(|line| line.trim().split_once(':'));
         let found = fields.find(|(key, _)| *key == name);
-        found.map(|(_, value)| value.to_owned())
+        found.map(|(_, value)| short(value))
     };
     match (field("server_name"), field("valkey_version")) {
         (_, Some(version)) => record::Redis {
@@ -128,7 +129,7 @@ pub(super) async fn follow_as(
     Ok(())
 }
 
-/// Returns true while the server follows a master, linked or not, and false after its promotion.
+/// Returns `true` while the server follows a master, linked or not, and `false` after its promotion.
 pub(super) async fn is_replica(address: ServerAddress) -> Result<bool, BackendError> {
     let mut connection = connection(address, "ROLE").await?;
     let state = link_state(&mut connection).await;
@@ -184,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn valkey_is_identified_despite_its_redis_version() {
+    fn name_and_version_are_those_of_the_server_and_short() {
         let redis =
             name_and_version("# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\n");
         assert_eq!((&*redis.server, &*redis.version), ("redis", "7.0.15"));
@@ -192,6 +193,8 @@ mod tests {
             "# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.0.1\r\n",
         );
         assert_eq!((&*valkey.server, &*valkey.version), ("valkey", "8.0.1"));
+        let long = name_and_version(&format!("redis_version:{}", "7".repeat(5_000_000)));
+        assert!(long.version.chars().count() < 1_000);
         let unknown = name_and_version("");
         assert_eq!((&*unknown.server, &*unknown.version), ("redis", "unknown"));
     }

@@ -1,7 +1,8 @@
 //! The connection to one external server: TCP or TLS, and the login.
 
+use std::ffi::OsString;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -180,6 +181,7 @@ fn configuration(servers: &ExternalServers) -> Result<ClientConfig, ExternalFaul
             }
         }
         None => {
+            check_native_sources(|name| std::env::var_os(name))?;
             let native = rustls_native_certs::load_native_certs();
             roots.add_parsable_certificates(native.certs);
         }
@@ -196,6 +198,24 @@ fn configuration(servers: &ExternalServers) -> Result<ClientConfig, ExternalFaul
     builder
         .with_client_auth_cert(certificates(cert)?, private)
         .map_err(|error| unusable(cert, error))
+}
+
+/// Checks the files from which the certificates of this machine are read, if variables name them: the library that reads
+/// them would wait for a FIFO.
+fn check_native_sources(variable: impl Fn(&str) -> Option<OsString>) -> Result<(), ExternalFault> {
+    let file = variable("SSL_CERT_FILE").map(PathBuf::from);
+    let dirs = variable("SSL_CERT_DIR").unwrap_or_default();
+    let inside = std::env::split_paths(&dirs)
+        .filter_map(|dir| std::fs::read_dir(dir).ok())
+        .flat_map(|entries| entries.filter_map(|entry| Some(entry.ok()?.path())));
+    for file in file.into_iter().chain(inside) {
+        let found = std::fs::metadata(&file);
+        // The library skips what is not there, and directories.
+        if found.is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+            return Err(unusable(&file, "expected a regular file"));
+        }
+    }
+    Ok(())
 }
 
 /// Reads a regular file of at most [`MAX_PEM`] bytes: a FIFO or a device would never end.
@@ -232,6 +252,24 @@ fn unusable(file: &Path, why: impl std::fmt::Display) -> ExternalFault {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn certificates_of_variables_are_read_from_regular_files_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().as_os_str().to_owned();
+        let check = |name: &'static str, value: &OsString| {
+            check_native_sources(|asked| (asked == name).then(|| value.clone()))
+        };
+        assert!(check("SSL_CERT_DIR", &path).is_ok());
+        assert!(check("SSL_CERT_FILE", &"/no/such/file".into()).is_ok());
+        let refusal = check("SSL_CERT_FILE", &"/dev/zero".into()).unwrap_err();
+        assert!(
+            refusal.to_string().contains("expected a regular file"),
+            "{refusal}"
+        );
+        std::os::unix::fs::symlink("/dev/zero", dir.path().join("0.pem")).unwrap();
+        assert!(check("SSL_CERT_DIR", &path).is_err());
+    }
 
     #[test]
     fn certificates_are_read_from_regular_files_only() {

@@ -71,8 +71,8 @@ impl WallClockShim {
         }
         match File::create_new(&library) {
             Ok(_) => write_for_all(&library, LIBRARY).map(drop),
-            // The file is never rewritten. Truncating the file would remove its pages from the programs that have loaded it,
-            // including everything that the loader has resolved in them, and the programs would crash.
+            // The file is never rewritten. Truncating the file would remove its pages from the programs that have
+            // loaded it, including everything that the loader has resolved in them, and the programs would crash.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
             Err(error) => Err(error),
         }
@@ -171,7 +171,7 @@ impl ShiftedWallClock {
         Ok(std::mem::replace(&mut state.off_ns, off_ns))
     }
 
-    /// Returns true if a process of the group that `leader` leads has loaded the library.
+    /// Returns `true` if a process of the group that `leader` leads has loaded the library.
     pub fn is_loaded_by(&self, leader: u32) -> bool {
         let library = self.library.as_os_str().as_encoded_bytes();
         let is_member =

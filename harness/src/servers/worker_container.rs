@@ -213,7 +213,7 @@ impl WorkerContainer {
         Ok(())
     }
 
-    /// Returns true if its program was started, even if it has exited since.
+    /// Returns `true` if its program was started, even if it has exited since.
     async fn has_begun(&self) -> Result<bool, BackendError> {
         let state = self.state().await?;
         let started_at = state.and_then(|state| state.started_at);

@@ -37,7 +37,7 @@ pub(super) struct Node {
     replica: Option<Replica>,
     /// The exhausted resources, one entry per fault.
     exhausted: Vec<Resource>,
-    /// The last client that was accepted, while no more connections are accepted.
+    /// While the node accepts no new connections, the last client that it accepted; otherwise `None`.
     last_admitted: Option<ClientId>,
     /// Records changes of its keys if the node belongs to the lock. Otherwise it records nothing.
     pub(super) watch: KeyWatch,

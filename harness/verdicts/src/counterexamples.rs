@@ -32,7 +32,7 @@ pub struct ViolationFilter {
 }
 
 impl ViolationFilter {
-    /// Returns whether violations of this property can be counterexamples.
+    /// Returns `true` if violations of this property can be counterexamples.
     pub fn counts(&self, property: Property) -> bool {
         self.properties.is_empty() || self.properties.contains(&property)
     }
@@ -64,7 +64,7 @@ impl ViolationFilter {
     }
 }
 
-/// Returns whether a violation with this cause is the lock's own doing, as far as the history shows.
+/// Returns `true` if a violation with this cause is the lock's own doing, as far as the history shows.
 fn is_own(cause: Cause) -> bool {
     matches!(
         cause.responsible(),
@@ -246,7 +246,7 @@ fn simpler<P>(a: &CounterexampleGroup<P>, b: &CounterexampleGroup<P>) -> Orderin
     key(a).cmp(&key(b))
 }
 
-/// Returns whether `all` contains every word of `some`, with the same multiplicity. Both are sorted.
+/// Returns `true` if `all` contains every word of `some`, with the same multiplicity. Both are sorted.
 fn is_subset(some: &[String], all: &[String]) -> bool {
     let mut all = all.iter();
     some.iter().all(|word| all.any(|other| other == word))

@@ -115,7 +115,7 @@ impl Expected {
         self.0.iter().filter_map(differs).collect()
     }
 
-    /// Returns whether a run should be repeated: the machine was too slow for it, or its only mismatches are
+    /// Returns `true` if a run should be repeated: the machine was too slow for it, or its only mismatches are
     /// inconclusive properties that may be due to chance. A violation of a property that should hold, or has no
     /// expectation, is proven even if other properties are inconclusive, so such a run is not repeated.
     pub fn is_spoiled(&self, verdicts: &Verdicts) -> bool {
@@ -139,7 +139,7 @@ impl Expected {
     }
 }
 
-/// Returns whether the verdict is the expected one, or the property does not apply.
+/// Returns `true` if the verdict is the expected one, or the property does not apply.
 pub fn fits(expectation: &Expectation, verdict: &Verdict) -> bool {
     match (expectation, verdict.status) {
         (Expectation::Any { .. }, _) | (_, Status::NotApplicable) => true,

@@ -176,7 +176,7 @@ fn fault_excuses_nothing_of_the_silence_before_it() {
 }
 
 #[test]
-fn value_that_lived_too_long_is_the_cause_only_if_the_rest_of_the_wait_is_short() {
+fn too_long_value_is_no_cause_if_the_rest_of_the_wait_is_long() {
     let histories = histories();
     let waited = &histories["waited-past-a-value-in-doubt"];
     assert_eq!(
@@ -191,7 +191,7 @@ fn value_that_lived_too_long_is_the_cause_only_if_the_rest_of_the_wait_is_short(
 }
 
 #[test]
-fn attempt_that_is_denied_after_the_bound_may_have_sent_no_command() {
+fn attempt_denied_after_the_bound_may_have_sent_no_command() {
     let histories = histories();
     let waited = &histories["waited-past-a-value-in-doubt"];
     let idle = |worker: u64, op: u64, no_command: bool| {

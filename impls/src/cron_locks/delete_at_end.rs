@@ -5,7 +5,8 @@
 //! **From.** Articles on "run a cron job on one instance only". go-co-op/gocron and ShedLock worked like this without
 //! further settings (gocron#841, ShedLock#639).
 //!
-//! **Promises.** No two instances run the job at the same time, while Redis keeps the key and no job outlives its lease.
+//! **Promises.** No two instances run the job at the same time, while Redis keeps the key and no job outlives its
+//! lease.
 //!
 //! **Does not survive.**
 //! - A job that is shorter than clocks and timers differ (S22): the lock is free again when the next instance gets its

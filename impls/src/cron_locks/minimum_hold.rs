@@ -1,12 +1,12 @@
 //! `cron-min-hold`: a lock around a scheduled job that keeps its key for a minimum time.
 //!
-//! **Commands.** Acquire: `SET key token NX PX ms`. Extend: `compare_and_pexpire.lua`. Release: the same script with the
-//! rest of the minimum time, or `compare_and_delete.lua` if none is left.
+//! **Commands.** Acquire: `SET key token NX PX ms`. Extend: `compare_and_pexpire.lua`. Release: the same script with
+//! the rest of the minimum time, or `compare_and_delete.lua` if none is left.
 //!
 //! **From.** ShedLock, `lockAtLeastFor`.
 //!
-//! **Promises.** Those of `set-nx-px`. A tick runs once, even if the job is short, as long as clocks and timers differ by
-//! less than the minimum time.
+//! **Promises.** Those of `set-nx-px`. A tick runs once, even if the job is short, as long as clocks and timers differ
+//! by less than the minimum time.
 //!
 //! **Does not survive.**
 //! - Clocks that differ by more than the minimum time (S22).

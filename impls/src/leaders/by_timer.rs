@@ -1,7 +1,7 @@
 //! `leader-timer`: a leader election by SETNX, whose leader refreshes the key by a timer and leads until it resigns.
 //!
-//! **Commands.** Candidacy: SETNX with the candidate's token, then PEXPIRE. Refresh, at half the lease: PEXPIRE. Before an
-//! act: nothing. Resignation: DEL.
+//! **Commands.** Candidacy: SETNX with the candidate's token, then PEXPIRE. Refresh, at half the lease: PEXPIRE. Before
+//! an act: nothing. Resignation: DEL.
 //!
 //! **From.** The pattern of most articles about leader election on Redis: "SETNX, and refresh the expiry while you are
 //! alive". n8n's leader did the same until PR#7964.

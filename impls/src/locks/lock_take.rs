@@ -38,7 +38,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<LockTake>(
 #[derive(Default)]
 struct LockTake;
 
-/// Executes `change` if the key holds the token until then. Returns true if `change` was executed and returned 1.
+/// Executes `change` if the key holds the token until then. Returns `true` if `change` was executed and returned 1.
 async fn if_ours(
     redis: &mut SingleNode,
     key: &str,

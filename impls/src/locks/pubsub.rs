@@ -83,7 +83,7 @@ fn channel(key: &str) -> String {
 }
 
 impl PubSub {
-    /// Creates a client. `tries_when_subscribed` is false for a mutant.
+    /// Creates a client. `tries_when_subscribed` is `false` for a mutant.
     pub(crate) fn new(nodes: Vec<Node>, mut context: Context, tries_when_subscribed: bool) -> Self {
         PubSub {
             redis: SingleNode::first_of(nodes),

@@ -95,8 +95,8 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    /// Returns the end of the validity of a lease that was requested when `requested` was started, minus the allowance for
-    /// clock drift. Returns `None` if no validity is left.
+    /// Returns the end of the validity of a lease that was requested when `requested` was started, minus the allowance
+    /// for clock drift. Returns `None` if no validity is left.
     fn valid_until(self, requested: Stopwatch) -> Option<Deadline> {
         let spent = requested.elapsed();
         let left = (self.validity)(self.lease.duration(), spent + self.drift)?;

@@ -34,7 +34,7 @@ pub(crate) const LOCK: BuiltInLock = varied::<SetnxExpire>(
 #[derive(Default)]
 struct SetnxExpire;
 
-/// Gives the key its time to live. Returns true if the key exists.
+/// Gives the key its time to live. Returns `true` if the key exists.
 async fn expire(redis: &mut SingleNode, key: &str, lease: Lease) -> Result<bool, LockError> {
     let command = match lease.whole_seconds() {
         Some(seconds) => Cmd::expire(key, seconds.cast_signed()),

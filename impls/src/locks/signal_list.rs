@@ -87,7 +87,7 @@ fn signal(key: &str) -> String {
 }
 
 impl Varied<SignalList> {
-    /// Sleeps until a signal arrives, or the time for a check without a signal has come. Returns false if the client
+    /// Sleeps until a signal arrives, or the time for a check without a signal has come. Returns `false` if the client
     /// should not check.
     async fn sleep(&mut self, key: &str, ttl: Duration, left: Duration) -> Result<bool, LockError> {
         let options = &self.original.context.options;

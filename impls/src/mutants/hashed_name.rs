@@ -1,7 +1,7 @@
 //! `hashed-name`: `set-nx-px` whose key is a 32-bit hash of the lock's name.
 //!
-//! Two names with equal hashes are one lock (S12: `keyAa` and `keyBB` in Java). Caught by `claims`, cause `shared-key`, when
-//! the names are chosen like that.
+//! Two names with equal hashes are one lock (S12: `keyAa` and `keyBB` in Java). Caught by `claims`, cause `shared-key`,
+//! when the names are chosen like that.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! `leader-host-name`: `leader` that is known by the name of its host, which other candidates have, too.
 //!
-//! A candidate that finds its own name in the key leads (S12). Two candidates in one container, or in containers with one
-//! name, lead together. Caught by `exclusion`, cause `unbacked-grant`, without any fault.
+//! A candidate that finds its own name in the key leads (S12). Two candidates in one container, or in containers with
+//! one name, lead together. Caught by `exclusion`, cause `unbacked-grant`, without any fault.
 
 use crate::BuiltInLock;
 use crate::varied_leader::{Leader, Mistake, election};

@@ -1,8 +1,8 @@
 //! `local-lock-for-all`: `set-nx-px` behind one local lock for all names.
 //!
 //! A client that holds one lock never gets another: its second request waits for the local lock, which it holds itself,
-//! and ends without a command (L19: spring-integration#11146). Caught by `progress`, cause `stopped-asking`, when clients
-//! hold two locks.
+//! and ends without a command (L19: spring-integration#11146). Caught by `progress`, cause `stopped-asking`, when
+//! clients hold two locks.
 
 use std::time::Duration;
 

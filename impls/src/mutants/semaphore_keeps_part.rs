@@ -1,4 +1,5 @@
-//! `semaphore-keeps-part`: `semaphore-counter` that takes one permit after the other, and keeps those that it got if one is missing.
+//! `semaphore-keeps-part`: `semaphore-counter` that takes one permit after the other, and keeps those that it got if
+//! one is missing.
 //!
 //! The attempt is refused, and its permits are leaked. Caught by `progress` if clients take several.
 

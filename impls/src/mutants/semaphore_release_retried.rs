@@ -1,7 +1,7 @@
 //! `semaphore-release-retried`: `semaphore-counter` that releases again if the reply to its release was lost.
 //!
-//! The first `DECR` was executed, so the second one gives back a permit that no client had (solid_queue PR#761). Caught by
-//! `exclusion` and `resource`.
+//! The first `DECR` was executed, so the second one gives back a permit that no client had (solid_queue PR#761). Caught
+//! by `exclusion` and `resource`.
 
 use std::time::Duration;
 

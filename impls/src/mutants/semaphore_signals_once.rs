@@ -1,4 +1,5 @@
-//! `semaphore-signals-once`: `semaphore` whose waiters sleep until they have received a signal for each permit, and whose release sends one.
+//! `semaphore-signals-once`: `semaphore` whose waiters sleep until they have received a signal for each permit, and
+//! whose release sends one.
 //!
 //! A waiter for two permits is not woken by a release of two (redisson#6664). Caught by `progress`.
 

@@ -1,4 +1,5 @@
-//! `start-frees-any`: `set-nx-px` whose process deletes all keys when it starts, as what an earlier process has left behind.
+//! `start-frees-any`: `set-nx-px` whose process deletes all keys when it starts, as what an earlier process has left
+//! behind.
 //!
 //! A client that starts while another one holds frees the lock (S4: huey#308). Caught by `ownership`, cause
 //! `foreign-removal`, when a client is started again.

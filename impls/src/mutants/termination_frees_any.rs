@@ -1,4 +1,5 @@
-//! `termination-frees-any`: `set-nx-px` with a shutdown hook that deletes the lock's key, even if another client holds the lock.
+//! `termination-frees-any`: `set-nx-px` with a shutdown hook that deletes the lock's key, even if another client holds
+//! the lock.
 //!
 //! A client that is asked to end while it waits deletes the holder's lock (S4: every deployment does that). Caught by
 //! `ownership`, cause `foreign-removal`, when a waiting client is terminated.

@@ -1,8 +1,8 @@
 //! `token-per-client`: `set-nx-px` with one token for all acquisitions of a client.
 //!
 //! The token distinguishes clients, but not the acquisitions of one client (S12): a release that is delayed in transit
-//! ends the sender's own next hold. Caught by `lease`, cause `shared-token`, when the network delays a release until its
-//! sender has the lock again.
+//! ends the sender's own next hold. Caught by `lease`, cause `shared-token`, when the network delays a release until
+//! its sender has the lock again.
 
 use crate::BuiltInLock;
 use crate::variation::{Variation, Varied};

@@ -1,15 +1,15 @@
 //! `rwlock`: readers and writers with an owner and an expiry each, by the clock of the server.
 //!
-//! **Commands.** Acquire: `take_hold.lua` (`TIME`, `ZREMRANGEBYSCORE` up to now; a writer needs `ZCARD` = 0, and leaves a
-//! mark in `key:waiting` otherwise; a reader needs that no writer is in or waits; `ZADD key (now + ttl) holder`).
+//! **Commands.** Acquire: `take_hold.lua` (`TIME`, `ZREMRANGEBYSCORE` up to now; a writer needs `ZCARD` = 0, and leaves
+//! a mark in `key:waiting` otherwise; a reader needs that no writer is in or waits; `ZADD key (now + ttl) holder`).
 //! Extend: `extend_hold.lua` (`ZSCORE`, `ZADD`). Release: `ZREM key holder`.
 //!
-//! **From.** `semaphore`, with two kinds of holders. The mark of a waiting writer is that of a fair read/write lock in one
-//! process.
+//! **From.** `semaphore`, with two kinds of holders. The mark of a waiting writer is that of a fair read/write lock in
+//! one process.
 //!
-//! **Promises.** No writer together with another client while Redis keeps the key and no client outlives its lease. Each
-//! holder has its own lease, whatever the others do. A reader that comes after a waiting writer waits for it. A release
-//! lets out only its own client, however late it arrives.
+//! **Promises.** No writer together with another client while Redis keeps the key and no client outlives its lease.
+//! Each holder has its own lease, whatever the others do. A reader that comes after a waiting writer waits for it. A
+//! release lets out only its own client, however late it arrives.
 //!
 //! **Does not survive.**
 //! - A holder that is slower than its lease (S1), or that gets its grant too late (S5).

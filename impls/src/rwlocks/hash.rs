@@ -3,10 +3,11 @@
 //! **Commands.** Acquire: `take_hash.lua` (`HGET key mode`, `HSET`, `HINCRBY key token 1`, `PEXPIRE key ttl`). Release:
 //! `release_hash.lua` (`HDEL key token`; `DEL key` if only the mode is left, and otherwise `HSET key mode read`).
 //!
-//! **From.** The hash of Redisson's `RReadWriteLock`, without what was added to it after reports (redisson#2144, #7098):
-//! the key lives as long as the last reader asked for, and one script lets out readers and writers.
+//! **From.** The hash of Redisson's `RReadWriteLock`, without what was added to it after reports (redisson#2144,
+//! #7098): the key lives as long as the last reader asked for, and one script lets out readers and writers.
 //!
-//! **Promises.** No writer together with another client, as long as all leases are equally long, and no release is late.
+//! **Promises.** No writer together with another client, as long as all leases are equally long, and no release is
+//! late.
 //!
 //! **Does not survive.**
 //! - A reader with a shorter lease than the others: it cuts theirs (S6).

@@ -1,15 +1,15 @@
 //! `semaphore`: permits with an owner and an expiry, by the clock of the server.
 //!
-//! **Commands.** Acquire: `take_permit.lua` (`TIME`, `ZREMRANGEBYSCORE` up to now, `ZCARD`, and if as many permits are left
-//! as were requested, `ZADD key (now + ttl) token` for each of them and `PEXPIRE key`). Extend: `extend_permit.lua`
-//! (`ZSCORE`, `ZADD`). Release: `ZREM key token` with all of its permits.
+//! **Commands.** Acquire: `take_permit.lua` (`TIME`, `ZREMRANGEBYSCORE` up to now, `ZCARD`, and if as many permits are
+//! left as were requested, `ZADD key (now + ttl) token` for each of them and `PEXPIRE key`). Extend:
+//! `extend_permit.lua` (`ZSCORE`, `ZADD`). Release: `ZREM key token` with all of its permits.
 //!
 //! **From.** "Redis in Action" (Carlson 2013), section 6.3, with the clock of the server instead of the client's, and
 //! one script instead of a transaction; redis-semaphore for Node.js works like this.
 //!
-//! **Promises.** No more holders than permits while Redis keeps the key and no client outlives its lease. A permit whose
-//! holder dies comes back when its lease is over. A release gives back only the client's own permit, however often it is
-//! sent.
+//! **Promises.** No more holders than permits while Redis keeps the key and no client outlives its lease. A permit
+//! whose holder dies comes back when its lease is over. A release gives back only the client's own permit, however
+//! often it is sent.
 //!
 //! **Does not survive.**
 //! - A holder that is slower than its lease (S1), or that gets its grant too late (S5).

@@ -6,8 +6,8 @@
 //! **From.** Articles, and libraries such as redis-semaphore for Ruby, which keeps the tokens in a list that `BLPOP`
 //! waits for, and a key that says that they exist.
 //!
-//! **Promises.** No more holders than tokens, as long as no client gives a token back twice. Waiting needs no polling, if
-//! `BLPOP` takes the place of `LPOP`.
+//! **Promises.** No more holders than tokens, as long as no client gives a token back twice. Waiting needs no polling,
+//! if `BLPOP` takes the place of `LPOP`.
 //!
 //! **Does not survive.**
 //! - A holder that dies, a lost reply, or a lost release: its token is gone.

@@ -34,9 +34,11 @@ pub enum Outcome {
     Redundant,
     /// The fault ended a value before the lock's own mistake could let the other client in at the same time.
     Preempted,
-    /// The fault had only kept the news of the named loss from the holder: without it, the lock reported the loss before
-    /// another client came.
-    Noticed,
+    /// The fault had only kept the holder inside: without it, the lock reported the named loss, or the client released,
+    /// before another client came.
+    Ended,
+    /// The cause rests on a silence after the violation, a part of which the later fault excuses.
+    Excused,
     /// The removal changed when other faults fired or which clients held the lock before the violation, or another
     /// violation came first. The runs cannot be compared.
     Shifted,
@@ -160,8 +162,8 @@ impl Examiner<'_> {
         wanted.map(|(place, _)| *place).collect()
     }
 
-    /// Returns whether a violation with this row can depend on a kind of fault that its cause does not name. A leader waits
-    /// for its late write, and so acts and resigns later.
+    /// Returns `true` if a violation with this row can depend on a kind of fault that its cause does not name. A leader
+    /// waits for its late write, and so acts and resigns later.
     fn may_need(&self, row: Needs, kind: FaultKind) -> bool {
         let leads = self.case.scenario.workload.kind == WorkloadKind::Leader;
         let is_late = leads && kind == FaultKind::LateWrite && row.may_need(FaultKind::Delay);
@@ -249,8 +251,8 @@ impl Examiner<'_> {
         self.disagrees(violated, Rule::Vanishes, named, &found);
     }
 
-    /// Returns whether other faults would have had the same effect: without the named ones the cause names others, and
-    /// without those as well the property is not violated by then.
+    /// Returns `true` if other faults would have had the same effect: without the named ones the cause names others,
+    /// and without those as well the property is not violated by then.
     fn is_redundant(&mut self, violated: Violated, named: &[usize], instead: Cause) -> bool {
         let (mut removed, mut instead) = (named.to_vec(), Some(instead));
         while let Some(cause) = instead {
@@ -272,7 +274,7 @@ impl Examiner<'_> {
         true
     }
 
-    /// Returns whether the violation that `run` found at `found_ns` is the original one, as far as the times show.
+    /// Returns `true` if the violation that `run` found at `found_ns` is the original one, as far as the times show.
     fn is_same_violation(&self, violated: Violated, run: &Judged, found_ns: u64) -> bool {
         let Violated {
             property, at_ns, ..
@@ -300,8 +302,9 @@ impl Examiner<'_> {
         let remaining: Vec<_> = remaining
             .map(|(place, ns)| (self.kind(*place), *ns))
             .collect();
-        let is_comparable =
-            keeps_times(&run, &remaining) && run.has_grants_of(&self.original, violated.at_ns);
+        let is_comparable = keeps_times(&run, &remaining)
+            && run.has_grants_of(&self.original, violated.at_ns)
+            && (found.is_none() || run.has_moments_of(&self.original, property));
         let case = self.case;
         let survives_nearby = neighbours(case.seed).any(|seed| {
             let without = case.run_without(others, seed);
@@ -311,8 +314,8 @@ impl Examiner<'_> {
             return self.add(cause, Rule::Survives, Outcome::ConfirmedNearby);
         }
         let is_of_loss = !needs(cause).names.is_empty();
-        if is_of_loss && run.noticed_before(&self.original, violated.at_ns) {
-            return self.add(cause, Rule::Survives, Outcome::Noticed);
+        if is_of_loss && run.ended_before(&self.original, violated.at_ns) {
+            return self.add(cause, Rule::Survives, Outcome::Ended);
         }
         let comes_first = found.is_some_and(|(_, ns)| ns + run.near_ns() < violated.at_ns);
         if !is_comparable || comes_first {
@@ -337,6 +340,9 @@ impl Examiner<'_> {
         let found = run.cause_of(property);
         if found == Some((cause, at_ns)) {
             return self.add(cause, Rule::Unchanged, Outcome::Confirmed);
+        }
+        if found == Some((Cause::SilentLoss, at_ns)) {
+            return self.add(cause, Rule::Unchanged, Outcome::Excused);
         }
         let found = format!("without later faults: {found:?}");
         self.disagrees(violated, Rule::Unchanged, later, &found);
@@ -394,14 +400,14 @@ fn still_violated(run: &Judged, property: Property, at_ns: u64) -> Option<(Cause
         .filter(|(_, found_ns)| *found_ns <= latest_ns)
 }
 
-/// Returns whether a cause is still that of the property. Whether an overlap damages the stock depends on the time of
+/// Returns `true` if a cause is still that of the property. Whether an overlap damages the stock depends on the time of
 /// each sale, so the same overlap without damage counts as well.
 fn survives(run: &Judged, property: Property, cause: Cause) -> bool {
     run.has(property, cause)
         || property == Property::Resource && run.has(Property::Exclusion, cause)
 }
 
-/// Returns whether each of these faults also fires in the run without others, give or take a twentieth of a lease.
+/// Returns `true` if each of these faults also fires in the run without others, give or take a twentieth of a lease.
 fn keeps_times(run: &Judged, fired: &[(FaultKind, u64)]) -> bool {
     fired.iter().all(|(kind, at_ns)| {
         let mut same = run.fired().filter(|(it, _)| *it == kind.as_str());

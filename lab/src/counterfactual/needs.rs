@@ -63,7 +63,7 @@ fn effects(kind: FaultKind) -> &'static [Effect] {
 }
 
 impl Needs {
-    /// Returns whether the violation can depend on this kind of fault, although the cause does not name it.
+    /// Returns `true` if the violation can depend on this kind of fault, although the cause does not name it.
     pub fn may_need(&self, kind: FaultKind) -> bool {
         let is_other = !self.names.contains(&kind);
         is_other && effects(kind).iter().any(|it| self.effects.contains(it))
@@ -123,8 +123,8 @@ const LEAVES_KEY: Needs = lock(
 );
 
 const WRITES_NOTHING: Needs = lock(
-    &[Late, Fails, Loses],
-    "the lock must fail to write its value, or act when it is gone",
+    &[Late, Fails, Loses, Kills],
+    "the lock must fail to write its value, also because a dead client's key is in the way, or act when it is gone",
 );
 
 const COUNTS_WRONGLY: Needs = lock(
@@ -142,7 +142,10 @@ const RENEWAL_FAILS: Needs = lock(
     "a renewal must fail, or find the value gone",
 );
 
-const LATE_GRANT: Needs = lock(&[Late, Fails], "they delay the grant");
+const LATE_GRANT: Needs = lock(
+    &[Late, Fails, Loses],
+    "they delay the grant, or end a key that outlives the lease",
+);
 
 const LATE_REPLY: Needs = lock(
     &[Late, Loses],

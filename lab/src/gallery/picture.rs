@@ -402,8 +402,8 @@ fn axis(window: Window, y: f64) -> Vec<String> {
     lines
 }
 
-/// Returns the numbers of the deciding times, each with a line through the lanes. Numbers too close to the last one move to
-/// its right.
+/// Returns the numbers of the deciding times, each with a line through the lanes. Numbers too close to the last one
+/// move to its right.
 fn numbers(moments: &[u64], window: Window, bottom: f64) -> Vec<String> {
     let mut right_edge = 0.0_f64;
     let mut lines = Vec::new();

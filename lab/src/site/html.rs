@@ -186,7 +186,7 @@ pub(super) fn document(path: &Path, page: &Page, chapters: &[Chapter]) -> String
     )
 }
 
-/// Returns a page that has its style inside and no contents next to it.
+/// Returns a standalone page: with an inline style sheet, and without the table of contents.
 pub(super) fn alone(page: &Page, style: &str) -> String {
     let (title, body) = (escaped(&page.title), body(page));
     format!(

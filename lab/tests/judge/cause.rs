@@ -49,13 +49,13 @@ impl Case<'_> {
         }
     }
 
-    /// Returns whether the attempt had written a value with the token of its grant when the grant arrived.
+    /// Returns `true` if the attempt had written a value with the token of its grant when the grant arrived.
     pub fn names_token(&self, attempt: &Attempt) -> bool {
         let mut written = self.key_history.values_of_attempt(attempt);
         written.any(|value| value.from <= attempt.from() && value.text.contains(&attempt.token))
     }
 
-    /// Returns whether a value had run out when the attempt wrote the last one with which it acquired the lock.
+    /// Returns `true` if a value had run out when the attempt wrote the last one with which it acquired the lock.
     pub fn had_run_out(&self, attempt: &Attempt, value: &Value) -> bool {
         let written = self.key_history.values_of_attempt(attempt);
         let before = written.filter(|one| one.from <= attempt.from());
@@ -81,8 +81,8 @@ impl Case<'_> {
         nodes
     }
 
-    /// Returns whether the attempt was granted the lock without any value: it wrote, prolonged and removed none, no value
-    /// names its token, and its client has none from an earlier attempt.
+    /// Returns `true` if the attempt was granted the lock without any value: it wrote, prolonged and removed none, no
+    /// value names its token, and its client has none from an earlier attempt.
     pub fn is_unwritten(&self, attempt: &Attempt) -> bool {
         let at = attempt.from();
         let is_mine = |by: &Author| by.op == attempt.op && by.phase == "acquire";
@@ -106,8 +106,8 @@ impl Case<'_> {
         self.file.key_history && !self.key_history.values_of_lock(attempt.key).any(rests)
     }
 
-    /// Returns whether the lock reported its loss to the first client only when the second one was inside, although the
-    /// first one was not frozen since the end of its lease.
+    /// Returns `true` if the lock reported its loss to the first client only when the second one was inside, although
+    /// the first one was not frozen since the end of its lease.
     fn was_told_late(&self, first: &Attempt, second: &Attempt) -> bool {
         let mut lost = self.file.events("lost");
         let lost = lost.find(|line| line.op() == Some(first.op));
@@ -126,8 +126,8 @@ impl Case<'_> {
         !frozen
     }
 
-    /// Returns whether a command that removed another client's value belongs to no request: its client was idle, and had
-    /// released no hold of this lock in the last lease, or had been started again since.
+    /// Returns `true` if a command that removed another client's value belongs to no request: its client was idle, and
+    /// had released no hold of this lock in the last lease, or had been started again since.
     pub fn is_unrequested(&self, value: &Value, by: &Author) -> bool {
         let at = value.until;
         let owner = value.author.as_ref().map(|author| author.op);
@@ -291,7 +291,7 @@ impl Case<'_> {
         }
     }
 
-    /// Returns whether the value would have expired before the later one was written, regardless of what happened to
+    /// Returns `true` if the value would have expired before the later one was written, regardless of what happened to
     /// it.
     fn was_due(&self, value: &Value, later: &Value) -> bool {
         let was_affected = match value.end {
@@ -307,7 +307,7 @@ impl Case<'_> {
         was_affected && value.runs_out(value.until) <= later.from
     }
 
-    /// Returns whether the command that ended the value wrote the value with which its attempt had taken the lock.
+    /// Returns `true` if the command that ended the value wrote the value with which its attempt had taken the lock.
     pub fn took_again(&self, by: &Author, value: &Value) -> bool {
         let mine = |one: &&Value| {
             let author = one.author.as_ref();
@@ -352,7 +352,7 @@ impl Case<'_> {
         }
     }
 
-    /// Returns whether the first times in two values, in any unit, are at least a lease apart.
+    /// Returns `true` if the first times in two values, in any unit, are at least a lease apart.
     fn looked_over(&self, value: &Value, later: &Value) -> bool {
         let time = |text: &str| {
             let mut words = text.split(|one: char| !one.is_ascii_alphanumeric());
@@ -368,7 +368,7 @@ impl Case<'_> {
         })
     }
 
-    /// Returns whether the node's clock had been set forward by the end of a value.
+    /// Returns `true` if the node's clock had been set forward by the end of a value.
     fn set_forward(&self, value: &Value) -> bool {
         self.file.events("fault-began").any(|line| {
             let by = line.raw("clock")["by_ns"].as_i64().unwrap_or_default();
@@ -377,7 +377,7 @@ impl Case<'_> {
         })
     }
 
-    /// Returns whether the clock that this fault had set was right again before the value was written.
+    /// Returns `true` if the clock that this fault had set was right again before the value was written.
     fn was_right_again(&self, began: &Line, value: &Value) -> bool {
         let id = began.raw("id").as_i64();
         let mut ends = self.file.events("fault-ended");
@@ -385,7 +385,7 @@ impl Case<'_> {
         over && began.raw("clock")["for_good"].as_bool() != Some(true)
     }
 
-    /// Returns whether the value expired early after the node's clock had been set forward.
+    /// Returns `true` if the value expired early after the node's clock had been set forward.
     pub fn leapt(&self, value: &Value) -> bool {
         let early = value.until + 2 * MS < value.runs_out(value.until);
         let jumped = self.file.events("fault-began").any(|line| {
@@ -473,18 +473,18 @@ fn elements(text: &str) -> BTreeSet<&str> {
     names.collect()
 }
 
-/// Returns whether the value is a collection that contains the token of this attempt.
+/// Returns `true` if the value is a collection that contains the token of this attempt.
 pub fn has_element_of(value: &Value, attempt: &Attempt) -> bool {
     value.text.starts_with('{') && elements(&value.text).contains(attempt.token.as_str())
 }
 
-/// Returns whether the attempt removed the value itself before it was granted.
+/// Returns `true` if the attempt removed the value itself before it was granted.
 fn is_undone(value: &Value, attempt: &Attempt) -> bool {
     matches!(&value.end, End::Removed(by)
         if by.op == attempt.op && by.phase == "acquire" && value.until <= attempt.from())
 }
 
-/// Returns whether this clock fault can make its client treat the value as expired too early, or can have made the
+/// Returns `true` if this clock fault can make its client treat the value as expired too early, or can have made the
 /// value's writer write it so.
 fn misleads(began: &Line, by: &Author, value: &Value) -> bool {
     let by_ns = began.raw("clock")["by_ns"].as_i64();

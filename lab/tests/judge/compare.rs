@@ -50,7 +50,7 @@ fn verdict_text(verdicts: &Value, property: &str) -> String {
     }
 }
 
-/// Returns whether the answer allows Picklock's verdict.
+/// Returns `true` if the answer allows Picklock's verdict.
 fn allows(answer: &Answer, verdict: &str) -> bool {
     match answer {
         Answer::Violated(causes) => verdict

@@ -66,7 +66,7 @@ impl Value {
         })
     }
 
-    /// Returns whether the value existed at this time.
+    /// Returns `true` if the value existed at this time.
     pub fn exists_at(&self, at: u64) -> bool {
         self.from <= at && at < self.until
     }

@@ -35,7 +35,7 @@ impl Line {
         self.fields[name].as_bool() == Some(true)
     }
 
-    /// Returns whether the event has the field.
+    /// Returns `true` if the event has the field.
     pub fn has(&self, name: &str) -> bool {
         !self.fields[name].is_null()
     }
@@ -128,7 +128,7 @@ impl File {
         self.lines.iter().filter(move |line| line.event == event)
     }
 
-    /// Returns whether this fault could not be applied: it ended when it began, and the next line reports it as
+    /// Returns `true` if this fault could not be applied: it ended when it began, and the next line reports it as
     /// missed.
     pub fn missed(&self, began: &Line) -> bool {
         let ended = self.events("fault-ended");

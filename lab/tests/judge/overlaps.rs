@@ -216,7 +216,7 @@ fn came_late(change: &Line, rival: &Attempt) -> Option<&'static str> {
     }
 }
 
-/// Returns whether an extension was granted, to a lease that was over, between the other's change and the own one.
+/// Returns `true` if an extension was granted, to a lease that was over, between the other's change and the own one.
 fn revived(one: &Attempt, other: &Line, line: &Line) -> bool {
     one.reports.iter().any(|report| {
         let between = report.at >= other.at && report.at <= line.at;

@@ -62,7 +62,7 @@ fn faults(case: &Case) -> Vec<Fault> {
 }
 
 impl Fault {
-    /// Returns whether it makes the node unreachable for the client.
+    /// Returns `true` if it makes the node unreachable for the client.
     fn takes(&self, worker: u64, node: usize) -> bool {
         let node = self.nodes.contains(&(node as i64));
         match self.word.as_str() {
@@ -100,7 +100,7 @@ fn without_quorum(case: &Case, faults: &[Fault], worker: u64) -> Vec<Span> {
     steps.filter(lacks).collect()
 }
 
-/// Returns whether a fault delays this client's commands, and it lacks its quorum, in some part of the span.
+/// Returns `true` if a fault delays this client's commands, and it lacks its quorum, in some part of the span.
 fn is_late(case: &Case, faults: &[Fault], worker: u64, span: Span) -> bool {
     let meets = |other: Span| other.0 < span.1 && span.0 < other.1;
     let delays = |one: &&Fault| {

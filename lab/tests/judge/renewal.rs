@@ -108,8 +108,8 @@ fn covered<'a>(
     Some(total)
 }
 
-/// Returns whether the run has a shared token: two attempts have the same token, or wrote the same value, or a command
-/// named a value that its client had neither written nor read.
+/// Returns `true` if the run has a shared token: two attempts have the same token, or wrote the same value, or a
+/// command named a value that its client had neither written nor read.
 pub fn shares_a_token(case: &Case) -> bool {
     let tokens = case.attempts.iter().map(|one| (one.token.as_str(), one.op));
     let values = case.key_history.values.iter();
@@ -124,7 +124,7 @@ pub fn shares_a_token(case: &Case) -> bool {
         || all.any(|(text, op)| *seen.entry(text).or_insert(op) != op)
 }
 
-/// Returns whether a reply can have come after its client had given up: a fault was active that makes something late.
+/// Returns `true` if a reply can have come after its client had given up: a fault was active that makes something late.
 pub fn can_be_stale(file: &File) -> bool {
     file.events("fault-began").next().is_some()
 }

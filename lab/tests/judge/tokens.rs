@@ -74,8 +74,8 @@ pub fn ownership(case: &Case) -> Finding {
     }
 }
 
-/// Returns whether a plain removal outside every request took a running value of its own client, at most a lease after
-/// that client had released another hold of this lock.
+/// Returns `true` if a plain removal outside every request took a running value of its own client, at most a lease
+/// after that client had released another hold of this lock.
 fn is_late_release(case: &Case, value: &Value, by: &Author) -> bool {
     let is_plain = !by.command.starts_with("EVAL") && !by.command.starts_with("FCALL");
     let author = value.author.as_ref().map(|author| author.op);
@@ -99,7 +99,7 @@ fn is_late_release(case: &Case, value: &Value, by: &Author) -> bool {
     })
 }
 
-/// Returns whether the lease of a value's owner was running at this time, as far as the lock had reported.
+/// Returns `true` if the lease of a value's owner was running at this time, as far as the lock had reported.
 fn lease_runs(owner: &Attempt, at: u64) -> bool {
     let report = owner.reports.iter().rfind(|report| report.at <= at);
     let until = report.map_or(owner.requested_at.saturating_add(owner.ttl), |report| {
@@ -129,8 +129,9 @@ fn prolonged(value: &Value) -> Vec<(u64, usize, Vec<&'static str>, String)> {
     renewals.collect()
 }
 
-/// Returns whether a value that was written over another one is not its writer's lock: the attempt was not granted the
-/// lock, or had written the key again before it was. GETSET writes even if it finds that another client has the lock.
+/// Returns `true` if a value that was written over another one is not its writer's lock: the attempt was not granted
+/// the lock, or had written the key again before it was. GETSET writes even if it finds that another client has the
+/// lock.
 fn is_unproven(case: &Case, value: &Value) -> bool {
     let here = |one: &&Value| (one.node, &one.key) == (value.node, &value.key);
     let Some(author) = value.author.as_ref().filter(|by| by.phase == "acquire") else {
@@ -152,14 +153,14 @@ fn is_unproven(case: &Case, value: &Value) -> bool {
     is_over && owner.is_none_or(|owner| !owner.granted() || wrote_again(owner))
 }
 
-/// Returns whether the attempt that wrote a value relied on its lease when the value ended.
+/// Returns `true` if the attempt that wrote a value relied on its lease when the value ended.
 fn owner_relies_on(case: &Case, value: &Value) -> bool {
     let author = value.author.as_ref().map(|author| author.op);
     let owner = case.attempts.iter().find(|one| Some(one.op) == author);
     owner.is_some_and(|owner| lease_runs(owner, value.until))
 }
 
-/// Returns whether the attempt that removed a value was the next to write its key.
+/// Returns `true` if the attempt that removed a value was the next to write its key.
 fn writes_next(case: &Case, value: &Value, by: &Author) -> bool {
     let mut later = case.key_history.values.iter().filter(|other| {
         (other.node, &other.key) == (value.node, &value.key) && other.line > value.line

@@ -58,8 +58,8 @@ pub fn judge(text: &str) -> BTreeMap<&'static str, Finding> {
     found
 }
 
-/// Removes causes that the run cannot have: `shared-token` without two attempts with one token, and `stale-reply` without
-/// anything that makes a reply late.
+/// Removes causes that the run cannot have: `shared-token` without two attempts with one token, and `stale-reply`
+/// without anything that makes a reply late.
 fn without_impossible(case: &Case, mut finding: Finding) -> Finding {
     if let Answer::Violated(causes) = &mut finding.answer
         && causes.len() > 1

@@ -10,8 +10,8 @@ use super::progress::lease;
 type Span = (u64, u64);
 
 impl Case<'_> {
-    /// Returns whether an attempt that was not granted the lock wrote values on as many nodes as a grant needs in this
-    /// time, and removed them itself.
+    /// Returns `true` if an attempt that was not granted the lock wrote values on as many nodes as a grant needs in
+    /// this time, and removed them itself.
     pub fn was_returned(&self, key: u64, (from, until): (u64, u64)) -> bool {
         let mut denied = self
             .attempts
@@ -29,7 +29,8 @@ impl Case<'_> {
         })
     }
 
-    /// Returns whether at least one attempt that was active in this time was denied without a command, and none with one.
+    /// Returns `true` if at least one attempt that was active in this time was denied without a command, and none with
+    /// one.
     pub fn stopped_asking(&self, key: u64, (from, until): (u64, u64)) -> bool {
         let mut denied = (self.attempts.iter()).filter(|one| {
             let in_time = from <= one.answered && one.requested_at <= until;
@@ -43,7 +44,7 @@ impl Case<'_> {
         denied.clone().next().is_some() && denied.all(without)
     }
 
-    /// Returns whether values of several attempts existed together at some time in this span, and none of them had as
+    /// Returns `true` if values of several attempts existed together at some time in this span, and none of them had as
     /// many nodes as a grant needs.
     pub fn was_split(&self, key: u64, (from, until): (u64, u64)) -> bool {
         let values: Vec<&Value> = self.key_history.values_of_lock(key).collect();

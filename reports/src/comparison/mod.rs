@@ -57,7 +57,8 @@ pub struct Comparison {
     pub only_before: Vec<Place>,
     /// Cells that are only in the set after.
     pub only_after: Vec<Place>,
-    /// Cells in both sets whose scenario has changed, apart from its parameters. The scenario may explain any difference.
+    /// Cells in both sets whose scenario has changed, apart from its parameters. The scenario may explain any
+    /// difference.
     pub other_scenario: Vec<Place>,
     /// Cells in both sets that ran on other servers or other server versions. The server may explain any
     /// difference.

@@ -27,7 +27,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Returns whether the cell was run.
+    /// Returns `true` if the cell was run.
     pub(super) fn of_cell(cell: &Cell) -> Outcome {
         match &cell.error {
             Some(reason) => Outcome::NotRun(reason.clone()),
@@ -79,7 +79,7 @@ impl Outcome {
         matches!(self, Outcome::Verdict { verdict, .. } if verdict.status == Status::Violated)
     }
 
-    /// Returns whether both have the same verdict and cause, however many runs had it.
+    /// Returns `true` if both have the same verdict and cause, however many runs had it.
     pub(super) fn has_same_verdict(&self, other: &Outcome) -> bool {
         match (self, other) {
             (Outcome::Verdict { verdict: one, .. }, Outcome::Verdict { verdict: other, .. }) => {

@@ -34,7 +34,7 @@ impl Parameter {
 pub(super) struct Parameters(BTreeMap<(&'static str, u64), (BTreeSet<u64>, usize)>);
 
 impl Parameters {
-    /// Adds the parameters in which two runs of a cell differ. Returns true if there are any.
+    /// Adds the parameters in which two runs of a cell differ. Returns `true` if there are any.
     pub(super) fn add(&mut self, before: &Cell, after: &Cell) -> bool {
         let (Some(before), Some(after)) = (before.setting, after.setting) else {
             return false;

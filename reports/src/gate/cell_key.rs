@@ -45,7 +45,7 @@ impl CellKey {
         }
     }
 
-    /// Returns true for the simulation, whose runs repeat byte for byte.
+    /// Returns `true` for the simulation, whose runs repeat byte for byte.
     pub fn is_simulated(&self) -> bool {
         self.backend == BackendName::Sim
     }

@@ -52,8 +52,8 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// Compares the results with the rules and the baseline. If the user interrupted the runs, the cells that did not run are
-/// counted, and are no findings.
+/// Compares the results with the rules and the baseline. If the user interrupted the runs, the cells that did not run
+/// are counted, and are no findings.
 pub fn decide(rules: &Rules, baseline: Option<&Baseline>, runs: &GateRuns) -> Decision {
     let is_applicable = |cell: &&Cell| CellOutcome::from_cell(cell) != CellOutcome::NotApplicable;
     let cells = || runs.matrix.cells.iter().filter(is_applicable);
@@ -156,7 +156,8 @@ fn one_cell(
     apply_accepted(cell, accepts, &mut findings);
     let mut findings = join_stories(cell, findings);
     if let Some(error) = &cell.error {
-        // A violation in another run is proven. A property that held in one proves nothing.
+        // The runs of the cell that did complete still prove their violations. A property that held in them proves
+        // nothing.
         findings.retain(|one| one.kind == Kind::Verdict);
         findings.push(Finding {
             reproduce: Some(cell.reproduce.clone()),

@@ -225,7 +225,8 @@ pub(super) fn join_stories(cell: &Cell, findings: Vec<Finding>) -> Vec<Finding> 
 }
 
 /// Joins the findings of one lock in several cells that have the same cause by the fault of the lock itself, because
-/// one bug shows in many scenarios, and the cells of a lock that could not be run for the same reason. The findings are in order, so that the worst cell is the one shown.
+/// one bug shows in many scenarios, and the cells of a lock that could not be run for the same reason. The findings are
+/// in order, so that the worst cell is the one shown.
 pub(super) fn join_cells(findings: Vec<Finding>) -> Vec<Finding> {
     let mut joined: Vec<Finding> = Vec::new();
     for finding in findings {
@@ -256,7 +257,7 @@ fn is_same_bug(one: &Finding, other: &Finding) -> bool {
         && a.party == b.party
 }
 
-/// Returns true if the findings are about two cells of the same lock in the same backend.
+/// Returns `true` if the findings are about two cells of the same lock in the same backend.
 fn is_same_lock(one: &Finding, other: &Finding) -> bool {
     match (&one.cell, &other.cell) {
         (Some(a), Some(b)) => {

@@ -61,7 +61,7 @@ impl Limit {
         }
     }
 
-    /// Returns true if the value is on the right side of the bound.
+    /// Returns `true` if the value is on the right side of the bound.
     pub fn holds(&self, value: f64, bound: f64) -> bool {
         match self.side {
             Side::Max => value <= bound,

@@ -103,13 +103,12 @@ impl Metric {
         &self.name
     }
 
-    /// Returns true for a time. Times are in microseconds, and in a server backend they depend on the
-    /// machine.
+    /// Returns `true` for a time. Times are in microseconds, and in a server backend they depend on the machine.
     pub fn is_time(&self) -> bool {
         matches!(self.source, Source::Time(..))
     }
 
-    /// Returns true for an integer count. The number of commands per grant is a fraction.
+    /// Returns `true` for an integer count. The number of commands per grant is a fraction.
     pub fn is_whole(&self) -> bool {
         !self.is_time() && self.name != "commands.grant"
     }
@@ -153,7 +152,7 @@ impl Metric {
     }
 }
 
-/// Returns true if every run has a confirmed key history. The simulation always has one.
+/// Returns `true` if every run has a confirmed key history. The simulation always has one.
 fn has_key_history(cell: &Cell) -> bool {
     let confirmed = cell
         .key_history

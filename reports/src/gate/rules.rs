@@ -42,7 +42,7 @@ pub struct Accepted {
 }
 
 impl Accepted {
-    /// Returns whether all of these violations are known.
+    /// Returns `true` if all of these violations are known.
     pub(super) fn covers<'a>(&self, mut causes: impl Iterator<Item = &'a Cause>) -> bool {
         causes.all(|cause| self.violation.is_none_or(|known| known == *cause))
     }
@@ -66,14 +66,14 @@ impl Rules {
         found.map_or(&NO_RULES, |index| &self.cells[index].1)
     }
 
-    /// Returns true if a limit needs the baseline.
+    /// Returns `true` if a limit needs the baseline.
     pub fn need_baseline(&self) -> bool {
         let mut limits = self.cells.iter().flat_map(|(_, rules)| &rules.limits);
         limits.any(|limit| limit.reference == Reference::Baseline)
     }
 
-    /// Returns true if the cell's latencies are compared with the control's run by run, because a real
-    /// machine never behaves the same twice.
+    /// Returns `true` if the cell's latencies are compared with the control's run by run, because a real machine never
+    /// behaves the same twice.
     pub fn is_paired(&self, key: &CellKey) -> bool {
         let mut limits = self.for_cell(key).limits.iter();
         !key.is_simulated() && limits.any(|limit| limit.metric.is_time())

@@ -90,7 +90,8 @@ fn shown<'a>(affected: &[Affected<'a>], status: Status) -> Vec<&'a Verdict> {
         .collect()
 }
 
-/// Returns a finding about some properties of a cell, or `None` if there are none. Properties with the same expectation share a line.
+/// Returns a finding about some properties of a cell, or `None` if there are none. Properties with the same expectation
+/// share a line.
 fn finding_about(cell: &Cell, kind: Kind, got: &str, affected: &[Affected<'_>]) -> Option<Finding> {
     let mut lines: Vec<(&Expectation, u64, Vec<&str>)> = Vec::new();
     for (one, runs) in affected {

@@ -75,7 +75,7 @@ fn ranked_locks(matrix: &MatrixRecord) -> Vec<&Cell> {
     locks
 }
 
-/// Returns true if both cells have the same lock and options.
+/// Returns `true` if both cells have the same lock and options.
 fn is_same_lock(one: &Cell, other: &Cell) -> bool {
     one.lock.name == other.lock.name && one.options == other.options
 }
@@ -202,7 +202,7 @@ impl Row {
         })
     }
 
-    /// Returns true if every cell held as expected, or is not applicable.
+    /// Returns `true` if every cell held as expected, or is not applicable.
     fn is_green(&self) -> bool {
         let is_good = |tile: &Tile| matches!(tile.tone, Tone::Held | Tone::Absent);
         self.tiles().next().is_some()

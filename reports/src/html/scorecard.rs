@@ -32,7 +32,8 @@ pub(super) struct ScoreRow {
     pub(super) lock: Name,
     pub(super) sentence: String,
     pub(super) scores: Vec<Score>,
-    /// Fencing, commands, healthy, contended, failover, availability, requirements.
+    /// The figures in the order of the columns: fencing, commands, healthy, contended, failover, availability,
+    /// requirements.
     pub(super) figures: Vec<String>,
 }
 

@@ -65,7 +65,7 @@ pub(super) struct Heat {
     pub(super) degree: u64,
 }
 
-/// Returns true if every cell is the run of a counterexample, so that a grid of them would show nothing new.
+/// Returns `true` if every cell is the run of a counterexample, so that a grid of them would show nothing new.
 pub(super) fn is_search_alone(input: &ReportInput) -> bool {
     let counterexamples = input.searches.iter().flat_map(|it| &it.counterexamples);
     let own: Vec<OsString> = counterexamples.filter_map(directory_of).collect();

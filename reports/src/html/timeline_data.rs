@@ -134,7 +134,7 @@ impl Room {
         }
     }
 
-    /// Returns true if commands and values of keys are omitted.
+    /// Returns `true` if commands and values of keys are omitted.
     pub(super) fn is_without_commands(self) -> bool {
         self.messages == 0 && self.values == 0
     }
@@ -215,8 +215,8 @@ pub(super) fn timeline_data(
     }
 }
 
-/// Returns the log around the first violation, or from the start of the run if there is none. The flag is
-/// true if the log continues.
+/// Returns the log around the first violation, or from the start of the run if there is none. The flag is `true` if the
+/// log continues.
 fn log_rows(
     timeline: &Timeline<'_>,
     proxy: Option<&CommandLog>,

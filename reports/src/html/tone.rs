@@ -30,7 +30,7 @@ pub(super) enum Tone {
 }
 
 impl Tone {
-    /// Returns true for a violation, and for a cell that failed to run.
+    /// Returns `true` for a violation, and for a cell that failed to run.
     pub(super) fn is_red(self) -> bool {
         use Tone::{Client, Failed, Fenced, Lock, Redis, Undetermined};
         matches!(self, Client | Failed | Fenced | Lock | Redis | Undetermined)
@@ -48,7 +48,7 @@ impl From<Party> for Tone {
     }
 }
 
-/// Formats the end of the tone's style class, `tone-…`.
+/// Formats the suffix of the tone's CSS class, which is `tone-…`.
 impl fmt::Display for Tone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -29,7 +29,7 @@ impl Page {
         self.allowed.insert(kind, count);
     }
 
-    /// Adds the whole block and returns true, or counts it as cut under `kind`, a plural, and returns false.
+    /// Adds the whole block and returns `true`, or counts it as cut under `kind`, a plural, and returns `false`.
     pub fn add(&mut self, kind: &'static str, block: &str) -> bool {
         let room = self.allowed.get(kind) != Some(&0);
         if !room || self.text.len() + block.len() > self.limit {

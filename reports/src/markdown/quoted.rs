@@ -10,6 +10,12 @@ use crate::escape::shortened;
 /// Maximum length of quoted text in characters, so that one name cannot fill the page.
 const MAX_LENGTH: usize = 160;
 
+/// Separates parts of a word that GitHub must not read as one.
+const PARTED: &str = "<!-- -->";
+
+/// Number of hexadecimal digits in a row that GitHub does not take for a commit.
+const MAX_HEX_DIGITS: usize = 6;
+
 /// Quotes a name or a value as code.
 pub fn code(text: &str) -> String {
     let shown: String = shortened(text, MAX_LENGTH).chars().map(reference).collect();
@@ -23,13 +29,36 @@ pub fn prose(text: &str) -> String {
         let lower = word.to_lowercase();
         let mut links = ["@", "#", "://", "www."].iter();
         let is_link = links.any(|link| lower.contains(link));
-        let parted = |c: char| match c {
-            '@' | '#' | ':' | 'w' | 'W' if is_link => format!("{}<!-- -->", reference(c)),
-            _ => reference(c),
-        };
-        word.chars().map(parted).collect::<String>()
+        parted(word, is_link)
     });
     words.collect::<Vec<_>>().join(" ")
+}
+
+/// Quotes a word with an empty comment wherever GitHub would see a link: after the signs of an address if it is one,
+/// before the number of an issue (`GH-77`, and the prefixes that a repository defines), and within a long run of
+/// hexadecimal digits.
+fn parted(word: &str, is_link: bool) -> String {
+    let mut shown = String::new();
+    let mut hex_digits = 0;
+    let mut before = ' ';
+    for c in word.chars() {
+        let is_number = before == '-' && c.is_ascii_digit();
+        if is_number || (c.is_ascii_hexdigit() && hex_digits == MAX_HEX_DIGITS) {
+            shown.push_str(PARTED);
+            hex_digits = 0;
+        }
+        shown.push_str(&reference(c));
+        if is_link && matches!(c, '@' | '#' | ':' | 'w' | 'W') {
+            shown.push_str(PARTED);
+        }
+        hex_digits = if c.is_ascii_hexdigit() {
+            hex_digits + 1
+        } else {
+            0
+        };
+        before = c;
+    }
+    shown
 }
 
 /// Quotes preformatted lines.
@@ -78,6 +107,26 @@ mod tests {
         for link in ["@team", "&#64;team", "&#35;12", "://", "www."] {
             assert!(!shown.contains(link), "{link} in {shown}");
         }
+    }
+
+    #[test]
+    fn commits_and_issues_in_prose_are_broken_up() {
+        let shown = prose("see GH-77 JIRA-1 0123456789abcdef0123456789abcdef01234567");
+        let parts: Vec<&str> = shown.split(PARTED).collect();
+        let is_commit = |part: &str| {
+            let mut runs = part.split(|c: char| !c.is_ascii_hexdigit());
+            runs.any(|run| run.len() >= 7)
+        };
+        assert!(!parts.iter().any(|part| is_commit(part)), "{shown}");
+        assert!(
+            !shown.contains("GH-7") && !shown.contains("JIRA-1"),
+            "{shown}"
+        );
+        assert_eq!(
+            shown.replace(PARTED, ""),
+            "see GH-77 JIRA-1 0123456789abcdef0123456789abcdef01234567"
+        );
+        assert_eq!(prose("a read-only lock"), "a read-only lock");
     }
 
     #[test]

@@ -81,7 +81,7 @@ impl CellOutcome {
         }
     }
 
-    /// Returns true if [`failures`](crate::cell_status::failures) lists results of such a cell.
+    /// Returns `true` if [`failures`](crate::cell_status::failures) lists results of such a cell.
     pub(crate) fn has_failures(self) -> bool {
         matches!(self.severity(), Severity::Failed | Severity::Inconclusive)
     }

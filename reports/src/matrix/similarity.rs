@@ -126,7 +126,7 @@ fn results<'a>(
     })
 }
 
-/// Returns true if any run violated a property that the reference lock is expected to keep.
+/// Returns `true` if any run violated a property that the reference lock is expected to keep.
 fn is_worse(cell: &Cell, reference: &ReferenceLock) -> bool {
     let expected = reference.expected.get(&cell.scenario);
     cell.tally.iter().any(|(property, tally)| {

@@ -105,7 +105,7 @@ fn total(spans: &[(u64, u64)]) -> u64 {
     spans.iter().map(|(from_ns, to_ns)| to_ns - from_ns).sum()
 }
 
-/// Returns true if a span touches one of `spans`, which are disjoint and ordered by time.
+/// Returns `true` if a span touches one of `spans`, which are disjoint and ordered by time.
 pub(crate) fn meets(spans: &[(u64, u64)], from_ns: u64, to_ns: u64) -> bool {
     let first = spans.partition_point(|span| span.1 < from_ns);
     spans.get(first).is_some_and(|span| span.0 <= to_ns)

@@ -79,7 +79,7 @@ impl Purpose {
         }
     }
 
-    /// Returns true if the lock was tested enough.
+    /// Returns `true` if the lock was tested enough.
     fn is_tested(self, score: &LockScore) -> bool {
         let mut families = self.required_families().iter();
         let is_measured = score.costs.granted_without_minority.is_some();
@@ -87,7 +87,7 @@ impl Purpose {
             && (self != Purpose::Uptime || is_measured)
     }
 
-    /// Returns true if the lock is good enough.
+    /// Returns `true` if the lock is good enough.
     fn fits(self, score: &LockScore) -> bool {
         let harmed_by =
             |whose: &[ScenarioScore]| whose.iter().any(|it| score.harmed.contains_key(it));

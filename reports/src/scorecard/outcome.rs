@@ -28,7 +28,7 @@ pub enum ScenarioScore {
 }
 
 impl ScenarioScore {
-    /// Returns true if nothing was damaged.
+    /// Returns `true` if nothing was damaged.
     pub fn is_survived(self) -> bool {
         matches!(self, ScenarioScore::Held | ScenarioScore::Fenced)
     }

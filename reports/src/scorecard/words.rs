@@ -63,7 +63,7 @@ impl FamilyScore {
 }
 
 impl Fencing {
-    /// Returns whether there are tokens, as text.
+    /// Returns `true` if there are tokens, as text.
     pub fn as_str(self) -> &'static str {
         match self {
             Fencing::None => "no",

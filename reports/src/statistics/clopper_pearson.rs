@@ -14,8 +14,8 @@ use super::binomial_ranks::{normal_deviate, weights, window};
 /// less than the digits that are printed, and the sums would take long.
 const LARGE_VARIANCE: f64 = 1e8;
 
-/// Returns the bounds of the true rate, 0 to 1, for `seen` of `runs`, which must not be 0. Each is wrong with
-/// at most the probability `tail`, which is below one half.
+/// Returns the bounds of the true rate, 0 to 1, for `seen` of `runs`, which must not be 0. Each bound is wrong with a
+/// probability of at most `tail`, which must be below one half.
 pub(super) fn bounds(seen: u64, runs: u64, tail: f64) -> (f64, f64) {
     let (count, all) = (seen as f64, runs as f64);
     if count * (all - count) / all > LARGE_VARIANCE {

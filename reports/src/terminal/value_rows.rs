@@ -33,8 +33,8 @@ pub(super) const LEGEND: [(&str, Style, &str); 3] = [
     ("◊", FAULT, "lost by the server"),
 ];
 
-/// Returns the rows of the keys of the window's lock, and the number of omitted lanes. In a short report, lanes with the
-/// same values share a row. Values without an expiry on other keys of the lock, such as counters, have no row.
+/// Returns the rows of the keys of the window's lock, and the number of omitted lanes. In a short report, lanes with
+/// the same values share a row. Values without an expiry on other keys of the lock, such as counters, have no row.
 pub(super) fn choose<'a>(
     lanes: &'a [NodeLane],
     timeline: &Timeline<'_>,

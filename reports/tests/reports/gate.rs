@@ -130,7 +130,8 @@ fn unexpected_verdict_fails() {
     insta::assert_snapshot!(all.join("\n---\n"));
 }
 
-/// Returns a decision with a violation in two cells, an inconclusive cell, and an expected violation that did not occur.
+/// Returns a decision with a violation in two cells, an inconclusive cell, and an expected violation that did not
+/// occur.
 fn failed() -> Decision {
     let unknown = || {
         Verdict::unknown(vec![InconclusiveReason::TooFewGrants {

@@ -212,32 +212,32 @@ impl FaultKind {
         self.row().loss_cause
     }
 
-    /// Returns whether it acts once, so that the rest is up to the lock.
+    /// Returns `true` if it acts once, so that the rest is up to the lock.
     pub fn is_instantaneous(self) -> bool {
         self.row().is_instantaneous
     }
 
-    /// Returns whether clients stop while it is active.
+    /// Returns `true` if clients stop while it is active.
     pub fn stops_clients(self) -> bool {
         self.row().stops_clients
     }
 
-    /// Returns whether it gives clients untrue answers.
+    /// Returns `true` if it gives clients untrue answers.
     pub fn lies(self) -> bool {
         self.row().lies
     }
 
-    /// Returns whether it needs nodes with replicas.
+    /// Returns `true` if it needs nodes with replicas.
     pub(crate) fn is_replicated(self) -> bool {
         self.row().replicated
     }
 
-    /// Returns whether the field is required.
+    /// Returns `true` if the field is required.
     pub(crate) fn requires(self, field: Field) -> bool {
         self.row().required.contains(&field)
     }
 
-    /// Returns whether the field is allowed.
+    /// Returns `true` if the field is allowed.
     pub(crate) fn takes(self, field: Field) -> bool {
         self.requires(field) || self.row().optional.contains(&field)
     }

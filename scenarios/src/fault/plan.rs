@@ -100,7 +100,7 @@ macro_rules! fields {
                 }
             }
 
-            /// Returns whether the field is given.
+            /// Returns `true` if the field is given.
             pub(crate) fn has(&self, field: Field) -> bool {
                 match field {
                     $(Field::$field => self.$name.is_some(),)*

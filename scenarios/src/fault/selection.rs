@@ -36,7 +36,7 @@ impl Selection {
         }
     }
 
-    /// Returns whether the selection depends on the location of the event.
+    /// Returns `true` if the selection depends on the location of the event.
     pub(super) fn is_relative(&self) -> bool {
         matches!(self, Selection::Word(Who::Same | Who::Others))
     }

@@ -84,7 +84,7 @@ impl FaultPlan {
         }
     }
 
-    /// Returns whether the sentence has already named the client of the trigger, as the target.
+    /// Returns `true` if the sentence has already named the client of the trigger, as the target.
     fn names_client(&self) -> bool {
         matches!(
             (self.kind.affects(), &self.workers),

@@ -104,7 +104,7 @@ string_enum! {
 }
 
 impl TriggerEvent {
-    /// Returns whether the event is a message, as opposed to a step of the driver.
+    /// Returns `true` if the event is a message, as opposed to a step of the driver.
     pub fn is_message(self) -> bool {
         matches!(self, TriggerEvent::Request | TriggerEvent::Reply)
     }

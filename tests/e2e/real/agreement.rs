@@ -203,7 +203,7 @@ fn scenario_of<'a>(flags: &[&'a str], name: &'a str) -> &'a str {
     flags.find(|flag| flag.ends_with(&file)).unwrap_or(&name)
 }
 
-/// Returns whether the cell has an unknown verdict that it should not have, or that the simulation judges.
+/// Returns `true` if the cell has an unknown verdict that it should not have, or that the simulation judges.
 fn is_inconclusive(cell: &Cell, simulated: Option<&Cell>) -> bool {
     let unknown = |it: &Mismatch| it.got.status == Status::Unknown;
     let judged = |property: &Property| {
@@ -215,7 +215,7 @@ fn is_inconclusive(cell: &Cell, simulated: Option<&Cell>) -> bool {
         || verdicts.any(|(property, verdict)| verdict.status == Status::Unknown && judged(property))
 }
 
-/// Returns whether the cell's only difference is a missing violation: a property holds that should be violated or is
+/// Returns `true` if the cell's only difference is a missing violation: a property holds that should be violated or is
 /// violated in the simulation, and no property is violated that holds there.
 fn only_misses_violations(cell: &Cell, simulated: Option<&Cell>) -> bool {
     let any = Expectation::Any { reason: None };
@@ -238,7 +238,7 @@ fn only_misses_violations(cell: &Cell, simulated: Option<&Cell>) -> bool {
     missed
 }
 
-/// Returns whether the other backend skipped the cell with a reason.
+/// Returns `true` if the other backend skipped the cell with a reason.
 fn is_skipped(record: &MatrixRecord, cell: &Cell) -> bool {
     let mut skipped = record.skipped.iter();
     skipped.any(|it| it.lock == cell.lock.name && it.scenario == cell.scenario)

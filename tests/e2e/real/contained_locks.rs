@@ -87,8 +87,8 @@ fn a_watchdog_is_frozen_with_its_thread() {
     outcome.left_no_directory();
 }
 
-/// No worker is frozen: the thread renews, and every property holds. The lease is long, because a container may be starved
-/// of CPU time for a while.
+/// No worker is frozen: the thread renews, and every property holds. The lease is long, because a container may be
+/// starved of CPU time for a while.
 #[test]
 fn a_watchdog_that_runs_holds_on() {
     let line = format!(

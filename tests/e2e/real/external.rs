@@ -327,7 +327,7 @@ fn servers_that_cannot_be_used_are_refused_with_the_reason() {
         (
             "'redis://:$NO_SUCH@127.0.0.1'".into(),
             2,
-            "NO_SUCH is not set",
+            "environment variable after the `$` is not set",
         ),
         ("localhost:6379".into(), 2, "expected redis://HOST:PORT"),
         (format!("{url} --backend process"), 2, "--backend external"),

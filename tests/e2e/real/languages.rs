@@ -101,7 +101,7 @@ impl Adapter {
     }
 }
 
-/// Returns whether a run is inconclusive: the machine stalled, or was so busy that a worker did not start in time. A
+/// Returns `true` if a run is inconclusive: the machine stalled, or was so busy that a worker did not start in time. A
 /// lock that can never be judged still fails after [`ATTEMPTS`].
 fn is_not_judged(code: Option<i32>, text: &str) -> bool {
     matches!(code, Some(3 | 4)) || was_too_busy(text)

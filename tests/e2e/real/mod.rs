@@ -50,7 +50,7 @@ mod gate;
 mod hung_engine;
 mod injection_points;
 mod languages;
-mod leftovers;
+pub mod leftovers;
 mod machine_contract;
 mod matrix;
 mod other_users;

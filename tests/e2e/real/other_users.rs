@@ -15,7 +15,7 @@ use crate::running::{Running, picklock};
 const NOBODY: &str = "65534";
 
 /// Returns the output of a shell script that runs as `nobody`.
-fn as_nobody(script: &str) -> String {
+pub fn as_nobody(script: &str) -> String {
     assert!(
         rustix::process::geteuid().is_root(),
         "these tests start programs as another user: run them as root, as CI does"

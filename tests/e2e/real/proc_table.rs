@@ -30,7 +30,7 @@ impl Process {
         })
     }
 
-    /// Returns whether it runs or is frozen. A zombie does not count.
+    /// Returns `true` if it runs or is frozen. A zombie does not count.
     pub fn lives(&self) -> bool {
         Process::of(self.pid).is_some_and(|now| now.born_ticks == self.born_ticks && !now.ended)
     }
@@ -45,7 +45,7 @@ impl Process {
             .map(|(_, value)| value.to_owned())
     }
 
-    /// Returns whether a signal has stopped it.
+    /// Returns `true` if a signal has stopped it.
     pub fn is_frozen(&self) -> bool {
         fs::read_to_string(format!("/proc/{}/stat", self.pid)).is_ok_and(|stat| {
             stat.rsplit_once(')')

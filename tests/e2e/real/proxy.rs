@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::foreign_server::ForeignServer;
 use super::leftovers::becomes;
+use super::other_users::as_nobody;
 use crate::running::{Running, picklock};
 
 /// How long a client of Redis waits for a reply.
@@ -171,4 +172,38 @@ fn commands_of_the_documentation_run() {
         let document: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert!(document.get("error").is_none(), "{command}: {document}");
     }
+}
+
+/// The log of commands may have passwords, and faults disturb the owner's test.
+#[test]
+fn other_users_reach_neither_the_server_nor_the_control_api() {
+    let service = Service::start();
+    let curl = format!(
+        "curl -s -m 5 http://{}/commands; echo ended",
+        service.control
+    );
+    assert_eq!(as_nobody(&curl), "ended\n");
+    let own = Command::new("bash").args(["-c", &curl]).output().unwrap();
+    assert!(own.stdout.starts_with(b"{"), "its own user is served");
+}
+
+/// Servers show none of these in their own logs.
+#[test]
+fn logins_are_redacted_in_the_list_of_commands() {
+    let service = Service::start();
+    let mut client = service.client();
+    for command in [
+        "AUTH u geheim",
+        "HELLO 3 AUTH u geheim",
+        "CONFIG SET requirepass geheim",
+        "ACL SETUSER u >geheim",
+    ] {
+        let words: Vec<&str> = command.split(' ').collect();
+        let _: RedisResult<redis::Value> = redis::cmd(words[0]).arg(&words[1..]).query(&mut client);
+    }
+    let commands = service.curl(&[], "/commands").to_string();
+    assert!(
+        commands.contains("AUTH") && !commands.contains("geheim"),
+        "{commands}"
+    );
 }

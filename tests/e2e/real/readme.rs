@@ -308,7 +308,7 @@ fn output_shown(page: &str, command: &str) -> Option<String> {
     Some(output.to_owned())
 }
 
-/// Returns whether these lines were printed, where `...` matches any number of lines.
+/// Returns `true` if these lines were printed, where `...` matches any number of lines.
 fn reads_as(shown: &[&str], printed: &[&str]) -> bool {
     match shown.split_first() {
         None => printed.is_empty(),

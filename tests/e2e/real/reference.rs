@@ -54,7 +54,7 @@ fn redis_py() -> String {
     shell_words::quote(&exec).into_owned()
 }
 
-/// Returns false if the machine stalled, or was so busy that a worker did not start in time.
+/// Returns `false` if the machine stalled, or was so busy that a worker did not start in time.
 fn is_judged(cell: &Cell) -> bool {
     let is_known = |verdict: &Verdict| verdict.status != Status::Unknown;
     cell.error.is_none() && cell.verdicts.values().all(is_known)
@@ -76,7 +76,7 @@ fn mismatches(cell: &Cell) -> Vec<Mismatch> {
     Expected::for_lock(&scenario, TWIN, Tables::NamedOrAll).mismatches(&cell.verdicts)
 }
 
-/// Returns whether the cell should be run again.
+/// Returns `true` if the cell should be run again.
 fn again(cell: &Cell) -> bool {
     cell.error.is_none() && deserves_another(&mismatches(cell))
 }

@@ -1,4 +1,5 @@
-//! A hunt on servers: a violation in more than half of five runs is a counterexample, including for the user's own program.
+//! A hunt on servers: a violation in more than half of five runs is a counterexample, including for the user's own
+//! program.
 
 use crate::running::picklock;
 

@@ -11,7 +11,7 @@ pub struct Guards<L, G, E, R> {
     pub library: L,
     /// Tries once to take the lock.
     pub attempt: fn(&L, &str, Duration) -> Result<G, E>,
-    /// Returns true for the error that means that another client has the lock.
+    /// Returns `true` for the error that means that another client has the lock.
     pub is_refusal: fn(&E) -> bool,
     /// Extends the lock.
     pub extend: fn(&L, &G, Duration) -> Result<G, E>,

@@ -137,7 +137,7 @@ pub fn try_for(
     }
 }
 
-/// Returns true if the client whose `acquire` this thread handles has given it up.
+/// Returns `true` if the client whose `acquire` this thread handles has given it up.
 pub fn is_given_up() -> bool {
     let requests = GIVEN_UP.lock();
     requests.is_ok_and(|all| all.get(&ACQUIRES.get()) == Some(&true))

@@ -41,7 +41,7 @@ impl Conditions {
         Ok(conditions)
     }
 
-    /// Returns true if the conditions allow the change. A key without expiry counts as one that never expires.
+    /// Returns `true` if the conditions allow the change. A key without expiry counts as one that never expires.
     fn allow(&self, old_ms: Option<i64>, new_ms: i64) -> bool {
         !(self.missing && old_ms.is_some()
             || self.present && old_ms.is_none()

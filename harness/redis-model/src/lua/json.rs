@@ -297,7 +297,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns true for a word that C parses as infinity or NaN.
+/// Returns `true` for a word that C parses as infinity or NaN.
 fn is_infinite_or_none(text: &[u8]) -> bool {
     let begin = text.get(..3).map(<[u8]>::to_ascii_lowercase);
     begin.is_some_and(|word| word == b"inf" || word == b"nan")

@@ -54,7 +54,7 @@ impl Scripts {
         }
     }
 
-    /// Returns true if Lua has no room for another script. Scripts that a reused state has compiled before do not
+    /// Returns `true` if Lua has no room for another script. Scripts that a reused state has compiled before do not
     /// count, because they would make runs differ.
     pub(crate) fn is_full(&self) -> bool {
         self.known.len() >= MAX_SCRIPTS

@@ -13,7 +13,7 @@ const MAX_SORTED: usize = 512;
 #[derive(Debug, Clone, PartialEq)]
 pub(in super::super) struct Set {
     members: IndexSet<Vec<u8>>,
-    /// True if all members have been integers so far, and the set has been small.
+    /// Whether all members have been integers so far, and the set has been small.
     integers: bool,
 }
 
@@ -27,7 +27,7 @@ impl Default for Set {
 }
 
 impl Set {
-    /// Adds a member. Returns true if it is new.
+    /// Adds a member. Returns `true` if it is new.
     pub(in super::super) fn add(&mut self, member: &[u8]) -> bool {
         if self.members.contains(member) {
             return false;
@@ -49,7 +49,7 @@ impl Set {
         true
     }
 
-    /// Removes a member. Returns true if it existed.
+    /// Removes a member. Returns `true` if it existed.
     pub(in super::super) fn remove(&mut self, member: &[u8]) -> bool {
         self.members.shift_remove(member)
     }

@@ -51,7 +51,7 @@ impl SortedSet {
         });
     }
 
-    /// Removes a member. Returns true if it existed.
+    /// Removes a member. Returns `true` if it existed.
     pub(in super::super) fn remove(&mut self, member: &[u8]) -> bool {
         let Some((member, score)) = self.scores.remove_entry(member) else {
             return false;
@@ -96,12 +96,12 @@ impl Bound {
         Some(Bound { value, exclusive })
     }
 
-    /// Returns true if the bound, as a lower end, includes the score.
+    /// Returns `true` if the bound, as a lower end, includes the score.
     pub(in super::super) fn allows_above(&self, score: f64) -> bool {
         score > self.value || (!self.exclusive && score == self.value)
     }
 
-    /// Returns true if the bound, as an upper end, includes the score.
+    /// Returns `true` if the bound, as an upper end, includes the score.
     pub(in super::super) fn allows_below(&self, score: f64) -> bool {
         score < self.value || (!self.exclusive && score == self.value)
     }

@@ -149,7 +149,7 @@ pub(super) async fn leader_acts_in_its_term(clients: &mut Clients) -> CheckEnd {
     }
 }
 
-/// Checks that a leader may not act any more, a lease after its key is gone.
+/// Checks that a leader whose key has been gone for longer than a lease may no longer act.
 async fn without_a_key(clients: &mut Clients) -> Result<(), Stop> {
     let before = clients.keys().await?;
     let grant = clients.acquire(Who::One, LockName::First, 1.0, 0).await?;

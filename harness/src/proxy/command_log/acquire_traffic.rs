@@ -83,7 +83,7 @@ impl AcquireTraffic {
         });
     }
 
-    /// Records a command. `may_take` is true if it can take a lock whose key is free.
+    /// Records a command. `may_take` is `true` if it can take a lock whose key is free.
     pub(crate) fn record_command(&mut self, at_ns: u64, may_take: bool) {
         if self.requested_at_ns.is_some() {
             self.first_command_at_ns.get_or_insert(at_ns);

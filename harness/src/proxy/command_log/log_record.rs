@@ -62,7 +62,7 @@ struct Logins {
 }
 
 impl Logins {
-    /// Returns whether the next word of the command may be a password.
+    /// Returns `true` if the next word of the command may be a password.
     fn is_secret(&mut self, word: &[u8]) -> bool {
         if self.found {
             return true;
@@ -98,7 +98,7 @@ impl Logins {
 /// The commands that may have a password. Most commands are not among them, and their other words are not examined.
 const COMMANDS_WITH_LOGINS: [&str; 6] = ["AUTH", "ACL", "CONFIG", "HELLO", "MIGRATE", "SENTINEL"];
 
-/// Returns whether a setting of this name, in capitals, is a password or belongs to one.
+/// Returns `true` if a setting of this name, in capitals, is a password or belongs to one.
 fn is_login_setting(name: &str) -> bool {
     let names = ["REQUIREPASS", "MASTERAUTH", "MASTERUSER", "PRIMARYAUTH"];
     names.contains(&name) || name == "PRIMARYUSER" || name.ends_with("-PASS")

@@ -71,7 +71,7 @@ impl Pending {
         }
     }
 
-    /// Returns whether the first request has had some of its confirmations and waits for more.
+    /// Returns `true` if the first request has had some of its confirmations and waits for more.
     pub(in crate::proxy) fn waits_for_confirmations(&self) -> bool {
         self.confirmed > 0
     }

@@ -242,9 +242,9 @@ impl SentRequests {
         }
     }
 
-    /// Returns whether the node has executed a command that names a lock's key, according to a reply before `before_ns`,
-    /// and has not reported it. The node reports commands in order, so if it is alive it will report a recent one, too;
-    /// one that it has passed over it will never report.
+    /// Returns `true` if the node has executed a command that names a lock's key, according to a reply before
+    /// `before_ns`, and has not reported it. The node reports commands in order, so if it is alive it will report a
+    /// recent one, too; one that it has passed over it will never report.
     #[cfg(feature = "servers")]
     pub(crate) fn has_unreported(&self, node: usize, before_ns: u64) -> bool {
         let connections = lock(&self.connections);

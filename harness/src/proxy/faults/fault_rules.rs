@@ -87,7 +87,7 @@ impl FaultRules {
         self.matching = matching;
     }
 
-    /// Returns whether no fault matches and no earlier fault has dropped a frame.
+    /// Returns `true` if no fault matches and no earlier fault has dropped a frame.
     pub(crate) fn is_quiet(&mut self) -> bool {
         self.refresh();
         self.matching.is_empty() && !self.has_gap
@@ -134,7 +134,7 @@ impl FaultRules {
         }
     }
 
-    /// Returns whether any of these faults is still in force.
+    /// Returns `true` if any of these faults is still in force.
     pub(crate) fn holds(&mut self, holds: &[ImposedId]) -> bool {
         if holds.is_empty() {
             return false;
@@ -144,7 +144,7 @@ impl FaultRules {
         matching.any(|imposed| holds.contains(&imposed.id()))
     }
 
-    /// Returns whether a partition stops this direction. If `newly_stopped` is true, the partition stops something
+    /// Returns `true` if a partition stops this direction. If `newly_stopped` is true, the partition stops something
     /// that it had not stopped before, and this counts as one more affected frame.
     pub(crate) fn is_partitioned(&mut self, newly_stopped: bool) -> bool {
         self.refresh();

@@ -35,7 +35,7 @@ impl Imposed {
         self.id
     }
 
-    /// Returns whether the fault affects a limited number of frames, on any connection.
+    /// Returns `true` if the fault affects a limited number of frames, on any connection.
     pub(in crate::proxy) fn has_frame_limit(&self) -> bool {
         self.frames_left.is_some() && self.fault.conn.is_none()
     }
@@ -70,7 +70,7 @@ impl Imposed {
         self.affected.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns whether the fault applies to this connection, in this direction, or in either if `direction` is
+    /// Returns `true` if the fault applies to this connection, in this direction, or in either if `direction` is
     /// `None`.
     fn matches(&self, link: LinkId, conn: u64, direction: Option<Direction>) -> bool {
         let either = |only: Direction| direction.is_none_or(|direction| only == direction);

@@ -72,12 +72,12 @@ impl<T> LinkState<T> {
         }
     }
 
-    /// Returns whether a frame that arrives now can be forwarded without waiting, because no fault matches it.
+    /// Returns `true` if a frame that arrives now can be forwarded without waiting, because no fault matches it.
     pub(crate) fn is_clear(&mut self, now_ns: u64) -> bool {
         self.queue.is_empty() && self.latest_due_ns <= now_ns && self.rules.is_quiet()
     }
 
-    /// Returns whether no fault matches this link.
+    /// Returns `true` if no fault matches this link.
     pub(crate) fn is_quiet(&mut self) -> bool {
         self.rules.is_quiet()
     }
@@ -156,8 +156,9 @@ impl<T> LinkState<T> {
     }
 }
 
-/// Returns whether a partition keeps a connection from being opened: the handshake needs both directions. The first
-/// request counts as stopped by the partition, once.
+/// Returns `true` if a partition prevents a connection from being opened, in either direction: the handshake needs
+/// both. If it does, marks the first waiting request as stopped, so that it counts only once towards the frames of the
+/// partition.
 pub(crate) fn is_handshake_blocked<T>(
     request: &mut LinkState<T>,
     reply: &mut LinkState<T>,

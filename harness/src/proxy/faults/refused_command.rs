@@ -12,7 +12,7 @@ pub(crate) const REFUSED: &[&[u8]] = &[b"GET"];
 /// [`REFUSED`] in RESP.
 pub(in crate::proxy) const REFUSED_BYTES: &[u8] = b"*1\r\n$3\r\nGET\r\n";
 
-/// Returns whether a server in the state of `error` refuses the command, which is in upper case. An unknown command
+/// Returns `true` if a server in the state of `error` refuses the command, which is in upper case. An unknown command
 /// may do anything, so it is refused.
 pub(in crate::proxy) fn refuses(error: ServerError, command: &str) -> bool {
     use CommandKind::{Exec, ReadingScript, Reads, Script, Server, SetUp, Transaction};

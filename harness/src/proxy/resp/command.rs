@@ -60,7 +60,7 @@ pub(in crate::proxy) enum Expect {
     Answer,
     /// No reply, as for an empty line.
     Nothing,
-    /// Confirmations of subscribing or unsubscribing.
+    /// One confirmation per channel, as for `SUBSCRIBE` and `UNSUBSCRIBE`.
     Confirmations {
         /// Whether they confirm new subscriptions; otherwise they confirm the end of subscriptions.
         subscribed: bool,

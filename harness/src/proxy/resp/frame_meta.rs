@@ -24,12 +24,12 @@ impl FrameMeta {
         }
     }
 
-    /// Returns whether these are bytes that are not RESP.
+    /// Returns `true` if these are bytes that are not RESP.
     pub(in crate::proxy) fn is_raw(&self) -> bool {
         self.shape == Shape::Raw
     }
 
-    /// Returns whether this is a command or a reply, which an interceptor sees and a fault can drop.
+    /// Returns `true` if this is a command or a reply, which an interceptor sees and a fault can drop.
     pub(in crate::proxy) fn is_message(&self) -> bool {
         !matches!(self.shape, Shape::Raw | Shape::Blank)
     }

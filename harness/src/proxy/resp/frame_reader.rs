@@ -98,7 +98,7 @@ impl FrameReader {
         self.cursor
     }
 
-    /// Returns whether part of a frame is buffered.
+    /// Returns `true` if part of a frame is buffered.
     pub(in crate::proxy) fn is_partial(&self) -> bool {
         self.cursor < self.filled
     }

@@ -150,8 +150,8 @@ fn is_member(pid: u32, group: u32) -> bool {
     ProcessStat::for_process(pid).is_ok_and(|stat| stat.group == group && !stat.has_ended())
 }
 
-/// Returns whether a process has this mark in its environment, or `None` if that cannot be determined now: a process
-/// that is just starting another program briefly shows an empty environment.
+/// Returns `Some(true)` if a process has this mark in its environment, or `None` if that cannot be determined now: a
+/// process that is just starting another program briefly shows an empty environment.
 fn has_mark(pid: u32, mark: &str) -> Option<bool> {
     let text = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
     if text.is_empty() {

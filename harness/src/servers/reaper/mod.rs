@@ -66,7 +66,7 @@ pub struct Reaper {
 struct ReaperProcess {
     pipe: Mutex<Option<ChildStdin>>,
     child: Mutex<Child>,
-    /// True if the helper may outlive this process, so that its exit is not awaited.
+    /// Whether the helper may outlive this process, so that its exit is not awaited.
     is_left: AtomicBool,
 }
 

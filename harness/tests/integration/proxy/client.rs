@@ -94,7 +94,7 @@ impl Client {
         self.stream.shutdown().await.unwrap();
     }
 
-    /// Returns whether no byte is available now.
+    /// Returns `true` if no byte is available now.
     pub fn is_silent(&self) -> bool {
         let read = self.stream.try_read(&mut [0]);
         self.buffer.is_empty() && read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)

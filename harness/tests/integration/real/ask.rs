@@ -64,7 +64,7 @@ pub async fn set_with_replicas(master: ServerAddress, key: &str, value: &str, re
     assert_eq!(acknowledged, replicas);
 }
 
-/// Returns true if the server accepts the connection, or leaves it in its backlog, but does not answer.
+/// Returns `true` if the server accepts the connection, or leaves it in its backlog, but does not answer.
 pub async fn is_frozen(address: ServerAddress) -> bool {
     match query(address, &["PING"], FROZEN_PATIENCE).await {
         Ok(_) => false,
@@ -72,7 +72,7 @@ pub async fn is_frozen(address: ServerAddress) -> bool {
     }
 }
 
-/// Returns true if the port refuses connections.
+/// Returns `true` if the port refuses connections.
 pub async fn is_refused(address: ServerAddress) -> bool {
     match tokio::net::TcpStream::connect(address.socket()).await {
         Ok(_) => false,

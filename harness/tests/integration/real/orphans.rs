@@ -140,7 +140,7 @@ fn processes_in(dir: &Path) -> Vec<(u32, String)> {
     found
 }
 
-/// Returns true if the child of the doomed run's worker is running.
+/// Returns `true` if the child of the doomed run's worker is running.
 fn has_sleep(dir: &Path) -> bool {
     processes_in(dir).iter().any(|(_, name)| name == "sleep")
 }

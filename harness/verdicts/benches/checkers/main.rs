@@ -1,5 +1,5 @@
-//! Measures how fast a history is judged: all checkers, one pass, one core. Compares it with stateright's linearizability
-//! tester on a history of a size that the tester can handle.
+//! Measures how fast a history is judged: all checkers, one pass, one core. Compares it with stateright's
+//! linearizability tester on a history of a size that the tester can handle.
 //!
 //! `cargo bench` measures. `cargo test --bench NAME` runs it once with a short history, to check that it still works.
 //!
@@ -12,8 +12,8 @@
 //! order of the operations explains the history of a lock, which is equivalent to `exclusion` for
 //! histories without crashes. It searches, whereas the checkers need a single pass.
 //!
-//! Both are measured in seconds of the thread's CPU time. Memory is the growth of the process at its peak while it judges
-//! (`VmHWM` of `/proc/self/status`, which is reset first). The last line is `checkers_ops_per_second N`.
+//! Both are measured in seconds of the thread's CPU time. Memory is the growth of the process at its peak while it
+//! judges (`VmHWM` of `/proc/self/status`, which is reset first). The last line is `checkers_ops_per_second N`.
 
 #![expect(clippy::print_stdout, reason = "a benchmark's output is its purpose")]
 

@@ -1,7 +1,7 @@
 //! Holds of one key that together weigh more than the lock's capacity.
 //!
-//! A lock with one holder has the capacity 1, and every hold of it weighs 1, so any two holds that overlap are too many.
-//! A semaphore has a capacity of as many permits as it may grant at the same time.
+//! A lock with one holder has the capacity 1, and every hold of it weighs 1, so any two holds that overlap are too
+//! many. A semaphore has a capacity of as many permits as it may grant at the same time.
 
 use std::collections::HashMap;
 
@@ -58,7 +58,7 @@ struct SharedPart<'a> {
 }
 
 impl SharedPart<'_> {
-    /// Returns whether both holds ran at this time. A part of zero length contains its own time.
+    /// Returns `true` if both holds ran at this time. A part of zero length contains its own time.
     fn contains(&self, at_ns: u64) -> bool {
         self.part.from_ns <= at_ns
             && at_ns < self.part.until_ns.max(self.part.from_ns.saturating_add(1))

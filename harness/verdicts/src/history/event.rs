@@ -330,8 +330,8 @@ pub enum EventKind {
     KeyLeft { node: usize, key: u32, ttl_ms: i64 },
     /// After the run, a node does not answer, and no planned fault explains that.
     NodeLost { node: usize, reason: String },
-    /// Sentinels made another server the master of a node without a fault. Recorded after the run, or before the fault
-    /// that requires a failover.
+    /// The Sentinels promoted another server of a node, although no fault had asked for a failover. Recorded after the
+    /// run, or before the fault that requires a failover.
     UnrequestedFailover { node: usize },
     /// A key of a node changed. Present only if the header's `key_history` is set.
     KeyChanged {

@@ -65,8 +65,8 @@ impl KeyName {
         }
     }
 
-    /// Returns whether a client can hold a lock by a value in this key. A value that never expires counts only in a key
-    /// with the lock's name, which excludes counters next to the lock.
+    /// Returns `true` if a client can hold a lock by a value in this key. A value that never expires counts only in a
+    /// key with the lock's name, which excludes counters next to the lock.
     pub fn may_hold_lock(&self, expires: bool) -> bool {
         match self {
             KeyName::Lock(_) | KeyName::Permit { .. } => true,
@@ -75,7 +75,7 @@ impl KeyName {
         }
     }
 
-    /// Returns whether two values compete for the same lock if one is in this key and one in the other: the keys are
+    /// Returns `true` if two values compete for the same lock if one is in this key and one in the other: the keys are
     /// the same, or permits of one semaphore.
     pub fn competes_with(&self, other: &KeyName) -> bool {
         let is_permit = |key: &KeyName| matches!(key, KeyName::Permit { .. });
@@ -140,17 +140,17 @@ pub struct KeyCommand {
 }
 
 impl KeyCommand {
-    /// Returns whether this worker sent the command in this attempt.
+    /// Returns `true` if this worker sent the command in this attempt.
     pub fn is_of(&self, worker: usize, op: u64) -> bool {
         (self.worker, self.op) == (worker, op)
     }
 
-    /// Returns whether the same attempt sent both commands.
+    /// Returns `true` if the same attempt sent both commands.
     pub fn shares_attempt(&self, other: &KeyCommand) -> bool {
         self.is_of(other.worker, other.op)
     }
 
-    /// Returns whether the command runs a script or a function, which checks and acts atomically.
+    /// Returns `true` if the command runs a script or a function, which checks and acts atomically.
     pub fn is_script(&self) -> bool {
         matches!(&*self.command, "EVAL" | "EVALSHA" | "FCALL")
     }

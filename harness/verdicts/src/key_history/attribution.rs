@@ -1,13 +1,15 @@
 //! Corrects which attempt a change of a key belongs to.
 //!
-//! The proxy books a command on the request that its client was handling. Two kinds of commands belong to another attempt:
+//! The proxy books a command on the request that its client was handling. Two kinds of commands belong to another
+//! attempt:
 //!
-//! - A command on the key of another lock than the client has requested comes from an earlier attempt that the client has
-//!   given up: a program may answer a request by its own timer while the library goes on.
+//! - A command on the key of another lock than the client has requested comes from an earlier attempt that the client
+//!   has given up: a program may answer a request by its own timer while the library goes on.
 //! - A command on the key of a lock that the client holds while it requests another one is a renewal in the background.
-//! - A release, or an attempt that undoes itself, may pass the lock on: it writes the token of a waiting client into the
-//!   key. The value belongs to the client whose token it is. The change then becomes two: the command removes its own
-//!   value, and the waiting client's attempt writes the new one. A client's token is known from its grant, or from a queue to which its attempt has added it.
+//! - A release, or an attempt that undoes itself, may pass the lock on: it writes the token of a waiting client into
+//!   the key. The value belongs to the client whose token it is. The change then becomes two: the command removes its
+//!   own value, and the waiting client's attempt writes the new one. A client's token is known from its grant, or from
+//!   a queue to which its attempt has added it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,8 +35,8 @@ struct Known {
     is_released: bool,
 }
 
-/// Writes the right attempt into each change. `events` are all events of a run in chronological order, `keys` the names of
-/// the locks.
+/// Writes the right attempt into each change. `events` are all events of a run in chronological order, `keys` the names
+/// of the locks.
 pub fn attribute_changes(events: &mut Vec<Event>, keys: &[String]) {
     if keys.len() < 2 && !events.iter().any(is_later_write) {
         return;

@@ -30,8 +30,8 @@ pub fn is_of_several(value: &str) -> bool {
     elements(value).is_some_and(|elements| elements.count() > 1)
 }
 
-/// Returns `true` if the later collection is the earlier one without some of its elements. The rest belongs to those whose
-/// elements remain, and not to the client that removed its own.
+/// Returns `true` if the later collection is the earlier one without some of its elements. The rest belongs to those
+/// whose elements remain, and not to the client that removed its own.
 pub fn is_rest(before: &str, now: &str) -> bool {
     if now.len() >= before.len() {
         return false;

@@ -55,13 +55,13 @@ impl KeyUpdate<'_> {
         both.filter(|(before, now)| before.serial == now.serial)
     }
 
-    /// Returns whether the value is still the same, and its expiry was set or removed.
+    /// Returns `true` if the value is still the same, and its expiry was set or removed.
     pub fn sets_expiry(&self) -> bool {
         self.staying()
             .is_some_and(|(before, now)| now.expiry.is_some() || before.expiry.is_some())
     }
 
-    /// Returns whether the value is still the same, and lives longer than before.
+    /// Returns `true` if the value is still the same, and lives longer than before.
     pub fn prolongs(&self) -> bool {
         let ended_at_ns =
             |holding: &Holding<'_>| holding.expiry.map_or(u64::MAX, Expiry::ended_at_ns);
@@ -69,7 +69,7 @@ impl KeyUpdate<'_> {
         staying.is_some_and(|(before, now)| ended_at_ns(now) > ended_at_ns(before))
     }
 
-    /// Returns whether the value was replaced or removed, as opposed to a change of its expiry only.
+    /// Returns `true` if the value was replaced or removed, as opposed to a change of its expiry only.
     pub fn ends_value(&self) -> bool {
         self.before.is_some() && self.staying().is_none()
     }
@@ -129,8 +129,8 @@ impl<'a> KeyTable<'a> {
     /// hold count or a refreshed timestamp therefore still belongs to that attempt, and to the command that wrote the
     /// value first.
     ///
-    /// A command that removes some elements of a collection leaves the rest to its earlier author or, if that was its own
-    /// attempt, to an unknown one: a client that leaves a queue does not own the remaining elements.
+    /// A command that removes some elements of a collection leaves the rest to its earlier author or, if that was its
+    /// own attempt, to an unknown one: a client that leaves a queue does not own the remaining elements.
     pub fn event(&mut self, event: &'a Event, see: impl FnOnce(KeyUpdate<'_>)) {
         let EventKind::KeyChanged {
             node,
@@ -191,7 +191,7 @@ pub fn ended_values(events: &[Event]) -> u64 {
     ends
 }
 
-/// Returns whether the command writes a value even if the key already holds the same one.
+/// Returns `true` if the command writes a value even if the key already holds the same one.
 fn writes_again(why: &KeyChange) -> bool {
     let command = why.command().map(|by| &*by.command);
     matches!(
@@ -200,7 +200,7 @@ fn writes_again(why: &KeyChange) -> bool {
     )
 }
 
-/// Returns whether one attempt sent both commands, or no worker sent either.
+/// Returns `true` if one attempt sent both commands, or no worker sent either.
 fn is_of_one_attempt(one: Option<&KeyCommand>, other: Option<&KeyCommand>) -> bool {
     let attempt = |by: &KeyCommand| (by.worker, by.op);
     one.map(attempt) == other.map(attempt)

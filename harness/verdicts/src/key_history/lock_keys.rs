@@ -10,7 +10,7 @@ use crate::history::{KeyChange, KeyName};
 
 use super::key_record::KeyRecord;
 
-/// Returns whether a lock may rest on a value in this key: the value expires, or the key has exactly the lock's name.
+/// Returns `true` if a lock may rest on a value in this key: the value expires, or the key has exactly the lock's name.
 /// This excludes counters next to the lock.
 pub fn may_be_lock_value(key: &KeyName, expires: bool) -> bool {
     key.may_hold_lock(expires)
@@ -83,7 +83,8 @@ pub fn lock_keys<'a>(
     }
     let passing: BTreeSet<&KeyName> = named.iter().copied().filter(comes_and_goes).collect();
     if passing.is_empty() {
-        // The key may belong to the first lock, which has no expiry yet.
+        // None of these keys has had an expiry or was removed. Keep them all: the lock may have been taken only once,
+        // and not have set its expiry yet.
         named
     } else {
         passing
@@ -108,7 +109,7 @@ pub(super) fn own_keys<'a, L: PartialEq>(
     own
 }
 
-/// Returns whether one of these changes gave a lock a new owner: an acquisition wrote a new value into the lock's
+/// Returns `true` if one of these changes gave a lock a new owner: an acquisition wrote a new value into the lock's
 /// key. A new expiry alone does not count.
 pub fn takes_lock(records: &[KeyRecord], changes: Range<usize>, locks: Locks<'_>) -> bool {
     let known = &records[..changes.end];
@@ -128,7 +129,7 @@ pub fn lock_of_key(records: &[KeyRecord], key: &KeyName, locks: Locks<'_>) -> Op
     held.find(|lock| lock_keys(records, locks, *lock).contains(key))
 }
 
-/// Returns whether a worker wrote the value, or renewed its expiry, in order to acquire.
+/// Returns `true` if a worker wrote the value, or renewed its expiry, in order to acquire.
 pub fn is_acquired(record: &KeyRecord) -> bool {
     let command = record.why.command();
     record.value.is_some() && command.is_some_and(|command| command.phase == Phase::Acquire)

@@ -62,7 +62,7 @@ impl NodeClocks {
         }
     }
 
-    /// Returns whether the node's clock was set forward between two times.
+    /// Returns `true` if the node's clock was set forward between two times.
     pub fn leapt(&self, node: usize, from_ns: u64, until_ns: u64) -> bool {
         self.shifts.iter().any(|(at_ns, shifted, by_ns)| {
             *shifted == node && *by_ns > 0 && (from_ns..=until_ns).contains(at_ns)

@@ -1,10 +1,10 @@
 //! The permits of a semaphore, and the holds of a read/write lock, each with its own author and its own end.
 //!
-//! A semaphore stores its permits in one value. If that is a hash or a sorted set whose elements name their holders, each
-//! element is a permit: a change of the value becomes the changes of the elements that it added and removed. The number
-//! of an element, such as the end of its lease, belongs to its value. It is a time of an unknown clock, so a permit has
-//! no expiry here. Any other value, such as a number or a list of tokens, belongs to no holder. It only counts the
-//! permits.
+//! A semaphore stores its permits in one value. If that is a hash or a sorted set whose elements name their holders,
+//! each element is a permit: a change of the value becomes the changes of the elements that it added and removed. The
+//! number of an element, such as the end of its lease, belongs to its value. It is a time of an unknown clock, so a
+//! permit has no expiry here. Any other value, such as a number or a list of tokens, belongs to no holder. It only
+//! counts the permits.
 //!
 //! A read/write lock stores its holders in the same way. A field of its hash whose value is not a number, such as the
 //! mode, belongs to no holder.
@@ -153,7 +153,8 @@ fn stores(events: &[Event], keys: &[String], kind: LockKind) -> Stores {
     stores
 }
 
-/// Returns the keys of each lock that contain its name and that an acquisition wrote, in the order of their first values.
+/// Returns the keys of each lock that contain its name and that an acquisition wrote, in the order of their first
+/// values.
 fn candidates(events: &[Event], keys: &[String], kind: LockKind) -> BTreeMap<u32, Vec<Candidate>> {
     let locks = Locks {
         names: keys,

@@ -301,7 +301,7 @@ impl Reader {
         grants.into_iter().flat_map(|grants| &grants.tokens)
     }
 
-    /// Returns whether some written value contains the client's token.
+    /// Returns `true` if some written value contains the client's token.
     fn is_written(&self, client: &Client) -> bool {
         self.tokens_of(client).any(|token| {
             self.written.contains(token.as_str())
@@ -329,7 +329,7 @@ fn only(clients: &[(usize, Client)]) -> Option<(usize, Client)> {
 /// Minimum length of a token that is searched in values; shorter ones occur by chance.
 const MIN_PART_LENGTH: usize = 4;
 
-/// Returns whether token and value are equal, or one contains the other.
+/// Returns `true` if token and value are equal, or one contains the other.
 fn is_in(token: &str, value: &str) -> bool {
     token == value
         || token.len() >= MIN_PART_LENGTH && value.contains(token)

@@ -39,12 +39,12 @@ pub struct ValueSpan {
 }
 
 impl ValueSpan {
-    /// Returns whether a lock may rest on the value.
+    /// Returns `true` if a lock may rest on the value.
     pub fn may_be_lock_value(&self) -> bool {
         may_be_lock_value(&self.key, self.expiry.is_some())
     }
 
-    /// Returns whether this worker wrote it in this attempt.
+    /// Returns `true` if this worker wrote it in this attempt.
     pub fn is_of(&self, worker: usize, op: u64) -> bool {
         let author = self.author.as_ref();
         author.is_some_and(|author| author.is_of(worker, op))
@@ -64,7 +64,7 @@ impl ValueSpan {
         Some(ended_at_ns?.saturating_sub(self.from_ns))
     }
 
-    /// Returns whether its expiry was set again after it had been written.
+    /// Returns `true` if its expiry was set again after it had been written.
     pub fn is_renewed(&self) -> bool {
         self.expiry
             .is_some_and(|expiry| expiry.set_ns > self.from_ns)
@@ -77,7 +77,7 @@ impl ValueSpan {
         renewals.filter(move |renewal| owner.is_some_and(|owner| owner != renewal.by.worker))
     }
 
-    /// Returns whether the value existed at this time.
+    /// Returns `true` if the value existed at this time.
     pub fn exists_at(&self, at_ns: u64) -> bool {
         let stays = self.end == SpanEnd::Stays;
         self.from_ns <= at_ns && (at_ns < self.until_ns || stays)
@@ -130,7 +130,7 @@ impl Renewal {
         self.at_ns.saturating_add(life_ns)
     }
 
-    /// Returns whether the value lives longer than before. Allows a millisecond, because lifetimes are in whole
+    /// Returns `true` if the value lives longer than before. Allows a millisecond, because lifetimes are in whole
     /// milliseconds.
     pub fn prolongs(&self) -> bool {
         self.until_ns() > self.due_ns.saturating_add(ms(1))
@@ -184,7 +184,7 @@ impl SpanEnd {
         }
     }
 
-    /// Returns whether the server lost the value, rather than a client removing it or its expiry ending it.
+    /// Returns `true` if the server lost the value, rather than a client removing it or its expiry ending it.
     pub fn is_loss(&self) -> bool {
         matches!(
             self,

@@ -71,7 +71,7 @@ struct CurrentValue {
 #[derive(Debug, Clone, Default)]
 struct Lock {
     quorum: usize,
-    /// Whether all its grants rested on one node each, so that it needs no more.
+    /// Whether each grant so far rested on a single node. If so, one node decides whether the lock is free.
     single: bool,
     /// Whether the key with its own name held a value, so that no other key can be the lock's.
     has_own_key: bool,

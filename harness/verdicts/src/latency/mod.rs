@@ -5,8 +5,8 @@
 //! client wait, and would hide the lock's own time.
 //!
 //! In an open loop `acquire` begins earlier, when the buyer arrived, even if no worker was free then. For comparison
-//! there is also [`REQUESTED`], measured from the worker's own request. It excludes the time in which a buyer waited for
-//! a free worker.
+//! there is also [`REQUESTED`], measured from the worker's own request. It excludes the time in which a buyer waited
+//! for a free worker.
 //!
 //! [`HANDOVER`] and [`LOSS_REPORT`] are computed from the servers' keys, if the run has a key history.
 //!

@@ -240,17 +240,17 @@ pub struct Mismatch {
 }
 
 impl Cell {
-    /// Returns whether the cell ran and all its verdicts are as expected.
+    /// Returns `true` if the cell ran and all its verdicts are as expected.
     pub fn is_as_expected(&self) -> bool {
         self.error.is_none() && self.mismatches.is_empty()
     }
 
-    /// Returns whether a conclusive verdict is unexpected, even if another run of the cell failed to execute.
+    /// Returns `true` if a conclusive verdict is unexpected, even if another run of the cell failed to execute.
     pub fn is_unexpected(&self) -> bool {
         self.mismatches.iter().any(Mismatch::is_judged)
     }
 
-    /// Returns whether the scenario has an expectation of the lock. Otherwise the cell is for information only.
+    /// Returns `true` if the scenario has an expectation of the lock. Otherwise the cell is for information only.
     pub fn is_bound(&self) -> bool {
         let is_any = |it: &Expectation| matches!(it, Expectation::Any { .. });
         !self.expected.values().all(is_any)
@@ -273,7 +273,7 @@ impl Cell {
 }
 
 impl Mismatch {
-    /// Returns whether the verdict is conclusive. An inconclusive one proves nothing against the lock.
+    /// Returns `true` if the verdict is conclusive. An inconclusive one proves nothing against the lock.
     pub fn is_judged(&self) -> bool {
         self.got.status != Status::Unknown
     }

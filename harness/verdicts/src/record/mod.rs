@@ -20,7 +20,7 @@ pub use search::{
     SearchSettings, Shards, Unshrunk,
 };
 
-/// Returns whether a value is the default, which documents omit.
+/// Returns `true` if a value is the default, which documents omit.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

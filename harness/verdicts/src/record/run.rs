@@ -80,7 +80,7 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// Returns whether both are the same server with the same major and minor version, so that their measurements are
+    /// Returns `true` if both are the same server with the same major and minor version, so that their measurements are
     /// comparable.
     pub fn is_like(&self, other: &Redis) -> bool {
         let (mine, theirs) = (self.version.split('.'), other.version.split('.'));

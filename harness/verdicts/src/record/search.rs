@@ -178,8 +178,8 @@ pub struct Counterexample {
     pub signature: Vec<String>,
     /// Descriptions of its faults. After shrinking, the violation needs all of them.
     pub faults: Vec<String>,
-    /// Descriptions of the faults of the first such plan that the violation does not need, because shrinking could remove
-    /// them.
+    /// Descriptions of the faults of the first such plan that the violation does not need, because shrinking could
+    /// remove them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_needed: Vec<String>,
     /// Number of plans with this counterexample, or with one that it explains.

@@ -59,8 +59,8 @@ impl AcquiredPlace {
 }
 
 impl AcquiredPlaces {
-    /// Records a written value. Returns `true` if it starts a new try: the attempt had written another value to the key,
-    /// or its value there was over.
+    /// Records a written value. Returns `true` if it starts a new try: the attempt had written another value to the
+    /// key, or its value there was over.
     pub(super) fn record(&mut self, place: AcquiredPlace) -> bool {
         let mut known = self.places.iter_mut();
         let Some(known) = known.find(|known| known.is_at(place.node, &place.key)) else {
@@ -105,18 +105,18 @@ impl AcquiredPlaces {
         not_before_ns.filter(|_| is_any_named)
     }
 
-    /// Returns whether the attempt wrote a value to this key.
+    /// Returns `true` if the attempt wrote a value to this key.
     pub(super) fn contains(&self, node: usize, key: &KeyName) -> bool {
         self.places.iter().any(|place| place.is_at(node, key))
     }
 
-    /// Returns whether the grant can rest on what the attempt wrote to this key.
+    /// Returns `true` if the grant can rest on what the attempt wrote to this key.
     pub fn is_granted(&self, node: usize, key: &KeyName) -> bool {
         let place = self.places.iter().find(|place| place.is_at(node, key));
         place.is_none_or(|place| place.is_granted)
     }
 
-    /// Returns whether `value` is in this key because of the attempt: it is the same value, or a collection with the
+    /// Returns `true` if `value` is in this key because of the attempt: it is the same value, or a collection with the
     /// element that names the attempt's token. `is_older` states whether the value was there before the release.
     pub fn is_left_in(&self, (node, key): (usize, &KeyName), value: &str, is_older: bool) -> bool {
         let Some(own) = self.places.iter().find(|place| place.is_at(node, key)) else {
@@ -145,7 +145,7 @@ impl AcquiredPlaces {
     }
 }
 
-/// Returns whether a value names a token. An empty token names nothing.
+/// Returns `true` if a value names a token. An empty token names nothing.
 pub(crate) fn names_token(value: &str, token: &str) -> bool {
     !token.is_empty() && value.contains(token)
 }

@@ -6,7 +6,7 @@ use picklock_scenarios::{Cause, FaultKind};
 
 use crate::history::{ClockShift, Event, EventKind, History};
 
-/// Returns whether a fault stops the workers that it affects.
+/// Returns `true` if a fault stops the workers that it affects.
 pub fn stops_clients(fault: &str) -> bool {
     FaultKind::named(fault).is_some_and(FaultKind::stops_clients)
 }
@@ -46,29 +46,29 @@ pub fn loss_cause(fault: &str) -> Option<Cause> {
     }
 }
 
-/// Returns whether a fault gives a node two masters that may both serve clients.
+/// Returns `true` if a fault gives a node two masters that may both serve clients.
 pub fn leaves_two_masters(fault: &str) -> bool {
     fault == STALE_MASTER
 }
 
-/// Returns whether a fault makes a node lose or expire keys, or a client misjudge the time. `exhaust` is not one of
+/// Returns `true` if a fault makes a node lose or expire keys, or a client misjudge the time. `exhaust` is not one of
 /// them: a server out of memory or connections rejects commands, and evicts nothing.
 pub fn forgets(fault: &str) -> bool {
     loss_cause(fault).is_some()
 }
 
-/// Returns whether a fault leaves some clock permanently wrong.
+/// Returns `true` if a fault leaves some clock permanently wrong.
 pub fn spoils_clocks(fault: &str) -> bool {
     matches!(loss_cause(fault), Some(Cause::ClockJump | Cause::ClockSkew))
 }
 
-/// Returns whether a fault acts once, so that the rest is up to the lock. All other faults last, and excuse a lock
+/// Returns `true` if a fault acts once, so that the rest is up to the lock. All other faults last, and excuse a lock
 /// that makes no progress, until the history shows their end.
 pub fn is_instantaneous(fault: &str) -> bool {
     FaultKind::named(fault).is_some_and(FaultKind::is_instantaneous)
 }
 
-/// Returns whether a fault gives clients untrue answers. A lock that repeats such an answer is not held to it.
+/// Returns `true` if a fault gives clients untrue answers. A lock that repeats such an answer is not held to it.
 pub fn lies(fault: &str) -> bool {
     FaultKind::named(fault).is_some_and(FaultKind::lies)
 }
@@ -127,25 +127,25 @@ pub(super) fn fault_spans(history: &History) -> Vec<FaultSpan<'_>> {
 }
 
 impl FaultSpan<'_> {
-    /// Returns whether the fault was active at any time in `from_ns..=to_ns`. A fault without a recorded end never
+    /// Returns `true` if the fault was active at any time in `from_ns..=to_ns`. A fault without a recorded end never
     /// ended.
     pub fn touches(&self, from_ns: u64, to_ns: u64) -> bool {
         let until_ns = self.ended_ns.unwrap_or(u64::MAX);
         self.began_ns <= to_ns && until_ns >= from_ns
     }
 
-    /// Returns whether the fault could delay this worker: it took effect, and names this worker or none.
+    /// Returns `true` if the fault could delay this worker: it took effect, and names this worker or none.
     pub fn affects(&self, worker: usize) -> bool {
         let named = self.workers.is_empty() || self.workers.contains(&worker);
         named && self.took_effect() && !self.breached_by.contains(&worker)
     }
 
-    /// Returns whether the fault froze this worker.
+    /// Returns `true` if the fault froze this worker.
     pub fn freezes(&self, worker: usize) -> bool {
         stops_clients(self.fault) && self.affects(worker)
     }
 
-    /// Returns whether the fault took effect: it was applied, and stopped at least one of its workers, if it names
+    /// Returns `true` if the fault took effect: it was applied, and stopped at least one of its workers, if it names
     /// any.
     pub fn took_effect(&self) -> bool {
         let reached = |worker: &usize| !self.breached_by.contains(worker);

@@ -12,8 +12,8 @@ use super::step::{HoldEnd, Step};
 use super::tracker::{AttemptTracker, UnderWay};
 
 /// A hold: from the arrival of the grant until the release was sent, the worker died, or the history ended. A leader
-/// that asks its lock before each act holds it until the end of its last act that the lock allowed: after that it was not
-/// told that it leads. All times are in nanoseconds since the run began.
+/// that asks its lock before each act holds it until the end of its last act that the lock allowed: after that it was
+/// not told that it leads. All times are in nanoseconds since the run began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hold {
     /// The worker that holds the lock.
@@ -84,24 +84,24 @@ pub enum LeaseState {
 }
 
 impl Hold {
-    /// Returns whether only a lower bound is known for the end of the first lease.
+    /// Returns `true` if only a lower bound is known for the end of the first lease.
     pub fn is_lease_a_bound(&self) -> bool {
         let until_ns = |leases: &[Lease]| leases.first().map(|lease| lease.until_ns);
         let (least, most) = (until_ns(&self.leases), until_ns(&self.possible_leases));
         most > least.map(|least_ns| least_ns.saturating_add(ms(2)))
     }
 
-    /// Returns whether leases of the two holds ran at the same time.
+    /// Returns `true` if leases of the two holds ran at the same time.
     pub fn shares_lease_with(&self, other: &Hold) -> bool {
         Lease::shared_since_ns(&self.leases, &other.leases).is_some()
     }
 
-    /// Returns whether the two holds overlap as a whole; see [`overlap`].
+    /// Returns `true` if the two holds overlap as a whole; see [`overlap`].
     pub fn overlaps(&self, other: &Hold) -> bool {
         overlap(self.span(), other.span())
     }
 
-    /// Returns whether the lease had expired before the grant arrived. `faults` are all faults of the run.
+    /// Returns `true` if the lease had expired before the grant arrived. `faults` are all faults of the run.
     ///
     /// A lock that reports no validity, and waits for the lock within its request, often acquires it later than
     /// `acquire + ttl` with a fresh lease. Its grant counts as late only if a fault delayed this worker during the
@@ -226,7 +226,7 @@ impl Hold {
     }
 }
 
-/// Returns whether one of these periods contains `at_ns`, and until when that remains so.
+/// Returns `true` if one of these periods contains `at_ns`, and until when that remains so.
 fn runs(leases: &[Lease], at_ns: u64) -> (bool, u64) {
     let next = leases.partition_point(|lease| lease.until_ns <= at_ns);
     match leases.get(next) {

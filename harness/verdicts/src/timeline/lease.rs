@@ -9,7 +9,7 @@ pub struct Lease {
     pub until_ns: u64,
 }
 
-/// Returns whether two periods, each given as `(from, to)`, overlap.
+/// Returns `true` if two periods, each given as `(from, to)`, overlap.
 ///
 /// Periods that only touch do not overlap, because equal times prove no order. A period of zero length strictly
 /// inside another one does overlap it: work that takes no time in the simulation takes a microsecond on a server.
@@ -18,7 +18,7 @@ pub fn overlap((from_ns, until_ns): (u64, u64), other: (u64, u64)) -> bool {
 }
 
 impl Lease {
-    /// Returns whether the leases overlap; see [`overlap`].
+    /// Returns `true` if the leases overlap; see [`overlap`].
     pub fn overlaps(self, other: Lease) -> bool {
         overlap(self.span(), other.span())
     }

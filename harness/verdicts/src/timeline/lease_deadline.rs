@@ -3,8 +3,8 @@
 //! A lock that reports the remaining validity (`valid_ms`) also reports how long after reading the request it did so
 //! (`elapsed_ms`). The lease then runs until `read + elapsed + valid`. `request_read.rs` bounds the time of reading,
 //! which usually is the time of sending. (`granted + valid` would be too late if the worker was frozen between
-//! computing the validity and writing its report.) No report is younger than its arrival: a lock that claims otherwise has
-//! measured `elapsed_ms` wrongly, and a value that is far too large is ignored.
+//! computing the validity and writing its report.) No report is younger than its arrival: a lock that claims otherwise
+//! has measured `elapsed_ms` wrongly, and a value that is far too large is ignored.
 //!
 //! If a lock omits one of these fields, the driver's clock bounds it. The end of the lease is then a span, from
 //! [`LeaseDeadline::earliest_ns`] to [`LeaseDeadline::latest_ns`]:

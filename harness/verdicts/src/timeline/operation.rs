@@ -58,7 +58,7 @@ impl Operation {
             })
     }
 
-    /// Returns whether this is an operation of this kind that was granted or answered.
+    /// Returns `true` if this is an operation of this kind that was granted or answered.
     pub fn succeeded(&self, kind: OperationKind) -> bool {
         self.kind == kind && self.outcome == OperationOutcome::Done
     }

@@ -78,7 +78,7 @@ impl RequestRead {
         self.granted_write_ns = not_before_ns;
     }
 
-    /// Records a key change of the attempt before its answer. Returns whether it is the first one.
+    /// Records a key change of the attempt before its answer. Returns `true` if it is the first one.
     pub(super) fn record_write(&mut self, written_ns: (u64, u64)) -> bool {
         let is_first = self.first_write_ns.is_none();
         self.first_write_ns.get_or_insert(written_ns);
@@ -101,8 +101,8 @@ impl RequestRead {
         }
     }
 
-    /// Returns the earliest and latest time at which a report was written that contains `elapsed_ms` and arrived at
-    /// `arrived_ns`.
+    /// Returns the earliest and the latest time at which the worker can have written a report that contains
+    /// `elapsed_ms` and arrived at `arrived_ns`.
     pub(super) fn report_window(&self, elapsed_ms: u64, arrived_ns: u64) -> (u64, u64) {
         let elapsed_ns = ms(elapsed_ms);
         let after_thaw_ns = self
@@ -123,7 +123,7 @@ impl RequestRead {
     }
 }
 
-/// Returns whether a reported time is impossible because the driver waited for a shorter time. `ttl_ns` is the
+/// Returns `true` if a reported time is impossible because the driver waited for a shorter time. `ttl_ns` is the
 /// requested lease time.
 pub(super) fn is_void(elapsed_ms: u64, waited_ns: u64, ttl_ns: u64) -> bool {
     ms(elapsed_ms) > waited_ns.saturating_add(clock_tolerance_ns(ttl_ns))

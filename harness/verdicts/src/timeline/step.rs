@@ -55,7 +55,7 @@ pub enum AcquireFailure {
 }
 
 impl AcquireFailure {
-    /// Returns whether the attempt certainly took nothing.
+    /// Returns `true` if the attempt certainly took nothing.
     pub fn is_definite(self) -> bool {
         matches!(
             self,

@@ -418,8 +418,8 @@ fn took_again(events: &[Event], by: &KeyCommand, value: Option<&str>) -> bool {
     places(events).into_iter().any(took)
 }
 
-/// Returns `true` if a removal belongs to no request: its client was neither acquiring nor releasing, and has sent no release
-/// of this lock in the last 40 ms, which is a lease, or has been started again since.
+/// Returns `true` if a removal belongs to no request: its client was neither acquiring nor releasing, and has sent no
+/// release of this lock in the last 40 ms, which is a lease, or has been started again since.
 fn is_unrequested(events: &[Event], by: &KeyCommand, lock: u32, at_ns: u64) -> bool {
     let released = events.iter().find_map(|event| match event.what {
         EventKind::Release { worker, op } if worker == by.worker => {

@@ -152,8 +152,9 @@ pub(super) fn claims(history: &History) -> (u64, Option<u64>) {
     (found.len() as u64, found.into_iter().min())
 }
 
-/// Returns `true` if a grant can rest on the values of earlier attempts: they name its token, or the attempt of the last one
-/// was answered, or its answer can have come after the new request. (The faults of these histories delay no answer.)
+/// Returns `true` if a grant can rest on the values of earlier attempts: they name its token, or the attempt of the
+/// last one was answered, or its answer can have come after the new request. (The faults of these histories delay no
+/// answer.)
 fn may_rest_on(events: &[Event], index: usize, op: u64, kept: &[Own<'_>]) -> bool {
     let EventKind::Granted { token, .. } = &events[index].what else {
         return false;
@@ -339,7 +340,7 @@ fn too_long(events: &[Event], index: usize, op: u64, nodes: usize) -> bool {
     } else {
         SLACK_NS
     };
-    // The report is false if fewer than a quorum of the values live until the end of the reported lease.
+    // The report is `false` if fewer than a quorum of the values live until the end of the reported lease.
     let lives = |node: &usize, at: u64| {
         own.iter()
             .any(|own| own.place.0 == *node && own.ended_at_ns >= at)

@@ -11,8 +11,8 @@ use picklock_verdicts::history::{Event, EventKind, History, KeyChange};
 const MS: u64 = 1_000_000;
 const SLACK_NS: u64 = 2 * MS;
 
-/// Returns the time until which a value existed that the event `end` ended, or `u64::MAX` if it lasted to the end of the
-/// history.
+/// Returns the time until which a value existed that the event `end` ended, or `u64::MAX` if it lasted to the end of
+/// the history.
 fn lasted_until_ns(events: &[Event], place: Place<'_>, end: Option<usize>) -> u64 {
     let expired_at_ns = ended_at_ns(events, place, end.unwrap_or(events.len())).0;
     let end_of_history_ns = events.last().map_or(0, |last| last.at_ns);

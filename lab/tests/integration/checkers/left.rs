@@ -1,5 +1,5 @@
-//! Values that stay although their lock reports that they are gone, directly from the definitions. Shares no code with the
-//! checkers.
+//! Values that stay although their lock reports that they are gone, directly from the definitions. Shares no code with
+//! the checkers.
 
 use picklock_scenarios::Phase;
 

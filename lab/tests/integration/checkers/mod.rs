@@ -6,8 +6,8 @@
 //! every time.
 //!
 //! [`keys`] creates histories in which commands and faults change the keys of the nodes, and [`contents`] looks up the
-//! content of a key. [`tries`] finds the values on which a grant rests. [`thefts`] judges ownership there, [`claims`] the
-//! reports of locks, and [`causes`] decides why two clients had one lock.
+//! content of a key. [`tries`] finds the values on which a grant rests. [`thefts`] judges ownership there, [`claims`]
+//! the reports of locks, and [`causes`] decides why two clients had one lock.
 
 mod causes;
 mod claims;

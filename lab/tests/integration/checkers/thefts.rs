@@ -64,8 +64,8 @@ fn thefts(events: &[Event]) -> Vec<u64> {
     indices.iter().filter_map(robbed).collect()
 }
 
-/// Returns `true` if a plain removal outside every request took a running value of its own client, at most a lease after
-/// that client had released another hold of the lock.
+/// Returns `true` if a plain removal outside every request took a running value of its own client, at most a lease
+/// after that client had released another hold of the lock.
 fn is_late_release(events: &[Event], index: usize, author: &KeyCommand) -> bool {
     let at_ns = events[index].at_ns;
     let Some(by) = command(&events[index]) else {

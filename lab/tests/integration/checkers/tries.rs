@@ -1,5 +1,5 @@
-//! The tries of an attempt, directly from the definition: an attempt may write values more than once before it is granted,
-//! and its grant rests on the values of the last try. Shares no code with the checkers.
+//! The tries of an attempt, directly from the definition: an attempt may write values more than once before it is
+//! granted, and its grant rests on the values of the last try. Shares no code with the checkers.
 
 use picklock_scenarios::Phase;
 
@@ -79,8 +79,8 @@ pub(super) fn granted_nodes(events: &[Event], op: u64) -> usize {
     nodes.len()
 }
 
-/// Returns when the first value was written that names the token and that the grant can rest on. A value counts from its
-/// first writing, as long as it was neither replaced nor over in the meantime.
+/// Returns when the first value was written that names the token and that the grant can rest on. A value counts from
+/// its first writing, as long as it was neither replaced nor over in the meantime.
 pub(super) fn granted_write_ns(events: &[Event], op: u64) -> Option<u64> {
     let all = written(events, op);
     let (granted, is_named) = granted(events, op);

@@ -8,8 +8,8 @@ use super::contents::{Place, change, command, content, ended_at_ns, places};
 use super::pairs::{Hold, request};
 use picklock_verdicts::history::{Event, EventKind, KeyChange};
 
-/// Returns `true` if an attempt was granted the lock without any value on the servers: it changed no key to take the lock,
-/// and no value of its client or with its token was there.
+/// Returns `true` if an attempt was granted the lock without any value on the servers: it changed no key to take the
+/// lock, and no value of its client or with its token was there.
 pub(super) fn is_unwritten(events: &[Event], hold: &Hold) -> bool {
     let granted = events.iter().find_map(|event| match &event.what {
         EventKind::Granted {

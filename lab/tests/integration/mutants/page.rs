@@ -36,7 +36,7 @@ fn caught_by(mutant: &'static BuiltInLock, original: &str) -> Vec<&'static str> 
     catalog::names().filter(always).collect()
 }
 
-/// Returns whether the mutant violates what `original` keeps in the scenario with this seed.
+/// Returns `true` if the mutant violates what `original` keeps in the scenario with this seed.
 fn is_caught(mutant: &'static BuiltInLock, original: &str, name: &str, seed: u64) -> bool {
     let scenario = catalog::named(name).unwrap_or_else(|error| panic!("{error}"));
     let expected = Expected::for_lock(&scenario, original, Tables::NamedOrAll).as_reference();

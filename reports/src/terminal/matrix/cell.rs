@@ -58,7 +58,7 @@ pub(super) fn mark(cell: &Cell) -> Mark {
     }
 }
 
-/// Returns true if nothing was violated, and nothing is unexpected or missing.
+/// Returns `true` if nothing was violated, and nothing is unexpected or missing.
 pub(super) fn is_green(cell: &Cell) -> bool {
     matches!(mark(cell).0, '✔' | '–') && cell.is_as_expected()
 }

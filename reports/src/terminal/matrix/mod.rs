@@ -16,7 +16,8 @@ use crate::scorecard::Scorecard;
 
 /// Formats the matrix for a terminal of `width` columns (clamped to 36 to 200).
 ///
-/// Locks that do not fit next to each other are in several grids. No line is wider than `width`, except that a single word of a command is never broken. The text ends with a newline.
+/// Locks that do not fit next to each other are in several grids. No line is wider than `width`, except that a single
+/// word of a command is never broken. The text ends with a newline.
 pub fn matrix(record: &MatrixRecord, width: usize) -> Inert {
     let width = width.clamp(MIN_WIDTH, MAX_WIDTH);
     if record.interrupted && record.cells.is_empty() {

@@ -239,7 +239,8 @@ impl<'a> Evidence<'a> {
             .key_history()
             .map_or(1, |it| it.nodes.quorum(first.key));
         let ran_out_ns = ran_out_ns(&self.timeline, &own, first, quorum);
-        // A lock that confirmed an extension after the loss was not silent. If only that lease overlaps, it is the cause.
+        // A lock that confirmed an extension after the loss was not silent. If only that lease overlaps, it is the
+        // cause.
         let is_confirmed_since =
             |lost_ns: u64| shared && first.leases.iter().any(|lease| lease.from_ns >= lost_ns);
         let second_arrived_late = second.arrived_late(faults);

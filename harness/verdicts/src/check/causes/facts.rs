@@ -96,8 +96,8 @@ pub(in crate::check) struct Overlap<'a> {
     /// Whether the lock promises renewal, and the first value ran out before the second grant, or its client was never
     /// told that its lease had ended.
     pub is_silent_loss: bool,
-    /// The cause if one of the two holds was granted without any value on the servers: `UnbackedGrant`, or `StaleReply` if
-    /// its grant can have been the late reply to an earlier attempt in doubt that had written a value.
+    /// The cause if one of the two holds was granted without any value on the servers: `UnbackedGrant`, or `StaleReply`
+    /// if its grant can have been the late reply to an earlier attempt in doubt that had written a value.
     pub unbacked: Option<Cause>,
     /// When the lock let the first client act as the leader although no lease of its key could run any more.
     pub phantom_ns: Option<u64>,

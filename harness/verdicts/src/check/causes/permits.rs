@@ -171,8 +171,8 @@ fn weights(holds: &[Hold]) -> HashMap<u64, u64> {
     weights.collect()
 }
 
-/// Returns the changes of the number of permits up to `until_ns`, by attempt. What most attempts do when they acquire is
-/// taking, whether that makes the number larger or smaller.
+/// Returns the changes of the number of permits up to `until_ns`, by attempt. What most attempts do when they acquire
+/// is taking, whether that makes the number larger or smaller.
 fn changes(history: &History, lock: u32, until_ns: u64) -> HashMap<u64, Changes> {
     let key = KeyName::Count { permits_of: lock };
     let mut before: HashMap<usize, i64> = HashMap::new();

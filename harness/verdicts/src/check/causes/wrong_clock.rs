@@ -14,7 +14,8 @@ pub(super) fn cause_of_clocks(
     (span, taken): (&ValueSpan, Option<&ValueSpan>),
     earlier: &Hold,
 ) -> Option<Cause> {
-    // A lock that let the client in although the earlier value had not expired by these times was not misled by a clock.
+    // A lock that let the client in although the earlier value had not expired by these times was not misled by a
+    // clock.
     if !taken.is_some_and(|taken| looked_expired(&span.value, &taken.value, earlier.ttl_ns)) {
         return None;
     }

@@ -103,8 +103,8 @@ impl Course<'_, '_> {
         found
     }
 
-    /// Returns when a renewal or an extension wrote a value of this holder again that had gone, and how long it had been
-    /// gone, in nanoseconds. It does not count while the values on the other nodes are a quorum.
+    /// Returns when a renewal or an extension wrote a value of this holder again that had gone, and how long it had
+    /// been gone, in nanoseconds. It does not count while the values on the other nodes are a quorum.
     fn recreated_ns(&self) -> Option<(u64, u64)> {
         let (own, hold) = (lock_values(self.own), self.hold);
         own.iter().find_map(|span| {
@@ -181,8 +181,8 @@ impl Course<'_, '_> {
     }
 }
 
-/// Returns `true` if another client requested the lock before the second of these times, and was not answered before the
-/// first.
+/// Returns `true` if another client requested the lock before the second of these times, and was not answered before
+/// the first.
 fn is_wanted_at(history: &History, hold: &Hold, (from_ns, until_ns): (u64, u64)) -> bool {
     let mut requested = HashMap::new();
     for event in &history.events {

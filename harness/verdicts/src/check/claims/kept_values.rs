@@ -134,7 +134,7 @@ struct CurrentValue {
     expiry: Option<Expiry>,
 }
 
-/// A value of an attempt.
+/// A value that an attempt wrote to a key, other than by its release.
 #[derive(Debug, Clone)]
 struct Value {
     node: usize,
@@ -299,8 +299,8 @@ impl KeptValues {
         }
     }
 
-    /// Returns the report that a step makes about the values of its attempt, or `None` if it makes none. If the clean-up
-    /// of a failed section ends in an error, a fault or a stall may be the reason.
+    /// Returns the report that a step makes about the values of its attempt, or `None` if it makes none. If the
+    /// clean-up of a failed section ends in an error, a fault or a stall may be the reason.
     fn reported(&mut self, at_ns: u64, attempt: &Attempt, step: Step) -> Option<ReportedState> {
         let failed = self.failed_sections.iter().position(|op| *op == attempt.op);
         let reported = ReportedState::from_step(step, failed.is_some());
@@ -343,8 +343,8 @@ impl KeptValues {
     }
 
     /// Returns the values that belong to the client of the attempt, because they name its token or are the ones with
-    /// which it took the lock, although another attempt of the client wrote them. Nodes on which the attempt removed one
-    /// of its values do not count: the removed one was the lock.
+    /// which it took the lock, although another attempt of the client wrote them. Nodes on which the attempt removed
+    /// one of its values do not count: the removed one was the lock.
     fn values_of_client(&self, at_ns: u64, attempt: &Attempt) -> Vec<&CurrentValue> {
         let released_ns = attempt.ended.map_or(at_ns, |(released_ns, _)| released_ns);
         let own = self.attempts.get(attempt.op).map_or(&[][..], Vec::as_slice);

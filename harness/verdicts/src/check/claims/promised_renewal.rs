@@ -1,9 +1,9 @@
 //! Holders whose lock promises to renew its lease, but did not.
 //!
 //! The key of such a holder ran out on its quorum while it held the lock, and no loss was reported before. It does not
-//! count if a fault since the last renewal may have kept commands from the servers or the client from running, or if the
-//! harness, the client or a server was stalled for long enough to explain it. Short stalls add up. But no fault and no
-//! stall excuses a silence after the loss that is longer than itself.
+//! count if a fault since the last renewal may have kept commands from the servers or the client from running, or if
+//! the harness, the client or a server was stalled for long enough to explain it. Short stalls add up. But no fault and
+//! no stall excuses a silence after the loss that is longer than itself.
 
 use std::collections::BTreeSet;
 
@@ -20,11 +20,11 @@ fn is_own_name(key: &KeyName) -> bool {
     matches!(key, KeyName::Lock(_))
 }
 
-/// Returns when the key of this holder ran out on its quorum, with `own` as the values of its attempt. Returns `None` if
-/// it did not, if the lock promises no renewal, if it reported the loss, or if something else may be the reason.
+/// Returns when the key of this holder ran out on its quorum, with `own` as the values of its attempt. Returns `None`
+/// if it did not, if the lock promises no renewal, if it reported the loss, or if something else may be the reason.
 ///
-/// A fault or a stall excuses the loss, but no silence after it that is longer than itself. A report of the loss ends the
-/// silence, and so does an extension that the lock confirms: what that report is worth is another question.
+/// A fault or a stall excuses the loss, but no silence after it that is longer than itself. A report of the loss ends
+/// the silence, and so does an extension that the lock confirms: what that report is worth is another question.
 pub(in crate::check) fn ran_out_ns(
     timeline: &Timeline<'_>,
     own: &[&ValueSpan],
@@ -75,8 +75,9 @@ pub(in crate::check) fn ran_out_ns(
     is_silent(timeline, hold, (until_ns, reported_at_ns), any_fault).then_some(until_ns)
 }
 
-/// Returns `true` if the lock was silent between two times for longer than the disturbances that count since the request
-/// excuse. A disturbance excuses nothing of the silence before it, so each of them is also left out with what follows.
+/// Returns `true` if the lock was silent between two times for longer than the disturbances that count since the
+/// request excuse. A disturbance excuses nothing of the silence before it, so each of them is also left out with what
+/// follows.
 fn is_silent(
     timeline: &Timeline<'_>,
     hold: &Hold,
@@ -97,8 +98,8 @@ fn is_silent(
 }
 
 /// Returns `true` if a lock that promises renewal never reported to this holder that its lease had ended, although
-/// another client was inside since `since_ns`. Only what stops the holder or spoils its clock excuses that: a lock whose
-/// servers are out of reach still knows when its lease ends.
+/// another client was inside since `since_ns`. Only what stops the holder or spoils its clock excuses that: a lock
+/// whose servers are out of reach still knows when its lease ends.
 pub(in crate::check) fn is_never_reported(
     timeline: &Timeline<'_>,
     hold: &Hold,
@@ -142,16 +143,16 @@ pub(in crate::check) fn ended_clients_ns(history: &History) -> u64 {
     ended.map_or(u64::MAX, |event| event.at_ns)
 }
 
-/// Returns `true` if the fault may have disturbed this worker. Any fault counts, because clients may share a connection,
-/// except one that stopped only other clients.
+/// Returns `true` if the fault may have disturbed this worker. Any fault counts, because clients may share a
+/// connection, except one that stopped only other clients.
 pub(in crate::check) fn concerns(fault: &FaultSpan<'_>, worker: usize) -> bool {
     let is_of_others = !fault.workers.is_empty() && !fault.workers.contains(&worker);
     let ends_clients = matches!(fault.fault, "crash-client" | "terminate-client");
     !(is_of_others && (stops_clients(fault.fault) || ends_clients))
 }
 
-/// Returns how long stalls and the faults that count disturbed this worker or a server between two times, in nanoseconds.
-/// Returns `None` if a clock was wrong, which disturbs for longer than it lasts.
+/// Returns how long stalls and the faults that count disturbed this worker or a server between two times, in
+/// nanoseconds. Returns `None` if a clock was wrong, which disturbs for longer than it lasts.
 pub(in crate::check) fn disturbed_ns(
     timeline: &Timeline<'_>,
     worker: usize,
@@ -205,8 +206,9 @@ fn is_delayed(history: &History, waiter: usize, (from_ns, until_ns): (u64, u64))
     })
 }
 
-/// Returns `true` if a fault was active at some time in this span, or if the harness, the client or a server was stalled in
-/// it for long enough, in total, to change what a lock does. Any fault counts, because clients may share a connection.
+/// Returns `true` if a fault was active at some time in this span, or if the harness, the client or a server was
+/// stalled in it for long enough, in total, to change what a lock does. Any fault counts, because clients may share a
+/// connection.
 pub(in crate::check) fn is_disturbed(
     timeline: &Timeline<'_>,
     hold: &Hold,

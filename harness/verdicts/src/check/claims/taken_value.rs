@@ -94,8 +94,8 @@ impl TakenValue {
 /// Maximum number of holds that are examined for the key in which a lock keeps its tokens.
 const MAX_EXAMINED_HOLDS: usize = 20;
 
-/// Returns those of these keys that are queues of waiting clients, and not locks: no grant's token was in the key when the
-/// grant arrived, although grants had their tokens in another key.
+/// Returns those of these keys that are queues of waiting clients, and not locks: no grant's token was in the key when
+/// the grant arrived, although grants had their tokens in another key.
 pub(in crate::check) fn queues<'a>(
     timeline: &Timeline<'_>,
     places: impl Iterator<Item = &'a (usize, KeyName)>,

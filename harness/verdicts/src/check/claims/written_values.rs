@@ -30,8 +30,8 @@ struct CurrentValue {
 pub(in crate::check) struct Written {
     /// In the order of their nodes.
     values: Vec<WrittenValue>,
-    /// Whether it also removed a value of others or an element of a collection, such as a token of a semaphore, which may
-    /// be the lock's way to take the lock.
+    /// Whether it also removed a value of others or an element of a collection, such as a token of a semaphore, which
+    /// may be the lock's way to take the lock.
     pub(in crate::check) took_away: bool,
     /// The earlier attempt of the same client that wrote the values, if it was not this one.
     pub(in crate::check) left_by: Option<u64>,
@@ -94,8 +94,8 @@ impl WrittenValues {
         self.attempts.begin(op, Written::default());
     }
 
-    /// Returns the values of this attempt's worker, from any other attempt, that have not expired and are not in another lock's own
-    /// key. Returns `None` if there are none.
+    /// Returns the values of this attempt's worker, from any other attempt, that have not expired and are not in
+    /// another lock's own key. Returns `None` if there are none.
     pub(in crate::check) fn kept(
         &self,
         attempt: &Attempt,

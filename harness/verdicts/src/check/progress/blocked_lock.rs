@@ -52,7 +52,7 @@ pub(in crate::check) struct BlockedLock<'a> {
     faults: &'a [FaultSpan<'a>],
     starvation: Starvation,
     attempts: HashMap<u64, AttemptTimes>,
-    /// The values that the lock may rest on.
+    /// The values in the lock's keys that may be lock values.
     values: Vec<&'a ValueSpan>,
     /// Number of nodes that the lock uses.
     nodes: usize,
@@ -232,8 +232,8 @@ impl<'a> BlockedLock<'a> {
             Some(first) if first.at_ns > at_ns => Some(first.due_ns.saturating_sub(span.from_ns)),
             Some(_) => None,
         };
-        // A value that is gone kept the lock for too long only if it was there for longer than the lease, and if the rest
-        // of the wait alone was not too long.
+        // A value that is gone kept the lock for too long only if it was there for longer than the lease, and if the
+        // rest of the wait alone was not too long.
         let is_too_long = |written_ns: u64| {
             let margin_ns = ms(self.history.header.declares.lease_margin_ms);
             let longest_ns = owner.ttl_ns.saturating_add(margin_ns);
@@ -324,8 +324,8 @@ impl<'a> BlockedLock<'a> {
         })
     }
 
-    /// Returns the attempts that were active during the wait and were denied. One may begin before the wait and end after
-    /// its bound.
+    /// Returns the attempts that were active during the wait and were denied. One may begin before the wait and end
+    /// after its bound.
     fn denied(&self) -> impl Iterator<Item = (&u64, &AttemptTimes)> {
         let (from_ns, until_ns) = (self.starvation.from_ns, self.starvation.until_ns);
         self.attempts.iter().filter(move |(_, attempt)| {

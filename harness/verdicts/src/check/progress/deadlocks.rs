@@ -1,8 +1,8 @@
 //! Cycles of clients that each wait for a lock that the next one holds.
 //!
-//! A client that holds one lock while it waits for another can close a cycle. Nobody in the cycle gets on until one of the
-//! leases expires or one of the clients gives up. A cycle that outlasts the progress bound is a deadlock. Clients that
-//! take their locks in one order never close a cycle.
+//! A client that holds one lock while it waits for another can close a cycle. Nobody in the cycle gets on until one of
+//! the leases expires or one of the clients gives up. A cycle that outlasts the progress bound is a deadlock. Clients
+//! that take their locks in one order never close a cycle.
 
 use crate::check::finding::{Deadlock, Seen, Wait};
 use crate::timeline::{Attempt, Step};
@@ -79,7 +79,8 @@ impl Deadlocks {
         }
     }
 
-    /// Excuses all waits up to now, because a fault or a long stall began or ended. `until_ns` is when its effects are over.
+    /// Excuses all waits up to now, because a fault or a long stall began or ended. `until_ns` is when its effects are
+    /// over.
     pub(in crate::check) fn restart(&mut self, until_ns: u64) {
         self.excused_until_ns = self.excused_until_ns.max(until_ns);
     }

@@ -3,8 +3,8 @@
 //! A client waits from its first request until it is let in, however many requests that takes. A reader overtakes a
 //! writer if it began to wait later and was let in earlier. More overtakes than the scenario allows are a violation.
 //!
-//! A fault, or a stall of anything, restarts the count, because a writer that was kept away did not ask. While a fault on
-//! the nodes or on the writer lasts, nothing is counted.
+//! A fault, or a stall of anything, restarts the count, because a writer that was kept away did not ask. While a fault
+//! on the nodes or on the writer lasts, nothing is counted.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -10,10 +10,11 @@
 //! - *The lease is the requested one.* The expiry is the lease, or the lease rounded up to a whole second. A lock may
 //!   count the lease from the request, and write the rest (`PXAT`, or the remaining time). A key without expiry is not
 //!   judged, because some locks measure the lease in another way.
-//! - *The lock is free.* After a release, and after a failed section, whatever it reports, the value is gone from enough
-//!   nodes that another client can get a quorum, whichever attempt of the client wrote it. If the client's own command
-//!   removes the value later, the removal was in flight. A release that reports nothing is not untrue, but silent. If
-//!   one of several keys of the lock stays, and no other client gets the lock until it has expired, that is enough.
+//! - *The lock is free.* After a release, and after a failed section, whatever it reports, the value is gone from
+//!   enough nodes that another client can get a quorum, whichever attempt of the client wrote it. If the client's own
+//!   command removes the value later, the removal was in flight. A release that reports nothing is not untrue, but
+//!   silent. If one of several keys of the lock stays, and no other client gets the lock until it has expired, that is
+//!   enough.
 //! - *The client lost the lock.* A loss is not reported while the client's value exists on a quorum of the nodes, with
 //!   time left, and nothing has disturbed the lock.
 //! - *The lease goes on.* A value that had gone is not written again within the same hold.
@@ -142,8 +143,8 @@ impl Claims {
         self.written.kept(attempt, at_ns, self.kept.clocks())
     }
 
-    /// Returns `true` if a grant can rest on the value of an earlier attempt of its client: the value names the token of
-    /// the grant, or the attempt was in doubt, and its late reply can have caused the grant.
+    /// Returns `true` if a grant can rest on the value of an earlier attempt of its client: the value names the token
+    /// of the grant, or the attempt was in doubt, and its late reply can have caused the grant.
     fn may_rest_on(&self, attempt: &Attempt, kept: &Written) -> bool {
         let token = attempt.written.kept_token().unwrap_or_default();
         let is_of_doubt = kept.left_by.is_some_and(|op| self.in_doubt.contains(&op));

@@ -1,5 +1,5 @@
-//! Exclusion: the holds of one key that overlap do not together weigh more than the lock's capacity. Two holds of a lock
-//! with one holder do.
+//! Exclusion: the holds of one key that overlap do not together weigh more than the lock's capacity. Two holds of a
+//! lock with one holder do.
 //!
 //! A hold is judged from the arrival of the grant at the driver until the release is sent, the worker dies, or the
 //! history ends. The true hold is no shorter: the client had the grant before it arrived at the driver, and had not yet

@@ -7,13 +7,14 @@
 //! An attempt that had taken a key and later prolongs the value there counts as a renewal, too.
 //!
 //! A removal during an acquisition takes the lock over if the owner's lease had run out by then. That is a question of
-//! leases. The removal of a value whose owner's lease was running counts as a release, whether or not the attempt writes
-//! the key afterwards: it undoes what was not its own, deletes before it takes, or is late, from an earlier release.
+//! leases. If the owner's lease was still running, the removal counts as a release, whether or not the attempt writes
+//! the key afterwards. The attempt then undid a value that it had not written, deleted the key in order to take it, or
+//! the command is a delayed one of an earlier release.
 //!
-//! A release can also be so late that its own client holds the lock again. If a plain removal outside every request takes a
-//! running value of its own client, at most one lease after that client had released another hold of the lock, the
-//! removal belongs to that release, and took a lock that was not the one to release. A client that was started again since
-//! sends nothing that belongs to an earlier release.
+//! A release can also be so late that its own client holds the lock again. If a plain removal outside every request
+//! takes a running value of its own client, at most one lease after that client had released another hold of the lock,
+//! the removal belongs to that release, and took a lock that was not the one to release. A client that was started
+//! again since sends nothing that belongs to an earlier release.
 //!
 //! A collection whose key had the token of no grant, while another key had them, is a queue of waiting clients, and no
 //! lock: a release may take the next ticket from it.
@@ -89,7 +90,8 @@ struct AttemptState {
 struct LastRelease {
     op: u64,
     key: u32,
-    /// When the release counts as late for the last time: a lease after it was sent. 0 if the worker has released nothing.
+    /// When the release counts as late for the last time: a lease after it was sent. 0 if the worker has released
+    /// nothing.
     late_until_ns: u64,
 }
 

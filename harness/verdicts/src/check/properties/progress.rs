@@ -26,8 +26,8 @@
 //!
 //! A writer that too many readers overtake is a violation, too ([`crate::check::progress::overtaking`]).
 //!
-//! Clients that hold one lock and wait for another one can wait for each other. Such a cycle is a violation if it outlasts
-//! the bound (see [`crate::check::progress::deadlocks`]).
+//! Clients that hold one lock and wait for another one can wait for each other. Such a cycle is a violation if it
+//! outlasts the bound (see [`crate::check::progress::deadlocks`]).
 //!
 //! A client that dies without a fault is a violation by itself: it wanted the lock, or its stock, and will never get
 //! anything any more. A death by a signal from outside, or before the client was ready, is not the client's doing.

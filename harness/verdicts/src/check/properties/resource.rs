@@ -3,8 +3,9 @@
 //! The resource of a semaphore admits every client. A client is inside from the time at which it takes a job from the
 //! stock until its hold ends. More clients inside than there are permits are a violation.
 //!
-//! The resource of a read/write lock is a value of two halves. A reader that sees one half before a change and the other
-//! one after it is a violation ([`crate::check::torn_reads`]), and so is a writer that overwrites another one's change.
+//! The resource of a read/write lock is a value of two halves. A reader that sees one half before a change and the
+//! other one after it is a violation ([`crate::check::torn_reads`]), and so is a writer that overwrites another one's
+//! change.
 //!
 //! Each key is judged separately, from the accesses as they happen and from the final count:
 //!

@@ -56,8 +56,8 @@ impl Spans {
     }
 }
 
-/// Returns for how long the harness, this worker or a server was stalled between two times. Times in which several of them
-/// were stalled count once.
+/// Returns for how long the harness, this worker or a server was stalled between two times. Times in which several of
+/// them were stalled count once.
 pub(in crate::check) fn stalled_ns(
     history: &History,
     worker: usize,

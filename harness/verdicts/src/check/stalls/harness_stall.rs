@@ -49,7 +49,8 @@ impl HarnessStall {
 #[derive(Debug, Default)]
 pub(in crate::check) struct HarnessStalls {
     min_ms: u64,
-    /// Why the run is inconclusive: the first such stall, and how many there were. `None` if there was none.
+    /// The reason why the run is inconclusive, which is the first such stall and the number of them, or `None` if there
+    /// was no such stall.
     pub reason: Option<InconclusiveReason>,
 }
 

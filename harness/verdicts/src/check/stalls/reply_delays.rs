@@ -1,7 +1,7 @@
 //! Times in which the reply to a command could be late.
 //!
-//! A grant that rests on the reply to an earlier command needs evidence: something delayed that reply, from the writing of
-//! the value until the later attempt was requested.
+//! A grant that rests on the reply to an earlier command needs evidence: something delayed that reply, from the writing
+//! of the value until the later attempt was requested.
 
 use crate::history::{Event, EventKind, History};
 use crate::timeline::{is_instantaneous, ms};

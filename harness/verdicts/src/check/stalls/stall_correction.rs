@@ -13,8 +13,8 @@
 //! If a client or a server stalled without a fault, what the client would have done otherwise is unknown. So its hold
 //! counts only until the stall began, and not at all if the hold began later.
 //!
-//! A grant that arrived after its lease, but would have arrived in time without the stalls since it was requested, is no
-//! hold: the client is not responsible for them, however short each of them was.
+//! A grant that arrived after its lease, but would have arrived in time without the stalls since it was requested, is
+//! no hold: the client is not responsible for them, however short each of them was.
 //!
 //! A grant that would have arrived after its lease anyway is moved earlier by the time it spent in the harness. No
 //! other hold begins earlier, and every hold ends earlier, if it changes at all. So two holds that overlap after the
@@ -305,7 +305,8 @@ impl ActiveHold {
     /// Ends the hold before it began if its grant arrived after its lease only because of stalls.
     fn excuse_late_grant(&mut self, history: &History, attempt: &Attempt) {
         let at_ns = self.last_event_ns;
-        // A lease without any rest may have ended long before its report, but no earlier than a lease after the request.
+        // A lease without any rest may have ended long before its report, but no earlier than a lease after the
+        // request.
         let due_ns = if attempt.latest_deadline_ns == at_ns {
             attempt.acquire_ns.saturating_add(attempt.ttl_ns)
         } else {

@@ -30,8 +30,8 @@ pub const NOTABLE_DELAY: LeaseFraction = LeaseFraction::one_in(10);
 /// is due. It is [`NOTABLE_DELAY`], because shorter delays of a command are normal.
 pub(in crate::check) const ENDING_ANYWAY: LeaseFraction = NOTABLE_DELAY;
 
-/// Minimum part of the lease that a value must still have to make the report of its loss a false one. A lock that counts
-/// its lease itself reports a loss in good time before the end.
+/// Minimum part of the lease that a value must still have to make the report of its loss a false one. A lock that
+/// counts its lease itself reports a loss in good time before the end.
 pub(in crate::check) const TIME_LEFT: LeaseFraction = LeaseFraction::one_in(4);
 
 /// Shortest stall of a server or a worker during which nothing is judged as held. A shorter one is a test that a busy

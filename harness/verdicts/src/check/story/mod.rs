@@ -266,7 +266,8 @@ fn lease_at(facts: &Facts<'_>, hold: &Hold, at_ns: u64) -> String {
     }
 }
 
-/// Returns `true` if the lock reported at this time that the lease of the hold was lost. The lease may have ended before.
+/// Returns `true` if the lock reported at this time that the lease of the hold was lost. The lease may have ended
+/// before.
 fn is_loss_reported(facts: &Facts<'_>, hold: &Hold, at_ns: u64) -> bool {
     facts.history.events.iter().any(|event| match event.what {
         EventKind::Lost { op, .. } | EventKind::ExtendRefused { op, .. } => {
