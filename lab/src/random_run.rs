@@ -75,7 +75,7 @@ impl Dice {
     /// # Panics
     /// Panics if a drawn scenario is not valid.
     pub fn draw(&mut self) -> (&'static BuiltInLock, Scenario, u64) {
-        // The other kinds have several holders, which the independent judge does not know.
+        // The independent judge knows neither several holders of one lock nor clients with several locks.
         let all = LOCKS.iter().chain(MUTANTS);
         let locks: Vec<&'static BuiltInLock> =
             all.filter(|lock| lock.kind == Kind::Mutex).collect();
@@ -85,6 +85,7 @@ impl Dice {
             let mut simulated: Vec<Scenario> = all
                 .filter(|scenario| scenario.runs_in(BackendName::Sim))
                 .filter(|scenario| scenario.workload.kind == WorkloadKind::FlashSale)
+                .filter(|scenario| scenario.workload.locks_each == 1)
                 .collect();
             simulated.swap_remove(self.below(simulated.len()))
         } else {

@@ -61,6 +61,12 @@ impl Property {
     pub fn demand(self) -> &'static str {
         DEMANDS[self as usize]
     }
+
+    /// Returns `true` if the property is judged in a run with ticks, or in one without: only jobs can run once per
+    /// tick.
+    pub fn is_judged(self, has_ticks: bool) -> bool {
+        self != Property::Once || has_ticks
+    }
 }
 
 impl_named!(Property);

@@ -304,9 +304,9 @@ impl Workload {
         }
     }
 
-    /// Returns `true` if the property is judged in this workload. Only jobs can run once per tick.
+    /// Returns `true` if the property is judged in this workload.
     pub fn judges(&self, property: Property) -> bool {
-        property != Property::Once || self.kind == WorkloadKind::Ticks
+        property.is_judged(self.kind == WorkloadKind::Ticks)
     }
 
     /// Returns the part of the lock's capacity that a grant to this client takes.

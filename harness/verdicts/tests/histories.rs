@@ -159,6 +159,55 @@ fn renewal_held_up_by_a_delay_is_excused() {
 }
 
 #[test]
+fn fault_excuses_nothing_of_the_silence_before_it() {
+    let histories = histories();
+    let lapsed = &histories["promised-and-not-renewed"];
+    let delay = r#"{"at_ns":100000000,"event":"fault-began","id":0,"fault":"delay","detail":"","workers":[0],"delay_ms":1}"#;
+    let ended = r#"{"at_ns":150000000,"event":"fault-ended","id":0}"#;
+    let skewed = |at_ms: u64| {
+        let skew = format!(
+            r#"{{"at_ns":{at_ms}000000,"event":"fault-began","id":1,"fault":"clock-skew","detail":"","workers":[0],"clock":{{"by_ns":5000000000}}}}"#
+        );
+        let history = with(lapsed, &[delay, ended, &skew]);
+        verdict_of(&history, Property::Claims)
+    };
+    assert_eq!(skewed(900), "held");
+    assert_eq!(skewed(1190), "violated: silent-loss");
+}
+
+#[test]
+fn too_long_value_is_no_cause_if_the_rest_of_the_wait_is_long() {
+    let histories = histories();
+    let waited = &histories["waited-past-a-value-in-doubt"];
+    assert_eq!(
+        verdict_of(waited, Property::Progress),
+        "violated: undetermined"
+    );
+    let shorter = waited.replace("611", "511").replace("6200", "5200");
+    assert_eq!(
+        verdict_of(&shorter, Property::Progress),
+        "violated: wrong-expiry"
+    );
+}
+
+#[test]
+fn attempt_denied_after_the_bound_may_have_sent_no_command() {
+    let histories = histories();
+    let waited = &histories["waited-past-a-value-in-doubt"];
+    let idle = |worker: u64, op: u64, no_command: bool| {
+        format!(
+            r#"{{"at_ns":6109000000,"event":"idle-while-waiting","worker":{worker},"op":{op},"from_ns":112000000,"until_ns":6109000000,"no_command":{no_command}}}"#
+        )
+    };
+    let with_idle = |no_command: bool| {
+        let history = with(waited, &[&idle(1, 2, true), &idle(0, 3, no_command)]);
+        verdict_of(&history, Property::Progress)
+    };
+    assert_eq!(with_idle(true), "violated: stopped-asking");
+    assert_eq!(with_idle(false), "violated: lost-wake-up");
+}
+
+#[test]
 fn key_other_than_the_lock_may_run_out() {
     let histories = histories();
     let key = |at_ns: u64, key: &str, value: &str, phase: &str, command: &str| {
@@ -193,6 +242,9 @@ fn irrelevant_clock_is_not_a_cause() {
         verdict_of(skewed, Property::Exclusion),
         "violated: clock-skew"
     );
+    // By the time that the later value contains, the earlier one was running.
+    let right = skewed.replace("1767225606301", "1767225601301");
+    assert_eq!(verdict_of(&right, Property::Exclusion), "violated: race");
     // A clock that is behind would see the expiry too late.
     let behind = skewed.replace("5000000000", "-5000000000");
     assert_eq!(verdict_of(&behind, Property::Exclusion), "violated: race");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use picklock_scenarios::FaultKind;
+use picklock_scenarios::{FaultKind, WorkloadKind};
 use picklock_verdicts::check::{Cause, Property, Responsible};
 
 use super::needs::{Needs, needs};
@@ -34,9 +34,11 @@ pub enum Outcome {
     Redundant,
     /// The fault ended a value before the lock's own mistake could let the other client in at the same time.
     Preempted,
-    /// The fault had only kept the news of the named loss from the holder: without it, the lock reported the loss
+    /// The fault had only kept the holder inside: without it, the lock reported the named loss, or the client released,
     /// before another client came.
-    Noticed,
+    Ended,
+    /// The cause rests on a silence after the violation, a part of which the later fault excuses.
+    Excused,
     /// The removal changed when other faults fired or which clients held the lock before the violation, or another
     /// violation came first. The runs cannot be compared.
     Shifted,
@@ -160,22 +162,29 @@ impl Examiner<'_> {
         wanted.map(|(place, _)| *place).collect()
     }
 
+    /// Returns `true` if a violation with this row can depend on a kind of fault that its cause does not name. A leader
+    /// waits for its late write, and so acts and resigns later.
+    fn may_need(&self, row: Needs, kind: FaultKind) -> bool {
+        let leads = self.case.scenario.workload.kind == WorkloadKind::Leader;
+        let is_late = leads && kind == FaultKind::LateWrite && row.may_need(FaultKind::Delay);
+        is_late || row.may_need(kind)
+    }
+
     fn violation(&mut self, property: Property, cause: Cause, at_ns: u64) {
         let violated = Violated {
             property,
             cause,
             at_ns,
         };
-        let Needs {
-            names, may_need, ..
-        } = needs(cause);
+        let row = needs(cause);
+        let names = row.names;
         self.result.causes.push(cause);
         if !names.is_empty() {
             let named = self.fired(|kind, fired_ns| fired_ns <= at_ns && names.contains(&kind));
             self.vanishes(violated, &named);
         }
         let others = self.fired(|kind, fired_ns| {
-            fired_ns < at_ns && !names.contains(&kind) && !may_need.contains(&kind)
+            fired_ns < at_ns && !names.contains(&kind) && !self.may_need(row, kind)
         });
         if !others.is_empty() {
             self.survives(violated, &others);
@@ -184,7 +193,7 @@ impl Examiner<'_> {
         if !later.is_empty() {
             self.unchanged(violated, &later);
         }
-        for place in self.fired(|kind, fired_ns| fired_ns < at_ns && may_need.contains(&kind)) {
+        for place in self.fired(|kind, fired_ns| fired_ns < at_ns && self.may_need(row, kind)) {
             let kind = self.kind(place);
             if let Some(run) = self.without(&[place]) {
                 let was_needed = !run.has(property, cause);
@@ -293,8 +302,9 @@ impl Examiner<'_> {
         let remaining: Vec<_> = remaining
             .map(|(place, ns)| (self.kind(*place), *ns))
             .collect();
-        let is_comparable =
-            keeps_times(&run, &remaining) && run.has_grants_of(&self.original, violated.at_ns);
+        let is_comparable = keeps_times(&run, &remaining)
+            && run.has_grants_of(&self.original, violated.at_ns)
+            && (found.is_none() || run.has_moments_of(&self.original, property));
         let case = self.case;
         let survives_nearby = neighbours(case.seed).any(|seed| {
             let without = case.run_without(others, seed);
@@ -304,8 +314,8 @@ impl Examiner<'_> {
             return self.add(cause, Rule::Survives, Outcome::ConfirmedNearby);
         }
         let is_of_loss = !needs(cause).names.is_empty();
-        if is_of_loss && run.noticed_before(&self.original, violated.at_ns) {
-            return self.add(cause, Rule::Survives, Outcome::Noticed);
+        if is_of_loss && run.ended_before(&self.original, violated.at_ns) {
+            return self.add(cause, Rule::Survives, Outcome::Ended);
         }
         let comes_first = found.is_some_and(|(_, ns)| ns + run.near_ns() < violated.at_ns);
         if !is_comparable || comes_first {
@@ -330,6 +340,9 @@ impl Examiner<'_> {
         let found = run.cause_of(property);
         if found == Some((cause, at_ns)) {
             return self.add(cause, Rule::Unchanged, Outcome::Confirmed);
+        }
+        if found == Some((Cause::SilentLoss, at_ns)) {
+            return self.add(cause, Rule::Unchanged, Outcome::Excused);
         }
         let found = format!("without later faults: {found:?}");
         self.disagrees(violated, Rule::Unchanged, later, &found);

@@ -1,12 +1,9 @@
 //! The faults that each cause needs.
 
-use picklock_scenarios::FaultKind::{
-    self, Answer, ClockJump, ClockSkew, CrashClient, CrashNode, Cut, CutReplication, Delay, Drop,
-    Evict, Exhaust, Failover, FalseAnswer, FlushAll, FlushScripts, Hold, LateCommit, LateWrite,
-    Partition, PauseClient, PauseNode, PauseTask, SentinelFailover, StaleRead, TerminateClient,
-    UncheckedWrite,
-};
+use picklock_scenarios::FaultKind;
 use picklock_verdicts::check::Cause;
+
+use Effect::{Fails, Kills, Late, Loses};
 
 /// The faults that a cause needs.
 #[derive(Debug, Clone, Copy)]
@@ -14,289 +11,187 @@ pub struct Needs {
     /// The kinds that the cause names: without all of these faults the violation must vanish. Empty if the cause names
     /// the lock or the client.
     pub names: &'static [FaultKind],
-    /// The kinds that the violation can depend on, although the cause does not name them.
-    pub may_need: &'static [FaultKind],
+    /// The effects on which the violation can depend, although the cause does not name a fault that has them.
+    effects: &'static [Effect],
     /// Why it can depend on them.
     pub because: &'static str,
 }
 
-/// Faults that make a client, a command or an answer late, or lose it.
-const LATE: &[FaultKind] = &[
-    PauseClient,
-    PauseTask,
-    Delay,
-    Hold,
-    Drop,
-    Cut,
-    Partition,
-    PauseNode,
-];
+/// The effect of a fault on clients and values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    /// It makes a client, a command or an answer late, or loses it.
+    Late,
+    /// It makes a command fail, or a node answer none.
+    Fails,
+    /// It ends a value before its time, or lets another client take over.
+    Loses,
+    /// It ends a client, which may be started again.
+    Kills,
+    /// It keeps a replica from what its master has.
+    Unreplicates,
+    /// It damages the stock.
+    Damages,
+}
 
-/// [`LATE`], and faults that make a command fail or a node answer none.
-const LATE_OR_FAILING: &[FaultKind] = &[
-    PauseClient,
-    PauseTask,
-    Delay,
-    Hold,
-    Drop,
-    Cut,
-    Partition,
-    PauseNode,
-    Answer,
-    FalseAnswer,
-    Exhaust,
-    FlushScripts,
-    CrashNode,
-    Failover,
-    SentinelFailover,
-];
+/// Returns the effects of a kind of fault. A new kind needs a row.
+fn effects(kind: FaultKind) -> &'static [Effect] {
+    match kind {
+        FaultKind::PauseClient
+        | FaultKind::PauseTask
+        | FaultKind::Delay
+        | FaultKind::Hold
+        | FaultKind::Drop
+        | FaultKind::Cut
+        | FaultKind::Partition
+        | FaultKind::PauseNode => &[Late],
+        FaultKind::Answer
+        | FaultKind::FalseAnswer
+        | FaultKind::Exhaust
+        | FaultKind::FlushScripts => &[Fails],
+        FaultKind::CrashNode | FaultKind::Failover | FaultKind::SentinelFailover => &[Fails, Loses],
+        FaultKind::CutReplication => &[Loses, Effect::Unreplicates],
+        FaultKind::Evict | FaultKind::FlushAll | FaultKind::ClockJump | FaultKind::ClockSkew => {
+            &[Loses]
+        }
+        FaultKind::CrashClient | FaultKind::TerminateClient => &[Kills],
+        FaultKind::LateWrite
+        | FaultKind::LateCommit
+        | FaultKind::UncheckedWrite
+        | FaultKind::StaleRead => &[Effect::Damages],
+    }
+}
 
-/// [`LATE`], and faults that end a value before its time or let another client take over.
-const LATE_OR_LOSING: &[FaultKind] = &[
-    PauseClient,
-    PauseTask,
-    Delay,
-    Hold,
-    Drop,
-    Cut,
-    Partition,
-    PauseNode,
-    Evict,
-    FlushAll,
-    CrashNode,
-    CutReplication,
-    Failover,
-    SentinelFailover,
-    ClockJump,
-    ClockSkew,
-];
-
-/// [`LATE_OR_LOSING`], and faults that kill or terminate a client. The client may remove a foreign value in its
-/// shutdown hook, or when it is restarted.
-const LATE_LOSING_OR_DEAD: &[FaultKind] = &[
-    PauseClient,
-    PauseTask,
-    CrashClient,
-    TerminateClient,
-    Delay,
-    Hold,
-    Drop,
-    Cut,
-    Partition,
-    PauseNode,
-    Evict,
-    FlushAll,
-    CrashNode,
-    CutReplication,
-    Failover,
-    SentinelFailover,
-    ClockJump,
-    ClockSkew,
-];
-
-/// Faults that keep a client from the end of what it has begun, or kill it.
-const FAILING_OR_DEAD: &[FaultKind] = &[
-    PauseClient,
-    PauseTask,
-    CrashClient,
-    TerminateClient,
-    Delay,
-    Hold,
-    Drop,
-    Cut,
-    Partition,
-    PauseNode,
-    Answer,
-    FalseAnswer,
-    Exhaust,
-    FlushScripts,
-    CrashNode,
-    Failover,
-    SentinelFailover,
-];
-
-/// All kinds that affect clients, links or nodes, but not those of the stock.
-const ALL_OF_LOCKS: &[FaultKind] = &[
-    PauseClient,
-    PauseTask,
-    CrashClient,
-    TerminateClient,
-    Delay,
-    Drop,
-    Hold,
-    Answer,
-    FalseAnswer,
-    Cut,
-    Partition,
-    PauseNode,
-    CrashNode,
-    CutReplication,
-    Failover,
-    SentinelFailover,
-    Evict,
-    FlushAll,
-    FlushScripts,
-    Exhaust,
-    ClockJump,
-    ClockSkew,
-];
-
-/// [`LATE_OR_FAILING`] and [`LATE_OR_LOSING`].
-const LATE_FAILING_OR_LOSING: &[FaultKind] = &[
-    PauseClient,
-    PauseTask,
-    Delay,
-    Hold,
-    Drop,
-    Cut,
-    Partition,
-    PauseNode,
-    Answer,
-    FalseAnswer,
-    Exhaust,
-    FlushScripts,
-    CrashNode,
-    Failover,
-    SentinelFailover,
-    Evict,
-    FlushAll,
-    CutReplication,
-    ClockJump,
-];
-
-/// All kinds, for violations that have no cause.
-const ANY: &[FaultKind] = &[
-    PauseClient,
-    PauseTask,
-    CrashClient,
-    TerminateClient,
-    Delay,
-    Drop,
-    Hold,
-    Answer,
-    FalseAnswer,
-    Cut,
-    Partition,
-    PauseNode,
-    CrashNode,
-    CutReplication,
-    Failover,
-    SentinelFailover,
-    Evict,
-    FlushAll,
-    FlushScripts,
-    Exhaust,
-    ClockJump,
-    ClockSkew,
-    LateWrite,
-    LateCommit,
-    UncheckedWrite,
-    StaleRead,
-];
+impl Needs {
+    /// Returns `true` if the violation can depend on this kind of fault, although the cause does not name it.
+    pub fn may_need(&self, kind: FaultKind) -> bool {
+        let is_other = !self.names.contains(&kind);
+        is_other && effects(kind).iter().any(|it| self.effects.contains(it))
+    }
+}
 
 const fn names(names: &'static [FaultKind]) -> Needs {
     Needs {
         names,
-        may_need: &[],
+        effects: &[],
         because: "",
     }
 }
 
-const fn lock(may_need: &'static [FaultKind], because: &'static str) -> Needs {
+const fn lock(effects: &'static [Effect], because: &'static str) -> Needs {
     Needs {
         names: &[],
-        may_need,
+        effects,
         because,
     }
 }
 
 const ACTS_WITHOUT_VALUE: Needs = lock(
-    LATE_OR_LOSING,
+    &[Late, Loses],
     "the client must act when its own value is gone",
 );
 
 const REMOVES_ANOTHERS_VALUE: Needs = lock(
-    LATE_LOSING_OR_DEAD,
+    &[Late, Loses, Kills],
     "the client must act when its own value is gone, or as it starts or ends",
 );
 
+const DRAWS_A_TOKEN_AGAIN: Needs = lock(
+    &[Late, Loses, Kills],
+    "the client must act when its own value is gone, or draw its tokens anew as it is started again",
+);
+
 const OUTLIVES: Needs = lock(
-    LATE_FAILING_OR_LOSING,
-    "the client, or its renewals, must not end in time, and a key that outlives the lease must go",
+    &[Late, Fails, Loses],
+    "the client, or its renewals, must not end in time, and a key that outlives the lease must go; a wrong clock excuses \
+     the silence of a lock that renews",
 );
 
 const KEEPS_ANOTHERS_VALUE: Needs = lock(
-    ALL_OF_LOCKS,
+    &[Late, Fails, Loses, Kills],
     "the client must act when its own value is gone, or the owner must be dead",
 );
 
 const IN_DOUBT: Needs = lock(
-    FAILING_OR_DEAD,
+    &[Late, Fails, Kills],
     "the answer to the taking command must get lost, or the wait must use up the validity",
 );
 
 const LEAVES_KEY: Needs = lock(
-    FAILING_OR_DEAD,
+    &[Late, Fails, Kills],
     "something must come between the taking command and the one that sets the expiry",
 );
 
 const WRITES_NOTHING: Needs = lock(
-    LATE_FAILING_OR_LOSING,
-    "the lock must fail to write its value, or act when it is gone",
+    &[Late, Fails, Loses, Kills],
+    "the lock must fail to write its value, also because a dead client's key is in the way, or act when it is gone",
 );
 
 const COUNTS_WRONGLY: Needs = lock(
-    ALL_OF_LOCKS,
+    &[Late, Fails, Loses, Kills],
     "it only matters if the lease is long in use, the key is left, the value goes, or a clock is wrong",
 );
 
 const RELEASE_FAILS: Needs = lock(
-    LATE_FAILING_OR_LOSING,
-    "the release must fail, or find the value gone",
+    &[Late, Fails, Loses, Kills],
+    "the release must fail, or find the value gone, or no living client must be there to remove what stays",
 );
 
 const RENEWAL_FAILS: Needs = lock(
-    LATE_FAILING_OR_LOSING,
+    &[Late, Fails, Loses],
     "a renewal must fail, or find the value gone",
 );
 
-const LATE_GRANT: Needs = lock(LATE_OR_FAILING, "they delay the grant");
+const LATE_GRANT: Needs = lock(
+    &[Late, Fails, Loses],
+    "they delay the grant, or end a key that outlives the lease",
+);
 
 const LATE_REPLY: Needs = lock(
-    LATE_OR_LOSING,
+    &[Late, Loses],
     "the reply must come after its client has given up, and must be a grant",
 );
 
 const LATE_EXTENSION: Needs = lock(
-    LATE_OR_FAILING,
+    &[Late, Fails],
     "the extension must be kept from the servers",
 );
 
 const EXTENSION_FAILS: Needs = lock(
-    LATE_OR_FAILING,
+    &[Late, Fails],
     "a lock may refuse only after an extension has failed",
 );
 
-const LATE_ACT: Needs = lock(LATE, "something must come between check and act");
+const LATE_ACT: Needs = lock(&[Late], "something must come between check and act");
 
-const LONG_WAIT: Needs = lock(LATE, "the wait must be longer than it would be");
+const LONG_WAIT: Needs = lock(&[Late], "the wait must be longer than it would be");
 
 const NO_SIGNAL: Needs = lock(
-    ALL_OF_LOCKS,
+    &[Late, Fails, Loses, Kills],
     "the signal must get lost, or no release must send it: its client is dead, or its value is gone",
 );
 
-const NO_NODES: Needs = lock(LATE_OR_FAILING, "nodes must be out of reach");
+const NO_NODES: Needs = lock(&[Late, Fails], "nodes must be out of reach");
 
 const UNEXPECTED_ERROR: Needs = lock(
-    LATE_FAILING_OR_LOSING,
+    &[Late, Fails, Loses],
     "it follows from an error or a delay that the lock does not expect",
 );
 
+const CLEANS_UP_WRONGLY: Needs = lock(
+    &[Late, Fails, Loses, Kills],
+    "it follows from an error, a delay or an end that the lock does not expect",
+);
+
+const ENDED_BEFORE: Needs = lock(
+    &[Kills],
+    "the first run must end before the second one begins; otherwise the cause is that of the overlap",
+);
+
 const OLD_REPLICA: Needs = Needs {
-    may_need: &[CutReplication],
+    effects: &[Effect::Unreplicates],
     because: "without it the replica has the value",
-    ..names(&[Failover, SentinelFailover])
+    ..names(&[FaultKind::Failover, FaultKind::SentinelFailover])
 };
 
 /// Returns the row of a cause. A new cause needs a row.
@@ -305,42 +200,44 @@ pub fn needs(cause: Cause) -> Needs {
         Cause::OutlivedLease => OUTLIVES,
         Cause::ExpiredGrant => LATE_GRANT,
         Cause::LostOnFailover => OLD_REPLICA,
-        Cause::LostOnRestart | Cause::QuorumErosion => names(&[CrashNode]),
-        Cause::ClockJump => names(&[ClockJump]),
-        Cause::ClockSkew => names(&[ClockSkew]),
-        Cause::Evicted => names(&[Evict, FlushAll]),
+        Cause::LostOnRestart | Cause::QuorumErosion => names(&[FaultKind::CrashNode]),
+        Cause::ClockJump => names(&[FaultKind::ClockJump]),
+        Cause::ClockSkew => names(&[FaultKind::ClockSkew]),
+        Cause::Evicted => names(&[FaultKind::Evict, FaultKind::FlushAll]),
         Cause::StolenRelease | Cause::ForeignRemoval => REMOVES_ANOTHERS_VALUE,
-        Cause::PhantomExtend | Cause::SharedToken | Cause::OwnRemoval | Cause::TornRead => {
-            ACTS_WITHOUT_VALUE
-        }
+        Cause::SharedToken => DRAWS_A_TOKEN_AGAIN,
+        Cause::PhantomExtend | Cause::OwnRemoval | Cause::TornRead => ACTS_WITHOUT_VALUE,
         Cause::ForeignRenewal => KEEPS_ANOTHERS_VALUE,
         Cause::AmbiguousAcquire => IN_DOUBT,
         Cause::StaleReply => LATE_REPLY,
         Cause::NoTtl | Cause::PermitLeaked | Cause::SkippedTick => LEAVES_KEY,
-        Cause::PermitMinted => UNEXPECTED_ERROR,
+        Cause::PermitMinted => CLEANS_UP_WRONGLY,
         Cause::Race => LATE_ACT,
         Cause::UnbackedGrant => WRITES_NOTHING,
         Cause::WrongExpiry => COUNTS_WRONGLY,
         Cause::FalseRelease | Cause::SilentRelease => RELEASE_FAILS,
         Cause::RenewedAfterRelease | Cause::RenewedAfterEnd => RELEASE_FAILS,
+        Cause::RanTwice => ENDED_BEFORE,
         Cause::SharedKey
         | Cause::SplitKey
         | Cause::NotExclusive
         | Cause::WriterStarved
-        | Cause::RanTwice => lock(&[], ""),
+        | Cause::Deadlock => lock(&[], ""),
         Cause::LateLossReport | Cause::SilentLoss | Cause::FalseLoss => RENEWAL_FAILS,
         Cause::LateExtension => LATE_EXTENSION,
         Cause::RefusedExtension => EXTENSION_FAILS,
         Cause::WrongElapsed => LONG_WAIT,
         Cause::LostWakeUp => NO_SIGNAL,
         Cause::SplitVote | Cause::WaitsForEveryNode => NO_NODES,
-        Cause::Deadlock => lock(&[], ""),
         Cause::ClientDied | Cause::StoppedAsking | Cause::TakenAndReturned => UNEXPECTED_ERROR,
         Cause::PhantomLeader => ACTS_WITHOUT_VALUE,
-        Cause::LateWrite => names(&[LateWrite]),
-        Cause::ReleasedBeforeCommit => names(&[LateCommit]),
-        Cause::UncheckedWrite => names(&[UncheckedWrite]),
-        Cause::StaleRead => names(&[StaleRead]),
-        Cause::Undetermined => lock(ANY, "it names no cause"),
+        Cause::LateWrite => names(&[FaultKind::LateWrite]),
+        Cause::ReleasedBeforeCommit => names(&[FaultKind::LateCommit]),
+        Cause::UncheckedWrite => names(&[FaultKind::UncheckedWrite]),
+        Cause::StaleRead => names(&[FaultKind::StaleRead]),
+        Cause::Undetermined => lock(
+            &[Late, Fails, Loses, Kills, Effect::Damages],
+            "it names no cause",
+        ),
     }
 }

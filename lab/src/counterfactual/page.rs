@@ -20,7 +20,11 @@ pub fn needs_table() -> String {
             "| `{}` | {} | {} | {} |",
             cause.as_str(),
             list(row.names),
-            list(row.may_need),
+            list(
+                &FaultKind::all()
+                    .filter(|it| row.may_need(*it))
+                    .collect::<Vec<_>>()
+            ),
             row.because,
         )
         .unwrap_or_default();
@@ -50,10 +54,11 @@ pub fn page(study: &Study) -> String {
 fn write_page(text: &mut String, study: &Study) -> std::fmt::Result {
     writeln!(
         text,
-        "| cause | violations | confirmed | with a neighbouring seed | redundant | preempted | noticed | shifted | disagreements |"
+        "| cause | violations | confirmed | with a neighbouring seed | redundant | preempted | ended | excused | shifted \
+         | disagreements |"
     )?;
-    writeln!(text, "|---|---:|---:|---:|---:|---:|---:|---:|---:|")?;
-    let mut sums = [0; 8];
+    writeln!(text, "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")?;
+    let mut sums = [0; 9];
     for cause in Cause::ALL {
         let row = [
             study.causes.get(&cause).copied().unwrap_or_default(),
@@ -61,7 +66,8 @@ fn write_page(text: &mut String, study: &Study) -> std::fmt::Result {
             study.count(cause, Outcome::ConfirmedNearby),
             study.count(cause, Outcome::Redundant),
             study.count(cause, Outcome::Preempted),
-            study.count(cause, Outcome::Noticed),
+            study.count(cause, Outcome::Ended),
+            study.count(cause, Outcome::Excused),
             study.count(cause, Outcome::Shifted),
             study.count(cause, Outcome::Disagreement),
         ];

@@ -1,7 +1,7 @@
 //! One run and the runs without some of its faults.
 
 use picklock_impls::BuiltInLock;
-use picklock_scenarios::Scenario;
+use picklock_scenarios::{Phase, Scenario};
 use picklock_verdicts::check::{Cause, Property, Status, Verdict, Verdicts, judge};
 use picklock_verdicts::history::{Event, EventKind, History, KeyChange};
 
@@ -113,12 +113,16 @@ impl Judged {
         own.len() == others.len() && own.iter().zip(&others).all(is_near)
     }
 
-    /// Returns `true` if a value ended in this run without a command, and did not end so at that time in `other`.
+    /// Returns `true` if a value ended in this run without a command, or by an acquisition that took it for expired,
+    /// and did not end so at that time in `other`.
     pub(super) fn lost_more_than(&self, other: &Judged) -> bool {
         let losses = |run: &Judged| -> Vec<(u64, KeyChange)> {
             let lost = run.events.iter().filter_map(|event| match &event.what {
-                EventKind::KeyChanged { why, .. } if why.command().is_none() => {
-                    Some((event.at_ns, why.clone()))
+                EventKind::KeyChanged { value, why, .. } => {
+                    let is_lost = why
+                        .command()
+                        .is_none_or(|by| by.phase == Phase::Acquire && value.is_none());
+                    is_lost.then(|| (event.at_ns, why.clone()))
                 }
                 _ => None,
             });
@@ -128,18 +132,18 @@ impl Judged {
         losses(self).iter().any(|loss| !others.contains(loss))
     }
 
-    /// Returns `true` if the lock reported a loss to a holder in this run by `until_ns`, and that holder relied on its
-    /// lease at that time in `other`.
-    pub(super) fn noticed_before(&self, other: &Judged, until_ns: u64) -> bool {
+    /// Returns `true` if a hold was over in this run by `until_ns`, because the lock reported a loss to its client or
+    /// the client released it, and was not over by then in `other`.
+    pub(super) fn ended_before(&self, other: &Judged, until_ns: u64) -> bool {
         let by_then = |run: &Judged, is_wanted: fn(&EventKind) -> Option<(usize, u64)>| {
             let events = run.events.iter().take_while(|it| it.at_ns <= until_ns);
             let all: Vec<_> = events.filter_map(|it| is_wanted(&it.what)).collect();
             all
         };
         let (granted, ended) = (by_then(other, grant), by_then(other, end_of_reliance));
-        let noticed = by_then(self, reported_loss);
-        let mut kept = noticed.iter().filter(|it| granted.contains(it));
-        kept.any(|it| !ended.contains(it))
+        let own = by_then(self, end_of_reliance);
+        let mut same = own.iter().filter(|it| granted.contains(it));
+        same.any(|it| !ended.contains(it))
     }
 
     /// Returns the difference of two times that count as equal: a twentieth of a lease.
@@ -170,19 +174,12 @@ fn grant(what: &EventKind) -> Option<(usize, u64)> {
     }
 }
 
-fn reported_loss(what: &EventKind) -> Option<(usize, u64)> {
-    match *what {
-        EventKind::ExtendRefused { worker, op } | EventKind::Lost { worker, op } => {
-            Some((worker, op))
-        }
-        _ => None,
-    }
-}
-
 fn end_of_reliance(what: &EventKind) -> Option<(usize, u64)> {
     match *what {
-        EventKind::Release { worker, op } => Some((worker, op)),
-        _ => reported_loss(what),
+        EventKind::ExtendRefused { worker, op }
+        | EventKind::Lost { worker, op }
+        | EventKind::Release { worker, op } => Some((worker, op)),
+        _ => None,
     }
 }
 

@@ -107,7 +107,7 @@ fn fault_that_keeps_a_loss_from_its_holder_is_no_disagreement() {
         .iter()
         .filter(|it| it.cause == Cause::Evicted);
     let outcomes: Vec<Outcome> = of_loss.map(|it| it.outcome).collect();
-    assert!(outcomes.contains(&Outcome::Noticed), "{examination:#?}");
+    assert!(outcomes.contains(&Outcome::Ended), "{examination:#?}");
     assert!(
         !outcomes.contains(&Outcome::Disagreement),
         "{examination:#?}"

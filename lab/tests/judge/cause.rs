@@ -11,7 +11,7 @@
 //! | a key that expired "early" | more than 2 ms before the expiry that was written last, and a clock of that node was set forward before |
 //! | a value that would have expired anyway before the later one was written | it expired: its loss, or a clock jump, changed nothing. Unless a clock was set on that node: then this is unknown |
 //! | a removal by an idle client | `foreign-removal` if the client had released no hold of this lock in the last lease, or had been started again since; otherwise a late release |
-//! | a takeover by overwriting | `clock-skew` if a fault had shifted a client's clock before, else `race` |
+//! | a takeover by overwriting | `clock-skew` if a fault had shifted a client's clock before, and the times in the two values are a lease apart, else `race` |
 //! | a grant without any value on the servers | the cause in every property, whatever its client did with it |
 //! | a grant with values on too few nodes | the cause if the other lease ran when it arrived; after that a correct lock would have let the second client in, too |
 //! | such a grant that was over when it arrived | either cause: it was late by its own report, and the key history shows too few values; without either of these the second client would not have been inside |
@@ -55,12 +55,22 @@ impl Case<'_> {
         written.any(|value| value.from <= attempt.from() && value.text.contains(&attempt.token))
     }
 
+    /// Returns `true` if a value had run out when the attempt wrote the last one with which it acquired the lock.
+    pub fn had_run_out(&self, attempt: &Attempt, value: &Value) -> bool {
+        let written = self.key_history.values_of_attempt(attempt);
+        let before = written.filter(|one| one.from <= attempt.from());
+        let last = before.map(|one| one.from).max().unwrap_or_default();
+        value.runs_out(last) < last
+    }
+
     /// Returns the values that back an attempt's grant, one per node.
     pub fn backing<'b>(&'b self, attempt: &'b Attempt) -> Vec<&'b Value> {
         let written = self.key_history.values_of_attempt(attempt);
         let is_named = self.names_token(attempt);
         let counts = |value: &&Value| {
-            value.from <= attempt.from() && (!is_named || value.text.contains(&attempt.token))
+            value.from <= attempt.from()
+                && (!is_named || value.text.contains(&attempt.token))
+                && !self.had_run_out(attempt, value)
         };
         let mut nodes = Vec::<&Value>::new();
         for value in written.filter(counts) {
@@ -114,25 +124,6 @@ impl Case<'_> {
                 && until >= since
         });
         !frozen
-    }
-
-    /// Returns `true` if an attempt that was not granted the lock wrote values on as many nodes as a grant needs in
-    /// this time, and removed them itself.
-    pub fn was_returned(&self, key: u64, (from, until): (u64, u64)) -> bool {
-        let mut denied = self
-            .attempts
-            .iter()
-            .filter(|one| one.key == key && !one.granted());
-        denied.any(|one| {
-            let written = self.key_history.values_of_attempt(one);
-            let returned = written.filter(|value| {
-                let by_itself = matches!(&value.end, End::Removed(by)
-                    if by.op == one.op && by.phase == "acquire");
-                by_itself && from <= value.from && value.until <= until
-            });
-            let nodes: BTreeSet<u64> = returned.map(|value| value.node).collect();
-            nodes.len() >= self.need()
-        })
     }
 
     /// Returns `true` if a command that removed another client's value belongs to no request: its client was idle, and
@@ -332,18 +323,21 @@ impl Case<'_> {
     }
 
     fn overwrite_cause(&self, by: &Author, value: &Value, later: &Value) -> &'static str {
-        let skewed = self.file.events("fault-began").any(|line| {
-            line.text("fault") == "clock-skew"
-                && line.at <= later.from
-                && !self.was_right_again(line, value)
-                && misleads(line, by, value)
-        });
+        let looked_over = self.looked_over(value, later);
+        let skewed = looked_over
+            && self.file.events("fault-began").any(|line| {
+                line.text("fault") == "clock-skew"
+                    && line.at <= later.from
+                    && !self.was_right_again(line, value)
+                    && misleads(line, by, value)
+            });
         match by.phase.as_str() {
             "extend" | "idle" => "phantom-extend",
             "release" if self.took_again(by, value) => "phantom-extend",
             "release" => "stolen-release",
             _ if skewed => "clock-skew",
-            _ if value.expiries.last().is_some_and(|last| last.ttl.is_none())
+            _ if looked_over
+                && value.expiries.last().is_some_and(|last| last.ttl.is_none())
                 && self.set_forward(value) =>
             {
                 "clock-jump"
@@ -356,6 +350,22 @@ impl Case<'_> {
             _ if by.command.starts_with("EVAL") => "not-exclusive",
             _ => "race",
         }
+    }
+
+    /// Returns `true` if the first times in two values, in any unit, are at least a lease apart.
+    fn looked_over(&self, value: &Value, later: &Value) -> bool {
+        let time = |text: &str| {
+            let mut words = text.split(|one: char| !one.is_ascii_alphanumeric());
+            let word = words.find(|word| {
+                (10..20).contains(&word.len()) && word.chars().all(|one| one.is_ascii_digit())
+            });
+            let scale = |word: &str| 1000_u128.pow(3 - (word.len() as u32 - 10) / 3);
+            word.and_then(|word| Some((word.parse::<u128>().ok()? * scale(word), scale(word))))
+        };
+        let both = time(&value.text).zip(time(&later.text));
+        both.is_some_and(|((before, unit), (after, _))| {
+            after + unit > before + u128::from(self.file.ttl)
+        })
     }
 
     /// Returns `true` if the node's clock had been set forward by the end of a value.
@@ -400,7 +410,9 @@ impl Case<'_> {
 
     /// Returns the possible causes for two holds overlapping.
     pub fn hold_causes(&self, one: &Attempt, other: &Attempt, at: u64) -> Causes {
-        if let Some(leased_at) = Case::leases_overlap(one, other, false) {
+        // Leases that overlap only after the holds do explain nothing.
+        if let Some(leased_at) = Case::leases_overlap(one, other, false).filter(|from| *from <= at)
+        {
             return self.lease_causes(one, other, leased_at);
         }
         let (first, second) = if one.from() <= other.from() {

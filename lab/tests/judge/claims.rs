@@ -22,6 +22,7 @@
 //! | a grant without a value that is over when it is reported, or has no reported validity | a grant without a value all the same: `unbacked-grant` |
 //! | a value of an earlier attempt that does not name the token of the grant | whether the grant rests on it is unknown: `unbacked-grant` is allowed as well |
 //! | a shorter expiry of an extension | judged by the reported validity alone |
+//! | the expiry of an attempt that was not granted the lock | claims nothing, because nothing was reported |
 //! | a wrong expiry | the last one that a request to acquire or extend wrote to a value, not that of a background renewal |
 
 use super::answer::{Answer, Finding};
@@ -44,10 +45,10 @@ pub fn claims(case: &Case) -> Finding {
         found.extend(release_of_a_gone_value(case, attempt));
         found.extend(written_again(case, attempt));
         found.extend(silent_loss(case, attempt));
+        found.extend(wrong_expiry(case, attempt));
     }
     for attempt in case.attempts {
         found.extend(left_value(case, attempt));
-        found.extend(wrong_expiry(case, attempt));
     }
     found.extend(shared_key(case));
     found.sort_by_key(|(at, finding)| (matches!(finding.answer, Answer::Undecided(_)), *at));
@@ -99,6 +100,7 @@ fn judge_report(case: &Case, attempt: &Attempt, report: &Report) -> Option<(u64,
             back && value.until <= report.at
         };
         let written = mine.filter(|value| value.from <= report.at && !undone(value));
+        let written = written.filter(|value| !report.is_grant || !case.had_run_out(attempt, value));
         worth.extend(written.map(|value| value.runs_out(report.at)).max());
     }
     worth.sort_unstable_by(|one, other| other.cmp(one));

@@ -35,6 +35,7 @@ mod renewal;
 mod settled;
 mod tokens;
 mod verdicts;
+mod waiting;
 
 use compare::Comparison;
 use picklock_impls::find;

@@ -7,8 +7,9 @@
 //! | whether buyers want a lock | while a client with its quorum requests it, and until the next such request if the last one was denied and the next one, of any client, follows within a quarter of the bound: a client that pauses for longer is not kept waiting |
 //! | how long a client waits that a fault keeps away | from its first request for the lock to the grant, over all its requests, unless it is killed |
 //! | "every lease that could be outstanding has expired" | one lease after each begin and end of a fault, each kill, each failed release, and each attempt without a definite answer of a client that lacked its quorum; for a client that had it, only the first such attempt since a client last had the lock |
-//! | a lease | the requested one, or the written one if it is the requested one rounded up to a whole second |
+//! | a lease | the requested one, or the one that a client of the run wrote if it is the requested one rounded up to a whole second |
 //! | a hold | no other client can have the lock until its release was answered, or one lease after it was sent, unless a fault that delays commands takes the quorum from its client: then until it was answered |
+//! | a holder that is frozen when its only lease ends | keeps no other client out after that |
 //! | a dead client's value on the only node that other clients' commands keep alive | belongs to no client: from its due expiry until it is gone, no hold is an excuse |
 //! | which faults make a node unreachable | a fault on its link to the waiting client, or its pause, crash or exhaustion; not a clock, and not a cut replication |
 //! | a frozen client | does not want the lock while it is frozen |
@@ -21,13 +22,14 @@
 //! | a request that is not answered when the run ends its clients | ends then |
 //! | a key without TTL | one that is left when the run is over |
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::answer::{Answer, Finding};
 use super::attempt::{self, Attempt};
 use super::cause::Case;
-use super::key_history::{End, KeyHistory};
 use super::line::{Line, MS};
+use super::renewal::frozen_lease_end;
+use super::waiting::wait_causes;
 
 type Span = (u64, u64);
 
@@ -109,11 +111,15 @@ fn is_late(case: &Case, faults: &[Fault], worker: u64, span: Span) -> bool {
 }
 
 /// Returns the length of a lease: the requested one, or the written one if it is rounded up to a whole second.
-fn lease(case: &Case) -> u64 {
+pub fn lease(case: &Case) -> u64 {
     let ttl = case.file.ttl;
     let max = ttl.div_ceil(1000 * MS) * 1000 * MS;
     let values = case.key_history.values.iter();
-    let written = values.flat_map(|value| value.expiries.iter().filter_map(|one| one.ttl));
+    let of_clients = values.flat_map(|value| &value.expiries).filter(|one| {
+        let by = one.by.as_ref();
+        by.is_none_or(|by| by.worker < case.file.workers)
+    });
+    let written = of_clients.filter_map(|one| one.ttl);
     written
         .filter(|written| *written <= max)
         .fold(ttl, u64::max)
@@ -144,6 +150,7 @@ fn excused(case: &Case, faults: &[Fault], key: u64, all: bool) -> Vec<Span> {
         let in_time = answered.min(hold.until.saturating_add(ttl));
         let late = is_late(case, faults, hold.worker, (in_time, answered));
         let until = if late { answered } else { in_time };
+        let until = until.min(frozen_lease_end(case, hold).unwrap_or(until));
         spans.extend(free_parts((hold.from(), until), &kept_alive_spans));
         last_had.push(hold.from());
         if let Some((at, None)) = hold.released {
@@ -420,74 +427,4 @@ fn too_long(case: &Case, key: u64, free: Span, note: String) -> Finding {
         };
     }
     Finding::violated(wait_causes(case, key, free), note)
-}
-
-/// Returns the possible causes of a wait for the lock.
-fn wait_causes(case: &Case, key: u64, free: Span) -> Vec<&'static str> {
-    let key_history: &KeyHistory = case.key_history;
-    let at = free.1.min(free.0.saturating_add(case.file.bound));
-    let mut standing: Vec<_> = (key_history.values_of_lock(key))
-        .filter(|value| value.exists_at(at))
-        .collect();
-    let is_free = standing.is_empty();
-    if is_free {
-        let ended = key_history.values_of_lock(key);
-        let ended = ended.filter(|value| free.0 < value.until && value.until <= at);
-        standing.extend(ended.max_by_key(|value| value.until));
-    }
-    let mut causes = Vec::new();
-    for value in &standing {
-        let owner = value.owner;
-        let by = case
-            .attempts
-            .iter()
-            .find(|one| Some((one.worker, one.op)) == owner);
-        let other_lock = by.is_some_and(|one| one.key != key);
-        let in_doubt = by.is_some_and(|one| one.answer == attempt::Answer::Failed(false));
-        let reported_released = by.is_some_and(|one| matches!(one.released, Some((_, Some(true)))));
-        let later = value.expiries.iter().skip(1);
-        let foreign = later.clone().any(|one| {
-            let worker = one.by.as_ref().map(|by| by.worker);
-            worker.is_some() && owner.is_some() && worker != owner.map(|(worker, _)| worker)
-        });
-        let after_release = by.is_some_and(|one| {
-            one.released.is_some() && later.clone().any(|expiry| expiry.at > one.until)
-        });
-        let after_end = by.is_some_and(|one| {
-            one.released.is_none() && later.clone().any(|expiry| expiry.at > one.until)
-        });
-        causes.extend((after_end && !foreign).then_some("renewed-after-end"));
-        let written = value.expiries.first().and_then(|one| one.ttl);
-        let too_long = written.is_some_and(|written| written > lease(case));
-        causes.extend(foreign.then_some("foreign-renewal"));
-        causes.extend((after_release && !foreign).then_some("renewed-after-release"));
-        causes.extend((too_long && value.expiries.len() == 1).then_some("wrong-expiry"));
-        // Its release was answered, and the value is still there.
-        let answered = by.is_some_and(|one| one.released.is_some());
-        let counted_down = case.attempts.iter().any(|one| {
-            let is_owner = owner.is_some_and(|(worker, _)| worker == one.worker);
-            is_owner && one.released.is_some_and(|(at, _)| value.exists_at(at))
-        });
-        causes.extend((answered || counted_down).then_some("false-release"));
-        causes.push(match () {
-            () if value.runs_out(at) == u64::MAX => "no-ttl",
-            () if other_lock => "shared-key",
-            () if in_doubt => "ambiguous-acquire",
-            () if reported_released && value.end != End::RanOut => "false-release",
-            () => "undetermined",
-        });
-    }
-    if case.file.nodes > 1 {
-        let owners: BTreeSet<_> = standing.iter().map(|value| value.owner).collect();
-        causes.push("waits-for-every-node");
-        causes.extend((owners.len() > 1).then_some("split-vote"));
-        causes.push("undetermined");
-    }
-    let slept = case.file.events("idle-while-waiting").any(|line| {
-        let time = |name: &str| line.num(name).unwrap_or_default();
-        time("from_ns") <= free.0 && at <= time("until_ns")
-    });
-    causes.extend((is_free && slept).then_some("lost-wake-up"));
-    causes.extend(case.was_returned(key, free).then_some("taken-and-returned"));
-    causes
 }

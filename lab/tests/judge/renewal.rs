@@ -6,7 +6,7 @@
 //! |---|---|
 //! | a loss | the key of a value ran out during the hold, before the run ended its clients, and the values that remained were too few for a grant |
 //! | what excuses it | a fault that was active since the last renewal |
-//! | what excuses the silence after an excused loss | the time of the faults that concern this client, since its request, and a tenth of a lease. A wrong clock excuses any silence |
+//! | what excuses the silence after an excused loss | the time of the faults that concern this client, since its request, and a tenth of a lease. A wrong clock excuses any silence. But no fault excuses the silence before it |
 //! | faults that do not concern a client | freezes and deaths of other clients |
 //! | the end of the silence | the report of the loss, an extension that is granted, or the end of the hold |
 
@@ -63,10 +63,16 @@ pub fn silent_loss(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
     let answered = answers.into_iter().flatten().min()?;
     let own_faults = faults
         .iter()
-        .filter(|(line, _)| concerns(line, attempt.worker))
-        .filter(|fault| touches(fault, attempt.requested_at, answered));
-    let excused = covered(own_faults, (attempt.requested_at, answered))?;
-    (answered - lost.until > excused + file.ttl / 10).then_some(silent)
+        .filter(|(line, _)| concerns(line, attempt.worker));
+    let later = own_faults.clone().map(|(line, _)| line.at);
+    let ends = later.filter(|at| (lost.until..answered).contains(at));
+    let is_silent = ends.chain([answered]).any(|end| {
+        let span = (attempt.requested_at, end);
+        let by_then = own_faults.clone();
+        let excused = covered(by_then.filter(|fault| touches(fault, span.0, end)), span);
+        excused.is_some_and(|excused| end - lost.until > excused + file.ttl / 10)
+    });
+    is_silent.then_some(silent)
 }
 
 fn concerns(line: &Line, worker: u64) -> bool {
@@ -102,7 +108,8 @@ fn covered<'a>(
     Some(total)
 }
 
-/// Returns `true` if the run has a shared token: two attempts have the same token, or wrote the same value.
+/// Returns `true` if the run has a shared token: two attempts have the same token, or wrote the same value, or a
+/// command named a value that its client had neither written nor read.
 pub fn shares_a_token(case: &Case) -> bool {
     let tokens = case.attempts.iter().map(|one| (one.token.as_str(), one.op));
     let values = case.key_history.values.iter();
@@ -112,10 +119,32 @@ pub fn shares_a_token(case: &Case) -> bool {
     });
     let mut seen: std::collections::BTreeMap<&str, u64> = std::collections::BTreeMap::new();
     let mut all = tokens.chain(written).filter(|(text, _)| !text.is_empty());
-    all.any(|(text, op)| *seen.entry(text).or_insert(op) != op)
+    let mut changes = case.file.events("key-changed");
+    changes.any(|line| line.flag("names_unread_value"))
+        || all.any(|(text, op)| *seen.entry(text).or_insert(op) != op)
 }
 
 /// Returns `true` if a reply can have come after its client had given up: a fault was active that makes something late.
 pub fn can_be_stale(file: &File) -> bool {
     file.events("fault-began").next().is_some()
+}
+
+/// Returns the end of the lease of a holder that was frozen then. A frozen client cannot keep its key alive. If another
+/// client does, the holder is alive and may hold the lock.
+pub fn frozen_lease_end(case: &Case, hold: &Attempt) -> Option<u64> {
+    let end = hold.reports.first()?.min;
+    let mut began = case.file.events("fault-began");
+    let is_frozen = began.any(|line| {
+        matches!(line.text("fault"), "pause-client" | "pause-task")
+            && line.list("workers").contains(&(hold.worker as i64))
+            && line.at <= end
+            && case.end_of(line).is_none_or(|until| end < until)
+    });
+    let is_kept = case.key_history.values_of_attempt(hold).any(|value| {
+        let later = value.expiries.iter().filter(|one| one.at <= end);
+        let by_others =
+            later.filter(|one| one.by.as_ref().is_some_and(|by| by.worker != hold.worker));
+        by_others.count() > 0 && value.until > end
+    });
+    (is_frozen && hold.extensions.is_empty() && !is_kept).then_some(end)
 }

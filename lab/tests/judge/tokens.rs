@@ -10,6 +10,7 @@
 //! | an acquisition that overwrites a value | it takes the lock: it does not count |
 //! | a longer expiry for another client's value that stays | counts if it was written to extend or to release, or by an idle worker: `foreign-renewal`. A shorter one does not count, and neither does a collection of several elements |
 //! | a removal of the client's own value | does not count, unless a plain command outside every request removes it while its lease runs, at most a lease after the client released another hold: a release so late that its client holds again |
+//! | a value that an attempt wrote over another one | its lock only if that attempt is granted the lock without writing the key again |
 //! | a collection that contains the taker's own token | belongs to the taker, too, whoever else has the same token |
 //! | a value that an extension wrote first | belongs to no acquisition; it does not count |
 //! | a value that an extension wrote in place of its own attempt's value | still belongs to the acquisition: otherwise a lock that stores its expiry in the value would have no owner after its first extension |
@@ -33,7 +34,7 @@ pub fn ownership(case: &Case) -> Finding {
                 End::Overwritten(by) => (by, true),
                 _ => continue,
             };
-            let Some(owner) = value.acquirer else {
+            let Some(owner) = value.acquirer.filter(|_| !is_unproven(case, value)) else {
                 continue;
             };
             if owner == by.worker && !replaced && is_late_release(case, value, by) {
@@ -79,7 +80,8 @@ fn is_late_release(case: &Case, value: &Value, by: &Author) -> bool {
     let is_plain = !by.command.starts_with("EVAL") && !by.command.starts_with("FCALL");
     let author = value.author.as_ref().map(|author| author.op);
     let owner = case.attempts.iter().find(|one| Some(one.op) == author);
-    let Some(owner) = owner.filter(|_| by.phase == "idle" && is_plain) else {
+    let is_late = by.phase == "idle" && is_plain && !case.is_unrequested(value, by);
+    let Some(owner) = owner.filter(|_| is_late) else {
         return false;
     };
     let at = value.until;
@@ -125,6 +127,30 @@ fn prolonged(value: &Value) -> Vec<(u64, usize, Vec<&'static str>, String)> {
         counts.then_some((pair[1].at, value.line, causes, note))
     });
     renewals.collect()
+}
+
+/// Returns `true` if a value that was written over another one is not its writer's lock: the attempt was not granted
+/// the lock, or had written the key again before it was. GETSET writes even if it finds that another client has the
+/// lock.
+fn is_unproven(case: &Case, value: &Value) -> bool {
+    let here = |one: &&Value| (one.node, &one.key) == (value.node, &value.key);
+    let Some(author) = value.author.as_ref().filter(|by| by.phase == "acquire") else {
+        return false;
+    };
+    let mut before = case.key_history.values.iter().filter(here);
+    let is_over = before.any(|one| {
+        let by_author = matches!(&one.end, End::Overwritten(by) if by.op == author.op);
+        by_author && one.until == value.from && one.line < value.line
+    });
+    let owner = case.attempts.iter().find(|one| one.op == author.op);
+    let wrote_again = |owner: &Attempt| {
+        let mut later = case.key_history.values.iter().filter(here);
+        later.any(|one| {
+            let by_owner = one.author.as_ref().is_some_and(|by| by.op == owner.op);
+            by_owner && value.from < one.from && one.from <= owner.from()
+        })
+    };
+    is_over && owner.is_none_or(|owner| !owner.granted() || wrote_again(owner))
 }
 
 /// Returns `true` if the attempt that wrote a value relied on its lease when the value ended.

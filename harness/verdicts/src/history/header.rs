@@ -147,9 +147,9 @@ fn is_mutex(kind: &LockKind) -> bool {
 }
 
 impl Header {
-    /// Returns `true` if the property is judged in this history. Only jobs can run once per tick.
+    /// Returns `true` if the property is judged in this history.
     pub fn judges(&self, property: Property) -> bool {
-        property != Property::Once || self.schedule.is_some()
+        property.is_judged(self.schedule.is_some())
     }
 
     /// Returns `what`, followed by the name of the key if the run has several.

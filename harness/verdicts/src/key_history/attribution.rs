@@ -208,46 +208,39 @@ impl<'a> Reader<'a> {
 
     /// Corrects a command that comes from an attempt for another lock, which its client has given up.
     fn correct_late(&self, key: &KeyName, command: &mut KeyCommand) {
-        if self.locks.len() < 2 {
-            return;
-        }
-        let locks = Locks {
-            names: self.locks,
-            of_attempt: &|_| None,
-        };
-        let current = self.attempts.get(&command.op);
-        let (Some(named), Some(current)) = (locks.named_by(key), current) else {
-            return;
-        };
-        let earlier = self.latest.get(&(command.worker, named));
-        let given_up = |op: &&u64| self.attempts.get(*op).is_some_and(|it| it.is_denied);
-        if named != current.lock
-            && let Some(op) = earlier.filter(given_up)
+        if let Some((op, attempt)) = self.attempt_for_another_lock(key, command)
+            && attempt.is_denied
         {
-            (command.op, command.phase) = (*op, Phase::Acquire);
+            (command.op, command.phase) = (op, Phase::Acquire);
         }
     }
 
     /// Corrects a command that prolongs the value of a lock that its client holds while it requests another one.
     fn correct_renewal(&self, key: &KeyName, command: &mut KeyCommand) {
+        if let Some((op, attempt)) = self.attempt_for_another_lock(key, command)
+            && attempt.is_granted
+            && !attempt.is_released
+        {
+            (command.op, command.phase) = (op, Phase::Idle);
+        }
+    }
+
+    /// Returns the client's latest attempt for the lock that the key names, if the command was booked on a request for
+    /// another lock.
+    fn attempt_for_another_lock(
+        &self,
+        key: &KeyName,
+        command: &KeyCommand,
+    ) -> Option<(u64, Known)> {
         let locks = Locks {
             names: self.locks,
             of_attempt: &|_| None,
         };
-        let current = self.attempts.get(&command.op);
-        let (Some(named), Some(current)) = (locks.named_by(key), current) else {
-            return;
-        };
+        let named = locks.named_by(key)?;
+        let current = self.attempts.get(&command.op)?;
         let latest = self.latest.get(&(command.worker, named));
-        let holds = |op: &&u64| {
-            let attempt = self.attempts.get(*op);
-            attempt.is_some_and(|it| it.is_granted && !it.is_released)
-        };
-        if named != current.lock
-            && let Some(op) = latest.filter(holds)
-        {
-            (command.op, command.phase) = (*op, Phase::Idle);
-        }
+        let op = *latest.filter(|_| named != current.lock)?;
+        Some((op, *self.attempts.get(&op)?))
     }
 
     /// Returns the attempt without a grant so far to which a command of another one passes the lock with this value.

@@ -219,10 +219,21 @@ impl LostOwnership<'_> {
         }
     }
 
+    /// Returns the value that the attempt of a command wrote there when it ended `span`, or next after that.
+    fn taken_after(&self, span: &ValueSpan, by: &KeyCommand) -> Option<&ValueSpan> {
+        self.spans.iter().find(|one| {
+            one.node == span.node
+                && one.key.competes_with(&span.key)
+                && one.is_of(by.worker, by.op)
+                && one.from_ns >= span.until_ns
+        })
+    }
+
     /// Returns why a permit was granted while those of others were there.
     fn cause_of_crowding(&self, taken: &ValueSpan, span: &ValueSpan, earlier: &Hold) -> Cause {
         let by = taken.author.as_ref();
-        let by_clocks = by.and_then(|by| cause_of_clocks(self.faults, by, span, earlier));
+        let values = (span, Some(taken));
+        let by_clocks = by.and_then(|by| cause_of_clocks(self.faults, by, values, earlier));
         by_clocks.unwrap_or(if by.is_some_and(KeyCommand::is_script) {
             Cause::NotExclusive
         } else {
@@ -250,7 +261,8 @@ impl LostOwnership<'_> {
             Phase::Release if took_again(self.spans, by, span.until_ns) => Cause::PhantomExtend,
             Phase::Release => Cause::StolenRelease,
             Phase::Acquire => {
-                (cause_of_clocks(self.faults, by, span, earlier)).unwrap_or_else(|| {
+                let values = (span, self.taken_after(span, by));
+                (cause_of_clocks(self.faults, by, values, earlier)).unwrap_or_else(|| {
                     if is_same_token(self.spans, self.holds, by, span) {
                         Cause::SharedToken
                     } else if by.is_script() {
@@ -315,7 +327,8 @@ impl LostOwnership<'_> {
             let is_old = other.until_ns.saturating_sub(other.from_ns) >= earlier.ttl_ns;
             in_acquisition && is_old && (other.node, &other.key) == (span.node, &span.key)
         });
-        let by_clocks = cause_of_clocks(self.faults, by, span, earlier);
+        let values = (span, self.taken_after(span, by));
+        let by_clocks = cause_of_clocks(self.faults, by, values, earlier);
         by_clocks.unwrap_or(match (by.is_script(), takes_over) {
             (true, _) => Cause::NotExclusive,
             (false, true) => Cause::Race,

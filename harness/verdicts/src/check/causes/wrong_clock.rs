@@ -7,15 +7,16 @@ use crate::timeline::{FaultSpan, Hold, is_instantaneous, spoils_clocks};
 
 /// Returns the wrong clock because of which a client took a running value for expired, or `None` if no clock
 /// explains it. Either the clock of one of the two clients was wrong, or the server's clock leapt and the value has
-/// no expiry on the server.
+/// no expiry on the server. `taken` is the value that the client wrote itself, with a time of the same clock.
 pub(super) fn cause_of_clocks(
     faults: &[FaultSpan<'_>],
     by: &KeyCommand,
-    span: &ValueSpan,
+    (span, taken): (&ValueSpan, Option<&ValueSpan>),
     earlier: &Hold,
 ) -> Option<Cause> {
-    // Only a lock that stores times in its values compares them with a clock.
-    if !has_timestamp(&span.value) {
+    // A lock that let the client in although the earlier value had not expired by these times was not misled by a
+    // clock.
+    if !taken.is_some_and(|taken| looked_expired(&span.value, &taken.value, earlier.ttl_ns)) {
         return None;
     }
     let mut clocks = faults.iter().filter(|fault| {
@@ -44,11 +45,32 @@ pub(super) fn cause_of_clocks(
     })
 }
 
-/// Returns `true` if the value contains a time: a number of 10 to 19 digits, as seconds to nanoseconds since 1970.
-fn has_timestamp(value: &str) -> bool {
+/// Returns `true` if the earlier value was over by the time that the later one contains. Whether a lock stores the
+/// beginning of a lease or its end, the later time is at least a lease after the earlier one.
+///
+/// Only a lock that stores times in its values compares them with a clock.
+fn looked_expired(earlier: &str, later: &str, lease_ns: u64) -> bool {
+    let both = timestamp(earlier).zip(timestamp(later));
+    both.is_some_and(|((earlier_ns, unit_ns), (later_ns, _))| {
+        later_ns + unit_ns > earlier_ns + u128::from(lease_ns)
+    })
+}
+
+/// Returns the first time in a value, in nanoseconds since 1970, and the nanoseconds of its unit: a number of 10 to 19
+/// digits, which counts seconds to nanoseconds.
+fn timestamp(value: &str) -> Option<(u128, u128)> {
     let mut words = value.split(|char: char| !char.is_ascii_alphanumeric());
-    words.any(|word| {
-        (10..=19).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit())
+    words.find_map(|word| {
+        let unit_ns = match word.len() {
+            10..=12 => 1_000_000_000,
+            13..=15 => 1_000_000,
+            16..=18 => 1_000,
+            19 => 1,
+            _ => return None,
+        };
+        let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
+        let count: u128 = word.parse().ok().filter(|_| is_number)?;
+        Some((count * unit_ns, unit_ns))
     })
 }
 
@@ -99,12 +121,15 @@ mod tests {
 
     #[test]
     fn time_in_a_value_is_a_whole_word_of_digits() {
-        for value in [
-            "1764380000123",
-            "{\"until\":1764380000,\"by\":7}",
-            "w1:1764380000123.5",
+        for (value, time) in [
+            ("1764380000123", (1_764_380_000_123_000_000, 1_000_000)),
+            (
+                "{\"until\":1764380000,\"by\":7}",
+                (1_764_380_000_000_000_000, 1_000_000_000),
+            ),
+            ("w1:1764380000123.5", (1_764_380_000_123_000_000, 1_000_000)),
         ] {
-            assert!(has_timestamp(value), "{value}");
+            assert_eq!(timestamp(value), Some(time), "{value}");
         }
         for value in [
             "",
@@ -112,7 +137,19 @@ mod tests {
             "27aa59594e073e57de0ef09b2373141a8198cf62",
             "{a1764380000: 1}",
         ] {
-            assert!(!has_timestamp(value), "{value}");
+            assert_eq!(timestamp(value), None, "{value}");
         }
+    }
+
+    #[test]
+    fn value_looks_expired_a_lease_later() {
+        let lease_ns = 1_000_000_000;
+        let later = |value: &str| looked_expired("1764380000500", value, lease_ns);
+        assert!(later("1764380001500"));
+        assert!(!later("1764380001499"));
+        assert!(!later("token"));
+        // Times in seconds are rounded.
+        assert!(looked_expired("1764380000", "1764380001", lease_ns));
+        assert!(!looked_expired("1764380000", "1764380000", lease_ns));
     }
 }

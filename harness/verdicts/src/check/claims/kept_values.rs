@@ -139,6 +139,7 @@ struct CurrentValue {
 struct Value {
     node: usize,
     key: KeyName,
+    text: Arc<str>,
     expiry: Option<Expiry>,
     /// Whether the attempt itself has removed it.
     removed: bool,
@@ -219,14 +220,23 @@ impl KeptValues {
             self.ended(update, removed_own.is_some());
         }
         let Some(now) = update.now else { return };
-        // A value that a release wrote takes no lock: it is the rest of a collection, or marks the lock as free.
-        let author = now.author.filter(|by| by.phase != Phase::Release);
+        // A value that a release wrote takes no lock: it is the rest of a collection, or marks the lock as free. But a
+        // renewal that arrives during the release may write the value anew that the release has removed.
+        let is_again = |by: &KeyCommand| {
+            let own = self.attempts.get(by.op).into_iter().flatten();
+            let mut removed = own.filter(|value| value.removed && value.is_at(update));
+            update.before.is_none() && removed.any(|value| value.text == *now.value)
+        };
+        let author = now
+            .author
+            .filter(|by| by.phase != Phase::Release || is_again(by));
         let Some(values) = author.and_then(|author| self.attempts.get_mut(author.op)) else {
             return;
         };
         let value = Value {
             node: update.node,
             key: update.key.clone(),
+            text: Arc::clone(now.value),
             expiry: now.expiry,
             removed: removed_own.is_some(),
             on_free_key: now.on_free_key,

@@ -71,12 +71,30 @@ pub(in crate::check) fn ran_out_ns(
         Some(end_ns),
     ];
     let reported_at_ns = answers_ns.into_iter().flatten().min()?;
-    let silence_ns = reported_at_ns.saturating_sub(until_ns);
     let any_fault = |fault: &FaultSpan<'_>| concerns(fault, hold.worker);
-    let span_ns = (hold.acquire_ns, reported_at_ns);
-    let excused_ns = disturbed_ns(timeline, hold.worker, span_ns, any_fault)?;
+    is_silent(timeline, hold, (until_ns, reported_at_ns), any_fault).then_some(until_ns)
+}
+
+/// Returns `true` if the lock was silent between two times for longer than the disturbances that count since the
+/// request excuse. A disturbance excuses nothing of the silence before it, so each of them is also left out with what
+/// follows.
+fn is_silent(
+    timeline: &Timeline<'_>,
+    hold: &Hold,
+    (since_ns, until_ns): (u64, u64),
+    counts: impl Fn(&FaultSpan<'_>) -> bool,
+) -> bool {
     let slack_ns = NOTABLE_DELAY.part_of(hold.ttl_ns);
-    (silence_ns > excused_ns.saturating_add(slack_ns)).then_some(until_ns)
+    let faults = timeline.faults().iter().filter(|fault| counts(fault));
+    let before_ns = faults.map(|fault| fault.began_ns.saturating_sub(1));
+    let mut ends_ns = before_ns
+        .filter(|ns| (since_ns..until_ns).contains(ns))
+        .chain([until_ns]);
+    ends_ns.any(|end_ns| {
+        let excused_ns = disturbed_ns(timeline, hold.worker, (hold.acquire_ns, end_ns), &counts);
+        let silence_ns = end_ns.saturating_sub(since_ns);
+        excused_ns.is_some_and(|excused_ns| silence_ns > excused_ns.saturating_add(slack_ns))
+    })
 }
 
 /// Returns `true` if a lock that promises renewal never reported to this holder that its lease had ended, although
@@ -95,11 +113,7 @@ pub(in crate::check) fn is_never_reported(
         concerns(fault, hold.worker) && (stops_clients(fault.fault) || spoils_clocks(fault.fault))
     };
     let end_ns = hold.end_ns.min(ended_clients_ns(history));
-    let span_ns = (hold.acquire_ns, end_ns);
-    let stopped_ns = disturbed_ns(timeline, hold.worker, span_ns, stops_holder);
-    let slack_ns = NOTABLE_DELAY.part_of(hold.ttl_ns);
-    let silence_ns = end_ns.saturating_sub(since_ns);
-    stopped_ns.is_some_and(|stopped_ns| silence_ns > stopped_ns.saturating_add(slack_ns))
+    is_silent(timeline, hold, (since_ns, end_ns), stops_holder)
 }
 
 /// Returns the event in which the lock reported the loss of this hold, or `None` if it never did.

@@ -12,7 +12,7 @@ use picklock_scenarios::Phase;
 
 use crate::history::{EventKind, History};
 use crate::key_history::{KeyHistory, Renewal, SpanEnd, ValueSpan};
-use crate::timeline::{FaultSpan, is_rounded_up, ms};
+use crate::timeline::{FaultSpan, is_rounded_up, ms, stops_clients};
 
 use crate::check::finding::Starvation;
 use crate::check::verdict::Cause;
@@ -130,8 +130,40 @@ impl<'a> BlockedLock<'a> {
         attempt.is_some_and(|attempt| {
             let ended_at_ns = [attempt.granted_ns, attempt.refused_ns, attempt.ended_ns];
             let is_over = ended_at_ns.into_iter().flatten().any(|ns| ns < at_ns);
-            span.expiry.is_some() && !attempt.in_doubt && !is_over
+            let is_kept =
+                self.is_stopped(attempt.worker, at_ns) && is_past_lease(span, attempt, at_ns);
+            span.expiry.is_some() && !attempt.in_doubt && !is_over && !is_kept
         })
+    }
+
+    /// Returns `true` if a fault stops this client at this time. Such a client does not give way.
+    fn is_stopped(&self, worker: usize, at_ns: u64) -> bool {
+        let mut faults = self.faults.iter();
+        faults.any(|fault| {
+            stops_clients(fault.fault)
+                && fault.workers.contains(&worker)
+                && fault.took_effect()
+                && fault.touches(at_ns, at_ns)
+        })
+    }
+
+    /// Returns `true` if clients went on waiting for longer than the bound after this time.
+    fn is_long_free_after(&self, at_ns: u64) -> bool {
+        let own = self
+            .attempts
+            .values()
+            .filter(|it| it.lock == self.starvation.key);
+        let later = |ns: &u64| *ns > self.starvation.from_ns;
+        let granted_ns = own
+            .clone()
+            .filter_map(|it| it.granted_ns)
+            .filter(later)
+            .min();
+        let denied_ns = || own.filter_map(|it| it.denied_ns).filter(later).max();
+        let bound_ns = ms(self.history.header.progress_within_ms);
+        granted_ns
+            .or_else(denied_ns)
+            .is_some_and(|ended_ns| ended_ns > at_ns.saturating_add(bound_ns))
     }
 
     /// Returns the last time at which the values, including those of active attempts, left no other client a quorum.
@@ -194,12 +226,21 @@ impl<'a> BlockedLock<'a> {
         };
         let exists_at_end = at_ns >= self.starvation.until_ns;
         let is_renewed = exists_at_end || span.is_renewed();
-        // A value that is gone has left the lock free, however long its written expiry was.
-        let is_too_long = || {
+        // The expiry with which it was written counts, if no renewal had changed it by then.
+        let written_ns = match span.renewals.first() {
+            None => Some(expiry.ttl_ns()),
+            Some(first) if first.at_ns > at_ns => Some(first.due_ns.saturating_sub(span.from_ns)),
+            Some(_) => None,
+        };
+        // A value that is gone kept the lock for too long only if it was there for longer than the lease, and if the
+        // rest of the wait alone was not too long.
+        let is_too_long = |written_ns: u64| {
             let margin_ns = ms(self.history.header.declares.lease_margin_ms);
-            let written_ns = expiry.ttl_ns().max(owner.ttl_ns);
-            let is_longer = written_ns > owner.ttl_ns.saturating_add(margin_ns);
-            exists_at_end && is_longer && !is_rounded_up(written_ns, owner.ttl_ns)
+            let longest_ns = owner.ttl_ns.saturating_add(margin_ns);
+            let was_there_longer = at_ns > span.from_ns.saturating_add(longest_ns);
+            (exists_at_end || was_there_longer && !self.is_long_free_after(span.until_ns))
+                && written_ns > longest_ns
+                && !is_rounded_up(written_ns, owner.ttl_ns)
         };
         match owner {
             owner if owner.lock != self.starvation.key => Cause::SharedKey,
@@ -213,7 +254,7 @@ impl<'a> BlockedLock<'a> {
                 Cause::SilentRelease
             }
             owner if outlasted(span, owner.answered_ns) => Cause::FalseRelease,
-            _ if span.renewals.is_empty() && is_too_long() => Cause::WrongExpiry,
+            _ if written_ns.is_some_and(is_too_long) => Cause::WrongExpiry,
             _ => Cause::Undetermined,
         }
     }
@@ -283,19 +324,21 @@ impl<'a> BlockedLock<'a> {
         })
     }
 
-    /// Returns the attempts that were requested and denied during the wait.
+    /// Returns the attempts that were active during the wait and were denied. One may begin before the wait and end
+    /// after its bound.
     fn denied(&self) -> impl Iterator<Item = (&u64, &AttemptTimes)> {
-        let is_within =
-            |at_ns: u64| (self.starvation.from_ns..=self.starvation.until_ns).contains(&at_ns);
+        let (from_ns, until_ns) = (self.starvation.from_ns, self.starvation.until_ns);
         self.attempts.iter().filter(move |(_, attempt)| {
             attempt.lock == self.starvation.key
-                && is_within(attempt.requested_at_ns)
-                && attempt.denied_ns.is_some_and(is_within)
+                && attempt.requested_at_ns <= until_ns
+                && attempt
+                    .denied_ns
+                    .is_some_and(|denied_ns| denied_ns >= from_ns)
         })
     }
 
-    /// Returns the number of attempts that were answered during the wait without a command to any node, or 0 if any
-    /// other attempt was answered.
+    /// Returns the number of attempts during the wait that were denied without a command to any node, or 0 if any other
+    /// attempt was denied.
     pub(in crate::check) fn stopped_asking(&self) -> usize {
         let is_silent = self.denied().all(|(_, attempt)| attempt.is_silent);
         if is_silent { self.denied().count() } else { 0 }
@@ -306,7 +349,11 @@ impl<'a> BlockedLock<'a> {
     pub(in crate::check) fn returned(&self) -> usize {
         let gave_back = self.values.iter().copied().filter(|span| took_back(span));
         let taken = nodes_by_attempt(gave_back);
-        let denied = self.denied();
+        let (from_ns, until_ns) = (self.starvation.from_ns, self.starvation.until_ns);
+        let is_within = |it: &AttemptTimes| {
+            from_ns <= it.requested_at_ns && it.denied_ns.is_some_and(|ns| ns <= until_ns)
+        };
+        let denied = self.denied().filter(|(_, attempt)| is_within(attempt));
         let returned = denied.filter(|(op, _)| {
             let nodes = taken.get(op).map_or(0, HashSet::len);
             nodes >= self.quorum
@@ -434,6 +481,13 @@ fn attempt_times(history: &History) -> HashMap<u64, AttemptTimes> {
         }
     }
     attempts
+}
+
+/// Returns `true` if the value is older than its lease, rounded up to a second, and was not renewed.
+fn is_past_lease(span: &ValueSpan, attempt: &AttemptTimes, at_ns: u64) -> bool {
+    let longest_ns = attempt.ttl_ns.div_ceil(ms(1000)).saturating_mul(ms(1000));
+    let is_renewed = span.renewals.iter().any(|renewal| renewal.at_ns <= at_ns);
+    !is_renewed && at_ns > span.from_ns.saturating_add(longest_ns)
 }
 
 /// Returns `true` if the attempt that wrote the value removed it while it was still active, and so left nothing.

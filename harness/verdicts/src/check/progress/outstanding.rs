@@ -205,9 +205,10 @@ impl Outstanding {
         self.held_ns
     }
 
-    /// Returns a lower bound of the time when no client can hold the lock any more.
+    /// Returns a lower bound of the time when no client can hold the lock any more, without the leases that workers may
+    /// have taken while a fault kept them from their nodes.
     pub(in crate::check) fn clear_ns(&self) -> u64 {
-        self.clear_ns.max(self.kept_away_clear_ns)
+        self.clear_ns
     }
 
     /// Returns `true` if an attempt has ended without a definite answer since the last grant.

@@ -13,7 +13,8 @@
 //!
 //! A release can also be so late that its own client holds the lock again. If a plain removal outside every request
 //! takes a running value of its own client, at most one lease after that client had released another hold of the lock,
-//! the removal belongs to that release, and took a lock that was not the one to release.
+//! the removal belongs to that release, and took a lock that was not the one to release. A client that was started
+//! again since sends nothing that belongs to an earlier release.
 //!
 //! A collection whose key had the token of no grant, while another key had them, is a queue of waiting clients, and no
 //! lock: a release may take the next ticket from it.
@@ -39,7 +40,7 @@ use crate::check::inconclusive::{InconclusiveReason, key_history_gap};
 use crate::check::overlap;
 use crate::check::ownership_from_answers::{self, ReleaseClaim};
 use crate::check::properties::lease;
-use crate::history::{Event, Header, KeyName};
+use crate::history::{Event, EventKind, Header, KeyName};
 use crate::key_history::{KeyTable, KeyUpdate};
 use crate::timeline::{Attempt, AttemptTracker, HoldEnd, Step, Timeline};
 
@@ -319,6 +320,11 @@ impl Checker for Ownership {
 
     fn event(&mut self, event: &Event) {
         self.gap = self.gap.take().or_else(|| key_history_gap(&event.what));
+        if let EventKind::WorkerDown { worker, .. } = event.what
+            && let Some(release) = self.releases.get_mut(worker)
+        {
+            *release = LastRelease::default();
+        }
     }
 
     fn key_changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {

@@ -1,0 +1,149 @@
+//! What happened in a wait for the lock that became too long.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::attempt::{Answer, Attempt};
+use super::cause::Case;
+use super::key_history::{Author, End, KeyHistory, Value};
+use super::progress::lease;
+
+type Span = (u64, u64);
+
+impl Case<'_> {
+    /// Returns `true` if an attempt that was not granted the lock wrote values on as many nodes as a grant needs in
+    /// this time, and removed them itself.
+    pub fn was_returned(&self, key: u64, (from, until): (u64, u64)) -> bool {
+        let mut denied = self
+            .attempts
+            .iter()
+            .filter(|one| one.key == key && !one.granted());
+        denied.any(|one| {
+            let written = self.key_history.values_of_attempt(one);
+            let returned = written.filter(|value| {
+                let by_itself = matches!(&value.end, End::Removed(by)
+                    if by.op == one.op && by.phase == "acquire");
+                by_itself && from <= value.from && value.until <= until
+            });
+            let nodes: BTreeSet<u64> = returned.map(|value| value.node).collect();
+            nodes.len() >= self.need()
+        })
+    }
+
+    /// Returns `true` if at least one attempt that was active in this time was denied without a command, and none with
+    /// one.
+    pub fn stopped_asking(&self, key: u64, (from, until): (u64, u64)) -> bool {
+        let mut denied = (self.attempts.iter()).filter(|one| {
+            let in_time = from <= one.answered && one.requested_at <= until;
+            let is_denied = !one.granted() && one.answer != Answer::None;
+            one.key == key && is_denied && in_time
+        });
+        let without = |one: &Attempt| {
+            let mut idle = self.file.events("idle-while-waiting");
+            idle.any(|line| line.op() == Some(one.op) && line.flag("no_command"))
+        };
+        denied.clone().next().is_some() && denied.all(without)
+    }
+
+    /// Returns `true` if values of several attempts existed together at some time in this span, and none of them had as
+    /// many nodes as a grant needs.
+    pub fn was_split(&self, key: u64, (from, until): (u64, u64)) -> bool {
+        let values: Vec<&Value> = self.key_history.values_of_lock(key).collect();
+        let times = values.iter().map(|one| one.from.max(from));
+        times.filter(|at| *at <= until).any(|at| {
+            let mut nodes: BTreeMap<(u64, u64), BTreeSet<u64>> = BTreeMap::new();
+            for value in values.iter().filter(|one| one.exists_at(at)) {
+                if let Some(owner) = value.owner {
+                    nodes.entry(owner).or_default().insert(value.node);
+                }
+            }
+            nodes.len() > 1 && nodes.values().all(|it| it.len() < self.need())
+        })
+    }
+}
+
+/// Returns the possible causes of a wait for the lock.
+pub fn wait_causes(case: &Case, key: u64, free: Span) -> Vec<&'static str> {
+    let key_history: &KeyHistory = case.key_history;
+    let at = free.1.min(free.0.saturating_add(case.file.bound));
+    let mut standing: Vec<_> = (key_history.values_of_lock(key))
+        .filter(|value| value.exists_at(at))
+        .collect();
+    let is_free = standing.is_empty();
+    if is_free {
+        let ended = key_history.values_of_lock(key);
+        standing.extend(
+            ended
+                .filter(|value| free.0 < value.until && value.until <= at)
+                .max_by_key(|value| value.until),
+        );
+    }
+    let mut causes = Vec::new();
+    for value in &standing {
+        let owner = value.owner;
+        let by = case
+            .attempts
+            .iter()
+            .find(|one| Some((one.worker, one.op)) == owner);
+        let other_lock = by.is_some_and(|one| one.key != key);
+        let reported_released = by.is_some_and(
+            |one| matches!(one.released, Some((answered, Some(true))) if answered <= at),
+        );
+        let later = value.expiries.iter().skip(1).filter(|one| one.at <= at);
+        let foreign = later.clone().any(|one| {
+            let worker = one.by.as_ref().map(|by| by.worker);
+            worker.is_some() && owner.is_some() && worker != owner.map(|(worker, _)| worker)
+        });
+        // Its client was denied the lock, and keeps it alive.
+        let is_kept = by.is_some_and(|one| {
+            let is_own = |by: &Author| by.worker == one.worker;
+            let mut own = later
+                .clone()
+                .filter(|expiry| expiry.by.as_ref().is_some_and(is_own));
+            one.answer == Answer::Refused && own.any(|expiry| expiry.at > one.answered)
+        });
+        let in_doubt = is_kept || by.is_some_and(|one| one.answer == Answer::Failed(false));
+        let after_release = by.is_some_and(|one| {
+            one.released.is_some() && later.clone().any(|expiry| expiry.at > one.until)
+        });
+        let after_end = by.is_some_and(|one| {
+            one.released.is_none() && later.clone().any(|expiry| expiry.at > one.until)
+        });
+        causes.extend((after_end && !foreign).then_some("renewed-after-end"));
+        let written = value.expiries.first().and_then(|one| one.ttl);
+        let too_long = written.is_some_and(|written| written > lease(case));
+        causes.extend(foreign.then_some("foreign-renewal"));
+        causes.extend((after_release && !foreign).then_some("renewed-after-release"));
+        causes.extend((too_long && later.clone().next().is_none()).then_some("wrong-expiry"));
+        // Its release was answered, and the value is still there.
+        let answered =
+            by.is_some_and(|one| one.released.is_some_and(|(answered, _)| answered <= at));
+        let counted_down = case.attempts.iter().any(|one| {
+            let is_owner = owner.is_some_and(|(worker, _)| worker == one.worker);
+            let counted = |answered: u64| answered <= at && value.exists_at(answered);
+            is_owner && one.released.is_some_and(|(answered, _)| counted(answered))
+        });
+        causes.extend((answered || counted_down).then_some("false-release"));
+        causes.push(match () {
+            () if value.runs_out(at) == u64::MAX => "no-ttl",
+            () if other_lock => "shared-key",
+            () if in_doubt => "ambiguous-acquire",
+            () if reported_released && value.end != End::RanOut => "false-release",
+            () => "undetermined",
+        });
+    }
+    let owners: BTreeSet<_> = standing.iter().map(|value| value.owner).collect();
+    if case.file.nodes > 1 {
+        causes.push("waits-for-every-node");
+        let is_split = owners.len() > 1 || case.was_split(key, free);
+        causes.extend(is_split.then_some("split-vote"));
+        causes.push("undetermined");
+    }
+    let slept = case.file.events("idle-while-waiting").any(|line| {
+        let time = |name: &str| line.num(name).unwrap_or_default();
+        time("from_ns") <= free.0 && at <= time("until_ns")
+    });
+    causes.extend((is_free && slept).then_some("lost-wake-up"));
+    causes.extend((case.stopped_asking(key, free)).then_some("stopped-asking"));
+    causes.extend(case.was_returned(key, free).then_some("taken-and-returned"));
+    causes
+}
