@@ -131,7 +131,10 @@ export function extended(token, ttlMs, askedAt) {
  * With `clients`, many clients share the lock on one event loop: its calls overlap. An `acquire` with a fourth
  * parameter gets an AbortSignal for a client that gives up. A lock may have `sectionFailed(key, token)`, which is
  * called when an error leaves the section and returns the same as `release`, and `releaseUnheld(key)`, which unlocks
- * although the lock was refused, as in a `finally`. `terminate()` is called when the process receives SIGTERM: it cleans
+ * although the lock was refused, as in a `finally`. A semaphore has `setCapacity(permits)`, which is called before the
+ * first `acquire` with the number of permits that it may grant at the same time, and, if one acquisition can take several,
+ * `acquirePermits(key, permits, ttlMs, waitMs)`, whose grant stands for all of them. A read/write lock has
+ * `acquireShared(key, ttlMs, waitMs)`, which lets a reader in; its `acquire` lets a writer in. `terminate()` is called when the process receives SIGTERM: it cleans
  * up as the program or the library would, and the process then ends. Without it SIGTERM ends the process at once. */
 export async function serve(makeLock, { name, version = "", options = [], clients = false }) {
   const ready = { reply: "ready", name, version };
@@ -192,9 +195,8 @@ async function answer(adapter, request, readAt) {
   if (op === "acquire") {
     const giveUp = new AbortController();
     adapter.waiting.set(request.id, giveUp);
-    const taken = lock.acquire(key, ttlMs, request.wait_ms, giveUp.signal);
     try {
-      const grant = await taken;
+      const grant = await take(lock, request, giveUp.signal);
       return grant || !giveUp.signal.aborted ? granted(grant, ttlMs, readAt) : { reply: "cancelled" };
     } catch (problem) {
       if (giveUp.signal.aborted && problem.name === "AbortError") return { reply: "cancelled" };
@@ -205,7 +207,14 @@ async function answer(adapter, request, readAt) {
   return granted(await lock.extend(key, token, ttlMs), ttlMs, readAt);
 }
 
-async function init(adapter, { protocol, protocols, nodes, timeout_ms: timeoutMs, options = {} }) {
+/** Takes the lock, some permits of it, or lets a reader in. */
+function take(lock, { key, ttl_ms: ttlMs, wait_ms: waitMs, mode, permits }, signal) {
+  if (mode === "shared") return lock.acquireShared(key, ttlMs, waitMs, signal);
+  if (permits !== undefined) return lock.acquirePermits(key, permits, ttlMs, waitMs, signal);
+  return lock.acquire(key, ttlMs, waitMs, signal);
+}
+
+async function init(adapter, { protocol, protocols, nodes, timeout_ms: timeoutMs, options = {}, capacity = 1 }) {
   const versions = (protocols ?? [protocol]).filter((version) => PROTOCOLS.includes(version));
   if (versions.length === 0) {
     throw new Definite(`only the versions ${PROTOCOLS} of the protocol are supported`);
@@ -216,11 +225,14 @@ async function init(adapter, { protocol, protocols, nodes, timeout_ms: timeoutMs
   }
   adapter.lock = await adapter.makeLock(nodes, timeoutMs, options);
   if (adapter.lock.terminate) process.once("SIGTERM", () => endAfter(adapter.lock));
+  adapter.lock.setCapacity?.(capacity);
   const ready = { ...adapter.ready, extends: Boolean(adapter.lock.extend) };
   if (!versions.includes(2)) return ready;
   const cancels = adapter.lock.acquire.length > 3;
   const [fails_sections, releases_unheld] = [adapter.lock.sectionFailed, adapter.lock.releaseUnheld].map(Boolean);
-  const offers = { clients: adapter.clients, blocks_loop: true, cancels, fails_sections, releases_unheld };
+  const kind = adapter.lock.setCapacity ? "semaphore" : adapter.lock.acquireShared ? "rwlock" : "mutex";
+  const of_kind = { kinds: [kind], several_permits: Boolean(adapter.lock.acquirePermits) };
+  const offers = { clients: adapter.clients, blocks_loop: true, cancels, fails_sections, releases_unheld, ...of_kind };
   return { ...ready, protocol: 2, ...offers };
 }
 

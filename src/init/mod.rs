@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 use picklock_reports::inert;
 use picklock_reports::inert::Inert;
-use picklock_scenarios::nearest;
+use picklock_scenarios::{LockKind, nearest};
 
 use crate::exit::Failure;
 use crate::output_directory::OutputDirectory;
@@ -32,7 +32,7 @@ use cli::InitArgs;
 pub use languages::library_like;
 use new_files::{next_lines, refuse_to_overwrite};
 use project::{GITIGNORE, Project, Surroundings};
-use template::{Language, Library};
+use template::{KindExample, Language, Library};
 
 /// Writes the adapter or the test, and says what comes next.
 ///
@@ -52,12 +52,13 @@ fn write_adapter(args: &InitArgs) -> Result<(), Failure> {
         .ok_or_else(|| Failure::Usage(inert!("--lang {}: no such language", name)))?;
     let library = args.lib.as_deref().map(|name| library(language, name));
     let library = library.transpose()?;
+    let example = example(language, args.kind.as_deref())?;
     let repository = Repository::around(&args.directory);
     let surroundings = Surroundings {
         has_program: &has_program,
         has_above: &|file| repository.has_above(file),
     };
-    let project = Project::new(language, library, surroundings);
+    let project = Project::new(language, library, example, surroundings);
     let files = project.files.iter().filter(|_| !args.only_workflow);
     let files = files.map(|(path, text)| (args.directory.join(path), text.as_str()));
     let stays = |path: &Path| path.ends_with(GITIGNORE) && path.exists();
@@ -110,6 +111,31 @@ fn write_adapter(args: &InitArgs) -> Result<(), Failure> {
         Some(_) => {}
     }
     Ok(())
+}
+
+/// Returns the example of this kind of lock, or `None` for a lock with one holder.
+///
+/// # Errors
+/// Returns an error if the language has no such example.
+fn example(
+    language: &'static Language,
+    kind: Option<&str>,
+) -> Result<Option<&'static KindExample>, Failure> {
+    let kind = kind.and_then(LockKind::named).unwrap_or_default();
+    if kind == LockKind::Mutex {
+        return Ok(None);
+    }
+    let example = language.kinds.iter().find(|example| example.kind == kind);
+    example.map(Some).ok_or_else(|| {
+        let has_one = languages::LANGUAGES.iter().filter(|it| !it.kinds.is_empty());
+        let names: Vec<&str> = has_one.map(|language| language.name).collect();
+        Failure::Usage(inert!(
+            "--kind {}: there is no example in {}; expected `--lang {}`",
+            kind.as_str(),
+            language.name,
+            names.join("` or `--lang ")
+        ))
+    })
 }
 
 /// Returns whether this program is on PATH.

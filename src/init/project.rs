@@ -1,6 +1,8 @@
 //! The files of a new adapter and the commands to run next. Pure: this module writes nothing.
 
-use super::template::{FENCES, Language, Library, RENEWS, Template, When};
+use picklock_scenarios::LockKind;
+
+use super::template::{FENCES, KindExample, Language, Library, RENEWS, Template, When};
 
 const CONFIGURATION: &str = include_str!("../../adapters/project/picklock.toml");
 
@@ -50,11 +52,14 @@ impl Project {
     pub fn new(
         language: &Language,
         library: Option<&Library>,
+        kind: Option<&KindExample>,
         surroundings: Surroundings<'_>,
     ) -> Project {
         let mut variants = language.variants.iter();
-        let variant = variants.find(|it| library.is_none() && surroundings.fit(it.when));
+        let variant = variants
+            .find(|it| library.is_none() && kind.is_none() && surroundings.fit(it.when));
         let (lock, prepare, run, label) = match (library, variant) {
+            _ if let Some(kind) = kind => (kind.files, language.prepare, kind.run, label_of(kind)),
             (Some(library), _) => (library.files, library.prepare, library.run, library.name),
             (None, Some(other)) => (language.example, other.prepare, other.run, "my-lock"),
             (None, None) => (language.example, language.prepare, language.run, "my-lock"),
@@ -71,11 +76,14 @@ impl Project {
             .map(|Template { path, text }| (*path, (*text).to_owned()))
             .collect();
         let claims = library.map_or(&[][..], |library| library.claims);
-        let lines: String = claims.iter().map(|line| format!("{line}\n")).collect();
+        let kind_line = kind.map(|kind| format!("kind = \"{}\"\n", kind.kind.as_str()));
+        let lines = claims.iter().map(|line| format!("{line}\n"));
+        let lines: String = kind_line.into_iter().chain(lines).collect();
         let configuration = CONFIGURATION
             .replace("{{run}}", run)
             .replace("{{label}}", label)
             .replace("{{claims}}", &lines)
+            .replace("{{pause}}", pause_of(kind))
             .replace("{{resource}}", resource_after_a_pause(claims));
         files.push(("picklock.toml", configuration));
         let ignored = language.ignored.iter().chain([&RESULTS]);
@@ -90,6 +98,23 @@ impl Project {
             install: library.map_or(language.install, |_| &[]),
             renewal: library.is_none().then_some(language.renewal),
         }
+    }
+}
+
+fn label_of(example: &KindExample) -> &'static str {
+    match example.kind {
+        LockKind::Mutex => "my-lock",
+        LockKind::Semaphore => "my-semaphore",
+        LockKind::Rwlock => "my-rwlock",
+    }
+}
+
+/// Returns the scenario in which a holder is frozen for longer than its lease.
+fn pause_of(example: Option<&KindExample>) -> &'static str {
+    match example.map_or(LockKind::Mutex, |example| example.kind) {
+        LockKind::Mutex => "gc-pause",
+        LockKind::Semaphore => "permits-pause",
+        LockKind::Rwlock => "read-write-pause",
     }
 }
 
@@ -120,10 +145,10 @@ mod tests {
     /// Returns every adapter that `init` can create, with the command that starts it.
     fn projects() -> Vec<(Project, &'static str)> {
         let of = |language: &'static Language| {
-            let example = std::iter::once((Project::new(language, None, NOTHING), language.run));
+            let example = std::iter::once((Project::new(language, None, None, NOTHING), language.run));
             let libraries = language.libraries.iter();
             let libraries = libraries
-                .map(|library| (Project::new(language, Some(library), NOTHING), library.run));
+                .map(|library| (Project::new(language, Some(library), None, NOTHING), library.run));
             example.chain(libraries)
         };
         LANGUAGES.iter().flat_map(of).collect()
@@ -171,7 +196,7 @@ mod tests {
                 has_program: &|it| it == program,
                 has_above: &|it| it == file,
             };
-            let project = Project::new(language, None, surroundings);
+            let project = Project::new(language, None, None, surroundings);
             let paths: Vec<&str> = project.files.iter().map(|(path, _)| *path).collect();
             (paths, project.prepare[0])
         };
