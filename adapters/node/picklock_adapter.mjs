@@ -131,8 +131,15 @@ export function extended(token, ttlMs, askedAt) {
  * With `clients`, many clients share the lock on one event loop: its calls overlap. An `acquire` with a fourth
  * parameter gets an AbortSignal for a client that gives up. A lock may have `sectionFailed(key, token)`, which is
  * called when an error leaves the section and returns the same as `release`, and `releaseUnheld(key)`, which unlocks
- * although the lock was refused, as in a `finally`. `terminate()` is called when the process receives SIGTERM: it cleans
- * up as the program or the library would, and the process then ends. Without it SIGTERM ends the process at once. */
+ * although the lock was refused, as in a `finally`. A semaphore has `setCapacity(permits)`, which is called before the
+ * first `acquire` with the number of permits that it may grant at the same time, and, if one acquisition can take
+ * several, `acquirePermits(key, permits, ttlMs, waitMs)`, whose grant stands for all of them. A read/write lock has
+ * `acquireShared(key, ttlMs, waitMs)`, which lets a reader in; its `acquire` lets a writer in. A leader election has
+ * `act(key, token)`, which is called before each act of the leader. It returns its epoch, or true if it has none, and
+ * null or false if the client does not lead any more. A lock may have the properties `minHoldMs` (its key stays for up to
+ * this time after a release) and `leaseMarginMs` (its key lives this much longer than the lease). `terminate()` is
+ * called when the process receives SIGTERM: it cleans up as the program or the library would, and the process then
+ * ends. Without it SIGTERM ends the process at once. */
 export async function serve(makeLock, { name, version = "", options = [], clients = false }) {
   const ready = { reply: "ready", name, version };
   const adapter = { makeLock, ready, options, clients, lock: null, waiting: new Map() };
@@ -182,19 +189,19 @@ async function answer(adapter, request, readAt) {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, request.for_ms);
     return { reply: "blocked" };
   }
-  if (!["acquire", "extend", "release", "release-unheld", "section-failed"].includes(op)) throw new Definite(`unknown op ${op}`);
+  if (!["acquire", "extend", "release", "release-unheld", "section-failed", "act"].includes(op)) throw new Definite(`unknown op ${op}`);
   const lock = adapter.lock;
   if (lock === null) throw new Definite("`init` must come first");
   // A function without a result counts as one that does not report whether the lock was still held.
   if (op === "release") return { reply: "released", released: (await lock.release(key, token)) ?? null };
   if (op === "release-unheld") return { reply: "released", released: (await lock.releaseUnheld(key)) ?? null };
   if (op === "section-failed") return { reply: "released", released: (await lock.sectionFailed(key, token)) ?? null };
+  if (op === "act") return acting(await lock.act(key, token));
   if (op === "acquire") {
     const giveUp = new AbortController();
     adapter.waiting.set(request.id, giveUp);
-    const taken = lock.acquire(key, ttlMs, request.wait_ms, giveUp.signal);
     try {
-      const grant = await taken;
+      const grant = await take(lock, request, giveUp.signal);
       return grant || !giveUp.signal.aborted ? granted(grant, ttlMs, readAt) : { reply: "cancelled" };
     } catch (problem) {
       if (giveUp.signal.aborted && problem.name === "AbortError") return { reply: "cancelled" };
@@ -205,7 +212,19 @@ async function answer(adapter, request, readAt) {
   return granted(await lock.extend(key, token, ttlMs), ttlMs, readAt);
 }
 
-async function init(adapter, { protocol, protocols, nodes, timeout_ms: timeoutMs, options = {} }) {
+function acting(epoch) {
+  if (epoch === undefined || epoch === null || epoch === false) return { reply: "refused" };
+  return epoch === true ? { reply: "acting" } : { reply: "acting", epoch };
+}
+
+/** Takes the lock, some permits of it, or lets a reader in. */
+function take(lock, { key, ttl_ms: ttlMs, wait_ms: waitMs, mode, permits }, signal) {
+  if (mode === "shared") return lock.acquireShared(key, ttlMs, waitMs, signal);
+  if (permits !== undefined) return lock.acquirePermits(key, permits, ttlMs, waitMs, signal);
+  return lock.acquire(key, ttlMs, waitMs, signal);
+}
+
+async function init(adapter, { protocol, protocols, nodes, timeout_ms: timeoutMs, options = {}, capacity = 1 }) {
   const versions = (protocols ?? [protocol]).filter((version) => PROTOCOLS.includes(version));
   if (versions.length === 0) {
     throw new Definite(`only the versions ${PROTOCOLS} of the protocol are supported`);
@@ -216,12 +235,22 @@ async function init(adapter, { protocol, protocols, nodes, timeout_ms: timeoutMs
   }
   adapter.lock = await adapter.makeLock(nodes, timeoutMs, options);
   if (adapter.lock.terminate) process.once("SIGTERM", () => endAfter(adapter.lock));
-  const ready = { ...adapter.ready, extends: Boolean(adapter.lock.extend) };
+  adapter.lock.setCapacity?.(capacity);
+  const { minHoldMs: min_hold_ms, leaseMarginMs: lease_margin_ms } = adapter.lock;
+  // JSON.stringify omits undefined values.
+  const ready = { ...adapter.ready, extends: Boolean(adapter.lock.extend), min_hold_ms, lease_margin_ms };
   if (!versions.includes(2)) return ready;
   const cancels = adapter.lock.acquire.length > 3;
   const [fails_sections, releases_unheld] = [adapter.lock.sectionFailed, adapter.lock.releaseUnheld].map(Boolean);
-  const offers = { clients: adapter.clients, blocks_loop: true, cancels, fails_sections, releases_unheld };
+  const of_kind = { kinds: [kindOf(adapter.lock)], several_permits: Boolean(adapter.lock.acquirePermits) };
+  const offers = { clients: adapter.clients, blocks_loop: true, cancels, fails_sections, releases_unheld, ...of_kind };
   return { ...ready, protocol: 2, ...offers };
+}
+
+function kindOf(lock) {
+  if (lock.setCapacity) return "semaphore";
+  if (lock.acquireShared) return "rwlock";
+  return lock.act ? "leader" : "mutex";
 }
 
 /** Ends the process after the lock's clean-up, with the status that a shell reports for SIGTERM. */

@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use picklock_impls::{BuiltInLock, Kind, LOCKS, MUTANTS};
-use picklock_scenarios::{BackendName, Scenario, WorkloadKind, catalog};
+use picklock_scenarios::{BackendName, LockKind, Scenario, WorkloadKind, catalog};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -95,15 +95,159 @@ impl Dice {
         (lock, scenario, self.0.random_range(0..1_000_000))
     }
 
-    fn scenario(&mut self, nodes: usize, replicas: usize) -> String {
-        let mut text = "name = \"drawn\"\nsummary = \"Drawn by the judge.\"\n".to_owned();
-        let persistence = self.choose(&["none", "none", "rdb", "aof-everysec", "aof-always"]);
-        let replicas = replicas.max(usize::from(self.once_in(4)));
+    /// Draws a semaphore, a read/write lock, a leader election or a job that runs at ticks, with a scenario for it and a
+    /// seed. A drawn scenario that is not valid is drawn again.
+    pub fn draw_of_another_kind(&mut self) -> (&'static BuiltInLock, Scenario, u64) {
+        loop {
+            let workloads = [
+                WorkloadKind::Permits,
+                WorkloadKind::ReadWrite,
+                WorkloadKind::Ticks,
+                WorkloadKind::Leader,
+            ];
+            let workload = workloads[self.below(workloads.len())];
+            let kind = match workload.lock_kind() {
+                LockKind::Mutex => Kind::Mutex,
+                LockKind::Semaphore => Kind::Semaphore,
+                LockKind::Rwlock => Kind::ReadWrite,
+                LockKind::Leader => Kind::Leader,
+            };
+            let all = LOCKS.iter().chain(MUTANTS);
+            let locks: Vec<&'static BuiltInLock> = all.filter(|lock| lock.kind == kind).collect();
+            let lock = locks[self.below(locks.len())];
+            let seed = self.0.random_range(0..1_000_000);
+            if self.once_in(4) {
+                let all = catalog::names().map(|name| catalog::named(name).expect("it is valid"));
+                let mut simulated: Vec<Scenario> = all
+                    .filter(|scenario| scenario.runs_in(BackendName::Sim))
+                    .filter(|scenario| scenario.workload.kind == workload)
+                    .collect();
+                return (
+                    lock,
+                    simulated.swap_remove(self.below(simulated.len())),
+                    seed,
+                );
+            }
+            let text = self.scenario_of(workload, lock.nodes, lock.replicas);
+            if let Ok(scenario) = Scenario::parse(&text, "drawn") {
+                return (lock, scenario, seed);
+            }
+        }
+    }
+
+    /// Draws a scenario with this workload.
+    fn scenario_of(&mut self, workload: WorkloadKind, nodes: usize, replicas: usize) -> String {
+        let mut text = self.topology(replicas);
+        let workers = 3 + self.below(3);
+        let jobs = workload == WorkloadKind::Ticks;
+        let keys = 1 + usize::from(self.once_in(4) && jobs);
         write!(
             text,
-            "[topology]\nreplicas = {replicas}\npersistence = \"{persistence}\"\n"
+            "[workload]\nworkers = {workers}\nkeys = {keys}\nttl = \"{}\"\n\
+             command_timeout = \"{}ttl\"\nlimit = \"{}ttl\"\n",
+            self.choose(&["500ms", "1s", "2s"]),
+            self.choose(&["0.2", "0.5", "1"]),
+            14 + self.below(16),
         )
         .ok();
+        let tenths = 1 + self.below(15);
+        text.push_str(&match workload {
+            WorkloadKind::Permits => self.permits(workers, tenths),
+            WorkloadKind::ReadWrite => self.read_write(tenths),
+            WorkloadKind::Ticks => self.ticks(),
+            WorkloadKind::Leader | WorkloadKind::FlashSale => self.leader(),
+        });
+        for _ in 0..self.below(4) {
+            text.push_str(&self.fault(workers, keys, nodes, replicas));
+        }
+        let overtakes = match workload {
+            WorkloadKind::ReadWrite => format!("max_overtakes = {}\n", 4 + self.below(20)),
+            _ => String::new(),
+        };
+        let within = self.choose(&["2ttl", "3ttl"]);
+        write!(
+            text,
+            "[judge]\nmin_grants = 2\nprogress_within = \"{within}\"\n{overtakes}"
+        )
+        .ok();
+        text
+    }
+
+    fn permits(&mut self, workers: usize, tenths: usize) -> String {
+        let capacity = 2 + self.below(workers - 2);
+        let each = self.choose(&["", "", "permits = [2, 1]\n", "permits = [1, 2, 2]\n"]);
+        let extend = if self.once_in(4) {
+            format!("extend = \"{:.2}ttl\"\n", tenths as f64 / 30.0)
+        } else {
+            String::new()
+        };
+        format!(
+            "kind = \"permits\"\ncapacity = {capacity}\n{each}stock = {}\nsection = \"{}ttl\"\nwait = \"{}ttl\"\nthink = \"0.{}ttl\"\n{extend}",
+            4 + self.below(12),
+            tenths as f64 / 10.0,
+            1 + self.below(5),
+            self.below(5),
+        )
+    }
+
+    fn read_write(&mut self, tenths: usize) -> String {
+        let short = if self.once_in(4) {
+            "short_lease = \"0.3ttl\"\n"
+        } else {
+            ""
+        };
+        format!(
+            "kind = \"read-write\"\nwriters = {}\nupdate = \"write\"\nstock = {}\nsection = \"{}ttl\"\nwait = \"{}ttl\"\n\
+             think = \"0.{}ttl\"\nreader_think = \"0.{}ttl\"\n{short}",
+            1 + self.below(2),
+            2 + self.below(6),
+            tenths as f64 / 10.0,
+            1 + self.below(5),
+            self.below(9),
+            self.below(9),
+        )
+    }
+
+    fn ticks(&mut self) -> String {
+        let missed = self.choose(&["skip", "skip", "catch-up"]);
+        format!(
+            "kind = \"ticks\"\nsection = \"{}ttl\"\nwait = \"{}ttl\"\nagain = \"0.2ttl\"\n[workload.schedule]\ninterval = \"{}ttl\"\n\
+             ticks = {}\nclock_shift = \"0.{}ttl\"\nmissed = \"{missed}\"\n",
+            self.choose(&["0.02", "0.1", "0.4", "1.2"]),
+            self.choose(&["0", "0", "0.3", "1"]),
+            self.choose(&["0.6", "1", "2"]),
+            2 + self.below(5),
+            self.below(5),
+        )
+    }
+
+    fn leader(&mut self) -> String {
+        let extend = if self.once_in(4) {
+            "extend = \"0.4ttl\"\n"
+        } else {
+            ""
+        };
+        format!(
+            "kind = \"leader\"\nupdate = \"write\"\nstock = {}\nsection = \"{}ttl\"\nact_every = \"0.{}ttl\"\nthink = \"0.{}ttl\"\n\
+             wait = \"3ttl\"\n{extend}",
+            8 + self.below(20),
+            self.choose(&["0.8", "2", "3"]),
+            1 + self.below(4),
+            1 + self.below(8),
+        )
+    }
+
+    fn topology(&mut self, replicas: usize) -> String {
+        let persistence = self.choose(&["none", "none", "rdb", "aof-everysec", "aof-always"]);
+        let replicas = replicas.max(usize::from(self.once_in(4)));
+        format!(
+            "name = \"drawn\"\nsummary = \"Drawn by the judge.\"\n\
+             [topology]\nreplicas = {replicas}\npersistence = \"{persistence}\"\n"
+        )
+    }
+
+    fn scenario(&mut self, nodes: usize, replicas: usize) -> String {
+        let mut text = self.topology(replicas);
         let workers = 2 + self.below(3);
         let keys = 1 + usize::from(self.once_in(4));
         let section = 1 + self.below(22);

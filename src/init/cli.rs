@@ -7,11 +7,12 @@ use clap::{ArgGroup, Args};
 
 use super::ci::Service;
 use super::first_test::FRAMEWORKS;
+use super::kind::Kind;
 use super::languages::LANGUAGES;
 
 /// `picklock init`.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = INIT_HELP, group = ArgGroup::new("kind").required(true).args(["lang", "test"]))]
+#[command(after_help = INIT_HELP, group = ArgGroup::new("target").required(true).args(["lang", "test"]))]
 pub struct InitArgs {
     /// The language of the adapter.
     #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
@@ -23,6 +24,10 @@ pub struct InitArgs {
     /// Library whose lock to test instead of the example (`picklock docs adapters` lists them).
     #[arg(long, value_name = "NAME")]
     pub lib: Option<String>,
+    /// The kind of lock.
+    #[arg(long, value_enum, value_name = "KIND", default_value_t, hide_default_value = true,
+          conflicts_with_all = ["lib", "test"])]
+    pub kind: Kind,
     /// Where CI installs Picklock from: the URL of its git repository, or the path of a clone, such as a submodule. If
     /// omitted, `init` asks for it; without a terminal it writes no workflow.
     #[arg(long, value_name = "URL|PATH", value_parser = word)]
@@ -45,6 +50,7 @@ const INIT_HELP: &str = "\
 Examples:
   picklock init --lang python my-lock
   picklock init --lang python --lib pottery pottery-lock
+  picklock init --lang python --kind semaphore my-semaphore
   picklock init --lang go --source https://example.org/picklock.git --rev v0.1.0 my-lock
   picklock init --lang node --source vendor/picklock --only-workflow my-lock
   picklock init --test pytest";

@@ -4,8 +4,9 @@
 
 use picklock_scenarios::nearest;
 
+use super::kind::Kind;
 use super::template::{
-    FENCES, Language, Library, NODES, RENEWS, Template, Variant, When, templates,
+    FENCES, KindExample, Language, Library, NODES, RENEWS, Template, Variant, When, templates,
 };
 
 /// All languages, sorted by name.
@@ -22,6 +23,7 @@ pub const LANGUAGES: &[Language] = &[
         ignored: &[],
         module: templates!("bash": "picklock_adapter.sh"),
         example: templates!("bash": "my_lock.sh", "resp_client.sh"),
+        kinds: &[],
         prepare: &[],
         run: "bash my_lock.sh",
         renewal: "print {\"event\":\"lost\",\"token\":\"TOKEN\"} on a line of standard output before the lease ends unrenewed",
@@ -39,6 +41,7 @@ pub const LANGUAGES: &[Language] = &[
         ignored: &["bin/", "build/", "obj/", "my-lock.exe"],
         module: templates!("csharp": "PicklockAdapter.cs", "LockContract.cs", "SmallJson.cs"),
         example: templates!("csharp": "MyLock.cs", "RespClient.cs", "MyLock.csproj"),
+        kinds: &[],
         prepare: &[
             "mcs -out:my-lock.exe MyLock.cs RespClient.cs PicklockAdapter.cs LockContract.cs SmallJson.cs",
         ],
@@ -58,6 +61,7 @@ pub const LANGUAGES: &[Language] = &[
         ignored: &["my-lock"],
         module: templates!("go": "picklock_adapter.go"),
         example: templates!("go": "my_lock.go", "resp_client.go", "go.mod"),
+        kinds: &[],
         prepare: &["go build -o my-lock ."],
         run: "./my-lock",
         renewal: "call Extended(token, ttl, askedAt) after each renewal, and Lost(token) before the lease ends unrenewed",
@@ -75,6 +79,7 @@ pub const LANGUAGES: &[Language] = &[
         ignored: &["build/", "lib/", "target/"],
         module: templates!("java": "PicklockAdapter.java", "SmallJson.java"),
         example: templates!("java": "MyLock.java", "RespClient.java"),
+        kinds: &[],
         prepare: &[
             "javac -d build MyLock.java RespClient.java PicklockAdapter.java SmallJson.java",
         ],
@@ -94,6 +99,7 @@ pub const LANGUAGES: &[Language] = &[
         ignored: &["node_modules/"],
         module: templates!("node": "picklock_adapter.mjs"),
         example: templates!("node": "my_lock.mjs", "resp_client.mjs"),
+        kinds: NODE_KINDS,
         prepare: &[],
         run: "node my_lock.mjs",
         renewal: "call extended(token, ttlMs, askedAt) after each renewal, and lost(token) before the lease ends unrenewed",
@@ -111,6 +117,7 @@ pub const LANGUAGES: &[Language] = &[
         ignored: &["__pycache__/", ".venv/"],
         module: templates!("python": "picklock_adapter.py"),
         example: templates!("python": "my_lock.py", "resp_client.py"),
+        kinds: PYTHON_KINDS,
         prepare: &[],
         run: "python3 my_lock.py",
         renewal: "call extended(token, ttl_ms, asked_at) after each renewal, and lost(token) before the lease ends unrenewed",
@@ -128,6 +135,7 @@ pub const LANGUAGES: &[Language] = &[
         ignored: &["target/"],
         module: templates!("rust": "src/picklock_adapter.rs", "src/small_json.rs"),
         example: templates!("rust": "src/main.rs", "src/resp_client.rs", "Cargo.toml" from "Cargo.toml.template"),
+        kinds: &[],
         prepare: &["cargo build"],
         run: "target/debug/my-lock",
         renewal: "call extended(token, ttl, asked_at) after each renewal, and lost(token) before the lease ends unrenewed",
@@ -173,6 +181,60 @@ const JAVA_VARIANTS: &[Variant] = &[Variant {
     ],
     run: "java -XX:+UseSerialGC -cp 'target/classes:lib/*' MyLock",
 }];
+
+const NODE_KINDS: &[KindExample] = &[
+    KindExample {
+        kind: Kind::Semaphore,
+        files: templates!("node": "my_semaphore.mjs", "resp_client.mjs"),
+        run: "node my_semaphore.mjs",
+        claims: &[],
+    },
+    KindExample {
+        kind: Kind::Rwlock,
+        files: templates!("node": "my_rwlock.mjs", "resp_client.mjs"),
+        run: "node my_rwlock.mjs",
+        claims: &[],
+    },
+    KindExample {
+        kind: Kind::Leader,
+        files: templates!("node": "my_leader.mjs", "resp_client.mjs"),
+        run: "node my_leader.mjs",
+        claims: &[RENEWS, FENCES],
+    },
+    KindExample {
+        kind: Kind::Cron,
+        files: templates!("node": "my_cron.mjs", "resp_client.mjs"),
+        run: "node my_cron.mjs",
+        claims: &[],
+    },
+];
+
+const PYTHON_KINDS: &[KindExample] = &[
+    KindExample {
+        kind: Kind::Semaphore,
+        files: templates!("python": "my_semaphore.py", "resp_client.py"),
+        run: "python3 my_semaphore.py",
+        claims: &[],
+    },
+    KindExample {
+        kind: Kind::Rwlock,
+        files: templates!("python": "my_rwlock.py", "resp_client.py"),
+        run: "python3 my_rwlock.py",
+        claims: &[],
+    },
+    KindExample {
+        kind: Kind::Leader,
+        files: templates!("python": "my_leader.py", "resp_client.py"),
+        run: "python3 my_leader.py",
+        claims: &[RENEWS, FENCES],
+    },
+    KindExample {
+        kind: Kind::Cron,
+        files: templates!("python": "my_cron.py", "resp_client.py"),
+        run: "python3 my_cron.py",
+        claims: &[],
+    },
+];
 
 const VENV: &str = "python3 -m venv .venv";
 const PIP: &str = ".venv/bin/pip install -r requirements.txt";

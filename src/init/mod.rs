@@ -11,6 +11,7 @@
 mod ci;
 pub mod cli;
 mod first_test;
+mod kind;
 mod languages;
 mod new_files;
 mod project;
@@ -30,10 +31,11 @@ use crate::output_directory::OutputDirectory;
 use crate::print;
 use ci::{Origin, Repository};
 use cli::InitArgs;
+use kind::Kind;
 pub use languages::library_like;
 use new_files::{next_lines, refuse_to_overwrite};
 use project::{GITIGNORE, Project, Surroundings};
-use template::{Language, Library};
+use template::{KindExample, Language, Library};
 
 /// Writes the adapter or the test, and says what comes next.
 ///
@@ -53,12 +55,13 @@ fn write_adapter(args: &InitArgs) -> Result<(), Failure> {
         .ok_or_else(|| Failure::Usage(inert!("--lang {}: no such language", name)))?;
     let library = args.lib.as_deref().map(|name| library(language, name));
     let library = library.transpose()?;
+    let example = example(language, args.kind)?;
     let repository = Repository::around(&args.directory);
     let surroundings = Surroundings {
         has_program: &has_program,
         has_above: &|file| repository.has_above(file),
     };
-    let project = Project::new(language, library, surroundings);
+    let project = Project::new(language, library, example, surroundings);
     let files = project.files.iter().filter(|_| !args.only_workflow);
     let files = files.map(|(path, text)| (args.directory.join(path), text.as_str()));
     let stays = |path: &Path| path.ends_with(GITIGNORE) && path.exists();
@@ -111,6 +114,33 @@ fn write_adapter(args: &InitArgs) -> Result<(), Failure> {
         Some(_) => {}
     }
     Ok(())
+}
+
+/// Returns the example of this kind of lock, or `None` for a lock with one holder.
+///
+/// # Errors
+/// Returns an error if the language has no such example.
+fn example(
+    language: &'static Language,
+    kind: Kind,
+) -> Result<Option<&'static KindExample>, Failure> {
+    if kind == Kind::Mutex {
+        return Ok(None);
+    }
+    let of_kind =
+        |language: &'static Language| language.kinds.iter().find(|example| example.kind == kind);
+    of_kind(language).map(Some).ok_or_else(|| {
+        let has_one = languages::LANGUAGES.iter();
+        let has_one = has_one.filter(|it| of_kind(it).is_some());
+        let names: Vec<&str> = has_one.map(|language| language.name).collect();
+        Failure::Usage(inert!(
+            "--kind {}: there is no example in {}; expected `--lang {}`\n  = help: docs/protocol.md describes what an \
+             adapter answers (`picklock docs protocol`)",
+            kind.name(),
+            language.name,
+            names.join("` or `--lang ")
+        ))
+    })
 }
 
 /// Returns `true` if this program is on PATH.
@@ -230,8 +260,8 @@ fn below(path: &Path, folders: [&Path; 2]) -> (OutputDirectory, PathBuf) {
 fn next_steps(directory: &Path, written: &[&Path], project: &Project) -> String {
     let mut steps: Vec<String> = project.prepare.iter().map(|it| (*it).to_owned()).collect();
     steps.push(format!(
-        "picklock scenario gc-pause --impl {}",
-        project.label
+        "picklock scenario {} --impl {}",
+        project.first_scenario, project.label
     ));
     steps.push("picklock gate".to_owned());
     let mut text = next_lines(directory, written, &steps);

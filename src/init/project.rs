@@ -1,6 +1,9 @@
 //! The files of a new adapter and the commands to run next. Pure: this module writes nothing.
 
-use super::template::{FENCES, Language, Library, RENEWS, Template, When};
+use picklock_scenarios::LockKind;
+
+use super::kind::Kind;
+use super::template::{FENCES, KindExample, Language, Library, RENEWS, Template, When};
 
 const CONFIGURATION: &str = include_str!("../../adapters/project/picklock.toml");
 
@@ -19,6 +22,8 @@ pub struct Project {
     pub prepare: &'static [&'static str],
     /// Its name in `picklock.toml`.
     pub label: &'static str,
+    /// The scenario to begin with.
+    pub first_scenario: &'static str,
     /// Debian packages that it needs.
     pub packages: Vec<&'static str>,
     /// Commands of CI that install the user's own packages. `{root}` is the root of the repository.
@@ -50,11 +55,17 @@ impl Project {
     pub fn new(
         language: &Language,
         library: Option<&Library>,
+        example: Option<&KindExample>,
         surroundings: Surroundings<'_>,
     ) -> Project {
         let mut variants = language.variants.iter();
-        let variant = variants.find(|it| library.is_none() && surroundings.fit(it.when));
+        let variant =
+            variants.find(|it| library.is_none() && example.is_none() && surroundings.fit(it.when));
+        let kind = example.map_or(Kind::Mutex, |example| example.kind);
         let (lock, prepare, run, label) = match (library, variant) {
+            _ if let Some(example) = example => {
+                (example.files, language.prepare, example.run, kind.label())
+            }
             (Some(library), _) => (library.files, library.prepare, library.run, library.name),
             (None, Some(other)) => (language.example, other.prepare, other.run, "my-lock"),
             (None, None) => (language.example, language.prepare, language.run, "my-lock"),
@@ -70,13 +81,23 @@ impl Project {
             .filter(|template| Some(template.path) != is_in_module)
             .map(|Template { path, text }| (*path, (*text).to_owned()))
             .collect();
-        let claims = library.map_or(&[][..], |library| library.claims);
-        let lines: String = claims.iter().map(|line| format!("{line}\n")).collect();
+        let of_example = example.map_or(&[][..], |example| example.claims);
+        let claims = library.map_or(of_example, |library| library.claims);
+        let declared = format!("kind = \"{}\"", kind.declared().as_str());
+        let declared = (kind.declared() != LockKind::Mutex).then_some(declared.as_str());
+        let lines = declared.into_iter().chain(claims.iter().copied());
+        let lines: String = lines.map(|line| format!("{line}\n")).collect();
         let configuration = CONFIGURATION
             .replace("{{run}}", run)
             .replace("{{label}}", label)
             .replace("{{claims}}", &lines)
-            .replace("{{resource}}", resource_after_a_pause(claims));
+            .replace("{{first}}", kind.first_scenario())
+            .replace("{{reference}}", kind.reference())
+            .replace("{{chosen}}", kind.chosen())
+            .replace(
+                "{{expected}}",
+                &kind.expected(resource_after_a_pause(claims)),
+            );
         files.push(("picklock.toml", configuration));
         let ignored = language.ignored.iter().chain([&RESULTS]);
         let ignored = ignored.map(|line| format!("{line}\n"));
@@ -85,10 +106,11 @@ impl Project {
             files,
             prepare,
             label,
+            first_scenario: kind.first_scenario(),
             packages: [packages, of_library].concat(),
             // A library comes with its own packages.
             install: library.map_or(language.install, |_| &[]),
-            renewal: library.is_none().then_some(language.renewal),
+            renewal: (library.is_none() && example.is_none()).then_some(language.renewal),
         }
     }
 }
@@ -120,11 +142,22 @@ mod tests {
     /// Returns every adapter that `init` can create, with the command that starts it.
     fn projects() -> Vec<(Project, &'static str)> {
         let of = |language: &'static Language| {
-            let example = std::iter::once((Project::new(language, None, NOTHING), language.run));
+            let example =
+                std::iter::once((Project::new(language, None, None, NOTHING), language.run));
             let libraries = language.libraries.iter();
-            let libraries = libraries
-                .map(|library| (Project::new(language, Some(library), NOTHING), library.run));
-            example.chain(libraries)
+            let libraries = libraries.map(|library| {
+                (
+                    Project::new(language, Some(library), None, NOTHING),
+                    library.run,
+                )
+            });
+            let kinds = language.kinds.iter().map(|example| {
+                (
+                    Project::new(language, None, Some(example), NOTHING),
+                    example.run,
+                )
+            });
+            example.chain(libraries).chain(kinds)
         };
         LANGUAGES.iter().flat_map(of).collect()
     }
@@ -171,7 +204,7 @@ mod tests {
                 has_program: &|it| it == program,
                 has_above: &|it| it == file,
             };
-            let project = Project::new(language, None, surroundings);
+            let project = Project::new(language, None, None, surroundings);
             let paths: Vec<&str> = project.files.iter().map(|(path, _)| *path).collect();
             (paths, project.prepare[0])
         };

@@ -1,6 +1,8 @@
 //! The parts of an adapter in one language: files of `adapters/`, copied unchanged, and the commands that prepare and
 //! start it.
 
+use super::kind::Kind;
+
 /// One file.
 #[derive(Debug, Clone, Copy)]
 pub struct Template {
@@ -26,6 +28,8 @@ pub struct Language {
     pub module: &'static [Template],
     /// The lock that needs no library, and its supporting files.
     pub example: &'static [Template],
+    /// The examples of other kinds of locks.
+    pub kinds: &'static [KindExample],
     /// Commands to run once, before the first run.
     pub prepare: &'static [&'static str],
     /// The command that starts the adapter, in its folder.
@@ -42,6 +46,18 @@ pub struct Language {
     pub library_packages: &'static [&'static str],
     /// Libraries whose lock can replace the example.
     pub libraries: &'static [Library],
+}
+
+/// The example of another kind of lock.
+#[derive(Debug)]
+pub struct KindExample {
+    pub kind: Kind,
+    /// The files that replace the example.
+    pub files: &'static [Template],
+    /// As in [`Language`].
+    pub run: &'static str,
+    /// Lines of `picklock.toml` below the lock's command, as in [`Library`].
+    pub claims: &'static [&'static str],
 }
 
 /// The example of a language for other surroundings.

@@ -39,6 +39,8 @@ pub struct Attempt {
     pub worker: u64,
     pub key: u64,
     pub requested_at: u64,
+    /// The part of the lock's capacity that a grant takes.
+    pub weight: u64,
     /// The requested lease in nanoseconds.
     pub ttl: u64,
     pub answer: Answer,
@@ -271,6 +273,7 @@ impl Attempt {
             worker: line.num("worker").expect("worker"),
             key: line.num("key").expect("key"),
             requested_at: line.at,
+            weight: line.num("weight").unwrap_or(1),
             ttl: line.num("ttl_ms").expect("ttl_ms") * MS,
             answer: Answer::None,
             answered: u64::MAX,

@@ -58,6 +58,27 @@ impl Line {
     }
 }
 
+/// The schedule of a job, in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Schedule {
+    pub interval: u64,
+    pub ticks: u64,
+    pub clock_shift: u64,
+    pub catches_up: bool,
+}
+
+impl Schedule {
+    fn read(fields: &Value) -> Option<Schedule> {
+        let ns = |name: &str| fields[name].as_u64().map(|ms| ms * MS);
+        Some(Schedule {
+            interval: ns("interval_ms")?,
+            ticks: fields["ticks"].as_u64()?,
+            clock_shift: ns("clock_shift_ms").unwrap_or(0),
+            catches_up: fields["catches_up"].as_bool() == Some(true),
+        })
+    }
+}
+
 /// A whole history: the contents of the header, and the events.
 pub struct File {
     /// Names of the locks.
@@ -82,6 +103,16 @@ pub struct File {
     pub renews: bool,
     /// Whether the history contains the key changes.
     pub key_history: bool,
+    /// The sum of the weights that may be granted at the same time.
+    pub capacity: u64,
+    /// The kind of the lock.
+    pub kind: String,
+    /// How many readers that asked later may be let in before a writer.
+    pub max_overtakes: Option<u64>,
+    /// How long the lock keeps its key after a release, in nanoseconds.
+    pub min_hold: u64,
+    /// The schedule of the job, if there is one.
+    pub schedule: Option<Schedule>,
     /// The events.
     pub lines: Vec<Line>,
 }
@@ -119,6 +150,11 @@ impl File {
             bound: number("progress_within_ms") * MS,
             renews: head["renews"].as_bool() == Some(true),
             key_history: head["key_history"].as_bool() == Some(true),
+            capacity: head["capacity"].as_u64().unwrap_or(1),
+            kind: head["kind"].as_str().unwrap_or("mutex").to_owned(),
+            max_overtakes: head["max_overtakes"].as_u64(),
+            min_hold: head["min_hold_ms"].as_u64().unwrap_or(0) * MS,
+            schedule: Schedule::read(&head["schedule"]),
             lines: lines.collect(),
         }
     }

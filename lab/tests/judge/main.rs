@@ -28,6 +28,7 @@ mod cause;
 mod claims;
 mod compare;
 mod key_history;
+mod kinds;
 mod line;
 mod overlaps;
 mod progress;

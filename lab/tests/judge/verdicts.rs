@@ -88,7 +88,8 @@ const NOT_DONE: [&str; 10] = [
     "final-inspection-failed",
 ];
 
-fn apply_validity(file: &File, attempts: &[Attempt], finding: Finding) -> Finding {
+/// Applies what makes a whole run inconclusive, or not applicable, to a finding.
+pub fn apply_validity(file: &File, attempts: &[Attempt], finding: Finding) -> Finding {
     let first = |event| file.events(event).next();
     let judges_nothing = [
         "grant-without-command",

@@ -1,0 +1,112 @@
+//! Progress of semaphores and read/write locks.
+//!
+//! | open | read as |
+//! |---|---|
+//! | a permit that does not come back | the client of the final inspection got fewer permits than there are |
+//! | overtaking | for each request of a writer: the readers that requested later and were granted before its answer, since the last begin or end of a fault |
+//! | nobody gets the lock | some request was outstanding for longer than the bound, while no client was granted it, none held it, every lease was over, and no fault had begun or ended within a lease before |
+//! | faults that have not ended, and waits that only they interrupt | undecided |
+
+use super::super::answer::{Answer, Finding};
+use super::super::attempt::{self, Attempt};
+use super::super::cause::Case;
+use super::super::compare::ANY;
+use super::super::line::Line;
+
+pub fn progress(case: &Case) -> Finding {
+    if let Some(line) = died(case) {
+        return Finding {
+            lines: vec![line.number],
+            ..Finding::violated(["client-died"], String::new())
+        };
+    }
+    if let Some(note) = starved(case) {
+        return Finding::violated(["writer-starved", ANY], note);
+    }
+    if let Some(note) = waited_in_vain(case) {
+        return Finding::violated([ANY], note);
+    }
+    let refused = case.file.events("probe").find(|line| !line.flag("granted"));
+    if let Some(line) = refused {
+        return Finding {
+            lines: vec![line.number],
+            ..Finding::violated([ANY], "the final inspection".to_owned())
+        };
+    }
+    let endless = |began: &&Line| case.end_of(began).is_none();
+    if case.file.events("fault-began").any(|line| endless(&line)) {
+        return Finding::plain(Answer::Undecided("a fault did not end"));
+    }
+    Finding::plain(Answer::Held)
+}
+
+fn died<'a>(case: &'a Case) -> Option<&'a Line> {
+    let mut downs = case.file.events("worker-down");
+    downs.find(|line| !line.flag("by_fault") && line.text("ended_by") == "itself")
+}
+
+/// Returns `true` if too many readers overtook a writer.
+fn starved(case: &Case) -> Option<String> {
+    let most = case.file.max_overtakes?;
+    let writers = case.attempts.iter().filter(|one| one.weight > 1);
+    let mut starved = writers.filter_map(|writer| {
+        let boundary = |line: &&Line| line.event == "fault-began" || line.event == "fault-ended";
+        let boundaries = case.file.lines.iter().filter(boundary).map(|line| line.at);
+        let mut cuts: Vec<u64> = boundaries
+            .filter(|at| writer.requested_at < *at && *at < writer.answered)
+            .collect();
+        cuts.insert(0, writer.requested_at);
+        cuts.push(writer.answered);
+        let overtakes = |from: u64, until: u64| {
+            let readers = case.attempts.iter().filter(|one| one.weight == 1);
+            let later = readers.filter(|one| one.granted() && one.key == writer.key);
+            later
+                .filter(|one| one.requested_at > writer.requested_at)
+                .filter(|one| from < one.from() && one.from() < until)
+                .count() as u64
+        };
+        let worst = cuts.windows(2).map(|cut| overtakes(cut[0], cut[1])).max()?;
+        (worst > most).then(|| format!("{worst} readers overtook op {}", writer.op))
+    });
+    starved.next()
+}
+
+/// Returns when the last possible lease of an attempt is over.
+fn over(one: &Attempt) -> u64 {
+    let lease = one.extensions.iter().copied().fold(one.ttl, u64::max);
+    match one.answer {
+        attempt::Answer::Refused | attempt::Answer::Failed(true) => 0,
+        attempt::Answer::Granted => match one.released {
+            Some((at, _)) if !one.release_failed => at,
+            _ => one.until.saturating_add(lease),
+        },
+        _ => one.answered.saturating_add(lease),
+    }
+}
+
+fn waited_in_vain(case: &Case) -> Option<String> {
+    let mut waiting = case.attempts.iter().filter_map(|one| {
+        let same = || case.attempts.iter().filter(|other| other.key == one.key);
+        let marks = case.file.lines.iter().filter(|line| {
+            line.event == "fault-began"
+                || line.event == "fault-ended"
+                || line.event == "worker-down"
+        });
+        let after_faults = marks.map(|line| line.at.saturating_add(one.ttl));
+        let grants = same().filter(|other| other.granted()).map(Attempt::from);
+        let overs = same().filter(|other| other.op != one.op).map(over);
+        let quiet = after_faults.chain(grants).chain(overs);
+        let began = one.requested_at;
+        let disturbed = quiet
+            .filter(|at| *at > began)
+            .filter(|at| *at <= one.answered)
+            .max();
+        let until = one.answered;
+        let held = same()
+            .any(|other| other.op != one.op && other.requested_at < until && over(other) > until);
+        let from = disturbed.unwrap_or(began).max(began);
+        (!held && until.saturating_sub(from) > case.file.bound)
+            .then(|| format!("op {} waited from {from} to {until}", one.op))
+    });
+    waiting.next()
+}

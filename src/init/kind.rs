@@ -1,0 +1,114 @@
+//! The kinds of locks for which `init` has an example, and what the gate demands of each.
+
+use clap::ValueEnum;
+use picklock_scenarios::LockKind;
+
+/// The kind of a new lock.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Kind {
+    /// One client at a time.
+    #[default]
+    Mutex,
+    /// As many clients as there are permits.
+    Semaphore,
+    /// Many readers, or one writer.
+    Rwlock,
+    /// One client leads, and acts again and again.
+    Leader,
+    /// A lock around a scheduled job that must run on one instance only.
+    Cron,
+}
+
+impl Kind {
+    /// Returns the name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Mutex => "mutex",
+            Kind::Semaphore => "semaphore",
+            Kind::Rwlock => "rwlock",
+            Kind::Leader => "leader",
+            Kind::Cron => "cron",
+        }
+    }
+
+    /// Returns the kind that the table `[impl.NAME]` declares.
+    pub fn declared(self) -> LockKind {
+        match self {
+            Kind::Mutex | Kind::Cron => LockKind::Mutex,
+            Kind::Semaphore => LockKind::Semaphore,
+            Kind::Rwlock => LockKind::Rwlock,
+            Kind::Leader => LockKind::Leader,
+        }
+    }
+
+    /// Returns the name of the example in `picklock.toml`.
+    pub fn label(self) -> &'static str {
+        match self {
+            Kind::Mutex => "my-lock",
+            Kind::Semaphore => "my-semaphore",
+            Kind::Rwlock => "my-rwlock",
+            Kind::Leader => "my-leader",
+            Kind::Cron => "my-cron",
+        }
+    }
+
+    /// Returns the scenario to begin with: a holder is frozen for longer than its lease or, for a job, is done early.
+    pub fn first_scenario(self) -> &'static str {
+        match self {
+            Kind::Mutex => "gc-pause",
+            Kind::Semaphore => "permits-pause",
+            Kind::Rwlock => "read-write-pause",
+            Kind::Leader => "leader-pause",
+            Kind::Cron => "ticks-short-job",
+        }
+    }
+
+    /// Returns the built-in lock with which the example is compared.
+    pub fn reference(self) -> &'static str {
+        match self {
+            Kind::Mutex | Kind::Semaphore | Kind::Rwlock | Kind::Leader => "auto",
+            Kind::Cron => "cron-min-hold",
+        }
+    }
+
+    /// Returns the lines of the configuration that choose the gate's scenarios.
+    pub fn chosen(self) -> &'static str {
+        match self {
+            Kind::Mutex | Kind::Semaphore | Kind::Rwlock | Kind::Leader => "profile = \"quick\"",
+            Kind::Cron => {
+                "scenarios = [\n    \"ticks\", \"ticks-short-job\", \"ticks-long-job\", \"ticks-slow-job\", \"ticks-catch-up\", \
+                 \"ticks-crash\",\n    \"ticks-pause\", \"ticks-lost-reply\", \"ticks-refused-command\", \"ticks-eviction\",\n]"
+            }
+        }
+    }
+
+    /// Returns what the gate expects of the first scenario. `resource` is for a lock whose holder outlives its lease.
+    pub fn expected(self, resource: &str) -> String {
+        let scenario = self.first_scenario();
+        match self {
+            Kind::Mutex | Kind::Semaphore | Kind::Rwlock => format!(
+                "# A holder that is frozen for longer than its lease. No lock with a timeout can prevent that {} inside then:\n\
+                 # this is expected, and an alarm that no longer sounds would fail the gate. If your lock gives fencing \
+                 tokens,\n# the resource is protected: write \"held\" there.\n\
+                 [[expect]]\nscenario = \"{scenario}\"\nexclusion = \"violated: outlived-lease\"\nresource = \"{resource}\"\n",
+                self.inside()
+            ),
+            Kind::Leader => format!(
+                "# A leader that is frozen for longer than its lease, and wakes. It asks before each act, so it must not act any \
+                 more.\n[[expect]]\nscenario = \"{scenario}\"\nexclusion = \"held\"\nresource = \"held\"\n"
+            ),
+            Kind::Cron => format!(
+                "# A job that is over before the clocks of all instances have reached its tick.\n\
+                 [[expect]]\nscenario = \"{scenario}\"\nonce = \"held\"\n"
+            ),
+        }
+    }
+
+    fn inside(self) -> &'static str {
+        match self {
+            Kind::Semaphore => "too many clients are",
+            Kind::Rwlock => "a writer and another client are",
+            Kind::Mutex | Kind::Leader | Kind::Cron => "two clients are",
+        }
+    }
+}
