@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use redis::{ConnectionAddr, IntoConnectionInfo};
 
 use crate::record::ServersTable;
-use crate::secret::Secret;
+use crate::secret::{Secret, without_password};
 
 /// The environment variable for a password that was typed into a URL.
 const TYPED_PASSWORD: &str = "PICKLOCK_REDIS_PASSWORD";
@@ -190,13 +190,10 @@ enum TypedPassword {
 
 /// Returns the error for a variable that is not set. Only the names that Picklock gives are shown: another one may be a
 /// password that begins with a `$`.
-fn missing(server: &ExternalServer, name: String) -> ExternalServersError {
+fn missing(server: &ExternalServer, variable: String) -> ExternalServersError {
     let url = server.to_string();
-    if name.starts_with(TYPED_PASSWORD) {
-        ExternalServersError::NoVariable {
-            url,
-            variable: name,
-        }
+    if variable.starts_with(TYPED_PASSWORD) {
+        ExternalServersError::NoVariable { url, variable }
     } else {
         ExternalServersError::NoSuchVariable(url)
     }
@@ -290,41 +287,6 @@ impl ExternalServer {
             format!("{host}:{port}")
         }
     }
-}
-
-/// Returns the parts of a URL, which may be malformed, that cannot be a password: its scheme, and a host with a port
-/// and a database at its end.
-fn without_password(url: &str) -> String {
-    let (scheme, rest) = match url.split_once("://") {
-        Some((scheme, rest)) if scheme.chars().all(|c| c.is_ascii_lowercase()) => {
-            (format!("{scheme}://"), rest)
-        }
-        _ => (String::new(), url),
-    };
-    let (user, place) = match rest.rsplit_once('@') {
-        Some((_, place)) => ("...@", place),
-        None => ("", rest),
-    };
-    let place = if is_place(place) { place } else { "..." };
-    format!("{scheme}{user}{place}")
-}
-
-/// Returns `true` if the text is a host name or address, with or without a port and a database.
-fn is_place(text: &str) -> bool {
-    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let (place, database) = text.split_once('/').unwrap_or((text, ""));
-    let (host, port) = match place.strip_prefix('[').and_then(|it| it.split_once(']')) {
-        Some((host, port)) => (
-            host.replace(':', ""),
-            port.strip_prefix(':').unwrap_or(port),
-        ),
-        None => {
-            let (host, port) = place.split_once(':').unwrap_or((place, ""));
-            (host.to_owned(), port)
-        }
-    };
-    let is_of_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
-    host.bytes().all(is_of_host) && is_number(port) && is_number(database)
 }
 
 impl fmt::Display for ExternalServer {
@@ -429,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn name_of_a_missing_variable_may_be_a_password_and_is_not_shown() {
+    fn name_of_a_missing_variable_is_not_shown() {
         let error = |url: &str| servers(&[url]).unwrap_err().to_string();
         for url in ["redis://:$GEHEIM@h", "redis://u:$geheim@h"] {
             let shown = error(url);

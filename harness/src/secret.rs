@@ -1,4 +1,4 @@
-//! A password that cannot be displayed, and that is removed from texts of the server that knows it.
+//! A password that cannot be displayed, and that is removed from texts of the server that knows it, and from URLs.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -144,6 +144,41 @@ impl Mask {
         }
         all
     }
+}
+
+/// Returns the parts of a URL, which may be malformed, that cannot be a password: its scheme, and a host with a port
+/// and a database at its end.
+pub fn without_password(url: &str) -> String {
+    let (scheme, rest) = match url.split_once("://") {
+        Some((scheme, rest)) if scheme.chars().all(|c| c.is_ascii_lowercase()) => {
+            (format!("{scheme}://"), rest)
+        }
+        _ => (String::new(), url),
+    };
+    let (user, place) = match rest.rsplit_once('@') {
+        Some((_, place)) => ("...@", place),
+        None => ("", rest),
+    };
+    let place = if is_place(place) { place } else { "..." };
+    format!("{scheme}{user}{place}")
+}
+
+/// Returns `true` if the text is a host name or address, with or without a port and a database.
+fn is_place(text: &str) -> bool {
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let (place, database) = text.split_once('/').unwrap_or((text, ""));
+    let (host, port) = match place.strip_prefix('[').and_then(|it| it.split_once(']')) {
+        Some((host, port)) => (
+            host.replace(':', ""),
+            port.strip_prefix(':').unwrap_or(port),
+        ),
+        None => {
+            let (host, port) = place.split_once(':').unwrap_or((place, ""));
+            (host.to_owned(), port)
+        }
+    };
+    let is_of_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    host.bytes().all(is_of_host) && is_number(port) && is_number(database)
 }
 
 #[cfg(test)]

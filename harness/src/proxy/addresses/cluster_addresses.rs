@@ -57,9 +57,7 @@ fn redirection(reply: &[u8], map: &ClusterMap) -> Option<Vec<u8>> {
     let items = items(reply);
     let mut words = items.first()?.text().split(' ');
     let (code, slot, place) = (words.next()?, words.next()?, words.next()?);
-    let link = map
-        .get(place)
-        .filter(|_| matches!(code, "MOVED" | "ASK"))?;
+    let link = map.get(place).filter(|_| matches!(code, "MOVED" | "ASK"))?;
     Some(format!("-{code} {slot} {link}\r\n").into_bytes())
 }
 
@@ -141,13 +139,13 @@ mod tests {
             "-ASK 3999 127.0.0.1:40001\r\n",
         );
         assert_rewritten(
-            "!25\r\nMOVED 3999 10.0.0.2:7002\r\n",
+            "!24\r\nMOVED 3999 10.0.0.2:7002\r\n",
             "-MOVED 3999 127.0.0.1:40002\r\n",
         );
         for foreign in [
             "-MOVED 3999 10.0.0.9:7002\r\n",
             "-ASK 3999 :7002\r\n",
-            "!25\r\nMOVED 3999 10.0.0.9:7002\r\n",
+            "!24\r\nMOVED 3999 10.0.0.9:7002\r\n",
             "*2\r\n:1\r\n-MOVED 3999 10.0.0.9:7002\r\n",
             "|1\r\n+a\r\n+b\r\n-MOVED 3999 10.0.0.9:7002\r\n",
             "-MOVED 3999  10.0.0.2:7002\r\n",
