@@ -63,14 +63,6 @@ impl Kind {
         }
     }
 
-    /// Returns the built-in lock with which the example is compared.
-    pub fn reference(self) -> &'static str {
-        match self {
-            Kind::Mutex | Kind::Semaphore | Kind::Rwlock | Kind::Leader => "auto",
-            Kind::Cron => "cron-min-hold",
-        }
-    }
-
     /// Returns the lines of the configuration that choose the gate's scenarios.
     pub fn chosen(self) -> &'static str {
         match self {

@@ -92,7 +92,6 @@ impl Project {
             .replace("{{label}}", label)
             .replace("{{claims}}", &lines)
             .replace("{{first}}", kind.first_scenario())
-            .replace("{{reference}}", kind.reference())
             .replace("{{chosen}}", kind.chosen())
             .replace(
                 "{{expected}}",

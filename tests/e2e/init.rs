@@ -414,3 +414,29 @@ fn repository_whose_configuration_is_a_fifo_is_ignored() {
     fifo(&call.temp().with_file_name(".git").join("config"));
     call.run().exits(0);
 }
+
+#[test]
+fn another_kind_takes_the_place_of_the_example() {
+    for language in ["python", "node"] {
+        for kind in ["semaphore", "rwlock", "leader", "cron"] {
+            let line = format!("init --lang {language} --kind {kind} {ORIGIN} one");
+            let outcome = picklock(&line).run().exits(0);
+            let configuration = outcome.text_file("one/picklock.toml");
+            let table: Table = configuration.parse().unwrap();
+            let lock = &table["impl"][format!("my-{kind}").as_str()];
+            let declared = lock.get("kind").and_then(|it| it.as_str());
+            let expected = (kind != "cron").then_some(kind);
+            assert_eq!(declared, expected, "{configuration}");
+            assert!(!configuration.contains("{{"), "{configuration}");
+        }
+    }
+}
+
+#[test]
+fn kind_without_an_example_is_rejected() {
+    let outcome = picklock("init --lang bash --kind semaphore one").run();
+    let outcome = outcome.exits(2);
+    let stderr = &outcome.stderr;
+    assert!(stderr.contains("there is no example in bash"), "{stderr}");
+    assert!(!outcome.home().join("one").exists());
+}

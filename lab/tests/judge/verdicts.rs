@@ -6,6 +6,7 @@
 //! |---|---|
 //! | too little to judge, with a proven violation | the violation stands |
 //! | "competed" | two attempts of two workers for one lock, from the request to the end of the hold, overlap |
+//! | "competed", for jobs that run at ticks | two workers requested one lock for one tick, even if not at the same time |
 //! | a grant without a command, a freeze breach | `unknown` for every property, even if a violation was observed |
 //! | a planned fault that never fired | `unknown`, unless it is optional |
 //! | a lock that breaks the protocol or hangs | judged anyway |
@@ -124,7 +125,7 @@ pub fn apply_validity(file: &File, attempts: &[Attempt], finding: Finding) -> Fi
         };
     }
     let grants = attempts.iter().filter(|one| one.granted()).count();
-    if grants < file.min_grants || !competed(attempts) {
+    if grants < file.min_grants || !(competed(attempts) || competed_for_a_tick(file, attempts)) {
         return Finding {
             note: format!("{grants} grants"),
             ..Finding::plain(Answer::Unknown)
@@ -159,5 +160,24 @@ fn competed(attempts: &[Attempt]) -> bool {
             let against = one.key == other.key && one.worker != other.worker;
             against && overlap(span(one), span(other)).is_some()
         })
+    })
+}
+
+fn competed_for_a_tick(file: &File, attempts: &[Attempt]) -> bool {
+    let tick = |one: &Attempt| {
+        let its = file
+            .events("tick-due")
+            .filter(|line| line.num("worker") == Some(one.worker) && line.at <= one.requested_at);
+        its.filter_map(|line| line.num("tick")).max()
+    };
+    let asked: Vec<(u64, u64, Option<u64>)> = attempts
+        .iter()
+        .map(|one| (one.key, one.worker, tick(one)))
+        .collect();
+    asked.iter().any(|(key, worker, tick)| {
+        let rival = |(its, other, of): &(u64, u64, Option<u64>)| {
+            its == key && other != worker && of == tick
+        };
+        tick.is_some() && asked.iter().any(rival)
     })
 }

@@ -3,9 +3,9 @@
 //! | open | read as |
 //! |---|---|
 //! | a permit that does not come back | the client of the final inspection got fewer permits than there are |
-//! | overtaking | for each request of a writer: the readers that requested later and were granted before its answer, since the last begin or end of a fault |
+//! | overtaking | from a writer's first request to its grant, over all requests that were denied: the readers that requested later and were granted earlier, since the last begin or end of a fault |
 //! | nobody gets the lock | some request was outstanding for longer than the bound, while no client was granted it, none held it, every lease was over, and no fault had begun or ended within a lease before |
-//! | faults that have not ended, and waits that only they interrupt | undecided |
+//! | a wait too long, or a permit that did not come back, after a fault that never ends or sets a clock | undecided |
 
 use super::super::answer::{Answer, Finding};
 use super::super::attempt::{self, Attempt};
@@ -20,24 +20,40 @@ pub fn progress(case: &Case) -> Finding {
             ..Finding::violated(["client-died"], String::new())
         };
     }
-    if let Some(note) = starved(case) {
-        return Finding::violated(["writer-starved", ANY], note);
-    }
-    if let Some(note) = waited_in_vain(case) {
-        return Finding::violated([ANY], note);
-    }
-    let refused = case.file.events("probe").find(|line| !line.flag("granted"));
-    if let Some(line) = refused {
-        return Finding {
-            lines: vec![line.number],
-            ..Finding::violated([ANY], "the final inspection".to_owned())
-        };
-    }
-    let endless = |began: &&Line| case.end_of(began).is_none();
-    if case.file.events("fault-began").any(|line| endless(&line)) {
+    let of_client = |began: &Line| {
+        matches!(
+            began.text("fault"),
+            "crash-client" | "clock-skew" | "cut-replication"
+        )
+    };
+    let endless = |began: &Line| case.end_of(began).is_none() && !of_client(began);
+    let endless = case.file.events("fault-began").any(endless);
+    let starved = starved(case);
+    if starved.is_some() && endless {
         return Finding::plain(Answer::Undecided("a fault did not end"));
     }
-    Finding::plain(Answer::Held)
+    if let Some(note) = starved {
+        return Finding::violated(["writer-starved", ANY], note);
+    }
+    let refused = case.file.events("probe").find(|line| !line.flag("granted"));
+    let note = waited_in_vain(case);
+    let clocks = |line: &Line| matches!(line.text("fault"), "clock-jump" | "clock-skew");
+    let clocks = case.file.events("fault-began").any(clocks);
+    let suspicious = note.is_some() || refused.is_some() || waits_long(case);
+    if suspicious && endless {
+        return Finding::plain(Answer::Undecided("a fault did not end"));
+    }
+    if suspicious && clocks {
+        return Finding::plain(Answer::Undecided("a clock was wrong"));
+    }
+    if note.is_none() && refused.is_none() {
+        return Finding::plain(Answer::Held);
+    }
+    let note = note.unwrap_or_else(|| "the final inspection".to_owned());
+    Finding {
+        lines: refused.map(|line| line.number).into_iter().collect(),
+        ..Finding::violated([ANY], note)
+    }
 }
 
 fn died<'a>(case: &'a Case) -> Option<&'a Line> {
@@ -50,18 +66,19 @@ fn starved(case: &Case) -> Option<String> {
     let most = case.file.max_overtakes?;
     let writers = case.attempts.iter().filter(|one| one.weight > 1);
     let mut starved = writers.filter_map(|writer| {
+        let since = waiting_since(case, writer);
         let boundary = |line: &&Line| line.event == "fault-began" || line.event == "fault-ended";
         let boundaries = case.file.lines.iter().filter(boundary).map(|line| line.at);
         let mut cuts: Vec<u64> = boundaries
-            .filter(|at| writer.requested_at < *at && *at < writer.answered)
+            .filter(|at| since < *at && *at < writer.answered)
             .collect();
-        cuts.insert(0, writer.requested_at);
+        cuts.insert(0, since);
         cuts.push(writer.answered);
         let overtakes = |from: u64, until: u64| {
             let readers = case.attempts.iter().filter(|one| one.weight == 1);
             let later = readers.filter(|one| one.granted() && one.key == writer.key);
             later
-                .filter(|one| one.requested_at > writer.requested_at)
+                .filter(|one| one.requested_at > from)
                 .filter(|one| from < one.from() && one.from() < until)
                 .count() as u64
         };
@@ -69,6 +86,24 @@ fn starved(case: &Case) -> Option<String> {
         (worst > most).then(|| format!("{worst} readers overtook op {}", writer.op))
     });
     starved.next()
+}
+
+/// Returns when a client first requested the lock that it had not been granted since.
+fn waiting_since(case: &Case, client: &Attempt) -> u64 {
+    let same = case
+        .attempts
+        .iter()
+        .filter(|one| one.worker == client.worker && one.key == client.key);
+    let earlier: Vec<&Attempt> = same
+        .filter(|one| one.requested_at <= client.requested_at)
+        .collect();
+    let denied = earlier
+        .iter()
+        .rev()
+        .skip(1)
+        .take_while(|one| !one.granted());
+    let first = denied.last().map_or(client, |one| *one);
+    first.requested_at
 }
 
 /// Returns when the last possible lease of an attempt is over.
@@ -84,6 +119,14 @@ fn over(one: &Attempt) -> u64 {
     }
 }
 
+/// Returns whether a client asked for longer than the bound, over all its requests that were denied.
+fn waits_long(case: &Case) -> bool {
+    case.attempts.iter().any(|one| {
+        let waited = one.answered.saturating_sub(waiting_since(case, one));
+        waited > case.file.bound
+    })
+}
+
 fn waited_in_vain(case: &Case) -> Option<String> {
     let mut waiting = case.attempts.iter().filter_map(|one| {
         let same = || case.attempts.iter().filter(|other| other.key == one.key);
@@ -93,7 +136,8 @@ fn waited_in_vain(case: &Case) -> Option<String> {
                 || line.event == "worker-down"
         });
         let after_faults = marks.map(|line| line.at.saturating_add(one.ttl));
-        let grants = same().filter(|other| other.granted()).map(Attempt::from);
+        let others = same().filter(|other| other.op != one.op);
+        let grants = others.filter(|other| other.granted()).map(Attempt::from);
         let overs = same().filter(|other| other.op != one.op).map(over);
         let quiet = after_faults.chain(grants).chain(overs);
         let began = one.requested_at;

@@ -2,7 +2,7 @@
 //!
 //! | open | read as |
 //! |---|---|
-//! | the end of an act | the change of the stock, or its refusal by the resource; without either, the next event of the leader that ends the act (it asks again, loses, or resigns), or its death |
+//! | the end of an act | its last access to the resource: the change of the stock, its refusal, or the reading after which the leader changed nothing any more |
 //! | a lock that is not asked before its acts | the whole hold |
 
 use super::super::attempt::Attempt;
@@ -16,12 +16,12 @@ pub fn end_of_last_act(file: &File, attempt: &Attempt) -> Option<u64> {
         return Some(attempt.until);
     }
     let last = lines.iter().rposition(|line| line.event == "may-act")?;
-    let ends = |line: &&&Line| {
+    let is_access = |line: &&&Line| {
         matches!(
             line.event.as_str(),
-            "stock-changed" | "fenced-off" | "act" | "lost" | "release"
+            "may-act" | "stock-read" | "stock-changed" | "fenced-off"
         )
     };
-    let end = lines[last..].iter().find(ends);
-    Some(end.map_or(attempt.until, |line| line.at.min(attempt.until)))
+    let end = lines[last..].iter().rfind(is_access)?;
+    Some(end.at.min(attempt.until))
 }

@@ -2,7 +2,8 @@
 //!
 //! | open | read as |
 //! |---|---|
-//! | the cause of a second job | `ran-twice` if every value of the first job's hold was removed by its own release; otherwise any cause |
+//! | the cause of a second job | `ran-twice` if every value of the first job's hold had been removed by its own release when the second client took the lock; otherwise any cause |
+//! | the cause of a skipped tick | `no-ttl` is allowed as well: a key without expiry keeps the lock taken |
 //! | the attempts for a tick | those of a client since it got the tick, and before it got the next one; with `catch-up` all since then |
 //! | refused while a client could hold the lock for a part of the attempt | undecided |
 //! | a fault that keeps a client from Redis | a partition, a pause or a crash of the client or of a node; whether a delay, a drop, a hold, a cut, an error or an exhaustion does is undecided |
@@ -42,7 +43,9 @@ pub fn once(case: &Case) -> Finding {
             }
             match skipped(case, schedule, key, tick) {
                 Skip::No => {}
-                Skip::At(at, note) => found.push((at, Finding::violated(["skipped-tick"], note))),
+                Skip::At(at, note) => {
+                    found.push((at, Finding::violated(["skipped-tick", "no-ttl"], note)))
+                }
                 Skip::Excused(note) => unknown = Some(note),
                 Skip::Undecided(why) => undecided = Some(why),
             }
@@ -66,10 +69,12 @@ fn ran_twice(case: &Case, jobs: &[&Line]) -> Finding {
     let (Some(one), Some(other)) = (hold(jobs[0]), hold(jobs[1])) else {
         return Finding::violated([ANY], note);
     };
+    let taken = case.key_history.values_of_attempt(other);
+    let taken = taken.map(|value| value.from).min().unwrap_or(other.from());
     let values = || case.key_history.values_of_attempt(one);
     let returned = values().count() > 0
         && values().all(|value| match &value.end {
-            End::Removed(by) => by.op == one.op && by.phase == "release",
+            End::Removed(by) => by.op == one.op && by.phase == "release" && value.until <= taken,
             _ => false,
         });
     let apart = overlap(one.hold(), other.hold()).is_none();

@@ -119,7 +119,8 @@ fn cause_of_claim(facts: &Facts<'_>, claim: Option<Claim>, ops: &[u64], holds: &
         }
         (Some(Claim::Rerun), Some(key_history)) if holds.len() == 2 => {
             let lost = lost_ownership(facts, key_history, holds[0].key);
-            return ticks::cause_of_rerun(lost.cause(holds[0], holds[1]));
+            let cause = lost.cause(holds[0], holds[1]);
+            return ticks::cause_of_rerun(key_history, [holds[0], holds[1]], cause);
         }
         (Some(Claim::Tick), Some(key_history)) => {
             return ticks::cause_of_skipped_tick(facts.history, key_history, ops, facts.at_ns);
@@ -279,13 +280,21 @@ fn cause_of_false_claim(claim: Claim) -> Cause {
 /// Returns why the counter that gave `before` its token was lost without a client's command, up to `to_ns`.
 fn cause_of_lost_counter(spans: &[ValueSpan], token: u64, before: &Hold, to_ns: u64) -> Cause {
     let (token_text, from_ns) = (token.to_string(), before.acquire_ns);
-    // A value that expires, or whose key has a lock's name, is a lock value.
-    let counters = || spans.iter().filter(|span| !span.may_be_lock_value());
-    let places: HashSet<(usize, &KeyName)> = counters()
-        .filter(|span| *span.value == *token_text && span.is_of(before.worker, before.op))
-        .map(|span| (span.node, &span.key))
-        .collect();
-    let mut ends = counters().rev().filter(|span| {
+    let is_of = |span: &&ValueSpan| span.is_of(before.worker, before.op);
+    let is_counted = |span: &&ValueSpan| *span.value == *token_text && is_of(span);
+    // A key with a lock's name holds lock values. A counter may expire, but a value that expires may also be the lock's,
+    // unless the grant's own token is in another key.
+    let beside = spans
+        .iter()
+        .filter(is_of)
+        .any(|span| *span.value == *before.token);
+    let may_count = |span: &&ValueSpan| match &span.key {
+        KeyName::Other(_) => span.expiry.is_none() || (beside && *token_text != *before.token),
+        _ => !span.may_be_lock_value(),
+    };
+    let counters = spans.iter().filter(may_count).filter(is_counted);
+    let places: HashSet<(usize, &KeyName)> = counters.map(|span| (span.node, &span.key)).collect();
+    let mut ends = spans.iter().rev().filter(|span| {
         places.contains(&(span.node, &span.key)) && (from_ns..=to_ns).contains(&span.until_ns)
     });
     ends.find_map(|span| match span.end {

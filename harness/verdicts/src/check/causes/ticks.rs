@@ -3,11 +3,23 @@
 use crate::check::verdict::Cause;
 use crate::history::{EventKind, History, KeyName};
 use crate::key_history::{KeyHistory, ValueSpan};
+use crate::timeline::Hold;
 
 /// Returns why a tick ran again after its first run had released the lock. `lost` is why the first client's value was
-/// gone by then. If its own release or its expiry ended it, the lock did as it was asked.
-pub(in crate::check) fn cause_of_rerun(lost: Cause) -> Cause {
+/// gone by then. If its own release or its expiry ended it, the lock did as it was asked. A second key matters only if the
+/// first client's value still stood when the second client took the lock.
+pub(in crate::check) fn cause_of_rerun(
+    key_history: &KeyHistory,
+    [first, second]: [&Hold; 2],
+    lost: Cause,
+) -> Cause {
+    let spans = || key_history.spans.iter();
+    let of_second = spans().filter(|span| span.is_of(second.worker, second.op));
+    let taken_ns = of_second.map(|span| span.from_ns).min();
+    let taken_ns = taken_ns.unwrap_or(second.begin_ns);
+    let stood = spans().any(|span| span.is_of(first.worker, first.op) && span.exists_at(taken_ns));
     match lost {
+        Cause::SplitKey if !stood => Cause::RanTwice,
         Cause::LostOnFailover
         | Cause::LostOnRestart
         | Cause::QuorumErosion
