@@ -67,7 +67,7 @@ fn credentials(problem: &str) -> Option<(usize, usize)> {
     Some((begin.unwrap_or_default(), end))
 }
 
-/// Returns whether all values of a line may be secrets: those of its table, of the key to which they belong, or of a
+/// Returns `true` if all values of a line may be secrets: those of its table, of the key to which they belong, or of a
 /// string of several lines.
 fn is_secret(text: &str, number: usize, line: &str) -> bool {
     if is_header(line) {
@@ -154,7 +154,7 @@ fn begin_of_secret(line: &str) -> Option<usize> {
     url.into_iter().chain(named).min()
 }
 
-/// Returns whether the word between `begin` and `end` names the value behind it: as the first word of the line, as an
+/// Returns `true` if the word between `begin` and `end` names the value behind it: as the first word of the line, as an
 /// option of a command, or before `=` or `:`.
 fn names_a_value(line: &str, begin: usize, end: usize) -> bool {
     let is_blank = |c: char| c.is_whitespace() || "\"'`,{[".contains(c);

@@ -161,7 +161,7 @@ mod tests {
                 "1:7",
                 "not a label",
             ),
-            (mine("command = \"\""), "2:11", "names no program"),
+            (mine("command = \"\""), "2:11", "no program given"),
             (mine("command = \"'\""), "2:11", "inside a quote"),
             (mine("command = \"exec:a\""), "2:11", "needs no `exec:`"),
             (mine("comand = \"a\""), "2:1", "did you mean `command`?"),

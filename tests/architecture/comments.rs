@@ -46,7 +46,9 @@ fn problem(line: &str) -> Option<String> {
 fn test_name(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let rest = line.strip_prefix("async ").unwrap_or(line);
-    rest.strip_prefix("fn ")?.split_once("()").map(|(name, _)| name)
+    let (name, _) = rest.strip_prefix("fn ")?.split_once("()")?;
+    let is_name = name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    is_name.then_some(name)
 }
 
 fn problem_of_name(name: &str) -> Option<String> {
@@ -61,7 +63,16 @@ fn problem_of_name(name: &str) -> Option<String> {
 fn comments_and_test_names_have_one_form() {
     let this_file = Path::new(file!());
     let mut problems = Vec::new();
-    for folder in ["src", "tests", "harness", "impls", "scenarios", "reports", "lab", "adapters"] {
+    for folder in [
+        "src",
+        "tests",
+        "harness",
+        "impls",
+        "scenarios",
+        "reports",
+        "lab",
+        "adapters",
+    ] {
         for path in below(folder) {
             let name = name_of(&path);
             if Path::new(&name) == this_file {
@@ -81,11 +92,22 @@ fn comments_and_test_names_have_one_form() {
 fn wrong_forms_of_comments_and_names_are_found() {
     let long = format!("    /// {}", "word ".repeat(30));
     let name = format!("fn {}() {{", "a_".repeat(31));
-    for line in ["/// Returns true if it is.", "/// True if it is.", "fn what_it_does() {", &long, &name] {
+    for line in [
+        "/// Returns true if it is.",
+        "/// True if it is.",
+        "fn what_it_does() {",
+        &long,
+        &name,
+    ] {
         assert!(problem(line).is_some(), "{line}");
     }
     let table = format!("//! | a | {} |", "word ".repeat(30));
-    for line in ["/// Returns `true` if it is.", "fn it_works() {", "let true_if = 1;", &table] {
+    for line in [
+        "/// Returns `true` if it is.",
+        "fn it_works() {",
+        "let true_if = 1;",
+        &table,
+    ] {
         assert_eq!(problem(line), None);
     }
 }

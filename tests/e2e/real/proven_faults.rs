@@ -214,8 +214,7 @@ fn a_lock_with_an_address_of_its_own_is_not_judged() {
     let lock = exec(&python_with_redis(), &script, &url);
     for scenario in ["calm", "master-failover", "partition-holder"] {
         // A rerun would use the same foreign server.
-        let line =
-            format!("scenario {scenario} --impl {lock} --backend process --json --no-rerun");
+        let line = format!("scenario {scenario} --impl {lock} --backend process --json --no-rerun");
         let outcome = picklock(&line).run().exits(3);
         let document = undecided(&outcome, "does not use the servers that it was given");
         for (property, verdict) in document["verdicts"].as_object().unwrap() {
