@@ -163,7 +163,7 @@ mod tests {
             ),
             (mine("command = \"\""), "2:11", "no program given"),
             (mine("command = \"'\""), "2:11", "inside a quote"),
-            (mine("command = \"exec:a\""), "2:11", "needs no `exec:`"),
+            (mine("command = \"exec:a\""), "2:11", "remove `exec:`"),
             (mine("comand = \"a\""), "2:1", "did you mean `command`?"),
             (mine("command = \"a\"\nnodes = 0"), "3:9", "1 to 64"),
             (mine("command = \"a\"\nnodes = 65"), "3:9", "1 to 64"),
