@@ -74,16 +74,18 @@ impl ChosenBackend {
         let needed = topology.nodes.unwrap_or(lock.nodes);
         if needed > given {
             return Some(format!(
-                "it needs {needed} Redis nodes, and --redis names {given}"
+                "the scenario needs {needed} Redis nodes, but --redis names {given}"
             ));
         }
         if external.is_cluster && scenario.workload.stock_in == StockPlace::Redis {
             return Some(
-                "it keeps its stock on a server of its own, which a Redis Cluster has not".into(),
+                "the scenario stores its stock on a separate server, which is not available with a Redis Cluster".into(),
             );
         }
         if topology.replicas > 0 {
-            return Some("it needs replicas, and --redis names servers without any".into());
+            return Some(
+                "the scenario needs replicas, but the servers of --redis have none".into(),
+            );
         }
         let offered = Capabilities::for_backend(BackendName::External).offer_all(scenario);
         offered.err().map(|refusal| refusal.to_string())
@@ -158,7 +160,7 @@ fn of_servers(servers: &ServerChoice) -> Result<Option<BackendName>, Failure> {
         ];
         return match others.into_iter().find(|(_, is_given)| *is_given) {
             Some((flag, _)) => Err(Failure::Usage(inert!(
-                "--redis is about servers that run already, and {} about servers that picklock starts: leave one out",
+                "--redis names running servers, and {} applies to servers that picklock starts: leave one out",
                 flag
             ))),
             None => Ok(Some(BackendName::External)),
@@ -166,7 +168,7 @@ fn of_servers(servers: &ServerChoice) -> Result<Option<BackendName>, Failure> {
     }
     match (&servers.image, &servers.redis_server) {
         (Some(_), Some(_)) => Err(Failure::Usage(Inert::literal(
-            "--image is about containers, and --redis-server about processes: leave one out, or choose by --backend",
+            "--image applies to containers, and --redis-server to processes: leave one out, or choose with --backend",
         ))),
         (Some(_), None) => Ok(Some(BackendName::Docker)),
         (None, Some(_)) => Ok(Some(BackendName::Process)),

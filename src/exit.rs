@@ -106,7 +106,7 @@ impl Failure {
             Failure::NotStarted { text, .. } => text.clone(),
             Failure::NotApplicable(text) => inert!("not applicable: {}", text),
             Failure::Interrupted => Inert::literal(
-                "interrupted before there was anything to report; nothing was left behind",
+                "interrupted before there was anything to report; nothing is left to clean up",
             ),
         }
     }

@@ -116,7 +116,7 @@ fn scenario_page(scenario: &Scenario) -> String {
     }
     page.push_str("\nWhat is expected (what is not named holds):\n");
     if scenario.expect.is_empty() {
-        page.push_str("- nothing: the scenario only shows what happens\n");
+        page.push_str("- nothing: the scenario only reports the results\n");
     }
     // `OTHERS` sorts first, but reads best last.
     let (others, named): (Vec<_>, Vec<_>) =

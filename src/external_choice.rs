@@ -179,7 +179,9 @@ async fn agree(asked: &[String], why: &str, prefix: &str) -> Result<(), Failure>
         ))
     };
     if !std::io::stdin().is_terminal() || !print::stderr_is_terminal() {
-        return Err(refused(", and nobody can be asked"));
+        return Err(refused(
+            ", and there is no terminal to ask for confirmation",
+        ));
     }
     print::err(&inert!(
         "Write and delete keys with {} in their names at {}? [y/N] ",
@@ -210,7 +212,9 @@ fn notes(servers: &ExternalServers, examined: &[ExaminedServer]) -> Vec<String> 
     let names = match &servers.prefix {
         Some(prefix) => format!("{prefix} in their names"),
         // Each run of a matrix has another.
-        None => format!("{DEFAULT_PREFIX} and a word of the run's own in their names"),
+        None => {
+            format!("{DEFAULT_PREFIX} and a random word in their names, which differs between runs")
+        }
     };
     let places: Vec<&str> = examined.iter().map(|it| it.place.as_str()).collect();
     let is_silent = |server: &ExaminedServer| server.report == KeyReport::Commands;
@@ -221,11 +225,11 @@ fn notes(servers: &ExternalServers, examined: &[ExaminedServer]) -> Vec<String> 
     let key_history = match refused {
         _ if servers.is_cluster => "without key history, because the servers of a Redis Cluster are not observed".to_owned(),
         Some((place, why)) => format!(
-            "without key history, because {place} does not allow MONITOR ({}): what rests on it is not judged",
+            "without key history, because {place} does not allow MONITOR ({}): properties that depend on it are not judged",
             visible(why)
         ),
         None if examined.iter().any(is_silent) => {
-            "MONITOR shows who wrote a key; when one expires is reckoned, because keyspace notifications are off".to_owned()
+            "MONITOR shows who wrote a key; the time of an expiry is computed, because keyspace notifications are off".to_owned()
         }
         None => "MONITOR and keyspace notifications show who wrote a key, and how it went away".to_owned(),
     };
@@ -233,16 +237,16 @@ fn notes(servers: &ExternalServers, examined: &[ExaminedServer]) -> Vec<String> 
         let example = visible(server.other_runs.first()?);
         let (count, place) = (server.other_runs.len(), &server.place);
         Some(format!(
-            "{place} has keys of another run, which goes on or was killed: {count}, such as {example}"
+            "{place} has {count} keys of another run, which is still running or was killed, such as {example}"
         ))
     });
     let notes = vec![
         format!(
-            "keys have {names}, and are removed at the end; nothing else is changed at {}",
+            "keys have {names} and are removed at the end; nothing else is changed at {}",
             visible(&places.join(", "))
         ),
         key_history,
-        "faults of clients and links are applied, those of servers are not applicable".to_owned(),
+        "faults of clients and links are applied; faults of servers are not applicable".to_owned(),
     ];
     notes.into_iter().chain(left).collect()
 }

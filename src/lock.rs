@@ -188,8 +188,9 @@ fn unknown(name: &str, impls: &ConfiguredLocks) -> Failure {
         return refused(inert!("no such lock; did you mean `{}`?", meant));
     }
     if catalog::names().any(|scenario| scenario == name) {
-        return refused(Inert::literal(
-            "no such lock; that is a scenario: the lock stands after --impl",
+        return refused(inert!(
+            "no such lock; `{}` is a scenario: pass the lock with --impl",
+            name
         ));
     }
     if name.contains([',', '*']) {

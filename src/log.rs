@@ -98,7 +98,7 @@ pub fn run(args: &LogArgs) -> Result<u8, Failure> {
     }
     if proxy.is_none() {
         print::err(&Inert::literal(
-            "picklock: there is no commands.jsonl beside the history, so commands are missing\n",
+            "picklock: there is no commands.jsonl next to the history, so commands are missing\n",
         ));
     }
     Ok(exit::HELD)

@@ -57,7 +57,7 @@ fn expanded(
                 let bare = part.replace('*', "").replace('_', "-");
                 let meant = or_meant(&bare, known.iter().flatten().copied());
                 Failure::Usage(inert!(
-                    "{} {}: no name matches it{} (`picklock list` has them all)",
+                    "{} {}: no name matches it{} (`picklock list` lists all names)",
                     flag,
                     part,
                     meant

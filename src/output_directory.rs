@@ -133,7 +133,7 @@ impl OutputDirectory {
         let file = fs::openat(&folder, name, flags, Mode::empty());
         let file = File::from(file.map_err(|errno| refused(errno, name))?);
         if !file.metadata()?.is_file() {
-            return Err(io::Error::other("it is no regular file"));
+            return Err(io::Error::other("not a regular file"));
         }
         Ok(file)
     }
@@ -332,7 +332,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn link_below_the_directory_is_neither_followed_nor_written_through() {
+    fn link_below_the_directory_is_not_followed() {
         let temporary = tempfile::tempdir().unwrap();
         let elsewhere = temporary.path().join("elsewhere");
         let root = temporary.path().join("out");
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn directory_that_is_replaced_after_its_first_use_is_not_written_through() {
+    fn directory_replaced_after_its_first_use_is_not_written() {
         let temporary = tempfile::tempdir().unwrap();
         let [root, moved, theirs] =
             ["out", "moved", "theirs"].map(|name| temporary.path().join(name));

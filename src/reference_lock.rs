@@ -36,7 +36,7 @@ pub fn fitting(
 ) -> Result<&'static BuiltInLock, String> {
     if name == AUTO {
         return standard(nodes, spec.replicas, claims).ok_or_else(|| {
-            format!("no built-in lock is comparable with a lock on {nodes} nodes\n  = help: expect something of it yourself, by [[expect]] tables")
+            format!("no built-in lock is comparable with a lock on {nodes} nodes\n  = help: state the expectations yourself in [[expect]] tables")
         });
     }
     let reference = named(name)?;
@@ -46,9 +46,8 @@ pub fn fitting(
             format!("{nodes} node{plural} with {replicas} replicas each")
         };
         return Err(format!(
-            "it takes its lock on {}, and {} on {}, so their results cannot be compared\n  = help: \
-             `nodes` and `replicas` of a table [impl.NAME] say what a program uses, and --nodes what \
-             all locks do",
+            "the reference takes its lock on {}, and {} on {}, so their results cannot be compared\n  = help: \
+             set `nodes` and `replicas` of a program in its table [impl.NAME], or the nodes of all locks with --nodes",
             describe(reference.nodes, reference.replicas),
             spec.name,
             describe(nodes, spec.replicas)
@@ -56,7 +55,7 @@ pub fn fitting(
     }
     if claims.renews && !renews(name) && !claims.fences {
         return Err(format!(
-            "{} promises to renew its lease (renews = true), and {name} does not renew: it would be held to less than it promises\n  = help: write {AUTO}, or name a lock that renews",
+            "{} promises to renew its lease (renews = true), but {name} does not renew, so the results of the two are not comparable\n  = help: write {AUTO}, or name a lock that renews",
             spec.name
         ));
     }

@@ -158,7 +158,7 @@ fn history(dir: &Path, record: &RunRecord, skipped: &mut Vec<String>) -> Option<
     beside(&path, file, skipped, |file| {
         match read_history(BufReader::new(file)) {
             Ok(history) if history.header.seed == record.seed => Ok(history),
-            Ok(_) => Err("its seed differs from that of the run beside it".to_owned()),
+            Ok(_) => Err("its seed differs from that of the run next to it".to_owned()),
             Err(error) => Err(error.to_string()),
         }
     })

@@ -235,8 +235,7 @@ pub fn find(path: &Path) -> Result<PathBuf, Failure> {
     }
     let dir = dir.display();
     Err(Failure::Usage(inert!(
-        "{}: it contains a run, but no {}: the run did not finish, or an older picklock wrote it. A run.json \
-         there says under \"reproduce\" which command repeats it",
+        "{}: it contains a run, but no {}: the run did not finish, or an older picklock wrote it. If there is a run.json, its \"reproduce\" field contains the command that repeats the run",
         dir,
         FILE
     )))
@@ -253,8 +252,9 @@ pub fn read(path: &Path) -> Result<Repro, Failure> {
         format: Option<toml::Value>,
     }
     let file = path.display().to_string();
-    let text = untrusted_file::read(path, MAX_TEXT_LENGTH, Links::Refused)
-        .map_err(|error| Failure::Usage(inert!("{}: cannot read the repro: {}", file, error)))?;
+    let text = untrusted_file::read(path, MAX_TEXT_LENGTH, Links::Refused).map_err(|error| {
+        Failure::Usage(inert!("{}: cannot read the repro file: {}", file, error))
+    })?;
     let source = Source { file, text };
     let known: Known =
         toml::from_str(&source.text).map_err(|error| source.unreadable(&error, 0))?;
@@ -264,8 +264,7 @@ pub fn read(path: &Path) -> Result<Repro, Failure> {
             return repro.map_err(|error| source.unreadable(&error, 0).into());
         }
         Some(Some(other)) if other.starts_with("picklock-repro/") => format!(
-            "its format is {other:?}, and this picklock reads {REPRO_FORMAT:?}: use the \
-             picklock that made it, or a newer one"
+            "its format is {other:?}, and this picklock reads {REPRO_FORMAT:?}: use the version of picklock that wrote it, or a newer one"
         ),
         Some(other) => {
             let found = other.map_or("not a string".to_owned(), |other| {

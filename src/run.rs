@@ -26,12 +26,8 @@ use crate::interrupt::Interrupt;
 use crate::live_progress::LiveProgress;
 use crate::reproduce_command::ReproduceCommand;
 use crate::run_directory::RunDirectory;
+use crate::specification::MANY_WORKERS;
 use crate::{check as verdict, lock, print, worker_stderr};
-
-/// Maximum number of workers for runs in parallel. A larger run runs alone, because on a small machine two such runs
-/// slow each other down until no node answers in time and no client gets a lock. If the workers are the user's
-/// programs, it runs only if the user names the scenario: each worker can be a separate virtual machine.
-pub const MANY_WORKERS: usize = 100;
 
 /// How a run is reported and saved.
 #[derive(Debug)]

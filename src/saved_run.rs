@@ -49,7 +49,7 @@ pub fn directory(path: &Path) -> Result<Option<PathBuf>, Failure> {
     let below = below(path);
     if below.is_empty() {
         return wrong(Inert::literal(
-            "it holds no run: name a directory written by `--out`",
+            "it contains no run: name a directory written by `--out`",
         ));
     }
     if let [only] = &below[..] {
@@ -62,7 +62,7 @@ pub fn directory(path: &Path) -> Result<Option<PathBuf>, Failure> {
         more => format!("\n  and {more} more"),
     };
     wrong(inert!(
-        "it holds several runs, each in a directory of its own. Name one:{}{}",
+        "it contains several runs, each in its own directory; name one:{}{}",
         Inert::lines(&named.concat()),
         Inert::lines(&more)
     ))

@@ -9,7 +9,9 @@ use picklock_harness::spec::{
 use picklock_reports::inert;
 use picklock_reports::inert::Inert;
 
-use picklock_scenarios::{BackendName, OTHERS, Scenario, ScenarioError, catalog, did_you_mean};
+use picklock_scenarios::{
+    BackendName, OTHERS, Scenario, ScenarioError, Seeds, catalog, did_you_mean,
+};
 
 use crate::backend_choice;
 use crate::cli::ScenarioArgs;
@@ -51,6 +53,37 @@ pub fn of_args(args: &ScenarioArgs) -> Result<RunSpec, Failure> {
         servers,
         seed,
     })
+}
+
+/// Maximum number of workers for runs in parallel. A larger run runs alone, because on a small machine two such runs
+/// slow each other down until no node answers in time and no client gets a lock. If the workers are the user's
+/// programs, it runs only if the user names the scenario: each worker can be a separate virtual machine.
+pub const MANY_WORKERS: usize = 100;
+
+/// Why a program of the user runs a scenario only if the user has named it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unsuited {
+    #[error("it would start {0} processes of your program; run it with `--scenario`")]
+    ManyProcesses(usize),
+    #[error(
+        "your program draws its tokens itself; if it takes them from the seed that it is given, run it with `--scenario`"
+    )]
+    SharedSeed,
+}
+
+/// Returns why this lock runs the scenario only if the user has named it, or `None` if it runs it anyway, as every
+/// built-in lock does.
+pub fn unsuited(scenario: &Scenario, lock: &LockSpec) -> Option<Unsuited> {
+    let workload = &scenario.workload;
+    if lock.is_in_process() {
+        None
+    } else if workload.process_count() > MANY_WORKERS {
+        Some(Unsuited::ManyProcesses(workload.process_count()))
+    } else if workload.seeds == Seeds::Same {
+        Some(Unsuited::SharedSeed)
+    } else {
+        None
+    }
 }
 
 /// Assigns all servers that the user names to a program, unless its number of nodes is defined elsewhere.

@@ -51,7 +51,7 @@ pub fn hint(error: &clap::Error, args: &[String]) -> Option<String> {
         ErrorKind::MissingRequiredArgument => {
             let (_, call) = CALLS.iter().find(|(name, _)| *name == command)?;
             let names = if *call == CALLS[0].1 {
-                " (`picklock list` has the names)"
+                " (`picklock list` lists the names)"
             } else {
                 ""
             };

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn fatal_trace_is_quoted_by_its_first_line_and_the_first_frame_outside_the_runtime() {
+    fn fatal_trace_is_quoted_by_first_line_and_first_own_frame() {
         let traces = [
             (
                 "Unhandled exception. System.ObjectDisposedException: It has been disposed.\n   \

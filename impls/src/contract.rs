@@ -60,13 +60,13 @@ pub enum Notice {
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Redis refused, and the refused command changed nothing.
-    #[error("Redis refused: {0}")]
+    #[error("Redis rejected the command: {0}")]
     Refused(String),
     /// No reply, or an incomplete one: the command may or may not have been executed.
     #[error("no certain answer from Redis: {0}")]
     Ambiguous(String),
     /// The call itself was invalid (a TTL of zero, an unknown token); nothing was sent.
-    #[error("bad call: {0}")]
+    #[error("invalid call: {0}")]
     BadCall(String),
     /// The lock does not support the operation; nothing was sent. Only `extend` may return this. A run in which holders
     /// should extend then reports that it did not test extensions.
@@ -114,7 +114,7 @@ pub trait Lock {
         _grant: &Grant,
         _ttl: Duration,
     ) -> impl Future<Output = Taken> {
-        let unsupported = LockError::Unsupported("it has no `extend`".to_owned());
+        let unsupported = LockError::Unsupported("the lock cannot be extended".to_owned());
         std::future::ready(Err(unsupported))
     }
 
@@ -171,7 +171,7 @@ pub trait Lock {
         _ttl: Duration,
         _wait: Duration,
     ) -> impl Future<Output = Taken> {
-        let problem = LockError::BadCall("it does not let readers in".to_owned());
+        let problem = LockError::BadCall("the lock has no readers".to_owned());
         std::future::ready(Err(problem))
     }
 
@@ -200,7 +200,7 @@ pub trait Lock {
             match permits {
                 1 => self.acquire(key, ttl, wait).await,
                 _ => Err(LockError::BadCall(
-                    "it takes one permit at a time".to_owned(),
+                    "the lock grants one permit at a time".to_owned(),
                 )),
             }
         }

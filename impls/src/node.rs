@@ -75,7 +75,7 @@ impl Node {
     /// created without [`Node::with_subscriptions`].
     pub async fn subscribe(&self, channel: &str) -> Result<Box<dyn Subscription>, LockError> {
         let Some(subscribe) = &self.subscribe else {
-            let why = "this connection to Redis offers no subscriptions";
+            let why = "this connection to Redis does not support subscriptions";
             return Err(LockError::BadCall(why.into()));
         };
         Ok(subscribe(channel.to_owned()).await?)

@@ -53,7 +53,7 @@ pub enum OptionValue {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum OptionError {
     /// The lock has no option with this name.
-    #[error("there is no such option; {}", known(declared))]
+    #[error("no such option; {}", known(declared))]
     Unknown {
         /// The given name.
         name: String,

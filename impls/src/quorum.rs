@@ -92,7 +92,7 @@ impl Nodes {
     pub(crate) fn must_not_be_empty(&self) -> Result<(), LockError> {
         if self.0.is_empty() {
             return Err(LockError::BadCall(
-                "the lock was given no Redis node".into(),
+                "the lock requires at least one Redis node".into(),
             ));
         }
         Ok(())

@@ -26,7 +26,7 @@ impl SingleNode {
     pub(crate) fn connection(&mut self) -> Result<&mut Node, LockError> {
         self.0
             .as_mut()
-            .ok_or_else(|| LockError::BadCall("the lock was given no Redis node".into()))
+            .ok_or_else(|| LockError::BadCall("the lock requires at least one Redis node".into()))
     }
 
     /// Sends one command and reads its reply.

@@ -130,7 +130,7 @@ pub struct Prediction {
 #[derive(Debug, thiserror::Error)]
 pub enum LibraryError {
     /// The file is not TOML, or its content is invalid.
-    #[error("not a file about a library: {0}")]
+    #[error("not a library file: {0}")]
     Invalid(#[from] toml::de::Error),
     /// The file has another format or version.
     #[error("its format is {found:?}, and this picklock reads {wanted:?}")]

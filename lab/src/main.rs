@@ -119,7 +119,7 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
             let (words, matrices): (Vec<_>, Vec<_>) = files.into_iter().partition(is_library);
             if words.is_empty() {
                 return Err(
-                    "findings: no library: name its findings.toml beside the matrices".into(),
+                    "findings: no library: name its findings.toml next to the matrices".into(),
                 );
             }
             let mut libraries: Vec<Library> = words
@@ -147,17 +147,17 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
                 runs,
                 threads,
             };
-            let pieces = bug_corpus::KNOWN_BUGS
+            let known_bugs = bug_corpus::KNOWN_BUGS
                 .iter()
                 .filter(|it| it.lock.contains(&only));
-            let visited = pieces.map(|piece| {
-                let visited = bug_corpus::visit(*piece, budget);
+            let evaluations = known_bugs.map(|known_bug| {
+                let evaluation = bug_corpus::evaluate(*known_bug, budget);
                 // There is no way to report that stderr cannot be written.
-                writeln!(std::io::stderr(), "{}", bug_corpus::row(&visited)).unwrap_or_default();
-                visited
+                writeln!(std::io::stderr(), "{}", bug_corpus::row(&evaluation)).unwrap_or_default();
+                evaluation
             });
-            let visited: Vec<bug_corpus::Evaluation> = visited.collect();
-            target.write(&bug_corpus::table(&visited, budget))
+            let evaluations: Vec<bug_corpus::Evaluation> = evaluations.collect();
+            target.write(&bug_corpus::table(&evaluations, budget))
         }
         Command::Counterfactuals {
             violated,

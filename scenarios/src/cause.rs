@@ -155,7 +155,7 @@ causes! {
     ForeignRemoval "foreign-removal", Lock,
         "a client removed a running lock outside any release", "remove only the own value";
     FalseLoss "false-loss", Lock,
-        "the lock reported a loss although its key still stood", "report only what the servers show";
+        "the lock reported a loss although its key still existed", "report only what the servers show";
     PermitMinted "permit-minted", Lock,
         "more permits were granted than there are", "give back each permit once, and only by its holder";
     PermitLeaked "permit-leaked", Lock,
@@ -163,7 +163,7 @@ causes! {
     TornRead "torn-read", Lock,
         "the lock let a reader and a writer in together", "let each look for the other, in one script";
     WriterStarved "writer-starved", Lock,
-        "readers that asked later were let in before a writer", "let readers wait behind a waiting writer";
+        "readers that requested the lock later were let in before a writer", "let readers wait behind a waiting writer";
     SkippedTick "skipped-tick", Lock,
         "the lock was free at a tick, and no client got it", "give it back after each job, and expire it";
     RanTwice "ran-twice", Application("its lock was free again while other instances had yet to get the tick"),

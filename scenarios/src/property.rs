@@ -22,7 +22,7 @@ macro_rules! properties {
             ownership: Ownership, "no release or renewal takes another client's lock";
             fencing: Fencing, "tokens strictly increase in the order of holds";
             progress: Progress, "after faults and leases end, a client can get the lock";
-            claims: Claims, "what the lock says agrees with what it did";
+            claims: Claims, "what the lock reported agrees with what it did";
             once: Once, "no tick runs twice, and none is skipped while the lock is free";
         }
     };

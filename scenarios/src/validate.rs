@@ -119,7 +119,7 @@ fn workload(scenario: &Scenario) -> Result<(), Problem> {
     }
     servers(&scenario.topology)?;
     if workload.purchases == Some(0) {
-        let text = "a buyer that buys nothing: expected 1 or more";
+        let text = "purchases of 0: expected 1 or more";
         return Err(Problem::at(&["workload", "purchases"], text));
     }
     if workload.stock < 1 {

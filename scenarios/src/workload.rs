@@ -348,6 +348,11 @@ impl Workload {
         self.short_lease.filter(|_| worker + 1 == self.workers)
     }
 
+    /// Returns the number of processes in which the workers live.
+    pub fn process_count(&self) -> usize {
+        self.processes.unwrap_or(self.workers)
+    }
+
     /// Returns the process in which a worker lives.
     pub fn process_of(&self, worker: usize) -> usize {
         match self.processes {

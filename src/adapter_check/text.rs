@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_reads_as_one_line_and_a_failed_one_says_where_to_look() {
+    fn check_is_one_line_and_a_failed_one_names_its_paragraph() {
         let failed = CheckResult {
             line: Some("{\"reply\":\"granted\"}\u{1b}[2J".into()),
             log: vec!["Traceback".into()],

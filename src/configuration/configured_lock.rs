@@ -61,7 +61,8 @@ impl ConfiguredLock {
         }
         let directory = table.directory.as_ref();
         if let Some(it) = directory.filter(|_| is_image) {
-            let problem = "directory: the image says where its program starts";
+            let problem =
+                "directory: not allowed with an image, which defines its own working directory";
             return Err(source.wrong(it.span().start, problem));
         }
         let folder = directory.map_or(home.to_owned(), |it| home.join(it.get_ref()));
@@ -113,11 +114,14 @@ impl ConfiguredLock {
 fn command_of(command: &str) -> Result<WorkerCommand, (String, String)> {
     if command.starts_with(EXEC) {
         let hint = "write only what follows it".to_owned();
-        return Err((format!("a command of a table needs no `{EXEC}`"), hint));
+        return Err((
+            format!("remove `{EXEC}`: the command of a table is always a program"),
+            hint,
+        ));
     }
     program(command).map_err(|problem| {
         let problem = match command_line::parse(command) {
-            Err(CommandLineError::Empty) => "it names no program".to_owned(),
+            Err(CommandLineError::Empty) => "no program given".to_owned(),
             _ => problem,
         };
         let hint = "as in command = \"python3 my_lock.py\"";

@@ -52,25 +52,25 @@ pub async fn run(args: GateArgs) -> Result<u8, Failure> {
         return Err(file.missing());
     }
     let frame = plans.first().map(MatrixPlan::frame).unwrap_or_default();
-    let anew = |path| MatrixDirectory::anew(path, &frame);
-    let kept = args.out.as_deref().map(anew).transpose()?;
-    let out = kept.as_ref();
+    let create = |path| MatrixDirectory::anew(path, &frame);
+    let saved = args.out.as_deref().map(create).transpose()?;
+    let out = saved.as_ref();
     let measured = measure::run(&config, &rules, &plans, out, args.quiet, &interrupt);
-    let mut ran = measured.await?;
-    let is_interrupted = ran.matrix.interrupted;
+    let mut measurements = measured.await?;
+    let is_interrupted = measurements.matrix.interrupted;
     if args.update_baseline && !is_interrupted {
-        baseline = file.update(&rules, &ran, baseline)?;
+        baseline = file.update(&rules, &measurements, baseline)?;
     }
-    let decision = decide(&rules, baseline.as_ref(), &ran);
-    tell(&args, &decision)?;
-    if let Some(kept) = &kept {
-        ran.matrix = MatrixRecord {
-            cells: std::mem::take(&mut ran.matrix.cells),
-            skipped: std::mem::take(&mut ran.matrix.skipped),
+    let decision = decide(&rules, baseline.as_ref(), &measurements);
+    print_decision(&args, &decision)?;
+    if let Some(saved) = &saved {
+        measurements.matrix = MatrixRecord {
+            cells: std::mem::take(&mut measurements.matrix.cells),
+            skipped: std::mem::take(&mut measurements.matrix.skipped),
             interrupted: is_interrupted,
             ..frame
         };
-        print::err(&results::write(kept, ran.matrix, &decision)?);
+        print::err(&results::write(saved, measurements.matrix, &decision)?);
     }
     if is_interrupted {
         return Ok(exit::INTERRUPTED);
@@ -78,7 +78,7 @@ pub async fn run(args: GateArgs) -> Result<u8, Failure> {
     Ok(exit::from_severity(decision.severity()))
 }
 
-fn tell(args: &GateArgs, decision: &Decision) -> Result<(), Failure> {
+fn print_decision(args: &GateArgs, decision: &Decision) -> Result<(), Failure> {
     if args.json {
         print::document(&gate_json(decision))
     } else {

@@ -1,4 +1,4 @@
-//! A lock of a matrix, and the standard for its results.
+//! A lock of a matrix, and the expectations that apply to it.
 
 use picklock_harness::expectation::{Expected, Tables};
 use picklock_harness::lock_kinds::built_in_kind;
@@ -14,11 +14,11 @@ use crate::exit::Failure;
 use crate::named_lock::NamedLock;
 use crate::{lock, reference_lock};
 
-/// A lock, and the standard for its results.
+/// A lock of a matrix, and the expectations that apply to it.
 pub struct Candidate {
     pub spec: LockSpec,
-    /// Whether the scenarios have no expectations of it. False for a built-in lock without options.
-    pub is_stranger: bool,
+    /// Whether it is a built-in lock without options, for which the catalog has expectations.
+    pub has_catalog_expectations: bool,
     /// The reference lock, or `None` if the lock has no expectations.
     pub reference: Option<&'static BuiltInLock>,
     /// The lock that it is compared with: `reference`, otherwise the best lock for its claims. `None` if no built-in
@@ -53,7 +53,7 @@ impl Candidate {
         let reference = request.reference.as_ref().or(own).filter(|_| !is_known);
         let reference = reference.map(find).transpose()?;
         Ok(Candidate {
-            is_stranger: !is_known,
+            has_catalog_expectations: is_known,
             best: reference.or_else(|| best(nodes, spec.replicas, claims)),
             reference,
             spec,
@@ -68,7 +68,7 @@ impl Candidate {
         if lock.is_in_process() && overrides.nodes.is_some_and(|nodes| nodes != usual) {
             return Expected::default();
         }
-        if !self.is_stranger {
+        if self.has_catalog_expectations {
             return Expected::for_lock(scenario, &lock.name, Tables::NamedOrAll);
         }
         // The scenario's expectations of this very lock take precedence.

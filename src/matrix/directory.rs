@@ -211,10 +211,10 @@ impl MatrixDirectory {
             .map_err(|error| wrong(inert!("cannot read the directory: {}", error)))?;
         if let Some(entry) = listed.flatten().next() {
             let what = if path.join("run.json").exists() {
-                "it already contains a single run".to_owned()
+                "the directory already contains a single run".to_owned()
             } else {
                 format!(
-                    "it contains `{}`, and no matrix",
+                    "the directory contains `{}`, but no matrix",
                     entry.file_name().to_string_lossy()
                 )
             };
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_call_left_is_not_taken_for_the_result_of_this_one() {
+    fn result_of_an_earlier_call_is_not_used() {
         let folder = tempfile::tempdir().unwrap();
         let begun = MatrixRecord {
             format: MATRIX_FORMAT.to_owned(),

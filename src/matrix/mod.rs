@@ -75,7 +75,7 @@ pub async fn run(args: MatrixArgs) -> Result<u8, Failure> {
     if let Some(directory) = &directory {
         directory.finish(&record)?;
     }
-    tell(
+    print_result(
         &args,
         &record,
         &finished,
@@ -112,7 +112,7 @@ fn announce(args: &MatrixArgs, plan: &MatrixPlan) {
         let megabytes = (plan.cells().count() * KEPT_KB).div_ceil(1_000);
         let path = path.display();
         print::err(&inert!(
-            "{} will keep {}, about {} MB\n",
+            "{} will contain {}, about {} MB\n",
             path,
             runs,
             megabytes
@@ -123,7 +123,7 @@ fn announce(args: &MatrixArgs, plan: &MatrixPlan) {
     }
 }
 
-fn tell(args: &MatrixArgs, record: &MatrixRecord, finished: &MatrixResult, took: &str) {
+fn print_result(args: &MatrixArgs, record: &MatrixRecord, finished: &MatrixResult, took: &str) {
     if args.json {
         print::document(&documents::matrix_json(record));
     } else {

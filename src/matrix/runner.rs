@@ -11,7 +11,7 @@ use super::cell_latency::RunLatency;
 use super::child_run::ChildRuns;
 use super::selection::Task;
 use crate::lock::in_process;
-use crate::run::MANY_WORKERS;
+use crate::specification::MANY_WORKERS;
 
 /// Runs a part of a matrix.
 pub enum Runner {

@@ -8,7 +8,7 @@ use picklock_harness::spec::{LockSpec, RunSpec, ScenarioSource, resolve_scenario
 use picklock_impls::{CRON_LOCKS, LEADERS, LOCKS, RWLOCKS, SEMAPHORES};
 use picklock_reports::inert;
 use picklock_reports::inert::Inert;
-use picklock_scenarios::{LockKind, Scenario, Seeds};
+use picklock_scenarios::{LockKind, Scenario};
 
 use super::candidate::Candidate;
 use super::request::MatrixRequest;
@@ -16,8 +16,9 @@ use crate::backend_choice::ChosenBackend;
 use crate::cli::MAX_JOBS;
 use crate::exit::Failure;
 use crate::named_lock::NamedLock;
-use crate::run::MANY_WORKERS;
-use crate::specification::{checked, flag_of, load, no_mistyped_lock, with_nodes};
+use crate::specification::{
+    Unsuited, checked, flag_of, load, no_mistyped_lock, unsuited, with_nodes,
+};
 
 /// A cell: its runs, and the expected results.
 #[derive(Debug, Clone)]
@@ -64,6 +65,36 @@ pub struct Selection {
 /// Returns an error if a name is unknown (with the nearest one), a lock does not have an option, two scenarios have the
 /// same name, or a number is invalid.
 pub fn select(request: &MatrixRequest) -> Result<Selection, Failure> {
+    check_numbers(request)?;
+    let mut loaded = Vec::new();
+    for typed in request.all_scenarios() {
+        let scenario = load(&typed)?;
+        loaded.push((typed, scenario));
+    }
+    let locks = or_all(&request.locks, default_locks(&loaded));
+    describe_apart(&locks)?;
+    let locks = locks.iter().map(|name| Candidate::new(request, name));
+    let locks: Vec<Candidate> = locks.collect::<Result<_, _>>()?;
+    applies_to_one(request, &locks)?;
+    let mut scenarios: Vec<(String, Scenario)> = Vec::new();
+    for (typed, scenario) in loaded {
+        if let Some((other, _)) = scenarios.iter().find(|(_, s)| s.name == scenario.name) {
+            return Err(Failure::Usage(inert!(
+                "--scenario {}: its name is `{}`, like that of {}; the table could not distinguish them",
+                typed,
+                scenario.name,
+                other
+            )));
+        }
+        let is_ours = |name: &str| locks.iter().any(|one| one.spec.name == name);
+        no_mistyped_lock(&typed, &scenario, &request.impls, is_ours)?;
+        scenarios.push((typed, scenario));
+    }
+    Ok(Selection { locks, scenarios })
+}
+
+/// Checks the numbers of a request, and that its options belong to one lock.
+fn check_numbers(request: &MatrixRequest) -> Result<(), Failure> {
     let wrong = |text: Inert| Err(Failure::Usage(text));
     if request.seeds == 0 {
         return wrong(Inert::literal(
@@ -87,62 +118,45 @@ pub fn select(request: &MatrixRequest) -> Result<Selection, Failure> {
             "--impl-option requires exactly one --impl or --name, because locks differ in their options",
         ));
     }
-    let mut loaded = Vec::new();
-    for typed in request.all_scenarios() {
-        let scenario = load(&typed)?;
-        loaded.push((typed, scenario));
-    }
-    let all_need = |kind| {
-        let kind_of = |scenario: &Scenario| scenario.workload.kind.lock_kind();
-        loaded.iter().all(|(_, scenario)| kind_of(scenario) == kind)
-    };
-    let run_jobs = loaded.iter().all(|(_, it)| it.workload.schedule.is_some());
-    let (all, more) = if all_need(LockKind::Semaphore) {
-        (SEMAPHORES, &[][..])
-    } else if all_need(LockKind::Rwlock) {
-        (RWLOCKS, &[][..])
-    } else if all_need(LockKind::Leader) {
-        (LEADERS, &[][..])
-    } else if run_jobs {
-        (LOCKS, CRON_LOCKS)
+    Ok(())
+}
+
+/// Returns the built-in locks that these scenarios are about: those of their kind if all have the same one, otherwise
+/// the locks with one holder.
+fn default_locks(scenarios: &[(String, Scenario)]) -> impl Iterator<Item = NamedLock> {
+    let mut kinds = scenarios.iter().map(|(_, it)| it.workload.kind.lock_kind());
+    let first = kinds.next().unwrap_or_default();
+    let common = if kinds.all(|kind| kind == first) {
+        first
     } else {
-        (LOCKS, &[][..])
+        LockKind::Mutex
     };
-    let all = all
+    let run_jobs = scenarios
         .iter()
-        .chain(more)
-        .map(|lock| NamedLock::plain(lock.name));
-    let locks = or_all(&request.locks, all);
-    describe_apart(&locks)?;
-    let locks = locks.iter().map(|name| Candidate::new(request, name));
-    let locks: Vec<Candidate> = locks.collect::<Result<_, _>>()?;
-    applies_to_one(request, &locks)?;
-    let mut scenarios: Vec<(String, Scenario)> = Vec::new();
-    for (typed, scenario) in loaded {
-        if let Some((other, _)) = scenarios.iter().find(|(_, s)| s.name == scenario.name) {
-            return Err(Failure::Usage(inert!(
-                "--scenario {}: its name is `{}`, like that of {}; the table could not tell them apart",
-                typed,
-                scenario.name,
-                other
-            )));
-        }
-        let is_ours = |name: &str| locks.iter().any(|one| one.spec.name == name);
-        no_mistyped_lock(&typed, &scenario, &request.impls, is_ours)?;
-        scenarios.push((typed, scenario));
-    }
-    Ok(Selection { locks, scenarios })
+        .all(|(_, it)| it.workload.schedule.is_some());
+    let (locks, of_jobs) = match common {
+        LockKind::Semaphore => (SEMAPHORES, &[][..]),
+        LockKind::Rwlock => (RWLOCKS, &[][..]),
+        LockKind::Leader => (LEADERS, &[][..]),
+        LockKind::Mutex if run_jobs => (LOCKS, CRON_LOCKS),
+        LockKind::Mutex => (LOCKS, &[][..]),
+    };
+    locks
+        .iter()
+        .chain(of_jobs)
+        .map(|lock| NamedLock::plain(lock.name))
 }
 
 /// Refuses a `--reference` without any effect, because the user believes that it checks something.
 fn applies_to_one(request: &MatrixRequest, locks: &[Candidate]) -> Result<(), Failure> {
     match &request.reference {
-        Some(reference) if !locks.iter().any(|one| one.is_stranger) => Err(Failure::Usage(inert!(
-            "--reference {}: it applies to none of these locks: the scenarios themselves say what to \
-                 expect of a built-in lock without options\n  = help: name a lock of your own by --impl or \
+        Some(reference) if locks.iter().all(|one| one.has_catalog_expectations) => {
+            Err(Failure::Usage(inert!(
+                "--reference {} has no effect: built-in locks without options already have expectations\n  = help: name a lock of your own by --impl or \
                  --name, or leave out --reference",
-            reference
-        ))),
+                reference
+            )))
+        }
         _ => Ok(()),
     }
 }
@@ -153,7 +167,7 @@ fn describe_apart(locks: &[NamedLock]) -> Result<(), Failure> {
         if locks[..index].iter().any(|it| it.shown() == one.shown()) {
             let (flag, value) = one.flag();
             return Err(Failure::Usage(inert!(
-                "--{} {}: another program has the label `{}`; the table could not tell them apart",
+                "--{} {}: another program has the label `{}`; the table could not distinguish them",
                 flag,
                 value,
                 one.shown()
@@ -232,9 +246,8 @@ fn omitted(
     if let Some(reason) = lock.lacks_holders(scenario) {
         return Some(reason);
     }
-    let unrequested = too_many_programs(scenario, lock, request);
-    if let Some(reason) = unrequested.or_else(|| draws_its_own(scenario, lock, request)) {
-        return Some(reason);
+    if let Some(reason) = unrequested(scenario, lock, request) {
+        return Some(reason.to_string());
     }
     let overrides = with_nodes(request.overrides, &request.servers, lock);
     if overrides.nodes.is_none() {
@@ -264,28 +277,9 @@ fn omitted(
     })
 }
 
-/// Returns why a scenario with many processes is not run with the user's programs, unless the user named it.
-fn too_many_programs(
-    scenario: &Scenario,
-    lock: &LockSpec,
-    request: &MatrixRequest,
-) -> Option<String> {
-    let workload = &scenario.workload;
-    let processes = workload.processes.unwrap_or(workload.workers);
-    let is_wanted = lock.is_in_process() || request.names_scenarios();
-    (processes > MANY_WORKERS && !is_wanted).then(|| {
-        format!("it would start {processes} processes of your program; run it with `--scenario`")
-    })
-}
-
-/// Returns why a scenario in which all workers have the same seed does not apply to the user's programs, unless the
-/// user named it.
-fn draws_its_own(scenario: &Scenario, lock: &LockSpec, request: &MatrixRequest) -> Option<String> {
-    let is_wanted = lock.is_in_process() || request.names_scenarios();
-    (scenario.workload.seeds == Seeds::Same && !is_wanted).then(|| {
-        "your program draws its tokens itself; if it takes them from the seed that it is given, run it with `--scenario`"
-            .to_owned()
-    })
+/// Returns why the lock runs a scenario only if the user names it, unless the user has named it.
+fn unrequested(scenario: &Scenario, lock: &LockSpec, request: &MatrixRequest) -> Option<Unsuited> {
+    unsuited(scenario, lock).filter(|_| !request.names_scenarios())
 }
 
 /// Creates the error for a matrix with no cells left to run, with the reasons.
@@ -345,7 +339,9 @@ mod tests {
         let lock = &selection.locks[0].spec;
         let scenarios = selection.scenarios.iter();
         scenarios
-            .filter_map(|(_, scenario)| too_many_programs(scenario, lock, &request))
+            .filter_map(|(_, scenario)| unrequested(scenario, lock, &request))
+            .filter(|reason| matches!(reason, Unsuited::ManyProcesses(_)))
+            .map(|reason| reason.to_string())
             .collect()
     }
 

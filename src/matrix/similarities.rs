@@ -18,7 +18,11 @@ impl Selection {
         backends.dedup();
         let mut found = Vec::new();
         for backend in backends {
-            for one in self.locks.iter().filter(|one| one.is_stranger) {
+            for one in self
+                .locks
+                .iter()
+                .filter(|one| !one.has_catalog_expectations)
+            {
                 let is_its =
                     |cell: &&Cell| cell.backend == backend && cell.lock.name == one.spec.name;
                 let cells: Vec<&Cell> = cells.iter().filter(is_its).collect();

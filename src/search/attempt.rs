@@ -12,7 +12,7 @@ use picklock_harness::record::{Counterexample, Recurred, RunRecord};
 use picklock_harness::search::{Plan, Shown, Violation, ViolationFilter};
 use picklock_harness::spec::{LockSpec, RunSpec, ServerChoice};
 use picklock_reports::inert;
-use picklock_scenarios::{BackendName, Seeds, catalog};
+use picklock_scenarios::{BackendName, catalog};
 
 use super::plan_run::{self, PlanRun};
 use super::saved_counterexamples;
@@ -21,8 +21,8 @@ use crate::interrupt::Interrupt;
 use crate::output_directory::OutputDirectory;
 use crate::print;
 use crate::reproduce_command::ReproduceCommand;
-use crate::run::MANY_WORKERS;
 use crate::run_directory::RunDirectory;
+use crate::specification::{MANY_WORKERS, unsuited};
 
 /// Number of runs of a plan with a new violation. A violation that occurs in more than half of them is a
 /// counterexample.
@@ -72,20 +72,18 @@ fn is_of_catalog(plan: &Plan) -> bool {
 }
 
 impl Attempts {
-    /// Returns `true` if the servers support the plan's faults, and whether the lock can be run in it.
+    /// Returns `true` if the servers support the plan's faults, and the lock can run its scenario.
     pub fn fit(&self, plan: &Plan) -> bool {
         let offered = Capabilities::for_backend(self.backend);
         let (scenario, nodes) = (&plan.scenario, self.lock.nodes);
-        let workload = &scenario.workload;
-        let draws_its_own = !self.lock.is_in_process() && workload.seeds == Seeds::Same;
         offered.offer_all(scenario).is_ok()
             && scenario.runs_in(self.backend)
             && scenario
                 .topology
                 .lacks_nodes(scenario.topology.nodes.unwrap_or(nodes))
                 .is_none()
-            && workload.processes.unwrap_or(workload.workers) <= MANY_WORKERS
-            && !draws_its_own
+            && scenario.workload.process_count() <= MANY_WORKERS
+            && unsuited(scenario, &self.lock).is_none()
             && self.spec(plan).resolved().is_ok()
     }
 
@@ -255,7 +253,7 @@ impl Attempts {
         let directory = self.out.root().join(directory);
         let Recurred { times, runs } = recurred;
         print::err(&inert!(
-            "{}: came in {} of {} runs of its plan, so it is not counted; kept in {}\n",
+            "{}: occurred in {} of {} runs of its plan, so it is not counted; saved in {}\n",
             name,
             times,
             runs,

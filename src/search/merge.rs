@@ -31,7 +31,9 @@ pub fn run(args: &MergeArgs) -> Result<u8, Failure> {
             Document::Search(record) => searches.push((file, *record)),
             Document::Matrix(record) => matrices.push((file, *record)),
             Document::Run(_) => {
-                let hint = Inert::literal("it is a single run, which is no part of anything");
+                let hint = Inert::literal(
+                    "this is a single run; expected a shard of a search or a part of a matrix",
+                );
                 return Err(wrong(hint));
             }
         }
@@ -39,13 +41,13 @@ pub fn run(args: &MergeArgs) -> Result<u8, Failure> {
     let usage = |error: &dyn std::error::Error| Failure::Usage(inert!("{}", error));
     match (searches.first(), matrices.first()) {
         (Some((search, _)), Some((matrix, _))) => Err(Failure::Usage(inert!(
-            "{} is of a search, and {} a matrix: they cannot be joined",
+            "{} is a shard of a search, and {} is a matrix: they cannot be merged",
             search,
             matrix
         ))),
         (None, Some(_)) => {
             let joined = merge_matrices(matrices).map_err(|error| usage(&error))?;
-            Ok(tell(&joined, args.json))
+            Ok(print_matrix(&joined, args.json))
         }
         _ => {
             let joined = merge(searches).map_err(|error| usage(&error))?;
@@ -55,7 +57,7 @@ pub fn run(args: &MergeArgs) -> Result<u8, Failure> {
     }
 }
 
-fn tell(joined: &MatrixRecord, json: bool) -> u8 {
+fn print_matrix(joined: &MatrixRecord, json: bool) -> u8 {
     if json {
         print::document(&documents::matrix_json(joined));
     } else {

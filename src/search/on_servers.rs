@@ -152,9 +152,8 @@ impl Hunting<'_> {
             let Some(finished) = self.running.join_next().await else {
                 break;
             };
-            let finished = finished.map_err(|error| {
-                Failure::Environment(inert!("the search broke down: {}", error))
-            })?;
+            let finished = finished
+                .map_err(|error| Failure::Environment(inert!("the search failed: {}", error)))?;
             self.add(finished)?;
         }
         self.attempts.clean_up();

@@ -43,7 +43,7 @@ pub async fn keep(
                 ..find
             }),
             None => print::err(&inert!(
-                "{}: its run does not show it any more, so it is no find; please report this\n",
+                "{}: replaying the counterexample did not reproduce the violation, so it was dropped; please report this\n",
                 name
             )),
         }

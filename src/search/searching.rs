@@ -161,5 +161,5 @@ pub async fn beside<T: Send + 'static>(
             working.await
         }
     };
-    done.map_err(|error| Failure::Environment(inert!("the search broke down: {}", error)))
+    done.map_err(|error| Failure::Environment(inert!("the search failed: {}", error)))
 }

@@ -44,11 +44,7 @@ pub fn parse(
         return Err(wrong(inert!("expected at most {} shards", MAX_SHARDS)));
     }
     if shard == 0 || shard > of {
-        return Err(wrong(inert!(
-            "there is no shard {}: they are 1 to {}",
-            shard,
-            of
-        )));
+        return Err(wrong(inert!("no shard {}: expected 1 to {}", shard, of)));
     }
     Ok((shard, of))
 }

@@ -125,7 +125,7 @@ fn fixed(sweep: &Sweep) -> Vec<String> {
     let bought = match workload.purchases {
         Some(1) => "each buys once".to_owned(),
         Some(times) => format!("each buys {times} times"),
-        None => "each buys until nothing is left".to_owned(),
+        None => "each buys until the stock is sold out".to_owned(),
     };
     vec![
         format!("seed {}", sweep.seed),

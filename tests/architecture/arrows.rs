@@ -190,7 +190,7 @@ fn modules_import_where_an_arrow_is_drawn_and_only_there() {
 }
 
 #[test]
-fn modules_inside_the_biggest_ones_import_where_an_arrow_is_drawn() {
+fn inner_modules_import_only_along_drawn_arrows() {
     for (folder, parent) in [("harness/verdicts", "check"), ("harness", "proxy")] {
         let drawn = table(&format!("The modules of `{folder}/src/{parent}/`"));
         let found = modules_inside(&Crate::read(folder), parent);
@@ -200,7 +200,7 @@ fn modules_inside_the_biggest_ones_import_where_an_arrow_is_drawn() {
 }
 
 #[test]
-fn import_without_an_arrow_and_arrow_without_an_import_are_found() {
+fn import_without_arrow_and_arrow_without_import_are_found() {
     let page = "\n## Modules\n\n| module | what | may import |\n|---|---|---|\n| `a` | `x` | `b`, `c` |\n| `b` | y | |\n";
     let drawn = table_of(page, "Modules");
     let files = [

@@ -46,9 +46,9 @@ fn problem(line: &str) -> Option<String> {
 fn test_name(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let rest = line.strip_prefix("async ").unwrap_or(line);
-    rest.strip_prefix("fn ")?
-        .split_once("()")
-        .map(|(name, _)| name)
+    let (name, _) = rest.strip_prefix("fn ")?.split_once("()")?;
+    let is_name = name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    is_name.then_some(name)
 }
 
 fn problem_of_name(name: &str) -> Option<String> {

@@ -91,7 +91,7 @@ fn a_built_in_lock_needs_no_configuration() {
 
 /// The foreign file names a program, and settings that could make any program execute code.
 #[test]
-fn a_repro_starts_no_program_untrusted_and_changes_no_built_in_lock() {
+fn repro_starts_no_untrusted_program_and_changes_no_lock() {
     let kept = picklock("scenario calm --impl set-nx-px --backend sim --seed 5 --out run");
     let kept = kept.run().exits(0);
     let repro = kept.text_file("run/repro.toml");

@@ -47,7 +47,7 @@ fn said(outcome: &Outcome) -> String {
 }
 
 #[test]
-fn what_is_expected_opens_it_and_the_same_bytes_come_out_every_time() {
+fn expected_results_pass_the_gate_with_identical_output() {
     let config = format!("{CALM}{LIMIT}");
     let written = gate("--update-baseline", &config).run().exits(0);
     insta::assert_snapshot!("gate_first_baseline", said(&written));
@@ -66,7 +66,7 @@ fn what_is_expected_opens_it_and_the_same_bytes_come_out_every_time() {
 }
 
 #[test]
-fn what_is_planted_is_found() {
+fn planted_regression_is_found() {
     let dead = format!("{CALM}[[expect]]\nlock = \"redlock\"\nlease = \"violated: race\"\n");
     let verdict = CALM.replace("\"redlock\"", "\"no-lock\"")
         + "[[expect]]\nlock = \"no-lock\"\nlease = \"held\"\n";
@@ -102,7 +102,7 @@ fn every_cell_is_run_whatever_the_directory_has() {
 }
 
 #[test]
-fn a_slower_lock_and_another_version_of_the_scenario_are_told_apart() {
+fn slower_lock_and_changed_scenario_are_distinguished() {
     let config = CALM.replace("\"calm\"", "\"mine.toml\"") + LIMIT;
     let update = gate("--update-baseline", &config).file("mine.toml", &mine(100));
     let baseline = update.run().exits(0).text_file("picklock-baseline.json");
@@ -169,7 +169,7 @@ fn a_lock_of_which_nothing_is_expected_is_not_judged() {
 }
 
 #[test]
-fn what_is_wrong_in_the_configuration_is_said_with_its_line() {
+fn configuration_error_is_reported_with_its_line() {
     let limit = |lines: &str| format!("{CALM}[[limit]]\n{lines}\n");
     let p99 = |bound: &str| limit(&format!("metric = \"acquire.p99\"\n{bound}"));
     let real = |bound: &str| p99(bound).replace("\"sim\"", "\"process\"");

@@ -70,7 +70,7 @@ fn matrix_matches_the_expectations() {
 }
 
 #[test]
-fn lease_time_and_nodes_reach_every_cell_and_the_commands_that_repeat_them() {
+fn lease_and_nodes_reach_every_cell_and_its_command() {
     let line = format!(
         "{SIM} --impl redlock --scenario calm --scenario quorum-erosion --ttl 700ms --nodes 3 --json --out table"
     );
@@ -324,7 +324,9 @@ fn a_directory_with_something_else_is_left_alone() {
     );
     let outcome = picklock(&line).run().exits(2);
     assert!(
-        outcome.stderr.contains("it already contains a single run"),
+        outcome
+            .stderr
+            .contains("the directory already contains a single run"),
         "{}",
         outcome.all()
     );

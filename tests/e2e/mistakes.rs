@@ -48,7 +48,7 @@ const NAMES: &[Mistake] = &[
     (
         "scenario redlock --impl gc-pause",
         2,
-        &["that is a scenario: the lock stands after --impl"],
+        &["is a scenario: pass the lock with --impl"],
     ),
     (
         "scenario gc-pause --impl Redlock",
@@ -371,14 +371,14 @@ const VALUES: &[Mistake] = &[
 const FILES: &[Mistake] = &[
     ("replay", 2, &["as in `picklock replay run-1`"]),
     ("replay nowhere", 2, &["nowhere: no such file or directory"]),
-    ("replay .", 2, &["it holds no run", "`--out`"]),
+    ("replay .", 2, &["it contains no run", "`--out`"]),
     ("check", 2, &["as in `picklock check run-1`"]),
     (
         "check nowhere.jsonl",
         2,
         &["nowhere.jsonl: no such file or directory"],
     ),
-    ("check .", 2, &["it holds no run", "`--out`"]),
+    ("check .", 2, &["it contains no run", "`--out`"]),
     ("log", 2, &["as in `picklock log run-1`"]),
     ("log nowhere", 2, &["nowhere: no such file or directory"]),
     ("log . --around soon", 2, &["such as 2.406s"]),

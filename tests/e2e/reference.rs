@@ -47,7 +47,7 @@ fn a_twin_passes_and_a_worse_lock_fails_and_says_where() {
 
 /// The scenario lists only the properties that its locks violate. Those that they keep are compared anyway.
 #[test]
-fn what_the_standard_keeps_is_compared_whether_or_not_the_scenario_names_it() {
+fn properties_of_the_reference_are_compared_without_being_named() {
     let line = "matrix --backend sim --quiet --impl timeout-is-release --scenario partition-holder";
     let outcome = picklock(&format!("{line} --reference set-nx-px"))
         .run()
@@ -60,7 +60,7 @@ fn what_the_standard_keeps_is_compared_whether_or_not_the_scenario_names_it() {
 
 /// A table that would never apply is a mistake if its name resembles one that would.
 #[test]
-fn mistyped_lock_in_the_expectations_of_a_scenario_is_refused_with_the_nearest() {
+fn mistyped_lock_of_an_expectation_is_rejected_with_a_hint() {
     let scenario = |name: &str| {
         let head = "name = \"mine\"\nsummary = \"Nothing goes wrong.\"\n";
         format!("{head}[expect.{name}]\nlease = \"violated\"\n")
@@ -134,10 +134,7 @@ fn like_without_effect_is_refused() {
             "--impl redlock --reference nonsense",
             "--reference nonsense: no such built-in lock",
         ),
-        (
-            "--impl redlock --reference redlock",
-            "it applies to none of these locks",
-        ),
+        ("--impl redlock --reference redlock", "has no effect"),
     ] {
         let outcome = picklock(&format!("{QUICK} {line}")).run().exits(2);
         assert!(outcome.stderr.contains(said), "{}", outcome.all());

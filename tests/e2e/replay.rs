@@ -65,7 +65,7 @@ fn saved_run_becomes_a_regression_scenario() {
 }
 
 #[test]
-fn the_simulation_repeats_to_the_byte_even_when_the_scenario_is_gone() {
+fn simulation_repeats_to_the_byte_without_the_scenario_file() {
     let first = kept();
     let run = first.home().join("run");
     let again = picklock(&format!("replay {} --json --out again", run.display()))
@@ -286,7 +286,7 @@ fn a_path_that_leads_to_no_repro_says_what_is_there() {
     let missing = ask(&kept.home().join("missing"));
     assert!(missing.contains("no such file or directory"), "{missing}");
     let empty = ask(&kept.home().join("tmp"));
-    assert!(empty.contains("it holds no run"), "{empty}");
+    assert!(empty.contains("it contains no run"), "{empty}");
     std::fs::remove_file(run.join("repro.toml")).unwrap();
     let older = ask(&run);
     assert!(older.contains("an older picklock wrote it"), "{older}");

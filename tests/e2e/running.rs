@@ -348,7 +348,7 @@ impl Outcome {
 
 /// A change of these messages must also change [`TOO_BUSY`].
 #[test]
-fn what_a_busy_machine_spoils_is_known_by_its_words() {
+fn run_spoiled_by_a_busy_machine_is_recognized() {
     let (worker, until_ns, count) = (0, 0, 1);
     let fault = || "pause-client".to_owned();
     let reasons = [

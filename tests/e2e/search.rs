@@ -125,7 +125,7 @@ fn shards_in_one_directory_keep_their_finds_apart() {
 }
 
 #[test]
-fn what_is_no_shard_of_the_search_is_refused() {
+fn foreign_shard_is_rejected() {
     let (one, other) = (
         shard(OTHER_SWEEP, "1/2", ""),
         shard(OTHER_SWEEP, "2/2", "--seed 2"),
@@ -169,7 +169,7 @@ fn what_is_no_shard_of_the_search_is_refused() {
 }
 
 #[test]
-fn parts_of_a_matrix_are_joined_and_what_does_not_belong_to_them_is_refused() {
+fn parts_of_a_matrix_are_merged_and_foreign_parts_rejected() {
     let part = |lock: &str, more: &str| {
         let line = format!(
             "matrix --backend sim --impl {lock} --scenario calm,gc-pause --out part --quiet {more}"
@@ -208,7 +208,7 @@ fn parts_of_a_matrix_are_joined_and_what_does_not_belong_to_them_is_refused() {
 }
 
 #[test]
-fn an_interrupted_part_of_a_matrix_is_not_judged_and_hides_no_surprise() {
+fn interrupted_part_hides_no_unexpected_result() {
     let line = "matrix --backend sim --impl fenced --scenario calm --out part --quiet";
     let ran = picklock(line).run().exits(0);
     let mut part = ran.json_file("part/matrix.json");

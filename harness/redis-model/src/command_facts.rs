@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn command_that_the_model_executes_is_known_and_writes_where_the_model_writes() {
+    fn modelled_command_is_known_and_writes_like_the_model() {
         for spec in commands::TABLE {
             let kind = CommandKind::of(&spec.name.to_ascii_uppercase(), "");
             assert_eq!(
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn row_of_the_table_is_written_once_and_agrees_with_the_model_where_that_has_it() {
+    fn table_row_is_unique_and_agrees_with_the_model() {
         let rows = TABLE.iter();
         let rows = rows.flat_map(|(kind, names)| names.split(' ').map(move |name| (*kind, name)));
         let mut seen = std::collections::BTreeSet::new();
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_command_leaves_of_a_value_agrees_with_its_kind() {
+    fn effect_of_a_command_on_a_value_agrees_with_its_kind() {
         let text = |held: &Option<HeldValue>| held.as_ref().map(|held| held.text.to_string());
         let lines = [
             "SET k b",

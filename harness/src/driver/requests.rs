@@ -206,7 +206,7 @@ impl<B: Backend> ClientDriver<B> {
         self.write(EventKind::WorkerDown {
             worker,
             by_fault: true,
-            reason: "its thread ended, and its process lives".into(),
+            reason: "its thread ended, but its process is alive".into(),
             ended_by: None,
         })?;
         context.live_workers.mark_down(worker, false);

@@ -196,7 +196,11 @@ async fn history<B: Backend>(
     header.declares = header.declares.or(context.declared.get());
     let mut events = context.recorder.take();
     let changes = end.step(context.backend.key_changes()).await;
-    let changes = changes.unwrap_or_else(|| Err("the user did not wait for it".to_owned().into()));
+    let changes = changes.unwrap_or_else(|| {
+        Err("the user interrupted the run before it happened"
+            .to_owned()
+            .into())
+    });
     let merged = changes.and_then(|mut changes| {
         if context.spec.lock.command.is_some() {
             let warm_up = context.spec.warm_up_prefix();

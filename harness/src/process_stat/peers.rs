@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_connection_to_another_process_is_seen_and_one_to_oneself_is_not() {
+    fn connection_to_another_process_is_seen_but_not_to_itself() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let there = listener.local_addr().unwrap();
         let _ours = std::net::TcpStream::connect(there).unwrap();

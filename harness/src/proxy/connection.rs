@@ -66,7 +66,7 @@ impl ConnectionState<'_> {
             Ok(stream) => return Some(stream),
             Err(error) => error,
         };
-        let failure = format!("{} cannot be connected", self.link);
+        let failure = format!("cannot connect {}", self.link);
         self.proxy.incidents.record_exhaustion(&failure, &error);
         let meta =
             FrameMeta::unrequested(self.proxy.clock.now_ns(), self.operation(), Shape::Blank);

@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn directory_of_named_servers_does_not_depend_on_the_current_directory() {
+    fn server_directory_is_independent_of_the_current_directory() {
         let directory = |variables: &[(&str, &str)]| {
             servers_directory(|name| {
                 let found = variables.iter().find(|(known, _)| *known == name)?;

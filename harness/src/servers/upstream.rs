@@ -200,8 +200,8 @@ fn configuration(servers: &ExternalServers) -> Result<ClientConfig, ExternalFaul
         .map_err(|error| unusable(cert, error))
 }
 
-/// Checks the files from which the certificates of this machine are read, if variables name them: the library that reads
-/// them would wait for a FIFO.
+/// Checks the files from which the certificates of this machine are read, if variables name them: the library that
+/// reads them would wait for a FIFO.
 fn check_native_sources(variable: impl Fn(&str) -> Option<OsString>) -> Result<(), ExternalFault> {
     let file = variable("SSL_CERT_FILE").map(PathBuf::from);
     let dirs = variable("SSL_CERT_DIR").unwrap_or_default();

@@ -212,7 +212,7 @@ impl Future for HostFuture {
         self.count += 1;
         if self.count > MAX_TURNS {
             let how = format!(
-                "stuck: took {MAX_TURNS} turns at one instant; it waits for something without letting time pass"
+                "stuck: took {MAX_TURNS} turns at one instant; it waits without letting time pass"
             );
             self.output.send(WorkerOutput::Exited(how)).ok();
             return Poll::Ready(());

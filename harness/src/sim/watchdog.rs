@@ -81,7 +81,7 @@ impl Watchdog {
         SLEPT.set(SLEPT.get() + 1);
         (SLEPT.get() >= LONG_SLEEPS_TO_REJECT).then(|| {
             format!(
-                "refused: slept for {} ms of real time in one turn (std::thread::sleep, or a blocking call), and in {} turns before; virtual time stands still during such a call, so wait with tokio::time instead",
+                "refused: slept for {} ms of real time in one turn (std::thread::sleep, or a blocking call), and in {} turns before; virtual time does not advance during such a call, so wait with tokio::time instead",
                 elapsed.as_millis(),
                 LONG_SLEEPS_TO_REJECT - 1
             )

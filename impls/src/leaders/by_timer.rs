@@ -29,7 +29,7 @@ use crate::{BuiltInLock, Context, Kind, Node};
 
 pub(crate) const LOCK: BuiltInLock = election(
     "leader-timer",
-    "SETNX, then PEXPIRE by a timer; leads until it resigns, which is a DEL",
+    "SETNX, then PEXPIRE by a timer; leads until it resigns with a DEL",
     |nodes, context| Box::new(TimerLeader::new(nodes, context)),
 );
 

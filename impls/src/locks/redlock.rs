@@ -52,7 +52,7 @@ pub(crate) const DRIFT_FACTOR: OptionSpec = OptionSpec {
 
 pub(crate) const NODE_TIMEOUT: OptionSpec = OptionSpec {
     name: "node_timeout",
-    meaning: "how long each node may take to answer",
+    meaning: "maximum time that each node may take to answer",
     kind: OptionKind::Duration { zero: false },
     default: OptionValue::Duration(LeaseDuration::Ttl(0.1)),
 };

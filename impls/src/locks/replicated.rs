@@ -46,7 +46,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
 
 const REPLICAS: OptionSpec = OptionSpec {
     name: "replicas",
-    meaning: "how many replicas must have acknowledged before a grant counts",
+    meaning: "number of replicas that must acknowledge before a grant counts",
     kind: OptionKind::Whole(0, 8),
     default: OptionValue::Whole(1),
 };
@@ -54,7 +54,7 @@ const REPLICAS: OptionSpec = OptionSpec {
 /// `WAIT` treats 0 as "for ever", so the minimum is one millisecond.
 const WAIT_TIMEOUT: OptionSpec = OptionSpec {
     name: "wait_timeout",
-    meaning: "how long WAIT may take, in whole milliseconds",
+    meaning: "maximum time of WAIT, in whole milliseconds",
     kind: OptionKind::Duration { zero: false },
     default: OptionValue::Duration(LeaseDuration::Ttl(0.1)),
 };

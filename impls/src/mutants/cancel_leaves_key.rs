@@ -12,7 +12,7 @@ use crate::variation::{Variation, Varied, varied};
 
 pub(crate) const LOCK: BuiltInLock = varied::<CancelLeavesKey>(
     "cancel-leaves-key",
-    "mutant: set-nx-px that drops the command on its way when its client gives up, and leaves the key",
+    "mutant: set-nx-px that drops a command in flight when its client gives up, and leaves the key",
 );
 
 #[derive(Default)]

@@ -14,7 +14,7 @@ use crate::variation::{Variation, Varied, varied};
 
 pub(crate) const LOCK: BuiltInLock = varied::<CancelLeavesRenewal>(
     "cancel-leaves-renewal",
-    "mutant: set-nx-px that renews for ever what it took after its client had given up",
+    "mutant: set-nx-px that renews forever what it took after its client had given up",
 );
 
 #[derive(Default)]

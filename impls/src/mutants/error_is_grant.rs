@@ -12,7 +12,7 @@ use crate::variation::{Variation, Varied, varied};
 
 pub(crate) const LOCK: BuiltInLock = varied::<ErrorIsGrant>(
     "error-is-grant",
-    "mutant: set-nx-px that goes on after an error as if it had the lock",
+    "mutant: set-nx-px that treats an error as a grant",
 );
 
 #[derive(Default)]

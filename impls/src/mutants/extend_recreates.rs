@@ -15,7 +15,7 @@ use crate::variation::{Variation, Varied, varied};
 
 pub(crate) const LOCK: BuiltInLock = varied::<ExtendRecreates>(
     "extend-recreates",
-    "mutant: set-nx-px whose extension takes a lost lock anew",
+    "mutant: set-nx-px whose extension acquires a lost lock again",
 );
 
 #[derive(Default)]

@@ -14,7 +14,7 @@ use crate::variation::{Variation, Varied, varied};
 
 pub(crate) const LOCK: BuiltInLock = varied::<ExtendWithoutToken>(
     "extend-without-token",
-    "mutant: set-nx-px whose extension extends any lock that it finds",
+    "mutant: set-nx-px whose extension extends any client's lock",
 );
 
 #[derive(Default)]

@@ -14,7 +14,7 @@ use crate::variation::{Variation, Varied, varied};
 
 pub(crate) const LOCK: BuiltInLock = varied::<ImpatienceIsGrant>(
     "impatience-is-grant",
-    "mutant: set-nx-px that goes on without the lock when its wait is over",
+    "mutant: set-nx-px that continues without the lock when its wait is over",
 );
 
 #[derive(Default)]

@@ -8,6 +8,6 @@ use crate::varied_leader::{Leader, Mistake, election};
 
 pub(crate) const LOCK: BuiltInLock = election(
     "leader-any-key",
-    "mutant: leader that checks that the key exists, and not whose it is",
+    "mutant: leader that checks that the key exists, but not which client owns it",
     |nodes, context| Box::new(Leader::new(nodes, context, Some(Mistake::AnyKey))),
 );

@@ -8,6 +8,6 @@ use crate::varied_leader::{Leader, Mistake, election};
 
 pub(crate) const LOCK: BuiltInLock = election(
     "leader-believes",
-    "mutant: leader that believes that it leads until it resigns, whatever its renewals return",
+    "mutant: leader that acts until it resigns, whatever its renewals return",
     |nodes, context| Box::new(Leader::new(nodes, context, Some(Mistake::Believes))),
 );

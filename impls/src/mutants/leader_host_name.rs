@@ -8,6 +8,6 @@ use crate::varied_leader::{Leader, Mistake, election};
 
 pub(crate) const LOCK: BuiltInLock = election(
     "leader-host-name",
-    "mutant: leader that is known by the name of its host, which other candidates have, too",
+    "mutant: leader that identifies itself by its host name, which other candidates share",
     |nodes, context| Box::new(Leader::new(nodes, context, Some(Mistake::HostName))),
 );

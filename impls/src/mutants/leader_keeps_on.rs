@@ -7,6 +7,6 @@ use crate::varied_leader::{Leader, Mistake, election};
 
 pub(crate) const LOCK: BuiltInLock = election(
     "leader-keeps-on",
-    "mutant: leader that resigns without freeing the key, and goes on renewing it",
+    "mutant: leader that resigns without freeing the key, and continues to renew it",
     |nodes, context| Box::new(Leader::new(nodes, context, Some(Mistake::KeepsOn))),
 );

@@ -13,7 +13,7 @@ use crate::variation::{Variation, Varied, varied};
 
 pub(crate) const LOCK: BuiltInLock = varied::<LocalLockForAll>(
     "local-lock-for-all",
-    "mutant: set-nx-px with one local lock for all names, which a holder waits for itself",
+    "mutant: set-nx-px with one local lock for all names, so that a holder can wait for itself",
 );
 
 /// Whether the local lock is taken.

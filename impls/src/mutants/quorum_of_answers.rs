@@ -8,7 +8,7 @@ use crate::{BuiltInLock, Kind};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "quorum-of-answers",
-    summary: "mutant: redlock that needs a majority of those nodes only that answer",
+    summary: "mutant: redlock that needs a majority only of the nodes that answer",
     nodes: 5,
     replicas: 0,
     kind: Kind::Mutex,

@@ -12,7 +12,7 @@ use crate::variation::{Variation, Varied, varied};
 
 pub(crate) const LOCK: BuiltInLock = varied::<RefusalIsGrant>(
     "refusal-is-grant",
-    "mutant: set-nx-px that does not look at what SET has answered",
+    "mutant: set-nx-px that ignores the reply of SET",
 );
 
 #[derive(Default)]

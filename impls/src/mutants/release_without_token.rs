@@ -9,7 +9,7 @@ use crate::variation::{Variation, Varied, varied};
 
 pub(crate) const LOCK: BuiltInLock = varied::<ReleaseWithoutToken>(
     "release-without-token",
-    "mutant: set-nx-px whose release deletes any lock that it finds",
+    "mutant: set-nx-px whose release deletes any client's lock",
 );
 
 #[derive(Default)]

@@ -7,7 +7,7 @@ use crate::varied_rwlock::{Mistake, VariedReadWriteLock, varied};
 
 pub(crate) const LOCK: BuiltInLock = varied(
     "rwlock-counts-then-adds",
-    "mutant: rwlock that looks for the others first and gets in later",
+    "mutant: rwlock that checks for other holders in one command and enters in the next one",
     |nodes, context| {
         Box::new(VariedReadWriteLock::new(
             nodes,

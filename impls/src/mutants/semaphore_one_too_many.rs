@@ -7,6 +7,6 @@ use crate::varied_semaphore::{Mistake, VariedSemaphore, varied};
 
 pub(crate) const LOCK: BuiltInLock = varied(
     "semaphore-one-too-many",
-    "mutant: semaphore that grants one permit more than there are",
+    "mutant: semaphore that grants one permit too many",
     |nodes, context| Box::new(VariedSemaphore::new(nodes, context, Mistake::OneTooMany)),
 );

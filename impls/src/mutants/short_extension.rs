@@ -13,7 +13,7 @@ use crate::variation::{Variation, Varied, varied};
 
 pub(crate) const LOCK: BuiltInLock = varied::<ShortExtension>(
     "short-extension",
-    "mutant: set-nx-px that extends by half of what it tells",
+    "mutant: set-nx-px that extends by half of what it reports",
 );
 
 #[derive(Default)]

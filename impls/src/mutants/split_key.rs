@@ -11,7 +11,7 @@ use crate::variation::{Variation, Varied};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
     "split-key",
-    "mutant: set-nx-px whose clients each derive a key of their own",
+    "mutant: set-nx-px whose clients each derive their own key",
     |nodes, mut context| {
         let process = context.token();
         Box::new(Varied::new(nodes, context, SplitKey { process }))

@@ -16,7 +16,7 @@ use crate::variation::{Variation, Varied, varied};
 
 pub(crate) const LOCK: BuiltInLock = varied::<StaleHoldCount>(
     "stale-hold-count",
-    "mutant: re-entrant set-nx-px that goes on counting after it lost the lock",
+    "mutant: re-entrant set-nx-px that continues to count after it lost the lock",
 );
 
 #[derive(Default)]

@@ -37,7 +37,7 @@ static RELEASE_HASH: LazyLock<Script> =
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "rwlock-hash",
-    summary: "read/write lock: mode and holders in a hash, whose expiry is the last one asked for",
+    summary: "read/write lock: mode and holders in a hash, whose expiry is the last one requested",
     nodes: 1,
     replicas: 0,
     kind: Kind::ReadWrite,

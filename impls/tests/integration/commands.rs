@@ -146,7 +146,7 @@ async fn redlock() {
 
 /// These locks release and extend like `set-nx-px`.
 #[tokio::test]
-async fn what_takes_the_lock_in_a_script() {
+async fn commands_of_a_script_that_take_the_lock() {
     let scripts = [
         (
             "setnx-lua",

@@ -48,7 +48,7 @@ async fn excludes_until_it_is_released() {
 }
 
 #[tokio::test]
-async fn what_the_client_may_believe_is_less_than_it_asked_for() {
+async fn reported_validity_is_less_than_the_requested_lease() {
     client_with_tasks(async {
         for name in names() {
             let servers = servers_for(name);

@@ -99,7 +99,7 @@ async fn reentered(name: &str) -> (i64, i64) {
 }
 
 #[tokio::test]
-async fn inner_pair_leaves_the_lease_of_a_sound_lock_and_not_that_of_its_mutants() {
+async fn inner_pair_keeps_the_lease_except_in_mutants() {
     let (inside, after) = reentered("reentrant").await;
     assert!(inside > 10_000 && after > 10_000, "{inside}, {after}");
     let (inside, after) = reentered("inner-lease-counts").await;

@@ -49,7 +49,7 @@ async fn three_dead_nodes_of_five_are_a_failure_and_no_refusal() {
 }
 
 #[tokio::test]
-async fn a_majority_taken_by_another_is_a_refusal_that_leaves_nothing_behind() {
+async fn foreign_majority_is_a_refusal_without_leftovers() {
     let servers = servers(5);
     for server in &servers[..3] {
         let _: () = server.connect().await.set(KEY, "another's").await.unwrap();

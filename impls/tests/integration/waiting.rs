@@ -136,7 +136,7 @@ async fn pubsub() {
 
 /// The node offers no subscriptions, and the lock is taken.
 #[tokio::test]
-async fn who_cannot_subscribe_says_so() {
+async fn refused_subscription_is_an_error() {
     let taken = Scripted::new([Answer::Says(Value::Int(1000))]);
     let mut lock = build("pubsub", vec![Node::new(taken)], Rc::new(RealClock), 1);
     assert_eq!(lock.acquire(KEY, TTL, ONCE).await.unwrap(), None);

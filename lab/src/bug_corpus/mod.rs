@@ -2,7 +2,7 @@
 //! to find each.
 //!
 //! - `known_bugs`: the known bugs, and the classes that are not covered
-//! - [`visit`]: searches for one bug; [`table`]: the results, as Markdown
+//! - [`evaluate`]: searches for one bug; [`table`]: the results, as Markdown
 
 mod known_bugs;
 
@@ -66,7 +66,7 @@ const SHRINKING: u64 = 2_000;
 ///
 /// # Panics
 /// Panics if the lock does not exist or its workload cannot be simulated.
-pub fn visit(known_bug: KnownBug, budget: Budget) -> Evaluation {
+pub fn evaluate(known_bug: KnownBug, budget: Budget) -> Evaluation {
     let hunts =
         |uniform| (1..=budget.seeds).map(move |seed| hunted(&known_bug, seed, uniform, budget));
     let (hunted, found): (Vec<Option<TimeToFind>>, Vec<Option<Plan>>) =
@@ -204,30 +204,30 @@ pub fn row(one: &Evaluation) -> String {
     });
     format!(
         "| {class} | `{lock}` | {property} | `{cause}` | {} | {} | {swept} | {smallest} |",
-        told(&one.hunted),
-        told(&one.uniform),
+        describe_hunts(&one.hunted),
+        describe_hunts(&one.uniform),
     )
 }
 
 /// Formats the results as Markdown: a table of the bugs, a few sentences, and the classes that are not covered.
-pub fn table(visited: &[Evaluation], budget: Budget) -> String {
+pub fn table(evaluations: &[Evaluation], budget: Budget) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
-    write_table(&mut text, visited, budget).unwrap_or_default();
+    write_table(&mut text, evaluations, budget).unwrap_or_default();
     text
 }
 
-fn write_table(text: &mut String, visited: &[Evaluation], budget: Budget) -> std::fmt::Result {
+fn write_table(text: &mut String, evaluations: &[Evaluation], budget: Budget) -> std::fmt::Result {
     writeln!(
         text,
         "| class | lock | violated | cause | hunt | plain random plans | sweep | faults and clients |"
     )?;
     writeln!(text, "|---|---|---|---|---:|---:|---|---:|")?;
-    for one in visited {
+    for one in evaluations {
         writeln!(text, "{}", row(one))?;
     }
     let found = |of: fn(&Evaluation) -> &Vec<Option<TimeToFind>>| {
-        let found = visited.iter().filter_map(|one| median(of(one)));
+        let found = evaluations.iter().filter_map(|one| median(of(one)));
         let longest = found.clone().map(|took| took.seconds).fold(0.0, f64::max);
         (found.count(), longest)
     };
@@ -235,14 +235,14 @@ fn write_table(text: &mut String, visited: &[Evaluation], budget: Budget) -> std
         (found(|one| &one.hunted), found(|one| &one.uniform));
     writeln!(
         text,
-        "\n{} pieces. Hunts found {hunted} of them, the slowest in {longest:.2} s; plain random plans {uniform}, in \
+        "\n{} bugs. Hunts found {hunted} of them, the slowest in {longest:.2} s; plain random plans {uniform}, in \
          {longest_plain:.2} s; a sweep with one fault {}.",
-        visited.len(),
-        visited.iter().filter(|one| one.swept.is_some()).count(),
+        evaluations.len(),
+        evaluations.iter().filter(|one| one.swept.is_some()).count(),
     )?;
     writeln!(
         text,
-        "A figure is the median of {} seeds; a search that had not found the piece after {} plans counts as never.",
+        "A figure is the median of {} seeds; a search that had not found the bug after {} plans counts as never.",
         budget.seeds, budget.runs
     )?;
     writeln!(
@@ -262,7 +262,7 @@ fn median(took: &[Option<TimeToFind>]) -> Option<TimeToFind> {
     sorted.get(sorted.len() / 2).copied().flatten()
 }
 
-fn told(took: &[Option<TimeToFind>]) -> String {
+fn describe_hunts(took: &[Option<TimeToFind>]) -> String {
     let found = took.iter().flatten().count();
     match median(took) {
         Some(took) => format!("{} in {:.2} s", took.schedules, took.seconds),

@@ -41,7 +41,7 @@ pub fn section(text: &mut String, library: &Library, cell: &Cell) -> std::fmt::R
     }
     writeln!(
         text,
-        "See it again:\n\n{}\n",
+        "To reproduce it:\n\n{}\n",
         block(std::slice::from_ref(&cell.reproduce))
     )
 }
@@ -90,7 +90,7 @@ fn words(violation: &Violation) -> String {
     let often = violation.seen.describe();
     let mut text = format!("**{}**{cause} in {often}", violation.property);
     if !violation.seen.is_repeated() {
-        text.push_str(", which is less than nine of ten: it does not always come out");
+        text.push_str(", which is less than nine of ten: it does not always occur");
     }
     text
 }
@@ -121,7 +121,7 @@ fn is_proven(cell: &Cell, violations: &[Violation]) -> bool {
 
 fn read_as(cell: &Cell, reading: Option<&Reading>, violations: &[Violation]) -> String {
     let Some(reading) = reading else {
-        return "Nobody has said yet how this is to be read.".to_owned();
+        return "This violation has not been classified yet.".to_owned();
     };
     let word = match reading.kind {
         Kind::Limit => "A known limit",

@@ -23,7 +23,7 @@ pub fn differing(text: &mut String, columns: &[Column], rows: &[Row]) -> Result 
         writeln!(
             text,
             "No cell that was compared differs between the servers. Properties that the scenario leaves open \
-             (`any`) are not compared: either result may come out on any server."
+             (`any`) are not compared: either result is possible on any server."
         )
     } else {
         table(text, columns, rows, &lines)

@@ -6,7 +6,7 @@ use picklock_reports::escape::visible;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// There is only one matrix.
-    #[error("there is one matrix only: name two or more, each of another server")]
+    #[error("there is only one matrix: name two or more, each from a different server")]
     OneMatrix,
     /// A matrix ran on several servers.
     #[error(
@@ -20,7 +20,10 @@ pub enum Refusal {
         servers: String,
     },
     /// No cell of a matrix records its server.
-    #[error("{}: none of its cells says on which server it ran", visible(matrix))]
+    #[error(
+        "{}: none of its cells names the server on which it ran",
+        visible(matrix)
+    )]
     NoServer {
         /// The path of the matrix.
         matrix: String,

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use picklock_lab::bug_corpus::{Budget, KNOWN_BUGS, NOT_COVERED, table, visit};
+use picklock_lab::bug_corpus::{Budget, KNOWN_BUGS, NOT_COVERED, evaluate, table};
 
 use crate::mutants::classes::CLASSES;
 
 #[test]
-fn every_class_has_a_piece_or_a_reason_and_not_both() {
+fn every_class_has_either_a_known_bug_or_a_reason() {
     let classes: BTreeSet<&str> = CLASSES.iter().map(|class| class.id).collect();
-    let shown: BTreeSet<&str> = KNOWN_BUGS.iter().map(|piece| piece.class).collect();
+    let shown: BTreeSet<&str> = KNOWN_BUGS.iter().map(|known_bug| known_bug.class).collect();
     let absent: BTreeSet<&str> = NOT_COVERED.iter().map(|one| one.class).collect();
     assert_eq!(
         shown.union(&absent).copied().collect::<BTreeSet<_>>(),
@@ -19,12 +19,12 @@ fn every_class_has_a_piece_or_a_reason_and_not_both() {
 }
 
 #[test]
-fn page_has_a_row_for_every_piece_and_every_absent_class() {
+fn page_has_a_row_for_every_known_bug_and_absent_class() {
     let page = include_str!("../../pages/bug-corpus.md");
-    for piece in KNOWN_BUGS {
+    for known_bug in KNOWN_BUGS {
         let row = format!(
             "| {} | `{}` | {} | `{}` |",
-            piece.class, piece.lock, piece.property, piece.cause
+            known_bug.class, known_bug.lock, known_bug.property, known_bug.cause
         );
         assert!(
             page.contains(&row),
@@ -49,17 +49,17 @@ fn page_has_a_row_for_every_piece_and_every_absent_class() {
 
 /// A hunt must find each bug with the right cause, and shrink it to few faults and clients.
 #[test]
-fn searches_find_a_sample_of_the_pieces_and_shrink_them() {
+fn sample_of_known_bugs_is_found_and_shrunk() {
     let budget = Budget {
         seeds: 1,
         runs: 1_500,
         threads: 2,
     };
-    for piece in KNOWN_BUGS.iter().step_by(40) {
-        let visited = visit(*piece, budget);
-        assert!(visited.hunted[0].is_some(), "{piece:?}");
-        let plan = visited.smallest.unwrap();
+    for known_bug in KNOWN_BUGS.iter().step_by(40) {
+        let evaluation = evaluate(*known_bug, budget);
+        assert!(evaluation.hunted[0].is_some(), "{known_bug:?}");
+        let plan = evaluation.smallest.unwrap();
         let (faults, clients) = (plan.scenario.faults.len(), plan.scenario.workload.workers);
-        assert!(faults <= 3 && clients <= 3, "{piece:?}: {plan:?}");
+        assert!(faults <= 3 && clients <= 3, "{known_bug:?}: {plan:?}");
     }
 }

@@ -303,7 +303,7 @@ fn keys_are_gone_when_the_server_says_so() {
 }
 
 #[test]
-fn what_is_left_is_rounded_as_the_server_rounds_it() {
+fn remaining_time_is_rounded_as_the_server_rounds_it() {
     let server = RealServer::start(Path::new("redis-server"));
     let mut bracket = Bracket::new(&server);
     for left_ms in [

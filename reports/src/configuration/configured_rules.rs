@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_key_of_expect_is_refused_where_it_stands_with_the_list() {
+    fn unknown_key_of_expect_is_rejected_with_its_line_and_list() {
         let error = check("[[expect]]\nbackend = \"sim\"\nleese = \"held\"\n").unwrap_err();
         assert_eq!(error.place, Some((3, 1)));
         assert_eq!(error.hint.as_deref(), Some("did you mean `lease`?"));

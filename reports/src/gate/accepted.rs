@@ -44,7 +44,7 @@ pub(super) fn accepted(cell: &Cell, accepts: &BTreeMap<Property, Accepted>) -> V
         let violated = cell.tally.get(property).map_or(0, |tally| tally.violated);
         match (violated, is_known(cell, *property, known)) {
             (0, _) => Some(format!(
-                "{key}: {property} was not violated; if it is mended, remove its [[accept]] ({reason})"
+                "{key}: {property} was not violated; if it is fixed, remove its [[accept]] table ({reason})"
             )),
             (_, true) => Some(format!(
                 "{key}: {property} violated, accepted until {until}: {reason}"

@@ -64,10 +64,10 @@ fn inconclusive(cell: &Cell, judged: &[Judged<'_>]) -> Option<Finding> {
     let help = match (is_violated, was_slow) {
         (true, _) => "the violation in this cell comes first; without it, the rest can be judged",
         (false, true) => {
-            "this says nothing about the lock: run the gate again on a less busy machine"
+            "this does not show anything about the lock: run the gate again on a less busy machine"
         }
         (false, false) => {
-            "this says nothing about the lock yet: mend what the reason names, or add an [[expect]] table that accepts it (\"any: REASON\")"
+            "this does not show anything about the lock yet: fix the cause of the reason, or add an [[expect]] table that accepts it (\"any: REASON\")"
         }
     };
     Some(finding.help(help))

@@ -8,7 +8,7 @@ pub(super) const KIND: Kind = Kind {
     required: &[Field::Error],
     optional: OPTIONAL,
     detail: error_word,
-    lies: true,
+    answers_falsely: true,
     ..Kind::new("false-answer", Affects::Links, |plan| {
         answer_actions(plan, true)
     })

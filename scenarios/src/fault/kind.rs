@@ -88,8 +88,9 @@ pub(crate) struct Kind {
     pub(super) is_instantaneous: bool,
     /// Whether clients stop while it is active.
     pub(super) stops_clients: bool,
-    /// Whether it gives untrue answers. A lock that repeats such an answer is not held to it.
-    pub(super) lies: bool,
+    /// Whether servers answer commands with errors although they executed them. An untrue report of a lock that relied
+    /// on such an answer does not violate `claims`.
+    pub(super) answers_falsely: bool,
     /// Returns its detail, such as `memory`, if its targets alone do not describe it.
     pub(super) detail: fn(&FaultPlan) -> Option<String>,
 }
@@ -118,7 +119,7 @@ impl Kind {
             loss_cause: None,
             is_instantaneous: false,
             stops_clients: false,
-            lies: false,
+            answers_falsely: false,
             detail: |_| None,
         }
     }
@@ -223,8 +224,8 @@ impl FaultKind {
     }
 
     /// Returns `true` if it gives clients untrue answers.
-    pub fn lies(self) -> bool {
-        self.row().lies
+    pub fn answers_falsely(self) -> bool {
+        self.row().answers_falsely
     }
 
     /// Returns `true` if it needs nodes with replicas.

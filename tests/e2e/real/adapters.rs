@@ -154,7 +154,7 @@ fn a_worker_that_closes_its_output() {
 }
 
 #[test]
-fn a_worker_that_ends_before_it_is_ready_is_the_environments_failure() {
+fn worker_that_exits_early_is_an_environment_failure() {
     let script = project("tests/adapters/exit.py");
     let lock = exec("python3", &script, "init 7");
     let outcome = picklock(&format!("scenario calm --impl {lock} --backend process"))

@@ -392,7 +392,7 @@ fn a_difference_is_found_also_where_nothing_is_expected() {
 }
 
 #[test]
-fn what_is_missing_surprising_or_failed_is_found() {
+fn missing_unexpected_and_failed_cells_are_found() {
     let held = || sample("held", Verdict::held());
     let differences = |compared: &Compared| found(compared, &always_held());
     let mut unexpected = held();

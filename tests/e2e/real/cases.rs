@@ -12,7 +12,7 @@ fn past_wrong_verdicts_are_right_on_processes() {
 
 /// A correct watchdog that omits `elapsed_ms`: an eviction is not the client's fault.
 #[test]
-fn an_adapter_that_does_not_say_how_long_it_took_is_not_blamed_for_an_eviction() {
+fn adapter_without_elapsed_ms_is_not_blamed_for_an_eviction() {
     let script = project("tests/adapters/quiet_watchdog.py");
     let lock = exec(&python_with_redis(), &script, "");
     let expected = ["exclusion violated evicted", "lease violated evicted"];

@@ -81,7 +81,7 @@ fn its_name_is_enough_for_every_command() {
 }
 
 #[test]
-fn its_run_is_replayed_from_another_folder_without_the_configuration() {
+fn run_is_replayed_from_another_folder_without_configuration() {
     let project = project();
     let kept = path(&project, "kept");
     let line = format!(
@@ -154,7 +154,7 @@ serve(OnEveryNode, name="on-every-node", version="1")
 
 /// Two of five nodes are unreachable: a majority lock must go on, and a lock that needs all nodes cannot.
 #[test]
-fn lock_that_says_it_needs_every_node_is_not_asked_to_go_on_without_one() {
+fn lock_that_needs_every_node_need_not_progress_without_one() {
     let project = project();
     fs::write(path(&project, "lock/every.py"), ON_EVERY_NODE).unwrap();
     let scenario = "name = \"two-away\"\nsummary = \"Two of five nodes cannot be reached.\"\n\

@@ -166,7 +166,7 @@ fn tls_and_the_documented_rights_suffice() {
 }
 
 #[test]
-fn where_monitor_is_forbidden_the_run_has_no_key_history_and_says_so() {
+fn run_without_monitor_permission_reports_no_key_history() {
     let server = ForeignServer::start(&[]).filled();
     make_user(&server, &[RIGHTS]);
     let before = server.contents();
@@ -222,7 +222,7 @@ fn redlock_uses_five_servers() {
     let few = picklock(&few).run().exits(3);
     assert!(
         few.stderr
-            .contains("needs 5 Redis nodes, and --redis names 2"),
+            .contains("needs 5 Redis nodes, but --redis names 2"),
         "{}",
         few.all()
     );
@@ -260,7 +260,7 @@ fn cluster_of_three_masters_is_one_node_to_a_lock() {
 }
 
 #[test]
-fn what_servers_must_do_themselves_is_not_applicable() {
+fn faults_of_external_servers_are_not_applicable() {
     let server = ForeignServer::start(&[]).filled();
     let before = server.contents();
     for scenario in [
@@ -443,7 +443,7 @@ fn configuration_names_the_servers_for_the_gate_and_for_a_run() {
 }
 
 #[test]
-fn saved_run_is_repeated_on_the_servers_only_where_the_file_is_trusted() {
+fn saved_run_is_repeated_on_servers_only_if_trusted() {
     let server = ForeignServer::start(&[]).filled();
     let before = server.contents();
     let kept = picklock(&format!(

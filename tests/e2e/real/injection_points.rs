@@ -91,7 +91,7 @@ fn a_key_with_a_prefix_is_evicted() {
 
 /// A missing report is not a claim, but the lock's actions are still observed.
 #[test]
-fn a_lock_that_does_not_say_whether_it_released_is_held_to_no_claim() {
+fn lock_that_reports_no_release_makes_no_claim() {
     let outcome = run("calm", "silent");
     for property in [
         "exclusion",

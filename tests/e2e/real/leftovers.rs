@@ -307,7 +307,7 @@ impl Drop for Foreign {
 }
 
 #[test]
-fn what_belongs_to_others_stays_untouched() {
+fn objects_of_other_users_stay_untouched() {
     let call = picklock("scenario calm --impl set-nx-px --backend docker");
     let temp = call.temp();
     std::fs::create_dir(temp.join("picklock-foreign")).unwrap();

@@ -147,7 +147,7 @@ fn a_torn_history_is_refused_with_its_line() {
 }
 
 #[test]
-fn a_history_without_its_end_is_refused_or_unknown_but_never_held() {
+fn truncated_history_is_rejected_or_unknown_but_never_held() {
     let outcome =
         picklock("scenario calm --impl set-nx-px --ttl 300ms --backend process --json --out run")
             .run()

@@ -184,7 +184,7 @@ fn changed(from: &str, to: &str, line: &str) -> Outcome {
 }
 
 #[test]
-fn what_a_correct_lock_does_not_offer_is_not_applicable() {
+fn feature_that_the_lock_lacks_is_not_applicable() {
     let matrix = "matrix --backend process --quiet --impl mine --scenario calm";
     let line = format!("{matrix} --scenario two-keys --scenario late-extend");
     let plain = changed("def extend", "def unused", &line).exits(0);

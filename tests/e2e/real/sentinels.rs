@@ -124,7 +124,7 @@ fn sale_with_a_frozen_master() -> Outcome {
 }
 
 #[test]
-fn failover_that_no_fault_asked_for_is_told_and_nothing_is_judged() {
+fn unrequested_failover_is_reported_and_nothing_is_judged() {
     let mut sales = std::iter::repeat_with(sale_with_a_frozen_master).take(3);
     let told = r#""event":"unrequested-failover","node":0"#;
     let is_told = |sale: &Outcome| sale.text_file("run/history.jsonl").contains(told);

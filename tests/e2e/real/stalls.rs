@@ -127,7 +127,7 @@ fn with_stalls_once(line: &str) -> Call {
 }
 
 #[test]
-fn scenario_in_which_the_machine_stood_still_is_made_once_more_and_says_so() {
+fn scenario_with_a_stalled_machine_is_rerun() {
     let line = "scenario long-sections.toml --backend process --impl 'exec:PYTHON stalls_once.py'";
     let outcome = with_stalls_once(line).start().finish();
     let said = outcome.all();

@@ -38,7 +38,7 @@ pub fn judged(outcome: &Outcome, property: &str) -> (String, String) {
 }
 
 #[test]
-fn value_that_waiters_keep_alive_is_starvation_and_the_story_names_whose_command() {
+fn value_kept_alive_by_waiters_is_starvation_with_its_command() {
     std::thread::scope(|scope| {
         for scenario in ["lost-reply", "holder-crash"] {
             scope.spawn(move || {

@@ -147,7 +147,7 @@ fn server_that_somebody_kills_ends_the_run_and_is_named() {
 }
 
 #[test]
-fn two_of_three_workers_that_somebody_kills_leave_nobody_to_compete() {
+fn killing_two_of_three_workers_leaves_no_competition() {
     let run = sale("--out run");
     for worker in &workers_of(run.pid())[1..] {
         send(worker.pid, Signal::KILL);
@@ -174,7 +174,7 @@ fn reply_that_lay_in_the_stopped_harness_is_no_late_grant() {
 /// A lock whose only node has crashed for good has used its servers. So has a lock that continues to grant without
 /// them: a grant to a client that starts after the crash is an unbacked grant.
 #[test]
-fn crashed_only_node_is_no_reason_to_say_that_the_lock_uses_no_server() {
+fn crash_of_the_only_node_is_not_a_lock_without_servers() {
     let closed = LONG_SALE.replace(r#"limit = "60s""#, r#"limit = "6s""#);
     let open = format!("{closed}arrivals = \"2/s\"\nduration = \"2s\"\n");
     let crash = "[[fault]]\nkind = \"crash-node\"\nnodes = [0]\nwhen = { on = \"stock-read\", worker = 0 }\n";

@@ -5,7 +5,7 @@ use super::starvation::judged;
 use crate::running::{REPEATS, picklock, was_too_busy};
 
 #[test]
-fn lock_of_a_handler_is_judged_in_a_crowd_of_one_process_and_where_its_section_fails() {
+fn lock_of_a_handler_is_judged_in_a_crowd_and_with_failures() {
     let python = std::env::var("PICKLOCK_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     for (program, server, scenario) in [
         (&*python, "web_server.py", "crowd"),

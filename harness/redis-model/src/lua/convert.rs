@@ -121,7 +121,7 @@ pub(super) fn one_line(text: &str) -> String {
 /// Returns the error reply of a script that raised this value.
 pub(super) fn error_text(raised: &Value, name: &[u8]) -> String {
     let Value::Table(table) = raised else {
-        return "ERR a script raised what is no error".to_owned();
+        return "ERR a script raised a value that is not an error".to_owned();
     };
     let message = text_of(table, "err").ok().flatten();
     // Redis 7.0 reads the missing text of an error and crashes. Newer versions send this reply.

@@ -99,7 +99,7 @@ fn unknown_command_is_an_error_and_is_named() {
 
 /// Unknown requests in scripts: commands, and parts of Lua that are not modelled.
 #[test]
-fn what_a_script_lacks_is_an_error_and_is_named() {
+fn missing_feature_of_a_script_is_a_named_error() {
     for (body, name) in [
         ("redis.call('XADD', 's', '*', 'a', 'b')", "XADD"),
         (

@@ -33,9 +33,9 @@ fn invalid_options_are_named() {
         ]
         .join("\n"),
         @r"
-    option retry_dely: there is no such option; the lock has retry_delay, retry_jitter; did you mean `retry_delay`?
-    option replicas: there is no such option; the lock has retry_delay, retry_jitter
-    option retry_delay: there is no such option; the lock has none
+    option retry_dely: no such option; the lock has retry_delay, retry_jitter; did you mean `retry_delay`?
+    option replicas: no such option; the lock has retry_delay, retry_jitter
+    option retry_delay: no such option; the lock has none
     option retry_delay: `0s` is not a duration above zero, such as 500ms, 2s or 0.5ttl (times the lease)
     option retry_delay: `soon` is not a duration above zero, such as 500ms, 2s or 0.5ttl (times the lease)
     option retry_jitter: `-1ms` is not a duration such as 500ms, 2s or 0.5ttl (times the lease)

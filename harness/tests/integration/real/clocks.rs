@@ -193,7 +193,7 @@ fn process_without_the_library_is_detected() {
 
 /// A run that shifts the clocks of both servers and workers installs the library twice.
 #[test]
-fn second_installation_does_not_crash_processes_with_the_library() {
+fn second_installation_crashes_no_process_with_the_library() {
     let dir = tempfile::tempdir().unwrap();
     let shim = WallClockShim::install(dir.path()).unwrap().unwrap();
     let wall = shim.clock("python").unwrap();

@@ -102,7 +102,7 @@ fn is_not_applicable_because(run: &TrialRun, expected: &str) {
 #[test]
 fn rejected_odd_lease_is_not_applicable() {
     for run in run_rejecting("fractional-lease", |ttl| ttl.subsec_millis() > 0).runs() {
-        let expected = "the lock refuses a lease of 1500 ms, but grants one of 2000 ms: bad call: only what suits me";
+        let expected = "the lock refuses a lease of 1500 ms, but grants one of 2000 ms: invalid call: only what suits me";
         is_not_applicable_because(run, expected);
         // The run ends before its limit.
         assert!(run.history.events.last().unwrap().at_ns < 2_000_000_000);
@@ -113,7 +113,7 @@ fn rejected_odd_lease_is_not_applicable() {
 #[test]
 fn rejected_short_lease_is_not_applicable() {
     for run in run_rejecting("holder-crash", |ttl| ttl < Duration::from_secs(10)).runs() {
-        let expected = "the lock refuses a lease of 1000 ms, but grants one of 30000 ms: bad call: only what suits me";
+        let expected = "the lock refuses a lease of 1000 ms, but grants one of 30000 ms: invalid call: only what suits me";
         is_not_applicable_because(run, expected);
     }
 }

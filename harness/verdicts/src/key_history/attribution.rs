@@ -352,7 +352,7 @@ mod tests {
 
     /// The waiting client has left, so its token is known from the queue only.
     #[test]
-    fn value_that_a_release_passes_on_belongs_to_the_client_that_joined_the_queue() {
+    fn value_passed_on_by_a_release_belongs_to_the_queued_client() {
         let all = vec![
             acquire(0, 1, 0),
             granted(0, 1, "token-a"),
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn late_command_belongs_to_the_attempt_for_the_lock_that_its_key_names() {
+    fn late_command_belongs_to_the_attempt_that_its_key_names() {
         let all = vec![
             acquire(0, 1, 0),
             EventKind::Refused { worker: 0, op: 1 },
@@ -424,7 +424,7 @@ mod tests {
 
     /// A lock that uses one key for two names is not excused.
     #[test]
-    fn command_on_another_locks_key_stays_with_the_request_if_none_was_given_up() {
+    fn command_on_another_key_stays_with_the_current_request() {
         let all = vec![
             acquire(0, 1, 0),
             granted(0, 1, "token-a"),

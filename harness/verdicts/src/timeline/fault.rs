@@ -69,8 +69,8 @@ pub fn is_instantaneous(fault: &str) -> bool {
 }
 
 /// Returns `true` if a fault gives clients untrue answers. A lock that repeats such an answer is not held to it.
-pub fn lies(fault: &str) -> bool {
-    FaultKind::named(fault).is_some_and(FaultKind::lies)
+pub fn answers_falsely(fault: &str) -> bool {
+    FaultKind::named(fault).is_some_and(FaultKind::answers_falsely)
 }
 
 /// Returns all faults of a history, in the order in which they began.

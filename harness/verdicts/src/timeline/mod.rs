@@ -37,8 +37,8 @@ pub use acquired_places::AcquiredPlaces;
 pub(crate) use acquired_places::names_token;
 pub use attempt::Attempt;
 pub use fault::{
-    FaultSpan, forgets, is_instantaneous, leaves_two_masters, lies, loss_cause, spoils_clocks,
-    stops_clients,
+    FaultSpan, answers_falsely, forgets, is_instantaneous, leaves_two_masters, loss_cause,
+    spoils_clocks, stops_clients,
 };
 pub(crate) use hold::HoldReader;
 pub use hold::{Hold, LeasePhase, LeaseState};

@@ -117,7 +117,7 @@ fn every_mutant_is_in_the_tables() {
 }
 
 #[test]
-fn built_in_lock_that_stands_for_a_class_violates_something_in_its_scenario() {
+fn built_in_lock_of_a_bug_class_violates_its_scenario() {
     for class in CLASSES {
         for (lock, scenario) in class.locks {
             let violates = |seed| {

@@ -244,7 +244,7 @@ fn limits_speak_where_the_library_does_not() {
 }
 
 #[test]
-fn what_does_not_always_come_out_is_said_so() {
+fn violation_that_does_not_always_occur_is_marked() {
     let always = page(vec![stolen(9, 10)]);
     assert!(!always.contains("less than nine of ten"), "{always}");
     let rare = page(vec![stolen(8, 10)]);

@@ -49,13 +49,13 @@ fn page_is_replaced_between_its_markers() {
 }
 
 #[test]
-fn what_makes_no_page_is_refused_with_the_reason() {
+fn unusable_input_of_a_page_is_rejected_with_the_reason() {
     let home = tempfile::tempdir().unwrap();
     matrix(home.path(), "redis", "7.0.15");
     fs::write(home.path().join("empty.md"), "no markers").unwrap();
     matrix(home.path(), "valkey", "9.1.2");
     let cases = [
-        ("servers redis.json", "there is one matrix only"),
+        ("servers redis.json", "there is only one matrix"),
         ("servers redis.json redis.json", "both ran on redis 7.0.15"),
         ("servers redis.json none.json", "none.json: No such file"),
         ("servers redis.json empty.md", "empty.md: not JSON"),

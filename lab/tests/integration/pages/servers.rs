@@ -70,7 +70,7 @@ fn below<'a>(page: &'a str, heading: &str) -> &'a str {
 
 /// Either result is correct, so the servers do not differ.
 #[test]
-fn what_the_scenario_leaves_open_is_no_difference() {
+fn any_expectation_is_not_a_difference() {
     let with = |expected: &str, verdict: Verdict| {
         let mut cell = cell("getset", "gc-pause", &[(Property::Lease, verdict)]);
         cell.expected
@@ -107,7 +107,7 @@ fn the_same_everywhere() {
 
     ### Where the servers differ
 
-    No cell that was compared differs between the servers. Properties that the scenario leaves open (`any`) are not compared: either result may come out on any server.
+    No cell that was compared differs between the servers. Properties that the scenario leaves open (`any`) are not compared: either result is possible on any server.
     ");
 }
 
@@ -150,7 +150,7 @@ fn one_cell_differs_and_is_not_as_expected() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_named_and_is_no_difference() {
+fn incomparable_cell_is_named_and_not_a_difference() {
     let mut others = cells();
     // One cell was not run, one has other content, one is inconclusive; one cell and one scenario are missing.
     others[0].error = Some("seed 1: the server ended\nmore".into());
@@ -185,7 +185,7 @@ fn what_cannot_be_compared_is_named_and_is_no_difference() {
 
     ### Where the servers differ
 
-    No cell that was compared differs between the servers. Properties that the scenario leaves open (`any`) are not compared: either result may come out on any server.
+    No cell that was compared differs between the servers. Properties that the scenario leaves open (`any`) are not compared: either result is possible on any server.
 
     ### What could not be compared on all servers
 
@@ -264,7 +264,7 @@ fn several_backends_and_runs_and_options_are_kept_apart() {
 }
 
 #[test]
-fn servers_are_compared_with_each_other_and_not_only_with_the_first() {
+fn every_pair_of_servers_is_compared() {
     let with = |verdict: Verdict| vec![cell("redlock", "calm", &[(Property::Lease, verdict)])];
     let parts = vec![
         on("redis", "7.0.15", with(inconclusive("it stood still"))),
@@ -308,7 +308,7 @@ fn names_of_strangers_stay_text() {
 }
 
 #[test]
-fn what_cannot_be_told_apart_by_server_is_refused() {
+fn indistinguishable_servers_are_rejected() {
     let redis = || on("redis", "7.0.15", cells());
     let valkey = || on("valkey", "9.1.2", cells());
     let mut mixed = valkey();
@@ -338,9 +338,9 @@ fn what_cannot_be_told_apart_by_server_is_refused() {
     ];
     let words: Vec<String> = refusals.iter().map(Refusal::to_string).collect();
     insta::assert_snapshot!(words.join("\n"), @"
-    there is one matrix only: name two or more, each of another server
+    there is only one matrix: name two or more, each from a different server
     m2: it ran on more than one server: valkey 9.1.2, redis 7.0.15. Run a matrix for each, with `picklock matrix --server NAME`
-    m2: none of its cells says on which server it ran
+    m2: none of its cells names the server on which it ran
     m1 and m3: both ran on redis 7.0.15
     m2: it has the cell set-nx-px × calm × sim twice
     m1 and m2: their seeds differ. Run both with the same `--seed` and `--seeds`

@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nested_deeply_goes_to_lua() {
+    fn deeply_nested_code_goes_to_lua() {
         for (begin, middle, end) in [
             ("return ", "not ", "1"),
             ("return 1", " or 1", ""),
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_goes_to_lua() {
+    fn unknown_code_goes_to_lua() {
         for text in [
             "return 1 return 2",
             "return 1.5",

@@ -4,7 +4,7 @@
 //! reports something untrue in good faith, so its reports about attempts that the fault may have affected do not count.
 
 use crate::history::{Event, EventKind};
-use crate::timeline::{Attempt, lies};
+use crate::timeline::{Attempt, answers_falsely};
 
 /// The faults that give false answers, in the order in which they began.
 #[derive(Debug, Clone, Default)]
@@ -23,7 +23,7 @@ impl FalseAnswers {
         match &event.what {
             EventKind::FaultBegan {
                 id, fault, workers, ..
-            } if lies(fault) => self.0.push(FalseAnswer {
+            } if answers_falsely(fault) => self.0.push(FalseAnswer {
                 id: *id,
                 workers: workers.clone(),
                 ended_ns: None,

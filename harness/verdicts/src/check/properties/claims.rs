@@ -143,15 +143,18 @@ impl Claims {
         self.written.kept(attempt, at_ns, self.kept.clocks())
     }
 
-    /// Returns `true` if a grant can rest on the value of an earlier attempt of its client: the value names the token
-    /// of the grant, or the attempt was in doubt, and its late reply can have caused the grant.
+    /// Returns `true` if the grant can rest on `kept`, the value of an earlier attempt of the same client. If that
+    /// attempt ended with a definite answer, it always can. If it ended in doubt, the value must name the token of the
+    /// grant, or a delayed reply to the earlier command must be able to explain the grant.
     fn may_rest_on(&self, attempt: &Attempt, kept: &Written) -> bool {
-        let token = attempt.written.kept_token().unwrap_or_default();
         let is_of_doubt = kept.left_by.is_some_and(|op| self.in_doubt.contains(&op));
-        !is_of_doubt
-            || kept.names(token)
+        if !is_of_doubt {
+            return true;
+        }
+        let token = attempt.written.kept_token().unwrap_or_default();
+        let delays = self.kept.delays();
+        kept.names(token)
             || (kept.lock_values()).any(|value| {
-                let delays = self.kept.delays();
                 delays.can_bridge(attempt.worker, value.written_ns, attempt.acquire_ns)
             })
     }

@@ -80,7 +80,7 @@ pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, Str
         EventKind::FencedOff { fence, highest, .. } => (
             Weight::Reason,
             format!(
-                "the resource refused worker {worker}: its token {fence} is lower than {highest}"
+                "the resource rejected worker {worker}: its token {fence} is lower than {highest}"
             ),
         ),
         EventKind::ReleaseFailed { message, .. } => (Weight::Detail, failed("release", message)),
@@ -90,7 +90,8 @@ pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, Str
         ),
         EventKind::MayAct { epoch, .. } => {
             let epoch = epoch.map_or_else(String::new, |epoch| format!(", in epoch {epoch}"));
-            let text = format!("worker {worker} was told that it leads and may act{epoch}");
+            let text =
+                format!("the lock confirmed to worker {worker} that it leads and may act{epoch}");
             (Weight::Detail, text)
         }
         EventKind::ExtendFailed { message, .. } => (Weight::Reason, failed("extension", message)),
