@@ -2,9 +2,10 @@
 //!
 //! For such a command the proxy can name only the process. The value usually identifies the client: it is or contains
 //! the token of a grant, which only one client received. If the key's name contains that of a lock, only clients that
-//! have requested this lock can have sent the command. Otherwise the client is the only one in the process that was
-//! releasing, or acquiring, at that time. If this is ambiguous, the run has no key history: its verdicts rest on the
-//! driver's events, and Picklock blames no single client.
+//! have requested this lock can have sent the command. A release that passes the lock on writes the token of a waiting
+//! client in place of its own. Otherwise the client is the only one in the process that was releasing, or acquiring, at
+//! that time. If this is ambiguous, the run has no key history: its verdicts rest on the driver's events, and Picklock
+//! blames no single client.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -61,6 +62,7 @@ pub fn name_clients(
         };
         let place = (*node, key.clone());
         let before = reader.held.remove(&place);
+        let mut heir = None;
         if let KeyChange::Command(command) = why
             && workload.process_peers(command.worker).nth(1).is_some()
         {
@@ -72,7 +74,10 @@ pub fn name_clients(
                 value: value.as_deref(),
             };
             let expires = ttl_ms.is_some() || before.as_ref().is_some_and(|it| it.expires);
-            let named = match reader.sender(&change) {
+            let passed_on = reader.passed_on(&change);
+            heir = passed_on.map(|(_, heir)| heir);
+            let sender = passed_on.map(|(releaser, _)| releaser);
+            let named = match sender.or_else(|| reader.sender(&change)) {
                 None if may_be_lock_value(key, expires) => {
                     return Err(UnnamedClient {
                         process: change.process,
@@ -89,9 +94,16 @@ pub fn name_clients(
         }
         if let Some(value) = value {
             let stays = before.filter(|before| before.value == *value);
+            let writer = || {
+                let mut command = why.command().cloned()?;
+                if let Some((worker, client)) = heir {
+                    (command.worker, command.op, command.phase) = (worker, client.op, client.phase);
+                }
+                Some(command)
+            };
             let held = Held {
                 value: Arc::clone(value),
-                author: stays.map_or_else(|| why.command().cloned(), |before| before.author),
+                author: stays.map_or_else(writer, |before| before.author),
                 expires: ttl_ms.is_some(),
             };
             reader.held.insert(place, held);
@@ -220,6 +232,24 @@ impl Reader {
             Some(value) => self.writer(change, value),
             None => self.remover(change),
         }
+    }
+
+    /// Returns the client that releases the lock and the waiting client to which it passes the lock on, or `None` if the
+    /// change does no such thing: it writes the token of the waiting client in place of that of the releasing one.
+    fn passed_on(&self, change: &Change<'_>) -> Option<((usize, Client), (usize, Client))> {
+        let (before, value) = (&change.before?.value, change.value?);
+        if value.starts_with('{') || **before == *value {
+            return None;
+        }
+        let named_in = |value: &str, phase: Phase| -> Vec<_> {
+            let is_named =
+                |client: &Client| self.tokens_of(client).any(|token| is_in(token, value));
+            self.clients_of_process(change)
+                .filter(|(_, client)| client.phase == phase && is_named(client))
+                .collect()
+        };
+        let releaser = only(&named_in(before, Phase::Release))?;
+        Some((releaser, only(&named_in(value, Phase::Acquire))?))
     }
 
     fn writer(&self, change: &Change<'_>, value: &str) -> Option<(usize, Client)> {

@@ -86,6 +86,28 @@ fn value_with_a_token_belongs_to_the_client_that_received_it() {
 }
 
 #[test]
+fn value_that_a_release_passes_on_is_written_by_the_release() {
+    let all = vec![
+        acquire(1),
+        by(0, Some("token-1")),
+        granted(1, "token-1"),
+        acquire(2),
+        acquire(3),
+        release(1),
+        by(0, Some("token-2")),
+        granted(2, "token-2"),
+        release(2),
+        by(0, Some("token-3")),
+        granted(3, "token-3"),
+        release(3),
+        by(0, None),
+    ];
+    let release = Phase::Release;
+    let expected = [(1, ACQUIRE), (1, release), (2, release), (3, release)];
+    assert_eq!(named(all).unwrap(), expected);
+}
+
+#[test]
 fn removal_of_a_held_value_belongs_to_the_only_releaser() {
     let begin = || {
         vec![
