@@ -85,6 +85,13 @@ namespace MyLock
         Task<bool?> ReleaseUnheld(string key);
     }
 
+    /// <summary>A lock that cleans up when the process receives SIGTERM, as the program would in its host's shutdown. The
+    /// process then ends. On Mono, SIGTERM ends the process at once.</summary>
+    public interface ITerminating : ILock
+    {
+        Task Terminate();
+    }
+
     /// <summary>Creates the lock. The nodes are URLs such as redis://HOST:PORT.</summary>
     public delegate ILock MakeLock(string[] nodes, TimeSpan timeout, IReadOnlyDictionary<string, string> options);
 
@@ -98,6 +105,37 @@ namespace MyLock
             return version == null
                 ? type.Assembly.GetName().Version.ToString()
                 : version.InformationalVersion.Split('+')[0];
+        }
+
+        // Mono has no signal handlers, and .NET Standard does not declare those of .NET.
+        private static void AtSigterm(ITerminating terminating)
+        {
+            const string signals = "System.Runtime.InteropServices.PosixSignal";
+            var library = typeof(object).Assembly;
+            var registration = library.GetType(signals + "Registration");
+            if (registration == null)
+            {
+                return;
+            }
+            var handler = Delegate.CreateDelegate(
+                typeof(Action<>).MakeGenericType(library.GetType(signals + "Context")), terminating,
+                typeof(PicklockAdapter).GetMethod(nameof(End), BindingFlags.Static | BindingFlags.NonPublic));
+            var sigterm = Enum.Parse(library.GetType(signals), "SIGTERM");
+            registration.GetMethod("Create").Invoke(null, new[] { sigterm, handler });
+        }
+
+        private static void End(ITerminating terminating, object signal)
+        {
+            try
+            {
+                terminating.Terminate().Wait();
+            }
+            catch (Exception problem)
+            {
+                Console.Error.WriteLine(problem);
+            }
+            // The status that a shell reports for SIGTERM.
+            Environment.Exit(143);
         }
 
         /// <summary>Returns the value of a private field, or of a field of that value, and so on. For the token that a

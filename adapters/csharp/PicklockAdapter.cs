@@ -374,6 +374,10 @@ namespace MyLock
             var nodes = Needed<List<object>>(request, "nodes").Cast<string>().ToArray();
             var values = given.ToDictionary(option => option.Key, option => option.Value as string);
             made = makeLock(nodes, Millis(request, "timeout_ms"), values);
+            if (made is ITerminating terminating)
+            {
+                AtSigterm(terminating);
+            }
             if (Field(request, "warm_up") is string key && Field(request, "ttl_ms") is long)
             {
                 await WarmUp(key, Millis(request, "ttl_ms"));

@@ -76,6 +76,12 @@ public final class PicklockAdapter {
         Boolean releaseUnheld(String key) throws Exception;
     }
 
+    /** A lock that cleans up when the process receives SIGTERM, as the program would in a shutdown hook; the process
+     * then ends. The JVM runs the shutdown hooks of a library by itself. */
+    public interface Terminating extends Lock {
+        void terminate() throws Exception;
+    }
+
     /** A lock that its holder can take again: `acquire` then returns another grant, and each grant has its own
      * `release`. */
     public interface Reentrant extends Lock {}
@@ -174,6 +180,9 @@ public final class PicklockAdapter {
     private final Set<String> options;
     private volatile Lock lock;
 
+    // The JVM runs the same hooks when standard input has ended.
+    private volatile boolean hasInputEnded;
+
     private PicklockAdapter(
             MakeLock makeLock, Clients clients, Map<String, Object> ready, Set<String> options) {
         this.makeLock = makeLock;
@@ -267,6 +276,7 @@ public final class PicklockAdapter {
                 }
             }
         }
+        adapter.hasInputEnded = true;
         // The library's own threads must not keep the process alive.
         System.exit(0);
     }
@@ -401,6 +411,9 @@ public final class PicklockAdapter {
         }
         List<String> nodes = ((List<?>) request.get("nodes")).stream().map(String.class::cast).toList();
         lock = makeLock.make(nodes, ((Long) request.get("timeout_ms")).intValue(), given);
+        if (lock instanceof Terminating terminating) {
+            Runtime.getRuntime().addShutdownHook(new Thread(() -> cleanUp(terminating)));
+        }
         if (request.get("warm_up") instanceof String key && request.get("ttl_ms") instanceof Long ttlMs) {
             warmUp(key, ttlMs);
         }
@@ -415,6 +428,16 @@ public final class PicklockAdapter {
             ready.put("reentrant", lock instanceof Reentrant);
         }
         return ready;
+    }
+
+    private void cleanUp(Terminating terminating) {
+        try {
+            if (!hasInputEnded) {
+                terminating.terminate();
+            }
+        } catch (Exception problem) {
+            problem.printStackTrace();
+        }
     }
 
     /** Takes and releases a separate lock: the first one of a JVM loads so many classes that a competing client that

@@ -45,7 +45,13 @@ after(async () => {
   server.kill();
 });
 
-const triggers = { command: { command: "set" }, key: { key: "stock" }, both: { command: "SET", key: "stock" }, nth: { command: "SET", nth: 2 } };
+const triggers = {
+  any: {},
+  command: { command: "set" },
+  key: { key: "stock" },
+  both: { command: "SET", key: "stock" },
+  nth: { command: "SET", nth: 2 },
+};
 const effects = {
   delay: { for_ms: 150 },
   drop: {},

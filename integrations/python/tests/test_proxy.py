@@ -49,6 +49,14 @@ def await_fired(proxy):
     pytest.fail("the fault did not fire")
 
 
+def await_stock(direct):
+    for _ in range(500):
+        if direct.get("stock") == b"7":
+            return
+        time.sleep(0.01)
+    pytest.fail("the command did not arrive")
+
+
 @pytest.fixture
 def client(proxy):
     return redis.Redis.from_url(proxy.url, socket_timeout=0.5, retry=None)
@@ -63,11 +71,41 @@ def test_dropped_reply_is_lost_after_the_command_ran(server, proxy, client):
     assert client.get("stock") == b"7"
 
 
-def test_dropped_request_never_runs(server, proxy, client):
-    server[0].delete("stock")
-    with proxy.drop_request(command="SET"), pytest.raises(redis.TimeoutError):
-        client.set("stock", 7)
-    assert server[0].get("stock") is None
+TRIGGERS = {"any": {}, "command": {"command": "set"}, "key": {"key": "stock"}, "both": {"command": "SET", "key": "stock"},
+            "nth": {"command": "SET", "nth": 2}}
+EFFECTS = {"delay": {"for_ms": 150}, "drop": {}, "hold": {}, "cut": {}, "answer": {"error": "READONLY"}}
+ERRORS = {"drop": redis.TimeoutError, "hold": redis.TimeoutError, "cut": redis.ConnectionError, "answer": redis.ReadOnlyError}
+
+
+@pytest.mark.parametrize("trigger", TRIGGERS)
+@pytest.mark.parametrize("effect", EFFECTS)
+@pytest.mark.parametrize("on", ["request", "reply"])
+def test_each_fault_fires_at_each_trigger(server, proxy, on, effect, trigger):
+    direct, _ = server
+    direct.delete("stock")
+    client = redis.Redis.from_url(proxy.url, socket_timeout=5 if effect == "delay" else 0.3, retry=None,
+                                  single_connection_client=True)
+    # The first command of a connection is preceded by those of its handshake.
+    client.ping()
+    with proxy.fault(on, effect, **EFFECTS[effect], **TRIGGERS[trigger]):
+        if trigger == "nth":
+            assert client.set("other", 1)
+        began = time.monotonic()
+        if effect == "delay":
+            assert client.set("stock", 7)
+            assert time.monotonic() - began >= 0.15
+        else:
+            with pytest.raises(ERRORS[effect]):
+                client.set("stock", 7)
+        if on == "request" and effect != "delay":
+            assert direct.get("stock") is None
+        else:
+            await_stock(direct)
+        assert proxy.faults()[0]["fired"] == 1
+    if effect == "hold":
+        await_stock(direct)
+    assert proxy.faults() == []
+    assert redis.Redis.from_url(proxy.url, socket_timeout=5, retry=None).set("stock", 8)
 
 
 @pytest.mark.parametrize("on", ["request", "reply"])
@@ -124,14 +162,6 @@ def test_cut_resets_the_connection(server, proxy, client, on, is_set):
     assert server[0].get("stock") == is_set
     assert client.ping()
     assert other.client_id() == number
-
-
-@pytest.mark.parametrize("on, is_set", [("request", None), ("reply", b"9")])
-def test_answer_replaces_the_reply(server, proxy, client, on, is_set):
-    server[0].delete("stock")
-    with proxy.fault(on, "answer", error="READONLY", command="SET"), pytest.raises(redis.ResponseError):
-        client.set("stock", 9)
-    assert server[0].get("stock") == is_set
 
 
 def test_command_log_has_the_outcome(proxy, client):

@@ -110,6 +110,47 @@ fn one_is_killed_and_the_others_go_on() {
     assert!(faults.contains("crash-client"), "{faults}");
 }
 
+/// Returns the outcome of a run whose holder is terminated. A container that is starved of CPU time would outlive a
+/// lease of one second.
+fn terminated(image: &str) -> Outcome {
+    let line = format!(
+        "scenario terminated-holder --impl docker:{image} --ttl 5s --backend process --out run --json"
+    );
+    let outcome = judged(&line).exits(0);
+    let faults = outcome.document()["faults"].to_string();
+    assert!(faults.contains("terminate-client"), "{faults}");
+    outcome
+}
+
+/// Prefix of what the lock writes to standard error when it receives SIGTERM.
+const RECEIVED: &str = "received SIGTERM";
+
+/// The first process of a container ignores SIGTERM unless it handles it.
+#[test]
+fn container_that_ignores_sigterm_is_killed_after_the_grace_period() {
+    terminated(image()).left_no_directory();
+}
+
+/// The handler runs inside the container, so SIGTERM has reached it.
+#[test]
+fn container_that_handles_sigterm_cleans_up() {
+    let program = format!(
+        "import os, runpy, signal, sys\n\
+         def end(*_):\n    \
+             print('{RECEIVED}', file=sys.stderr, flush=True)\n    \
+             os._exit(143)\n\
+         signal.signal(signal.SIGTERM, end)\n\
+         runpy.run_path('/lock/quiet_watchdog.py', run_name='__main__')"
+    );
+    let outcome = terminated(&image_that_runs("sigterm", &program));
+    let logs = std::fs::read_dir(outcome.home().join("run"))
+        .unwrap()
+        .flatten();
+    let logs = logs.filter_map(|entry| std::fs::read_to_string(entry.path()).ok());
+    let received = logs.filter(|text| text.contains(RECEIVED)).count();
+    assert_eq!(received, 1, "{}", outcome.all());
+}
+
 #[test]
 fn its_adapter_keeps_the_protocol() {
     let outcome = picklock(&format!("adapter check docker:{}", image())).run();

@@ -4,10 +4,11 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::running::{Outcome, picklock, was_too_busy};
@@ -167,25 +168,75 @@ fn as_its_twin(language: &str, twin: &BTreeMap<&str, BTreeMap<String, String>>) 
 /// Languages whose runtime loads or compiles so much for its first lock that a client would start too late.
 const WARMS_UP: [&str; 2] = ["csharp", "java"];
 
-/// Asserts that the adapter acquires and releases a lock with the given warm-up key before it reports readiness.
-fn warms_up(language: &str, folder: &Path) {
+/// Starts the adapter of a folder as its configuration does.
+fn start(folder: &Path) -> Child {
     let table = std::fs::read_to_string(folder.join("picklock.toml")).unwrap();
     let command = table
         .lines()
         .find_map(|line| line.strip_prefix("command = "));
     let words = shell_words::split(command.unwrap().trim_matches('"')).unwrap();
-    let server = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = server.local_addr().unwrap();
-    let mut adapter = Command::new(&words[0])
+    Command::new(&words[0])
         .args(&words[1..])
         .current_dir(folder)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
-        .unwrap();
-    let init = format!(
-        r#"{{"id":1,"op":"init","protocol":1,"worker":0,"nodes":["redis://{address}"],"timeout_ms":60000,"seed":1,"options":{{}},"warm_up":"its-own","ttl_ms":1000}}"#
-    );
+        .unwrap()
+}
+
+/// Returns the first request to an adapter whose lock is on this server, with further fields.
+fn init_request(server: SocketAddr, more: &str) -> String {
+    format!(
+        r#"{{"id":1,"op":"init","protocol":1,"worker":0,"nodes":["redis://{server}"],"timeout_ms":60000,"seed":1,"options":{{}}{more}}}"#
+    )
+}
+
+/// Languages in which SIGTERM ends the process without a clean-up. Mono has no handlers for it.
+const ENDS_AT_ONCE: &str = "csharp";
+
+/// Asserts that a lock cleans up after SIGTERM, and not when standard input ends.
+fn cleans_up(language: &str, folder: &Path) {
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let init = init_request(server.local_addr().unwrap(), "");
+    for signal in [None, Some(Signal::TERM)] {
+        let mut adapter = start(folder);
+        let mut requests = adapter.stdin.take().unwrap();
+        writeln!(requests, "{init}").unwrap();
+        let mut answer = String::new();
+        let mut answers = BufReader::new(adapter.stdout.take().unwrap());
+        answers.read_line(&mut answer).unwrap();
+        assert!(answer.contains("ready"), "{language}: {answer}");
+        let pid = Pid::from_child(&adapter);
+        match signal {
+            Some(signal) => kill_process(pid, signal).unwrap(),
+            None => drop(requests),
+        }
+        let ended = adapter.wait_with_output().unwrap();
+        let errors = String::from_utf8_lossy(&ended.stderr);
+        let cleans = signal.is_some() && language != ENDS_AT_ONCE;
+        assert_eq!(
+            errors.contains("cleaned up"),
+            cleans,
+            "{language}, {signal:?}: {errors}"
+        );
+        assert_eq!(
+            ended.status.code(),
+            signal.map_or(Some(0), |_| cleans.then_some(TERMINATED)),
+            "{language}, {signal:?}: {errors}"
+        );
+    }
+}
+
+/// The status that a shell reports for a process that SIGTERM ended.
+const TERMINATED: i32 = 143;
+
+/// Asserts that the adapter acquires and releases a lock with the given warm-up key before it reports readiness.
+fn warms_up(language: &str, folder: &Path) {
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr().unwrap();
+    let mut adapter = start(folder);
+    let init = init_request(address, r#","warm_up":"its-own","ttl_ms":1000"#);
     let mut requests = adapter.stdin.take().unwrap();
     writeln!(requests, "{init}").unwrap();
     let mut answers = BufReader::new(adapter.stdout.take().unwrap());
@@ -245,6 +296,7 @@ fn as_offered(language: &str, adapter: &Adapter) {
     );
     std::fs::write(adapter.folder().join("asked.toml"), scenario).unwrap();
     keeps_the_protocol(adapter, language);
+    cleans_up(language, &adapter.folder());
     let (seen, outcome) = verdicts("asked.toml", adapter.lock(), &adapter.folder());
     for (property, verdict) in &seen {
         let expected = if property == "fencing" {
@@ -292,8 +344,9 @@ const OFFERS: [(&str, &str, &str, &str); 6] = [
         "csharp",
         "MyLock.cs",
         "internal sealed class ExampleLock : IExtendable, ICancellable\n    {",
-        "internal sealed class ExampleLock : IExtendable, ICancellable, IFailingSections, IUnheldRelease
+        "internal sealed class ExampleLock : IExtendable, ICancellable, IFailingSections, IUnheldRelease, ITerminating
     {
+        public Task Terminate() => Console.Error.WriteLineAsync(\"cleaned up\");
         public Task<bool?> SectionFailed(string key, string token) => Release(key, token);
         public Task<bool?> ReleaseUnheld(string key) => Release(key, \"\");
 ",
@@ -302,7 +355,8 @@ const OFFERS: [(&str, &str, &str, &str); 6] = [
         "go",
         "my_lock.go",
         "func newToken()",
-        "func (l *myLock) SectionFailed(key, token string) (*bool, error) { return l.Release(key, token) }
+        "func (l *myLock) Terminate() { println(\"cleaned up\") }
+func (l *myLock) SectionFailed(key, token string) (*bool, error) { return l.Release(key, token) }
 func (l *myLock) ReleaseUnheld(key string) (*bool, error) { return l.Release(key, \"\") }
 func newToken()",
     ),
@@ -310,7 +364,9 @@ func newToken()",
         "java",
         "MyLock.java",
         "implements PicklockAdapter.Extendable {",
-        "implements PicklockAdapter.Extendable, PicklockAdapter.FailingSections, PicklockAdapter.UnheldRelease {
+        "implements PicklockAdapter.Extendable, PicklockAdapter.FailingSections, PicklockAdapter.UnheldRelease,
+        PicklockAdapter.Terminating {
+    public void terminate() { System.err.println(\"cleaned up\"); }
     public Boolean sectionFailed(String key, String token) throws Exception { return release(key, token); }
     public Boolean releaseUnheld(String key) throws Exception { return release(key, \"\"); }
 ",
@@ -319,7 +375,8 @@ func newToken()",
         "node",
         "my_lock.mjs",
         "  async release(",
-        "  sectionFailed(key, token) { return this.release(key, token); }
+        "  terminate() { console.error(\"cleaned up\"); }
+  sectionFailed(key, token) { return this.release(key, token); }
   releaseUnheld(key) { return this.release(key, \"\"); }
   async release(",
     ),
@@ -327,7 +384,10 @@ func newToken()",
         "python",
         "my_lock.py",
         "    def release(",
-        "    def section_failed(self, key, token):
+        "    def terminate(self):
+        import sys
+        print(\"cleaned up\", file=sys.stderr)
+    def section_failed(self, key, token):
         return self.release(key, token)
     def release_unheld(self, key):
         return self.release(key, \"\")
@@ -337,7 +397,10 @@ func newToken()",
         "rust",
         "src/main.rs",
         "    const CANCELS: bool = true;",
-        "    const CANCELS: bool = true;\n    const FAILS_SECTIONS: bool = true;",
+        "    const CANCELS: bool = true;\n    const FAILS_SECTIONS: bool = true;
+    fn clean_up(&self) -> Option<picklock_adapter::CleanUp> {
+        Some(Box::new(|| eprintln!(\"cleaned up\")))
+    }",
     ),
 ];
 

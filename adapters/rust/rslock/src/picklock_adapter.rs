@@ -9,6 +9,7 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{channel, Sender};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -100,7 +101,16 @@ pub trait Lock {
     fn section_failed(&mut self, key: &str, token: &str) -> Result<Option<bool>, Failure> {
         self.release(key, token)
     }
+
+    /// Returns the clean-up that a program with this lock does after SIGTERM. It runs in a separate thread while
+    /// `acquire` may still wait, and the process then ends. Without it SIGTERM ends the process at once.
+    fn clean_up(&self) -> Option<CleanUp> {
+        None
+    }
 }
+
+/// See [`Lock::clean_up`].
+pub type CleanUp = Box<dyn FnOnce() + Send>;
 
 /// Parameters of the lock. The nodes are URLs such as redis://HOST:PORT.
 pub struct Init {
@@ -235,6 +245,9 @@ fn serve_with<L: Lock>(
             }
             _ if op_of(&request) == "init" => {
                 let made = init(&request, &make_lock, options).map(|made| {
+                    if let Some(clean_up) = made.clean_up() {
+                        at_sigterm(clean_up);
+                    }
                     lock = Some(made);
                     ready::<L>(&request, start_client.is_some(), name, version)
                 });
@@ -243,6 +256,29 @@ fn serve_with<L: Lock>(
             _ => reply(&request, answer(&request, read_at, lock.as_mut())),
         }
     }
+}
+
+static IS_TERMINATED: AtomicBool = AtomicBool::new(false);
+
+/// Ends the process after the clean-up when it receives SIGTERM. A signal handler may not do the clean-up itself.
+fn at_sigterm(clean_up: CleanUp) {
+    const SIGTERM: i32 = 15;
+    extern "C" {
+        fn signal(number: i32, handler: extern "C" fn(i32)) -> usize;
+    }
+    extern "C" fn note(_signal: i32) {
+        IS_TERMINATED.store(true, Ordering::Relaxed);
+    }
+    // Safety: the handler only writes an atomic value.
+    unsafe { signal(SIGTERM, note) };
+    std::thread::spawn(move || {
+        while !IS_TERMINATED.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        clean_up();
+        // The status that a shell reports for SIGTERM.
+        std::process::exit(143);
+    });
 }
 
 fn ready<L: Lock>(request: &Json, has_clients: bool, name: &str, version: &str) -> Fields {
