@@ -134,7 +134,7 @@ impl<'a> Problem<'a> {
         let blame = Blame::from_verdicts(verdicts);
         let cause = self.causes.first().copied().unwrap_or(Cause::Undetermined);
         let kept = if blame.is(Property::Lease, Status::Held) {
-            " The lock kept its promise."
+            " The lock kept its promise in this run."
         } else {
             ""
         };

@@ -105,7 +105,7 @@ causes! {
     WrongExpiry "wrong-expiry", Lock,
         "the written expiry is not the requested or reported lease", "use milliseconds, round up";
     FalseRelease "false-release", Lock,
-        "a release left the key", "delete the written value, and trust only the server's answer";
+        "a release claimed what the server had not done", "report a release only if the server says that it removed the value";
     SilentRelease "silent-release", Lock,
         "a release failed without saying so", "report what the server answered to it";
     SharedKey "shared-key", Lock,

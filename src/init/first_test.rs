@@ -40,7 +40,8 @@ enum Change {
     Unchanged,
     /// The first text is replaced by the second one.
     Replaced(&'static str, &'static str),
-    /// The package of the example is replaced by that of the Go files in the project's folder.
+    /// The package of the example is replaced by the external test package of the project's folder, in which its names
+    /// cannot clash with those of the project.
     GoPackage,
 }
 
@@ -251,7 +252,7 @@ fn go_package(directory: &Path) -> String {
         )
     });
     format!(
-        "package {}\n",
+        "package {}_test\n",
         packages.next().unwrap_or_else(|| "example".to_owned())
     )
 }

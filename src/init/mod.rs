@@ -265,6 +265,11 @@ fn next_steps(directory: &Path, written: &[&Path], project: &Project) -> String 
     ));
     steps.push("picklock gate".to_owned());
     let mut text = next_lines(directory, written, &steps);
+    if project.first_scenario == "gc-pause" {
+        text.push_str(
+            "\ngc-pause is one scenario: no lock without fencing passes it (outlived-lease). The gate runs all that suit the lock.\n",
+        );
+    }
     if let Some(renewal) = project.renewal {
         text.push_str(&format!(
             "\nif your lock renews its lease in the background:\n  {renewal}\n  set `renews = true` in picklock.toml\n"

@@ -28,9 +28,9 @@ use crate::{exit, lock};
 pub struct ChildRuns {
     pub directory: Option<MatrixDirectory>,
     pub interrupt: Interrupt,
-    /// For each lock that was tried, whether its program started, or the reason why it did not. The first attempt
-    /// decides: a program that did not start is not tried again in other cells, and if one that has run does not start
-    /// later, the machine was too slow for it.
+    /// For each lock that was tried, whether its program started, or the reason why it did not. The first cell
+    /// decides: a program that did not start there is not tried again in other cells, and if one that has run does not
+    /// start later, the machine was too slow for it.
     pub starts: Mutex<Vec<(LockSpec, Result<(), String>)>>,
 }
 
@@ -43,6 +43,18 @@ impl ChildRuns {
         if let Some(reason) = self.reason_not_started(&task.spec.lock) {
             return Err(reason);
         }
+        let mut result = self.attempt(task, seed).await;
+        // On a busy machine the first start of a program may take too long.
+        if matches!(&result, Err(failed) if failed.is_not_started) {
+            result = self.attempt(task, seed).await;
+        }
+        let result = result.map_err(|failed| self.record_failure(&task.spec.lock, failed))?;
+        self.record_start(&task.spec.lock, Ok(()));
+        Ok(result)
+    }
+
+    /// Runs the cell with this seed once; `None` if the user interrupted it.
+    async fn attempt(&self, task: &Task, seed: u64) -> Result<Option<JudgedRun>, FailedRun> {
         let clock = Clock::start();
         let mut command = command(&task.spec.with_seed(seed))?;
         // The directory must stay open until the run has ended.
@@ -54,15 +66,13 @@ impl ChildRuns {
             command.arg("--out").arg(run.path());
         }
         let record = finish(command, &self.interrupt).await;
-        let record = record.map_err(|failed| {
-            let reason = self.record_failure(&task.spec.lock, failed);
+        let record = record.map_err(|mut failed| {
             // The child was given the directory by a path that means nothing to the user.
-            match (&handed, &self.directory) {
-                (Some(run), Some(directory)) => run.named(&reason, directory.path()),
-                _ => reason,
+            if let (Some(run), Some(directory)) = (&handed, &self.directory) {
+                failed.reason = run.named(&failed.reason, directory.path());
             }
+            failed
         })?;
-        self.record_start(&task.spec.lock, Ok(()));
         Ok(record.map(|record| result_of(record, millis(clock.elapsed()))))
     }
 

@@ -337,7 +337,7 @@ fn first_test_belongs_to_the_go_package_around_it() {
         "// Package stock sells.\npackage stock // of the shop\n",
     );
     let test = call.run().exits(0).text_file("my_lock_test.go");
-    assert!(test.starts_with("package stock\n\nimport ("), "{test}");
+    assert!(test.starts_with("package stock_test\n\nimport ("), "{test}");
 }
 
 #[test]
