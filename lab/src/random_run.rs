@@ -95,8 +95,8 @@ impl Dice {
         (lock, scenario, self.0.random_range(0..1_000_000))
     }
 
-    /// Draws a semaphore, a read/write lock, a leader election or a job that runs at ticks, with a scenario for it and a
-    /// seed. A drawn scenario that is not valid is drawn again.
+    /// Draws a semaphore, a read/write lock, a leader election or a job that runs at ticks, with a scenario for it and
+    /// a seed. A drawn scenario that is not valid is drawn again.
     pub fn draw_of_another_kind(&mut self) -> (&'static BuiltInLock, Scenario, u64) {
         loop {
             let workloads = [

@@ -334,7 +334,7 @@ fn a_directory_with_something_else_is_left_alone() {
     std::fs::remove_file(dir.join("run.json")).unwrap();
     let outcome = picklock(&line).run().exits(2);
     assert!(
-        outcome.stderr.contains("and no matrix"),
+        outcome.stderr.contains("but no matrix"),
         "{}",
         outcome.all()
     );

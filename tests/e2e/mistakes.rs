@@ -10,7 +10,7 @@ const AS_IN: &str = "as in `picklock scenario gc-pause --impl redlock`";
 
 /// Names of scenarios and locks, and their place on the command line.
 const NAMES: &[Mistake] = &[
-    ("scenario", 2, &[AS_IN, "`picklock list` has the names"]),
+    ("scenario", 2, &[AS_IN, "`picklock list` lists the names"]),
     ("scenario gc-pause", 2, &[AS_IN]),
     ("scenario --impl redlock", 2, &[AS_IN]),
     ("gc-pause", 2, &[AS_IN]),

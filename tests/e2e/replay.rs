@@ -151,7 +151,7 @@ fn each_cell_of_a_matrix_can_be_replayed() {
         .run()
         .exits(2);
     assert!(
-        outcome.stderr.contains("it holds several runs"),
+        outcome.stderr.contains("it contains several runs"),
         "{}",
         outcome.all()
     );

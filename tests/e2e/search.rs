@@ -204,7 +204,7 @@ fn parts_of_a_matrix_are_merged_and_foreign_parts_rejected() {
     let mixed = picklock(&format!("merge {} {}", file(&one), search.display()))
         .run()
         .exits(2);
-    assert!(mixed.stderr.contains("cannot be joined"), "{}", mixed.all());
+    assert!(mixed.stderr.contains("cannot be merged"), "{}", mixed.all());
 }
 
 #[test]

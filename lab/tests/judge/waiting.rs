@@ -79,57 +79,7 @@ pub fn wait_causes(case: &Case, key: u64, free: Span) -> Vec<&'static str> {
     }
     let mut causes = Vec::new();
     for value in &standing {
-        let owner = value.owner;
-        let by = case
-            .attempts
-            .iter()
-            .find(|one| Some((one.worker, one.op)) == owner);
-        let other_lock = by.is_some_and(|one| one.key != key);
-        let reported_released = by.is_some_and(
-            |one| matches!(one.released, Some((answered, Some(true))) if answered <= at),
-        );
-        let later = value.expiries.iter().skip(1).filter(|one| one.at <= at);
-        let foreign = later.clone().any(|one| {
-            let worker = one.by.as_ref().map(|by| by.worker);
-            worker.is_some() && owner.is_some() && worker != owner.map(|(worker, _)| worker)
-        });
-        // Its client was denied the lock, and keeps it alive.
-        let is_kept = by.is_some_and(|one| {
-            let is_own = |by: &Author| by.worker == one.worker;
-            let mut own = later
-                .clone()
-                .filter(|expiry| expiry.by.as_ref().is_some_and(is_own));
-            one.answer == Answer::Refused && own.any(|expiry| expiry.at > one.answered)
-        });
-        let in_doubt = is_kept || by.is_some_and(|one| one.answer == Answer::Failed(false));
-        let after_release = by.is_some_and(|one| {
-            one.released.is_some() && later.clone().any(|expiry| expiry.at > one.until)
-        });
-        let after_end = by.is_some_and(|one| {
-            one.released.is_none() && later.clone().any(|expiry| expiry.at > one.until)
-        });
-        causes.extend((after_end && !foreign).then_some("renewed-after-end"));
-        let written = value.expiries.first().and_then(|one| one.ttl);
-        let too_long = written.is_some_and(|written| written > lease(case));
-        causes.extend(foreign.then_some("foreign-renewal"));
-        causes.extend((after_release && !foreign).then_some("renewed-after-release"));
-        causes.extend((too_long && later.clone().next().is_none()).then_some("wrong-expiry"));
-        // Its release was answered, and the value is still there.
-        let answered =
-            by.is_some_and(|one| one.released.is_some_and(|(answered, _)| answered <= at));
-        let counted_down = case.attempts.iter().any(|one| {
-            let is_owner = owner.is_some_and(|(worker, _)| worker == one.worker);
-            let counted = |answered: u64| answered <= at && value.exists_at(answered);
-            is_owner && one.released.is_some_and(|(answered, _)| counted(answered))
-        });
-        causes.extend((answered || counted_down).then_some("false-release"));
-        causes.push(match () {
-            () if value.runs_out(at) == u64::MAX => "no-ttl",
-            () if other_lock => "shared-key",
-            () if in_doubt => "ambiguous-acquire",
-            () if reported_released && value.end != End::RanOut => "false-release",
-            () => "undetermined",
-        });
+        causes.extend(causes_of_value(case, key, value, at));
     }
     let owners: BTreeSet<_> = standing.iter().map(|value| value.owner).collect();
     if case.file.nodes > 1 {
@@ -145,5 +95,60 @@ pub fn wait_causes(case: &Case, key: u64, free: Span) -> Vec<&'static str> {
     causes.extend((is_free && slept).then_some("lost-wake-up"));
     causes.extend((case.stopped_asking(key, free)).then_some("stopped-asking"));
     causes.extend(case.was_returned(key, free).then_some("taken-and-returned"));
+    causes
+}
+
+/// Returns the causes for which a value that stands at a time can keep others waiting.
+fn causes_of_value(case: &Case, key: u64, value: &Value, at: u64) -> Vec<&'static str> {
+    let mut causes = Vec::new();
+    let owner = value.owner;
+    let by = case
+        .attempts
+        .iter()
+        .find(|one| Some((one.worker, one.op)) == owner);
+    let other_lock = by.is_some_and(|one| one.key != key);
+    let reported_released = by
+        .is_some_and(|one| matches!(one.released, Some((answered, Some(true))) if answered <= at));
+    let later = value.expiries.iter().skip(1).filter(|one| one.at <= at);
+    let foreign = later.clone().any(|one| {
+        let worker = one.by.as_ref().map(|by| by.worker);
+        worker.is_some() && owner.is_some() && worker != owner.map(|(worker, _)| worker)
+    });
+    // Its client was denied the lock, and keeps it alive.
+    let is_kept = by.is_some_and(|one| {
+        let is_own = |by: &Author| by.worker == one.worker;
+        let mut own = later
+            .clone()
+            .filter(|expiry| expiry.by.as_ref().is_some_and(is_own));
+        one.answer == Answer::Refused && own.any(|expiry| expiry.at > one.answered)
+    });
+    let in_doubt = is_kept || by.is_some_and(|one| one.answer == Answer::Failed(false));
+    let after_release = by.is_some_and(|one| {
+        one.released.is_some() && later.clone().any(|expiry| expiry.at > one.until)
+    });
+    let after_end = by.is_some_and(|one| {
+        one.released.is_none() && later.clone().any(|expiry| expiry.at > one.until)
+    });
+    causes.extend((after_end && !foreign).then_some("renewed-after-end"));
+    let written = value.expiries.first().and_then(|one| one.ttl);
+    let too_long = written.is_some_and(|written| written > lease(case));
+    causes.extend(foreign.then_some("foreign-renewal"));
+    causes.extend((after_release && !foreign).then_some("renewed-after-release"));
+    causes.extend((too_long && later.clone().next().is_none()).then_some("wrong-expiry"));
+    // Its release was answered, and the value is still there.
+    let answered = by.is_some_and(|one| one.released.is_some_and(|(answered, _)| answered <= at));
+    let counted_down = case.attempts.iter().any(|one| {
+        let is_owner = owner.is_some_and(|(worker, _)| worker == one.worker);
+        let counted = |answered: u64| answered <= at && value.exists_at(answered);
+        is_owner && one.released.is_some_and(|(answered, _)| counted(answered))
+    });
+    causes.extend((answered || counted_down).then_some("false-release"));
+    causes.push(match () {
+        () if value.runs_out(at) == u64::MAX => "no-ttl",
+        () if other_lock => "shared-key",
+        () if in_doubt => "ambiguous-acquire",
+        () if reported_released && value.end != End::RanOut => "false-release",
+        () => "undetermined",
+    });
     causes
 }

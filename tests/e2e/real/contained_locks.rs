@@ -127,7 +127,7 @@ const RECEIVED: &str = "received SIGTERM";
 
 /// The first process of a container ignores SIGTERM unless it handles it.
 #[test]
-fn container_that_ignores_sigterm_is_killed_after_the_grace_period() {
+fn container_that_ignores_sigterm_is_killed_later() {
     terminated(image()).left_no_directory();
 }
 

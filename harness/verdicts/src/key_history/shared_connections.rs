@@ -94,22 +94,25 @@ pub fn name_clients(
         }
         if let Some(value) = value {
             let stays = before.filter(|before| before.value == *value);
-            let writer = || {
-                let mut command = why.command().cloned()?;
-                if let Some((worker, client)) = heir {
-                    (command.worker, command.op, command.phase) = (worker, client.op, client.phase);
-                }
-                Some(command)
-            };
             let held = Held {
                 value: Arc::clone(value),
-                author: stays.map_or_else(writer, |before| before.author),
+                author: stays.map_or_else(|| writer(why, heir), |before| before.author),
                 expires: ttl_ms.is_some(),
             };
             reader.held.insert(place, held);
         }
     }
     Ok(())
+}
+
+/// Returns the command that wrote a value, with the client that holds the lock by it: `heir`, if the lock was passed
+/// on.
+fn writer(why: &KeyChange, heir: Option<(usize, Client)>) -> Option<KeyCommand> {
+    let mut command = why.command().cloned()?;
+    if let Some((worker, client)) = heir {
+        (command.worker, command.op, command.phase) = (worker, client.op, client.phase);
+    }
+    Some(command)
 }
 
 /// A key change by a command of a process.
@@ -234,8 +237,8 @@ impl Reader {
         }
     }
 
-    /// Returns the client that releases the lock and the waiting client to which it passes the lock on, or `None` if the
-    /// change does no such thing: it writes the token of the waiting client in place of that of the releasing one.
+    /// Returns the client that releases the lock and the waiting client to which it passes the lock on: the change
+    /// writes the token of the second in place of that of the first. Otherwise returns `None`.
     fn passed_on(&self, change: &Change<'_>) -> Option<((usize, Client), (usize, Client))> {
         let (before, value) = (&change.before?.value, change.value?);
         if value.starts_with('{') || **before == *value {

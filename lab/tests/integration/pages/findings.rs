@@ -258,7 +258,7 @@ fn violation_that_does_not_always_occur_is_marked() {
 fn a_violation_that_no_words_are_about_is_not_judged() {
     let race = (Property::Lease, Cause::Race);
     let page = page(vec![ten("mine", "calm", race, 10, 10)]);
-    assert!(page.contains("Nobody has said yet"), "{page}");
+    assert!(page.contains("has not been classified yet"), "{page}");
 }
 
 #[test]

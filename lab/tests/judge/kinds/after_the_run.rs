@@ -119,7 +119,7 @@ fn over(one: &Attempt) -> u64 {
     }
 }
 
-/// Returns whether a client asked for longer than the bound, over all its requests that were denied.
+/// Returns `true` if a client asked for longer than the bound, over all its requests that were denied.
 fn waits_long(case: &Case) -> bool {
     case.attempts.iter().any(|one| {
         let waited = one.answered.saturating_sub(waiting_since(case, one));

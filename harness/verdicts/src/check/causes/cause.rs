@@ -282,8 +282,8 @@ fn cause_of_lost_counter(spans: &[ValueSpan], token: u64, before: &Hold, to_ns: 
     let (token_text, from_ns) = (token.to_string(), before.acquire_ns);
     let is_of = |span: &&ValueSpan| span.is_of(before.worker, before.op);
     let is_counted = |span: &&ValueSpan| *span.value == *token_text && is_of(span);
-    // A key with a lock's name holds lock values. A counter may expire, but a value that expires may also be the lock's,
-    // unless the grant's own token is in another key.
+    // A key with a lock's name holds lock values. A counter may expire, but a value that expires may also be the
+    // lock's, unless the grant's own token is in another key.
     let beside = spans
         .iter()
         .filter(is_of)

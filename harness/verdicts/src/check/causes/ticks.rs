@@ -6,8 +6,8 @@ use crate::key_history::{KeyHistory, ValueSpan};
 use crate::timeline::Hold;
 
 /// Returns why a tick ran again after its first run had released the lock. `lost` is why the first client's value was
-/// gone by then. If its own release or its expiry ended it, the lock did as it was asked. A second key matters only if the
-/// first client's value still stood when the second client took the lock.
+/// gone by then. If its own release or its expiry ended it, the lock did as it was asked. A second key matters only if
+/// the first client's value still stood when the second client took the lock.
 pub(in crate::check) fn cause_of_rerun(
     key_history: &KeyHistory,
     [first, second]: [&Hold; 2],

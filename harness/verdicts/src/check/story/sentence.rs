@@ -88,12 +88,7 @@ pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, Str
             Weight::Reason,
             failed("question whether it may act", message),
         ),
-        EventKind::MayAct { epoch, .. } => {
-            let epoch = epoch.map_or_else(String::new, |epoch| format!(", in epoch {epoch}"));
-            let text =
-                format!("the lock confirmed to worker {worker} that it leads and may act{epoch}");
-            (Weight::Detail, text)
-        }
+        EventKind::MayAct { epoch, .. } => (Weight::Detail, may_act(worker, *epoch)),
         EventKind::ExtendFailed { message, .. } => (Weight::Reason, failed("extension", message)),
         EventKind::AcquireFailed { message, .. } => (Weight::Reason, failed("attempt", message)),
         EventKind::Extended { valid_ms, .. } => (
@@ -111,6 +106,12 @@ pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, Str
             (weight, format!("worker {worker} {text}"))
         }
     })
+}
+
+/// Returns the sentence of a confirmation that a leader may act.
+fn may_act(worker: usize, epoch: Option<u64>) -> String {
+    let epoch = epoch.map_or_else(String::new, |epoch| format!(", in epoch {epoch}"));
+    format!("the lock confirmed to worker {worker} that it leads and may act{epoch}")
 }
 
 /// Returns the sentence of a change of the stock.
