@@ -258,17 +258,6 @@ fn quoted(text: &str) -> String {
     shown.collect()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn invisible_characters_are_escaped_in_yaml() {
-        let quoted = quoted("a\u{202e}b\u{e0041}\u{85}é\n");
-        assert_eq!(quoted, r#""a\u202eb\U000e0041\u0085é\n""#);
-    }
-}
-
 /// Formats the commands as one step of the workflow. Returns an empty string if there are none.
 fn github_step(commands: &[String]) -> String {
     let lines = commands.iter().map(|it| format!("          {it}\n"));
@@ -284,4 +273,15 @@ fn github_step(commands: &[String]) -> String {
 fn gitlab_lines(commands: &[String]) -> String {
     let lines = commands.iter().map(|it| format!("    - {}\n", quoted(it)));
     lines.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn invisible_characters_are_escaped_in_yaml() {
+        let quoted = quoted("a\u{202e}b\u{e0041}\u{85}é\n");
+        assert_eq!(quoted, r#""a\u202eb\U000e0041\u0085é\n""#);
+    }
 }

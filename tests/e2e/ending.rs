@@ -1,14 +1,9 @@
 //! How commands end when they are interrupted, and when their output is lost.
 
-use std::time::Duration;
-
 use rustix::process::Signal;
 
 use crate::real::leftovers::becomes;
 use crate::running::picklock;
-
-/// Two signals at once may arrive as one.
-const BETWEEN_SIGNALS: Duration = Duration::from_millis(200);
 
 /// A scenario that takes hours to simulate.
 const ENDLESS: &str = r#"
@@ -66,9 +61,14 @@ fn second_request_ends_a_process_that_cannot_write() {
             Err(waits_in)
         }
     });
-    run.signal(Signal::TERM);
-    std::thread::sleep(BETWEEN_SIGNALS);
-    run.signal(Signal::TERM);
+    // The system delivers signals that follow each other closely as one, so the second one may have to be repeated.
+    let state = format!("/proc/{}/stat", run.pid());
+    becomes("signals end it", || {
+        run.signal(Signal::TERM);
+        let state = std::fs::read_to_string(&state).unwrap();
+        let has_ended = state.contains(") Z ");
+        has_ended.then_some(()).ok_or(state)
+    });
     run.finish().exits(130);
 }
 
