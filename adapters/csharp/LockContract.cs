@@ -107,6 +107,9 @@ namespace MyLock
                 : version.InformationalVersion.Split('+')[0];
         }
 
+        // A registration ends when it is collected.
+        private static object registered;
+
         // Mono has no signal handlers, and .NET Standard does not declare those of .NET.
         private static void AtSigterm(ITerminating terminating)
         {
@@ -121,7 +124,7 @@ namespace MyLock
                 typeof(Action<>).MakeGenericType(library.GetType(signals + "Context")), terminating,
                 typeof(PicklockAdapter).GetMethod(nameof(End), BindingFlags.Static | BindingFlags.NonPublic));
             var sigterm = Enum.Parse(library.GetType(signals), "SIGTERM");
-            registration.GetMethod("Create").Invoke(null, new[] { sigterm, handler });
+            registered = registration.GetMethod("Create").Invoke(null, new[] { sigterm, handler });
         }
 
         private static void End(ITerminating terminating, object signal)
