@@ -1,5 +1,7 @@
 //! The page that compares two sets of runs: changed verdicts first, then latencies.
 
+use std::collections::BTreeSet;
+
 use askama::Template;
 use picklock_verdicts::check::{Property, Status, describe};
 use picklock_verdicts::record::Cell;
@@ -17,6 +19,7 @@ use crate::comparison::{
 };
 use crate::formats::{File, FormatError};
 use crate::report_input::ReportInput;
+use crate::units::count;
 
 const STYLE: &str = concat!(
     include_str!("../../assets/base.css"),
@@ -133,12 +136,7 @@ pub fn comparison_page(
         frame: Frame {
             notices: notices(before, after),
             counts: change_counts(comparison),
-            ..Frame::new(
-                STYLE,
-                SCRIPT,
-                &after.matrix.picklock,
-                "Before and after".to_owned(),
-            )
+            ..Frame::new(STYLE, SCRIPT, &after.matrix.picklock, headline(comparison))
         },
         cells: comparison.cells,
         parameters: comparison
@@ -160,6 +158,16 @@ pub fn comparison_page(
         method: METHOD,
     };
     page.render().map_err(super::refused)
+}
+
+/// Returns in how many cells a verdict changed.
+fn headline(comparison: &Comparison) -> String {
+    let cells: BTreeSet<String> = comparison
+        .verdicts
+        .iter()
+        .map(|it| it.place.to_string())
+        .collect();
+    format!("Verdicts changed in {}", count(cells.len(), "cell"))
 }
 
 /// Returns the page as a report file, `comparison.html`.

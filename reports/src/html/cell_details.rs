@@ -1,6 +1,6 @@
 //! The details of one cell: verdicts, stories, timeline, figures, and the command that repeats the run.
 
-use picklock_verdicts::check::{Property, Status, Verdicts, describe};
+use picklock_verdicts::check::{Cause, Property, Status, Verdicts, describe};
 use picklock_verdicts::latency::{HANDOVER, LOSS_REPORT, REQUESTED};
 use picklock_verdicts::record::{Cell, FiredFault};
 use picklock_verdicts::timeline::Timeline;
@@ -77,6 +77,9 @@ pub(super) struct ProblemView {
     /// The causes, with the command that explains the first.
     pub(super) causes: String,
     pub(super) explain: &'static str,
+    cause: Option<Cause>,
+    /// What to do, in full, with code in every second part. Empty on a page of many cells.
+    pub(super) advice: Vec<String>,
     pub(super) story: Story,
 }
 
@@ -100,6 +103,27 @@ pub(super) struct FaultRow {
     pub(super) at: String,
     pub(super) detail: Name,
     pub(super) until: String,
+}
+
+impl CellDetails {
+    /// Adds the advice for the first cause of each problem.
+    pub(super) fn with_advice(mut self) -> CellDetails {
+        for problem in &mut self.problems {
+            let advice = problem.cause.map_or_else(String::new, advice);
+            problem.advice = advice.split('`').map(str::to_owned).collect();
+        }
+        self
+    }
+}
+
+/// Returns the paragraph about what to do from the page of a cause.
+fn advice(cause: Cause) -> String {
+    let mut paragraphs = cause.page().split("\n\n");
+    let advice = paragraphs.find_map(|text| text.strip_prefix("What to do: "));
+    let advice = advice.unwrap_or_default().replace('\n', " ");
+    let mut letters = advice.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
 }
 
 /// Creates the details of each cell lazily. If there is only one cell, its details are expanded.
@@ -225,6 +249,8 @@ fn problem_views(verdicts: &Verdicts) -> Vec<ProblemView> {
             remedy: problem.remedy().unwrap_or_default(),
             causes: causes.join(", "),
             explain: problem.name(),
+            cause: problem.causes.first().copied(),
+            advice: Vec::new(),
             story: Story {
                 properties: properties.join(", "),
                 lines: problem.story().iter().map(line).collect(),

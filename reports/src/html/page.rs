@@ -9,7 +9,7 @@ use super::grid::{self, BackendGrid, Slot};
 use super::name::{Fact, Name, fact, name, sentence};
 use super::pack::{Pack, packs};
 use super::scorecard::{ScorecardView, scorecard};
-use super::search::{SearchView, is_search_alone, searches};
+use super::search::{self, SearchView, is_search_alone, searches};
 use super::tile::{Tile, tile};
 use super::tone::Tone;
 use crate::matrix::{NOT_APPLICABLE, describe_counts, describe_similarity, distinct, inapplicable};
@@ -84,18 +84,20 @@ pub(super) fn view(input: &ReportInput) -> Result<Page, askama::Error> {
     let matrix = &input.matrix;
     let shown = |text: &str| name(text).shown;
     let title = match (&matrix.cells[..], &input.searches[..]) {
-        (_, [search, ..]) => format!("{}, searched", shown(&search.lock.name)),
+        (_, [search, ..]) => search::headline(search),
         ([cell], _) => format!("{} in {}", shown(&cell.lock.name), shown(&cell.scenario)),
         (cells, _) => {
-            let locks = distinct(cells.iter().map(|cell| cell.lock.name.as_str()));
-            format!("{} locks tested", locks.len())
+            let faulty = cells.iter().filter(|cell| tile(cell).tone == Tone::Lock);
+            let faulty = distinct(faulty.map(|cell| cell.lock.name.as_str())).len();
+            let locks = distinct(cells.iter().map(|cell| cell.lock.name.as_str())).len();
+            format!("{faulty} of {} at fault", count(locks, "lock"))
         }
     };
     let inapplicable = inapplicable(matrix);
     let reasons = inapplicable.iter().take(MAX_REASONS);
     let mut details = all_cell_details(input);
     let only = match matrix.cells.len() {
-        1 => details.next(),
+        1 => details.next().map(CellDetails::with_advice),
         _ => None,
     };
     Ok(Page {
@@ -166,6 +168,10 @@ fn cell_counts(input: &ReportInput) -> Vec<Count> {
     let tiles: Vec<Tile> = cells.iter().map(tile).collect();
     let count_of = |tone| tiles.iter().filter(|tile| tile.tone == tone).count();
     let tiles_of = |tone, sign, label| (tone, sign, count_of(tone), label);
+    let tiles_with = |sign, label| {
+        let number = tiles.iter().filter(|tile| tile.sign == sign).count();
+        (Tone::Client, sign, number, label)
+    };
     let [held, violated, unknown, absent] = signs();
     let unexpected = cells.iter().filter(|cell| cell.is_unexpected()).count();
     let omitted = count_of(Tone::Absent) + input.matrix.skipped.len();
@@ -174,7 +180,8 @@ fn cell_counts(input: &ReportInput) -> Vec<Count> {
         tiles_of(Tone::Held, held, "held"),
         tiles_of(Tone::Lock, violated, "the lock’s fault"),
         tiles_of(Tone::Redis, "R", "Redis lost the lock"),
-        tiles_of(Tone::Client, "C", "a client or the application"),
+        tiles_with("C", "a client’s fault"),
+        tiles_with("A", "the application’s fault"),
         tiles_of(Tone::Undetermined, "U", "fault unknown"),
         tiles_of(Tone::Fenced, "◆", "saved by fencing"),
         tiles_of(Tone::Unknown, unknown, "inconclusive"),

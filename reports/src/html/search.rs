@@ -89,6 +89,18 @@ fn directory_of(counterexample: &Counterexample) -> Option<OsString> {
     last_name(Path::new(repro).parent()?.to_str()?)
 }
 
+/// Returns a headline: how many faults of the lock's own were found, each counted once.
+pub(super) fn headline(search: &SearchRecord) -> String {
+    let groups = by_story(&search.counterexamples);
+    let own = groups.iter().filter(|(party, _)| *party == Party::Lock);
+    let found = match own.count() {
+        0 => "no fault of its own found".to_owned(),
+        1 => "1 fault of its own".to_owned(),
+        more => format!("{more} faults of its own"),
+    };
+    format!("{}: {found}", name(&search.lock.name).shown)
+}
+
 /// Describes how many counterexamples there are, by whose fault they are.
 fn tally(groups: &[(Party, Vec<&Counterexample>)], schedules: u64) -> String {
     let parties = distinct(groups.iter().map(|(party, _)| party.fault()));

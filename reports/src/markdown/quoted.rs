@@ -22,9 +22,24 @@ pub fn code(text: &str) -> String {
     format!("<code>{shown}</code>")
 }
 
-/// Quotes a sentence.
+/// Quotes a sentence. Text between two backticks becomes code.
 pub fn prose(text: &str) -> String {
     let text = shortened(text, 4 * MAX_LENGTH);
+    let parts: Vec<&str> = text.split('`').collect();
+    if parts.len().is_multiple_of(2) {
+        return words(&text);
+    }
+    let quoted = parts.iter().enumerate().map(|(index, part)| {
+        if index.is_multiple_of(2) {
+            words(part)
+        } else {
+            code(part)
+        }
+    });
+    quoted.collect()
+}
+
+fn words(text: &str) -> String {
     let words = text.split(' ').map(|word| {
         let lower = word.to_lowercase();
         let mut links = ["@", "#", "://", "www."].iter();
@@ -99,6 +114,12 @@ mod tests {
         }
         // The remaining `#` are part of character references.
         assert!(!inside.replace("&#", "").contains('#'), "{shown}");
+    }
+
+    #[test]
+    fn pairs_of_backticks_in_prose_become_code() {
+        assert_eq!(prose("see `a|b`."), "see <code>a&#124;b</code>.");
+        assert_eq!(prose("a single ` stays"), "a single &#96; stays");
     }
 
     #[test]

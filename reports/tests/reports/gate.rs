@@ -448,7 +448,7 @@ fn untrusted_text_is_escaped() {
     let mut with_links = cell("redlock", "calm", &[]);
     with_links.error = Some("ask @team about #12\nat https://x.y | `z`".into());
     let page = markdown(&gate(two(), vec![with_links], &[]));
-    let parted = "| ask &#64;<!-- -->team about &#35;<!-- -->12<br>at https:<!-- -->//x.y &#124; &#96;z&#96; |";
+    let parted = "| ask &#64;<!-- -->team about &#35;<!-- -->12<br>at https:<!-- -->//x.y &#124; <code>z</code> |";
     assert!(page.contains(parted), "{page}");
 }
 

@@ -183,7 +183,7 @@ fn a_directory_makes_no_sense_for_an_image() {
     let outcome = picklock(line).file("picklock.toml", tables).run().exits(2);
     assert!(outcome.stderr.contains("3:13"), "{}", outcome.stderr);
     assert!(
-        outcome.stderr.contains("the image says"),
+        outcome.stderr.contains("not allowed with an image"),
         "{}",
         outcome.stderr
     );

@@ -105,8 +105,14 @@ fn server_with_a_password_is_tested_and_left_as_it_was() {
         }
         assert!(shown, "gc-pause has not shown a lease that was outlived");
 
-        let lost = format!("scenario lost-reply --impl set-nx-px {redis}");
-        picklock(&lost).env("SHOP", PASSWORD).run().exits(0);
+        // A command close to the end of an expiry makes a run inconclusive where notifications are off.
+        let is_held = (0..CHANCES).any(|seed| {
+            let line = format!("scenario lost-reply --impl set-nx-px {redis} --seed {seed}");
+            let lost = picklock(&line).env("SHOP", PASSWORD).run();
+            assert!(matches!(lost.code, Some(0 | 3)), "{}", lost.all());
+            lost.code == Some(0)
+        });
+        assert!(is_held, "lost-reply is never judged");
         assert_eq!(server.contents(), before);
     }
 }

@@ -21,7 +21,7 @@ pub fn searched() -> ReportInput {
 fn page_of_a_search_has_statement_and_heat_map() {
     let page = page(&searched()).unwrap();
     for part in [
-        "set-nx-px, searched",
+        "set-nx-px: 1 fault of its own",
         "<b>stolen-release</b>",
         "worker 0 is frozen for 1.5 leases",
         "worker 0 deleted what worker 1 had written",
