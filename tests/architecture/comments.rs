@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::sources::{below, name_of, root};
+use crate::sources::{FOLDERS, below, name_of, root};
 
 /// Maximum number of columns of a line that is a comment.
 const MAX_COLUMNS: usize = 120;
@@ -63,16 +63,7 @@ fn problem_of_name(name: &str) -> Option<String> {
 fn comments_and_test_names_have_one_form() {
     let this_file = Path::new(file!());
     let mut problems = Vec::new();
-    for folder in [
-        "src",
-        "tests",
-        "harness",
-        "impls",
-        "scenarios",
-        "reports",
-        "lab",
-        "adapters",
-    ] {
+    for folder in FOLDERS.into_iter().chain(["adapters"]) {
         for path in below(folder) {
             let name = name_of(&path);
             if Path::new(&name) == this_file {

@@ -45,17 +45,19 @@ impl Source {
     }
 }
 
+/// The folders with the sources of the workspace.
+pub const FOLDERS: [&str; 7] = [
+    "src",
+    "tests",
+    "harness",
+    "impls",
+    "scenarios",
+    "reports",
+    "lab",
+];
+
 static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
-    let folders = [
-        "src",
-        "tests",
-        "harness",
-        "impls",
-        "scenarios",
-        "reports",
-        "lab",
-    ];
-    let paths: Vec<PathBuf> = folders.iter().flat_map(|folder| below(folder)).collect();
+    let paths: Vec<PathBuf> = FOLDERS.iter().flat_map(|folder| below(folder)).collect();
     assert!(paths.len() > 30, "the sources were not found");
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {

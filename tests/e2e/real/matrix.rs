@@ -3,6 +3,7 @@
 use picklock_harness::record::MatrixRecord;
 use rustix::process::Signal;
 
+use super::adapters::project;
 use super::leftovers::becomes;
 use crate::matrix::record;
 use crate::running::picklock;
@@ -25,6 +26,21 @@ fn a_cell_that_cannot_be_run_stops_no_other() {
             .is_file()
     );
     outcome.left_no_directory();
+}
+
+/// The program fails until its folder contains a file, which the first start writes.
+#[test]
+fn program_that_does_not_start_at_once_is_started_again() {
+    let polite = project("tests/adapters/polite.py");
+    let script = format!(
+        "[ -e started ] || {{ : >started; exit 1; }}\nexec python3 {}\n",
+        polite.display()
+    );
+    let line = "matrix --backend process --quiet --impl slow --scenario calm --json";
+    let tables = "[impl.slow]\ncommand = \"sh start.sh\"\n";
+    let call = picklock(line).file("picklock.toml", tables);
+    let record = record(&call.file("start.sh", &script).run());
+    assert!(record.cells[0].error.is_none(), "{:?}", record.cells[0]);
 }
 
 #[test]
