@@ -383,7 +383,10 @@ func (a *adapter) init(r *request) (object, error) {
 	}
 	a.lock = lock
 	if terminator, can := lock.(Terminator); can {
-		go endAtSigterm(terminator)
+		// Registered before the reply. SIGTERM may follow at once.
+		signals := make(chan os.Signal, 1)
+		signal.Notify(signals, syscall.SIGTERM)
+		go endAtSignal(signals, terminator)
 	}
 	_, a.ready["extends"] = lock.(Extender)
 	if latest == 2 {
@@ -399,10 +402,8 @@ func (a *adapter) init(r *request) (object, error) {
 	return a.ready, nil
 }
 
-// endAtSigterm ends the process after the clean-up, with the status that a shell reports for SIGTERM.
-func endAtSigterm(lock Terminator) {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGTERM)
+// endAtSignal ends the process after the clean-up, with the status that a shell reports for SIGTERM.
+func endAtSignal(signals <-chan os.Signal, lock Terminator) {
 	<-signals
 	lock.Terminate()
 	os.Exit(143)
