@@ -64,6 +64,8 @@ pub enum Misbehaviour {
     Garbage,
     /// It did not answer within the deadline.
     Hung,
+    /// It did not answer within the deadline, because a signal that no fault sent had stopped it.
+    Stopped,
     /// It answered a request that was not sent.
     OutOfTurn,
 }
