@@ -32,4 +32,9 @@ pub trait Liveness {
     fn is_kept_from_answering(&self, _worker: usize) -> bool {
         false
     }
+
+    /// Returns `true` if a signal that no fault sent has stopped a process of this worker.
+    fn is_stopped(&self, _worker: usize) -> bool {
+        false
+    }
 }

@@ -260,13 +260,9 @@ impl<B: Backend> ClientDriver<B> {
             RequestAborted::WorkerFailed(WorkerFailure::BrokeProtocol(_)) => {
                 ("it broke the adapter protocol".into(), EndedBy::Protocol)
             }
-            RequestAborted::WorkerFailed(WorkerFailure::Hung { request, within }) => (
-                format!(
-                    "no answer to `{request}` within {:.1} s",
-                    within.as_secs_f64()
-                ),
-                EndedBy::Deadline,
-            ),
+            RequestAborted::WorkerFailed(hung @ WorkerFailure::Hung { .. }) => {
+                (hung.to_string(), EndedBy::Deadline)
+            }
         };
         self.record_down(reason, by);
         // Kills a hung worker. If it has already exited, the kill fails, which does not matter.

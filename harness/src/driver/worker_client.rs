@@ -31,13 +31,24 @@ pub enum WorkerFailure {
     #[error("{0}")]
     BrokeProtocol(String),
     /// The worker did not answer within the deadline, and was killed for it.
-    #[error("no answer to `{request}` within {:.1} s", .within.as_secs_f64())]
+    #[error("no answer to `{request}` within {:.1} s{}", .within.as_secs_f64(), stopped_note(*.is_stopped))]
     Hung {
         /// The request that it did not answer.
         request: &'static str,
         /// The deadline.
         within: Duration,
+        /// Whether one of its processes was stopped by a signal that no fault sent.
+        is_stopped: bool,
     },
+}
+
+/// Returns the end of a sentence about a worker that did not answer.
+fn stopped_note(is_stopped: bool) -> &'static str {
+    if is_stopped {
+        ": its process was stopped by a signal (SIGSTOP) that no fault sent"
+    } else {
+        ""
+    }
 }
 
 /// The grants that the listener has received. With them, it finds the operation that an event belongs to.
@@ -164,25 +175,40 @@ impl WorkerClient {
             };
             self.requests.send(cancel).ok();
         }
-        loop {
+        let mut was_extended = false;
+        let is_stopped = loop {
             let deadline_ns = context.clock.now_ns().saturating_add(nanos(patience));
             let deadline = context.clock.instant(deadline_ns);
             self.patience.as_mut().reset(deadline);
-            match select(answer.as_mut(), self.patience.as_mut()).await {
-                Either::Left((answer, _)) => return answer,
-                // The worker cannot answer because a component has stalled, which the history states.
-                Either::Right(_) if context.backend.is_kept_from_answering(self.worker) => {}
-                Either::Right(_) => break,
+            if let Either::Left((answer, _)) = select(answer.as_mut(), self.patience.as_mut()).await
+            {
+                return answer;
             }
-        }
+            // A component that has stalled may continue soon, and the history states which one it is. A stopped
+            // process continues only if something resumes it. The second deadline is final, so that no worker delays
+            // the run forever.
+            let is_stopped = context.backend.is_stopped(self.worker);
+            let is_busy = !is_stopped && context.backend.is_kept_from_answering(self.worker);
+            if was_extended || !is_busy {
+                break is_stopped;
+            }
+            was_extended = true;
+        };
         let detail = format!(
-            "no answer to `{request}` within {} s (wait, command timeouts, longest fault, margin); killed",
-            patience.as_secs_f64()
+            "no answer to `{request}` within {} s (wait, command timeouts, longest fault, margin){}; killed",
+            patience.as_secs_f64(),
+            stopped_note(is_stopped)
         );
-        record_misbehaviour(context, self.worker, Misbehaviour::Hung, detail);
+        let kind = if is_stopped {
+            Misbehaviour::Stopped
+        } else {
+            Misbehaviour::Hung
+        };
+        record_misbehaviour(context, self.worker, kind, detail);
         Err(WorkerFailure::Hung {
             request,
             within: patience,
+            is_stopped,
         })
     }
 

@@ -23,7 +23,7 @@ pub(crate) use peers::peers_of;
 pub(crate) use process_table::variable_of;
 pub(crate) use process_table::{MARK_VARIABLE, ProcessTable};
 #[cfg(feature = "servers")]
-pub(crate) use stall::{Motion, families};
+pub(crate) use stall::{Motion, families, is_any_stopped};
 pub(crate) use stat::{ProcessStat, tracer_of_this_process};
 #[cfg(feature = "servers")]
 pub(crate) use stat::{all_processes, ran_ns, waited_ns};

@@ -70,6 +70,13 @@ pub(crate) fn families(leaders: &[u32]) -> BTreeMap<u32, BTreeSet<u32>> {
     leaders.map(|leader| (*leader, family(*leader))).collect()
 }
 
+/// Returns `true` if a signal has stopped this process or one of its descendants.
+pub(crate) fn is_any_stopped(leader: u32) -> bool {
+    let family = families(&[leader]).into_values().flatten();
+    let mut stats = family.filter_map(|pid| ProcessStat::for_process(pid).ok());
+    stats.any(|stat| stat.state == 'T')
+}
+
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod tests {

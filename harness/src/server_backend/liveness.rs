@@ -5,10 +5,12 @@ use std::time::Duration;
 use futures_util::future::join_all;
 
 use super::heartbeat::Heartbeat;
+use super::liveness_monitor::Watched;
 use super::{ServerBackend, worker_watch};
 use crate::adapter::capped_log::last_words;
 use crate::backend::Liveness;
 use crate::history::EventKind;
+use crate::process_stat::is_any_stopped;
 
 impl Liveness for ServerBackend {
     async fn monitor_liveness(&self, shortest: Duration) {
@@ -57,6 +59,14 @@ impl Liveness for ServerBackend {
 
     fn is_kept_from_answering(&self, worker: usize) -> bool {
         self.liveness.may_block_answer(self.process_of(worker))
+    }
+
+    fn is_stopped(&self, worker: usize) -> bool {
+        let worker = self.process_of(worker);
+        let workers = self.workers.borrow();
+        let running = workers.get(&worker);
+        !self.liveness.is_stopped(Watched::Worker(worker))
+            && running.is_some_and(|it| is_any_stopped(it.control.pid()))
     }
 }
 

@@ -117,7 +117,8 @@ impl Expected {
 
     /// Returns `true` if a run should be repeated: the machine was too slow for it, or its only mismatches are
     /// inconclusive properties that may be due to chance. A violation of a property that should hold, or has no
-    /// expectation, is proven even if other properties are inconclusive, so such a run is not repeated.
+    /// expectation, is proven even if other properties are inconclusive, so such a run is not repeated. Neither is one
+    /// whose worker was stopped until it missed its deadline.
     pub fn is_spoiled(&self, verdicts: &Verdicts) -> bool {
         let should_hold = |property| {
             let expected = self.get(property);
@@ -127,6 +128,15 @@ impl Expected {
             .iter()
             .filter(|(_, it)| it.status == Status::Violated);
         if violated.any(|(property, _)| should_hold(*property)) {
+            return false;
+        }
+        let is_stopped =
+            |it: &InconclusiveReason| matches!(it, InconclusiveReason::WorkerStopped { .. });
+        // A stall that a worker causes itself is not the machine's.
+        if verdicts
+            .values()
+            .any(|it| it.reasons.iter().any(is_stopped))
+        {
             return false;
         }
         let mismatches = self.mismatches(verdicts);
@@ -294,6 +304,7 @@ exclusion = "any: the clock decides"
         let by_chance = Verdict::unknown(vec![InconclusiveReason::NobodyCompeted]);
         let too_slow = Verdict::unknown(vec![InconclusiveReason::UnrequestedFailover { node: 0 }]);
         let lasting = Verdict::unknown(vec![InconclusiveReason::EverybodyDied]);
+        let stopped = Verdict::unknown(vec![InconclusiveReason::WorkerStopped { worker: 0 }]);
         let race = violated(Cause::Race);
         let nothing = Expected::default();
         let table = Expected::for_lock(&scenario(), "redlock", Tables::NamedOrAll);
@@ -315,6 +326,13 @@ exclusion = "any: the clock decides"
             (&table, "chance", None, Some(&by_chance), true),
             (&table, "no chance", None, Some(&lasting), false),
             (&table, "too slow", None, Some(&too_slow), true),
+            (
+                &table,
+                "stopped itself",
+                Some(&stopped),
+                Some(&too_slow),
+                false,
+            ),
             (&table, "another cause", Some(&race), Some(&too_slow), true),
             (&table, "another cause alone", Some(&race), None, false),
             (&table, "violated", Some(&too_slow), Some(&race), false),

@@ -53,6 +53,11 @@ pub(super) fn reason_for(event: &EventKind) -> Option<InconclusiveReason> {
             reason,
             because,
         }),
+        EventKind::Misbehaved {
+            worker,
+            kind: Misbehaviour::Stopped,
+            ..
+        } => Some(InconclusiveReason::WorkerStopped { worker }),
         EventKind::End {
             reason: EndReason::Interrupted,
             ..
@@ -73,7 +78,9 @@ pub fn describe_incident(event: &EventKind, locks: &[String]) -> Option<String> 
             Misbehaviour::Garbage | Misbehaviour::OutOfTurn => {
                 format!("worker {worker} broke the adapter protocol: {detail}")
             }
-            Misbehaviour::Hung => format!("worker {worker} hung: {detail}"),
+            Misbehaviour::Hung | Misbehaviour::Stopped => {
+                format!("worker {worker} hung: {detail}")
+            }
         },
         EventKind::WorkerDown {
             worker,

@@ -210,6 +210,12 @@ pub enum InconclusiveReason {
          memory; {RERUN}"
     )]
     KilledFromOutside { worker: usize, reason: String },
+    /// A worker was stopped until it missed its deadline.
+    #[error(
+        "worker {worker} was stopped by a signal (SIGSTOP) that no fault sent, and nothing resumed it: a program \
+         must not stop itself or the processes that it started"
+    )]
+    WorkerStopped { worker: usize },
     /// Workers died on their own, and too few others are left to compete.
     #[error("too little to judge: {} died on {} own, and {} was left",
         worker_list(.died),
@@ -340,6 +346,7 @@ impl InconclusiveReason {
                 | InconclusiveReason::OtherServers { .. }
                 | InconclusiveReason::EverybodyDied
                 | InconclusiveReason::TooFewClients { .. }
+                | InconclusiveReason::WorkerStopped { .. }
                 | InconclusiveReason::Interrupted
         );
         lasts || self.is_inapplicable()

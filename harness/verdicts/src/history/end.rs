@@ -64,6 +64,8 @@ pub enum Misbehaviour {
     Garbage,
     /// The worker did not answer within the deadline.
     Hung,
+    /// The worker did not answer within the deadline, because a signal that no fault sent had stopped it.
+    Stopped,
     /// The worker answered a request that was not sent.
     OutOfTurn,
 }
