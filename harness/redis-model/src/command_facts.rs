@@ -1,9 +1,10 @@
 //! The effect of each command on keys and on its own connection, in one table.
 //!
-//! The proxy uses it to find commands that can take a lock, and commands that only set up a connection. The replay of
-//! MONITOR uses it to decide what to execute. A test compares it with the model's own table.
+//! The proxy uses this table to find commands that can take a lock, and commands that only set up a connection. The
+//! replay of MONITOR uses the table to decide which commands to execute. A test compares it with the model's command
+//! table.
 //!
-//! A command that is not in the table is unknown. It may do anything.
+//! A command that is not in the table is unknown and may have any effect.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -16,7 +17,7 @@ use CommandKind::{
 /// The possible effect of a command, by its name alone: its options and its reply can only reduce it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandKind {
-    /// Sets up its own connection, finds the master, or listens, which no other client can observe.
+    /// Sets up the connection, finds the master or subscribes. Other clients cannot observe the command.
     SetUp,
     /// Reads or sets properties of the server, and touches no key.
     Server,
@@ -34,9 +35,9 @@ pub enum CommandKind {
     Writes,
     /// Writes a value whatever the key held before, even the same value.
     Replaces,
-    /// Takes elements out of a value, and leaves the others.
+    /// Removes elements from a value, and leaves the other elements.
     Shrinks,
-    /// Changes when keys or their fields expire. A key whose new expiry has passed is removed.
+    /// Changes the expiry of keys or of their fields. A key whose new expiry has passed is removed.
     Prolongs,
     /// Removes keys.
     Removes,
@@ -47,7 +48,7 @@ pub enum CommandKind {
 /// Commands that a transaction does not queue.
 const NEVER_QUEUED: &[&str] = &["DISCARD", "EXEC", "MULTI", "QUIT", "RESET", "WATCH"];
 
-/// Returns `false` for a command that is executed at once in a transaction. Ignores the case of the name.
+/// Returns `false` for a command that is executed at once even within a transaction. Ignores the case of the name.
 pub fn is_queued(command: &str) -> bool {
     let is_it = |name: &&str| name.eq_ignore_ascii_case(command);
     !NEVER_QUEUED.iter().any(is_it)
@@ -118,7 +119,7 @@ const TABLE: &[(CommandKind, &str)] = &[
     (Flushes, "FLUSHALL FLUSHDB"),
 ];
 
-/// The table by name and subcommand, because the proxy looks up each frame.
+/// The table as a map from name and subcommand, because the proxy looks up the command of every frame.
 static KINDS: LazyLock<HashMap<(&str, &str), CommandKind>> = LazyLock::new(|| {
     let rows = TABLE.iter();
     let names = rows.flat_map(|(kind, names)| names.split(' ').map(|name| (name, *kind)));
@@ -141,7 +142,7 @@ impl CommandKind {
         matches!(self, Exec | Script | Writes | Replaces | Shrinks)
     }
 
-    /// Returns `true` if the command can leave a value in a missing key. Commands that only take elements out of a
+    /// Returns `true` if the command can leave a value in a missing key. Commands that only remove elements from a
     /// value cannot.
     pub fn takes_free_key(self) -> bool {
         self.takes() && self != Shrinks
@@ -155,13 +156,13 @@ impl CommandKind {
         )
     }
 
-    /// Returns `true` if a replay executes the command. The others do not themselves change keys: their inner commands
-    /// have their own lines, or they belong to a connection that the replay does not have.
+    /// Returns `true` if a replay executes the command. All other commands change no keys themselves: either their
+    /// inner commands are reported on separate lines, or they only affect a connection that the replay does not have.
     pub fn is_replayed(self) -> bool {
         self.writes() || self == Reads
     }
 
-    /// Returns `true` if inner commands follow the command.
+    /// Returns `true` if the command runs a script, whose commands a server reports after it.
     pub fn is_script(self) -> bool {
         matches!(self, Script | ReadingScript)
     }
@@ -219,8 +220,8 @@ mod tests {
         assert_eq!(kind("CAS.SET", ""), None);
     }
 
-    /// Returns the value of the key `k` before and after a command. Before it, the key held `a` for a second, or was
-    /// missing.
+    /// Returns the value of the key `k` before and after a command. Before the command, the key was missing if
+    /// `was_free`, and otherwise contained `a` with an expiry of one second.
     fn left(line: &str, was_free: bool) -> [Option<HeldValue>; 2] {
         let mut server = Server::new(ServerVersion::default());
         let client = server.connect();

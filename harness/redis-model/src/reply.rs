@@ -7,7 +7,7 @@ use std::borrow::Cow;
 pub enum Reply {
     /// `+OK`.
     Simple(Cow<'static, str>),
-    /// `-ERR ...`: the text after the minus sign.
+    /// `-ERR ...`. Contains the text after the minus sign.
     Error(Cow<'static, str>),
     /// `:1`.
     Int(i64),
@@ -23,16 +23,15 @@ pub enum Reply {
     Map(Vec<(Reply, Reply)>),
     /// `~1`; array in RESP2.
     Set(Vec<Reply>),
-    /// `,1.5`, kept as the text that the server sends; bulk string in RESP2.
+    /// `,1.5`, stored as the text that the server sends; bulk string in RESP2.
     Double(String),
-    /// `=`: text with a three-letter format; bulk string in RESP2.
+    /// `=`, text with a three-letter format; bulk string in RESP2.
     Verbatim(&'static str, Vec<u8>),
-    /// `>`: out of band; array in RESP2.
+    /// `>`, an out-of-band message; array in RESP2.
     Push(Vec<Reply>),
     /// Several replies to one command, as for `SUBSCRIBE a b`.
     Several(Vec<Reply>),
-    /// No reply yet: the client is blocked. The reply arrives later with
-    /// [`super::Server::take_messages`].
+    /// No reply yet, because the client is blocked. The reply is returned later by [`super::Server::take_messages`].
     Blocked,
 }
 
@@ -111,7 +110,7 @@ impl Refusal {
         }
     }
 
-    /// Quotes a client's word for an error text: a C string of at most `room` bytes.
+    /// Quotes a client's word for an error text, as a C string of at most `room` bytes.
     pub(super) fn quote(word: &[u8], room: usize) -> String {
         let length = word.iter().take_while(|byte| **byte != 0).count();
         String::from_utf8_lossy(&word[..length.min(room)]).into_owned()
@@ -124,7 +123,7 @@ impl Refusal {
         ))
     }
 
-    /// Returns the error for an expiry that is not positive, or too far away.
+    /// Returns the error for an expiry that is not positive or is out of range.
     pub(super) fn invalid_expiry(command: &str) -> Refusal {
         Refusal::of(format!("ERR invalid expire time in '{command}' command"))
     }
@@ -163,7 +162,7 @@ impl Refusal {
     }
 }
 
-/// Returns a refusal with this text as the result of any operation.
+/// Returns a refusal with this text as a `Result` of any type.
 pub(super) fn refuse<T>(text: impl Into<Cow<'static, str>>) -> Result<T, Refusal> {
     Err(Refusal::of(text))
 }

@@ -41,7 +41,7 @@ impl Conditions {
         Ok(conditions)
     }
 
-    /// Returns `true` if the conditions allow the change. A key without expiry counts as one that never expires.
+    /// Returns `true` if the conditions allow the change. A key without expiry counts as having an infinite expiry.
     fn allow(&self, old_ms: Option<i64>, new_ms: i64) -> bool {
         !(self.missing && old_ms.is_some()
             || self.present && old_ms.is_none()
@@ -50,7 +50,7 @@ impl Conditions {
     }
 }
 
-/// Implements four commands that differ only in how the expiry is given.
+/// Implements `EXPIRE`, `PEXPIRE`, `EXPIREAT` and `PEXPIREAT`.
 pub(super) fn expire(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = args[1];
     let conditions = Conditions::read(&args[3..])?;

@@ -1,6 +1,6 @@
-//! The commands, one file for each family, and the table with a row for each.
+//! The implementations of the commands, with one file per family, and the command table.
 //!
-//! A command is here if a lock, a library of locks, a client's connection setup or the harness sends it.
+//! A command is implemented if a lock, a lock library, the connection setup of a client, or the harness sends it.
 //! `docs/redis-model.md` names the sender of each.
 
 mod client;

@@ -94,7 +94,7 @@ pub(super) fn read_set<'a>(
     let mut words = words.iter().copied();
     while let Some(word) = words.next() {
         if let Some(condition) = condition(context, word, &mut words)? {
-            // NX may be repeated, but not combined with XX.
+            // NX may be repeated, but must not be combined with XX.
             let again = options.condition == condition && is_flag(condition);
             if options.condition != Condition::Always && !again {
                 return Err(Refusal::SYNTAX);
@@ -160,7 +160,7 @@ fn expiry<'a>(
     let unit = Unit::read(word).ok_or(Refusal::SYNTAX)?;
     match before {
         Lease::Unsaid => {}
-        // The same unit may be repeated. The last one counts.
+        // The same unit may be repeated; then the last expiry counts.
         Lease::Until(other, _) if other == unit => {}
         _ => return Err(Refusal::SYNTAX),
     }

@@ -1,7 +1,7 @@
-//! `cjson.encode` and `cjson.decode`: JSON as far as locks use it.
+//! `cjson.encode` and `cjson.decode`, to the extent that locks use JSON.
 //!
-//! A Lua state gets the library when the first script names it, because most scripts do not. Its work counts as
-//! instructions: see [`fuse::charge`].
+//! The library is added to a Lua state when the first script mentions it, because most scripts do not use it. Its work
+//! counts as instructions; see [`fuse::charge`].
 
 use std::sync::{Arc, Mutex};
 
@@ -122,7 +122,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Returns the length of a table that is written as an array, or zero for an object.
+    /// Returns the length of a table that is encoded as an array, or zero if it is encoded as an object.
     fn length(&self, table: &Table) -> mlua::Result<i64> {
         let (mut most, mut count, mut is_array) = (0, 0i64, true);
         table.for_each(|key: Value, _: Value| {
@@ -180,7 +180,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the next byte that is not blank. A zero byte ends the text.
+    /// Skips blanks, and returns the next byte without consuming it. A zero byte ends the text.
     fn next(&mut self) -> Option<u8> {
         let rest = &self.text[self.at..];
         let blanks = rest.iter().take_while(|byte| b" \t\r\n".contains(byte));
@@ -286,7 +286,8 @@ impl Reader<'_> {
         Ok(number)
     }
 
-    /// Returns the error for a number outside JSON that `cjson` accepts: hexadecimal, infinite, with a leading zero.
+    /// Returns the error for a number that `cjson` accepts although JSON does not allow it: a hexadecimal or infinite
+    /// number, or one with a leading zero.
     fn unusual_number(&self) -> mlua::Error {
         fuse::not_modelled(self.shared, "such a number in cjson.decode")
     }

@@ -18,7 +18,8 @@ pub(super) fn quote(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
 }
 
-/// Parses a string that starts after its opening quote. Returns its contents and its end, or `None` if it is invalid.
+/// Parses a string whose opening quote precedes `begin`. Returns the string's contents and its end, or `None` if it is
+/// invalid.
 pub(super) fn unquote(text: &[u8], begin: usize) -> Option<(Vec<u8>, usize)> {
     let (mut said, mut at) = (Vec::new(), begin);
     loop {
@@ -50,7 +51,7 @@ fn escape(text: &[u8], at: usize, said: &mut Vec<u8>) -> Option<usize> {
     Some(at + 2)
 }
 
-/// Parses an escape with a code, or two that are a surrogate pair, and returns the end.
+/// Parses one `\u` escape, or two that form a surrogate pair, and returns their end.
 fn unicode(text: &[u8], at: usize, said: &mut Vec<u8>) -> Option<usize> {
     let (mut code, mut end) = (four_digits(text, at + 2)?, at + 6);
     if (0xd800..0xdc00).contains(&code) {
@@ -64,7 +65,7 @@ fn unicode(text: &[u8], at: usize, said: &mut Vec<u8>) -> Option<usize> {
         code = 0x10000 + ((code & 0x3ff) << 10) + (low & 0x3ff);
         end += 6;
     }
-    // The second half of a pair alone is not a character.
+    // Half of a surrogate pair is not a character.
     let character = char::from_u32(code)?;
     said.extend(character.encode_utf8(&mut [0; 4]).bytes());
     Some(end)

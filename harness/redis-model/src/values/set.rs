@@ -1,4 +1,4 @@
-//! Sets: sorted while all members are integers, otherwise in insertion order.
+//! Sets, which are sorted while all members are integers and otherwise keep their insertion order.
 
 use std::ops::Deref;
 

@@ -53,7 +53,7 @@ impl Replication for Rc<SimBackend> {
     }
 
     async fn fail_over(&self, node: usize) -> Result<(), Refusal> {
-        // The old master's clients are disconnected before the new master is available.
+        // The old master's clients lose their connections before the new master is available.
         self.network.cut(None, Some(&[node]));
         if !self.network.with_node(node, Node::fail_over) {
             return Err(no_replica(node));
@@ -72,7 +72,7 @@ impl Clocks for Rc<SimBackend> {
             }
             Ok(())
         })?;
-        // Clients whose timeout has elapsed by this clock get their reply.
+        // Sends the replies to blocked clients whose timeout has elapsed according to the changed clock.
         (self.network).time_out(self.network.clock.now_ns(), node);
         self.network.endpoint.notify();
         Ok(())
@@ -87,7 +87,7 @@ impl Clocks for Rc<SimBackend> {
 impl Data for Rc<SimBackend> {
     async fn change_data(&self, node: usize, change: &DataChange) -> Result<u64, Refusal> {
         self.network.with_node(node, |it, now_ns| {
-            // A resource can be given back to a dead or frozen node, which uses it when it continues.
+            // A resource can be given back to a dead or frozen node, which uses the resource when it runs again.
             if !matches!(change, DataChange::Replenish(_)) {
                 must_be_up(it, node)?;
                 if it.paused {

@@ -1,9 +1,10 @@
-//! Parser of a script's text, which also decides whether Lua must run it.
+//! The parser of simple scripts, which also decides which scripts Lua must run.
 
 use super::{Block, Call, Expression, Program, Statement};
 
 impl Program {
-    /// Returns `None` if the script is wrong or uses something that is not supported here. Lua then executes it.
+    /// Parses a script. Returns `None` if the script is invalid or uses an unsupported feature; Lua must then execute
+    /// it.
     pub(crate) fn read(text: &[u8]) -> Option<Program> {
         let words = words(text)?;
         if words.len() > MAX_WORDS {
@@ -20,11 +21,11 @@ impl Program {
     }
 }
 
-/// Maximum nesting. Deeper scripts are left to Lua, which has its own limits.
+/// Maximum nesting of a simple script. Lua, which has other limits, executes scripts with deeper nesting.
 const DEPTH: u32 = 20;
 
-/// Maximum number of words. Longer scripts are left to Lua, because expressions can be nested as deeply as they have
-/// words (`a or b or c` is nested), and so can the recursion that executes and frees them.
+/// Maximum number of words of a simple script; Lua executes longer scripts. An expression such as `a or b or c` is
+/// nested as deeply as it has words, and so is the recursion that executes and frees the expression.
 const MAX_WORDS: usize = 1000;
 
 /// Maximum number of local variables of a simple script. Lua's own limit is 200.
@@ -101,7 +102,7 @@ fn leading(text: &str, belongs: impl Fn(char) -> bool) -> &str {
     &text[..end]
 }
 
-/// Parses a plain decimal number without a fraction, small enough for any use.
+/// Parses a decimal integer of at most nine digits.
 fn number(digits: &str) -> Option<u32> {
     let plain = digits.len() <= 9 && digits.bytes().all(|digit| digit.is_ascii_digit());
     digits.parse().ok().filter(|_| plain)
@@ -308,7 +309,7 @@ impl<'a> Reader<'a> {
         self.keyword("redis")?;
         self.sign(".")?;
         self.keyword("call")?;
-        // Lua takes a call's line from its parenthesis, and requires it to be the line where the name ended.
+        // Lua requires the parenthesis to be on the same line as the end of the name, and reports this line in errors.
         if self.words.get(self.place)?.1 != line {
             return None;
         }

@@ -1,4 +1,4 @@
-//! Executes a program.
+//! The execution of simple scripts.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ enum Value<'a> {
     Boolean(bool),
     Number(f64),
     Text(Cow<'a, [u8]>),
-    /// Equal only to itself, which the number identifies.
+    /// A table, which is equal only to itself. The number identifies the table.
     Table(u32, Reply),
 }
 
@@ -134,7 +134,7 @@ impl<'a> Runner<'a> {
         })
     }
 
-    /// Returns an argument of a command that need not be computed. Nearly all are of this kind.
+    /// Returns an argument that can be used without evaluation, as nearly all arguments can. Otherwise returns `None`.
     fn given(&self, expression: &'a Expression) -> Option<&'a [u8]> {
         match expression {
             Expression::Text(text) => Some(text),
@@ -232,7 +232,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Formats a number as an argument: whole numbers as integers, as the Lua binding passes them.
+/// Formats a number as an argument. Whole numbers become integers, as in the Lua binding.
 fn number_text(number: f64) -> String {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if number.fract() == 0.0 && (-LIMIT..LIMIT).contains(&number) {
@@ -242,7 +242,7 @@ fn number_text(number: f64) -> String {
     }
 }
 
-/// Converts a reply that a script returns: passing through a Lua value changes it slightly.
+/// Changes a reply that a script returns in the same way as a conversion to a Lua value and back would.
 fn returned(reply: Reply) -> Reply {
     let text = |text: &str| one_line(&Refusal::quote(text.as_bytes(), usize::MAX));
     match reply {
