@@ -290,7 +290,9 @@ mod tests {
         quoted
             .flat_map(|names| {
                 let (container, rest) = match names.split_once(' ') {
-                    Some((first, rest)) if containers.iter().any(|one| one == first) => {
+                    Some((first, rest))
+                        if containers.iter().any(|container| container == first) =>
+                    {
                         (format!("{first} "), rest)
                     }
                     _ => (String::new(), names),

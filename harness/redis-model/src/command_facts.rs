@@ -50,8 +50,8 @@ const NEVER_QUEUED: &[&str] = &["DISCARD", "EXEC", "MULTI", "QUIT", "RESET", "WA
 
 /// Returns `false` for a command that is executed at once even within a transaction. Ignores the case of the name.
 pub fn is_queued(command: &str) -> bool {
-    let is_it = |name: &&str| name.eq_ignore_ascii_case(command);
-    !NEVER_QUEUED.iter().any(is_it)
+    let is_same = |name: &&str| name.eq_ignore_ascii_case(command);
+    !NEVER_QUEUED.iter().any(is_same)
 }
 
 /// Commands with which a client sets up its connection, or checks that the server is available.
@@ -130,7 +130,7 @@ static KINDS: LazyLock<HashMap<(&str, &str), CommandKind>> = LazyLock::new(|| {
 impl CommandKind {
     /// Returns the kind of a command, or `None` if it is unknown. Both words are in upper case; `subcommand` is the
     /// second word, or empty if it does not matter.
-    pub fn of(command: &str, subcommand: &str) -> Option<Self> {
+    pub fn for_command(command: &str, subcommand: &str) -> Option<Self> {
         let kinds: &HashMap<(&str, &str), CommandKind> = &KINDS;
         let whole = (!subcommand.is_empty()).then(|| kinds.get(&(command, subcommand)));
         let kind = whole.flatten().or_else(|| kinds.get(&(command, "")));
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn modelled_command_is_known_and_writes_like_the_model() {
         for spec in commands::TABLE {
-            let kind = CommandKind::of(&spec.name.to_ascii_uppercase(), "");
+            let kind = CommandKind::for_command(&spec.name.to_ascii_uppercase(), "");
             assert_eq!(
                 kind.map(CommandKind::writes),
                 Some(spec.write),
@@ -209,8 +209,8 @@ mod tests {
     }
 
     #[test]
-    fn subcommand_of_another_kind_is_told_from_its_command() {
-        let kind = CommandKind::of;
+    fn subcommand_of_another_kind_is_distinguished_from_its_command() {
+        let kind = CommandKind::for_command;
         assert_eq!(kind("CLIENT", "SETNAME"), Some(SetUp));
         assert_eq!(kind("CLIENT", "KILL"), Some(Server));
         assert_eq!(kind("SENTINEL", "MASTERS"), Some(SetUp));
@@ -279,7 +279,7 @@ mod tests {
             if modelled(name).is_none() {
                 continue;
             }
-            let kind = CommandKind::of(name, "").unwrap();
+            let kind = CommandKind::for_command(name, "").unwrap();
             for was_free in [false, true] {
                 let [before, after] = left(line, was_free);
                 let is_new = after.is_some() && text(&after) != text(&before);

@@ -88,7 +88,7 @@ pub struct HeldValue {
 }
 
 impl HeldValue {
-    pub(super) fn of(entry: &Entry) -> Self {
+    pub(super) fn from_entry(entry: &Entry) -> Self {
         HeldValue {
             text: text_of(&entry.value),
             expires_ms: entry.expires_ms,

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn doubles_are_written_as_printf_writes_them() {
+    fn doubles_are_formatted_like_printf() {
         assert_eq!(double_text(0.1, false), "0.10000000000000001");
         assert_eq!(double_text(0.1, true), "0.1");
         assert_eq!(double_text(1e-7, true), "1e-7");

@@ -103,7 +103,7 @@ impl Refusal {
     }
 
     /// Creates a refusal with a generated text. Error replies cannot contain line breaks.
-    pub(super) fn of(text: impl Into<Cow<'static, str>>) -> Refusal {
+    pub(super) fn new(text: impl Into<Cow<'static, str>>) -> Refusal {
         match text.into() {
             Cow::Borrowed(text) => Refusal::fixed(text),
             Cow::Owned(text) => Refusal(Cow::Owned(text.replace(['\r', '\n'], " "))),
@@ -118,14 +118,14 @@ impl Refusal {
 
     /// Returns the error of a command with too few or too many arguments.
     pub(super) fn arity(command: &str) -> Refusal {
-        Refusal::of(format!(
+        Refusal::new(format!(
             "ERR wrong number of arguments for '{command}' command"
         ))
     }
 
     /// Returns the error for an expiry that is not positive or is out of range.
     pub(super) fn invalid_expiry(command: &str) -> Refusal {
-        Refusal::of(format!("ERR invalid expire time in '{command}' command"))
+        Refusal::new(format!("ERR invalid expire time in '{command}' command"))
     }
 
     /// Returns the error for a command that does not exist.
@@ -139,7 +139,7 @@ impl Refusal {
             }
         }
         let name = Refusal::quote(args[0], SHOWN);
-        Refusal::of(format!(
+        Refusal::new(format!(
             "ERR unknown command '{name}', with args beginning with: {shown}"
         ))
     }
@@ -148,14 +148,14 @@ impl Refusal {
     pub(super) fn unknown_subcommand(container: &str, word: &[u8]) -> Refusal {
         let word = Refusal::quote(word, 128);
         let container = container.to_ascii_uppercase();
-        Refusal::of(format!(
+        Refusal::new(format!(
             "ERR unknown subcommand '{word}'. Try {container} HELP."
         ))
     }
 
     /// Returns the error for a command that a RESP2 connection cannot send while it has subscriptions.
     pub(super) fn while_subscribed(command: &str) -> Refusal {
-        Refusal::of(format!(
+        Refusal::new(format!(
             "ERR Can't execute '{command}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT \
              / RESET are allowed in this context"
         ))
@@ -164,7 +164,7 @@ impl Refusal {
 
 /// Returns a refusal with this text as a `Result` of any type.
 pub(super) fn refuse<T>(text: impl Into<Cow<'static, str>>) -> Result<T, Refusal> {
-    Err(Refusal::of(text))
+    Err(Refusal::new(text))
 }
 
 impl From<Refusal> for Reply {

@@ -152,7 +152,7 @@ impl Server {
     /// Returns the value of a key, expired or not, or `None` if the key does not exist.
     pub fn held_value(&self, database: usize, key: &[u8]) -> Option<HeldValue> {
         let entry = self.state.keyspace.databases.get(database)?.get(key)?;
-        Some(HeldValue::of(entry))
+        Some(HeldValue::from_entry(entry))
     }
 
     /// Applies a change of another server, as a replica does, or as a server does when it loads its append-only file.

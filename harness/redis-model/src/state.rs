@@ -51,7 +51,7 @@ impl State {
     /// Records a request for something that is not modelled.
     pub(super) fn not_modelled(&mut self, what: &str) -> Refusal {
         self.unknown.insert(what.to_owned());
-        Refusal::of(format!("ERR the model of Redis does not know {what}"))
+        Refusal::new(format!("ERR the model of Redis does not know {what}"))
     }
 
     /// Removes a key if it has expired, as a master does when a command accesses it.

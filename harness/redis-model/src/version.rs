@@ -65,11 +65,11 @@ impl ServerVersion {
         };
         let family = ServerVersion::ALL
             .into_iter()
-            .filter(|one| one.is_valkey() == (server == "valkey"));
+            .filter(|model| model.is_valkey() == (server == "valkey"));
         let wanted = numbers(version);
         // Patch versions are ignored, because the model of Valkey 8.1.1 is the best one for Valkey 8.1.0, too.
-        let not_newer = |one: &ServerVersion| {
-            let known = numbers(one.number());
+        let not_newer = |model: &ServerVersion| {
+            let known = numbers(model.number());
             wanted.is_empty() || known[..2] <= wanted[..wanted.len().min(2)]
         };
         let mut family: Vec<ServerVersion> = family.collect();
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_gets_the_nearest_model_that_is_not_newer() {
+    fn server_gets_the_nearest_model_that_is_not_newer() {
         for version in ServerVersion::ALL {
             let nearest = ServerVersion::nearest(version.server(), version.number());
             assert_eq!(nearest, version);

@@ -90,8 +90,8 @@ impl<B: Backend> ClientDriver<B> {
             token: hold.token.clone(),
         };
         let patience = self.patience;
-        let asked = self.client.request(&context, op, request, patience, None);
-        match asked.await? {
+        let answer = self.client.request(&context, op, request, patience, None);
+        match answer.await? {
             Answer::Acting { epoch } => {
                 hold.fence = epoch.or(hold.fence);
                 let epoch = hold.fence;

@@ -188,7 +188,7 @@ impl WorkerClient {
             // process continues only if something resumes it. The second deadline is final, so that no worker delays
             // the run forever.
             let is_stopped = context.backend.is_stopped(self.worker);
-            let is_busy = !is_stopped && context.backend.is_kept_from_answering(self.worker);
+            let is_busy = !is_stopped && context.backend.may_be_unable_to_answer(self.worker);
             if was_extended || !is_busy {
                 break is_stopped;
             }

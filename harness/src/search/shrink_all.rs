@@ -53,7 +53,9 @@ fn by_plan(groups: Vec<CounterexampleGroup>) -> Vec<Vec<CounterexampleGroup>> {
     for group in groups {
         let is_same = |same: &&mut Vec<CounterexampleGroup>| {
             let mut same = same.iter();
-            same.any(|one| one.violation.cause == group.violation.cause && one.place == group.place)
+            same.any(|known| {
+                known.violation.cause == group.violation.cause && known.place == group.place
+            })
         };
         match together.iter_mut().find(is_same) {
             Some(same) => same.push(group),
@@ -77,10 +79,10 @@ fn shrink_same(
     };
     let mut done: Vec<CounterexampleGroup> = Vec::new();
     for group in same {
-        let reusable = done.iter().find(|one| {
-            let shown = show_one(target, &everything, &one.plan, Keep::Nothing);
+        let reusable = done.iter().find(|known| {
+            let shown = show_one(target, &everything, &known.plan, Keep::Nothing);
             shown.is_some_and(|shown| shown.violations.contains(&group.violation))
-                && (!group.robust || is_robust(target, &one.plan, group.violation))
+                && (!group.robust || is_robust(target, &known.plan, group.violation))
         });
         let (plan, not_needed) = match reusable {
             Some(other) => (other.plan.clone(), other.not_needed.clone()),

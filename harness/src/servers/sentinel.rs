@@ -142,7 +142,8 @@ impl Watch {
                     .iter()
                     .map(|sentinel| master(*sentinel, &name));
                 let masters = try_join_all(queries).await?;
-                let index = |at: &SocketAddr| self.servers[node].iter().position(|one| one == at);
+                let index =
+                    |at: &SocketAddr| self.servers[node].iter().position(|address| address == at);
                 if let Some(server) = masters.first().and_then(index)
                     && server > 0
                     && masters.iter().all(|other| *other == masters[0])

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn events_come_by_time_then_by_tie_then_as_they_were_added() {
+    fn events_are_ordered_by_time_then_tie_then_insertion() {
         let mut queue = EventQueue::default();
         for (at_ns, tie, number) in [(5, 2, 0), (5, 1, 1), (3, 9, 2), (1 << 40, 0, 3)] {
             queue.add(at_ns, tie, NetworkEvent::TimedOut(number));

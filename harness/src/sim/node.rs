@@ -136,12 +136,12 @@ impl Node {
 
     pub(super) fn record_changes(&mut self, sim_ns: u64, why: impl Fn() -> KeyChange) {
         self.observe(NodeStep::Operated, sim_ns);
-        self.look(sim_ns, why);
+        self.inspect_keys(sim_ns, why);
     }
 
-    fn look(&mut self, sim_ns: u64, why: impl Fn() -> KeyChange) {
+    fn inspect_keys(&mut self, sim_ns: u64, why: impl Fn() -> KeyChange) {
         if self.server.has_touched() {
-            let time = self.look_time(sim_ns);
+            let time = self.inspection_time(sim_ns);
             self.watch.inspect(&mut self.server, time, why);
         }
     }
@@ -150,18 +150,18 @@ impl Node {
     pub(super) fn effect_since(&self, before: usize) -> CommandEffect {
         let changes = before..self.watch.changes();
         CommandEffect {
-            took: self.watch.took(changes.clone()),
+            took_lock: self.watch.took_lock(changes.clone()),
             lock: self.watch.lock_changed(changes),
         }
     }
 
     /// Records the key changes caused by a replacement of the data or of the whole server.
     fn record_replacement(&mut self, sim_ns: u64, why: &KeyChange) {
-        let time = self.look_time(sim_ns);
+        let time = self.inspection_time(sim_ns);
         self.watch.inspect_all(&mut self.server, time, why);
     }
 
-    fn look_time(&self, sim_ns: u64) -> InspectionTime {
+    fn inspection_time(&self, sim_ns: u64) -> InspectionTime {
         InspectionTime {
             at_ns: sim_ns,
             wall_ms: self.now(sim_ns).ms(),
@@ -288,7 +288,7 @@ impl Node {
         // Keys that expired while the server was down are not loaded. They count as expired, not as lost in the
         // restart.
         self.server.expire_cycle(now);
-        self.look(sim_ns, || KeyChange::Expired);
+        self.inspect_keys(sim_ns, || KeyChange::Expired);
         self.server.flush();
         self.server.flush_scripts();
         self.server.restore(self.durable.clone());
@@ -324,7 +324,7 @@ impl Node {
             DataChange::Exhaust(resource) => self.exhausted.push(*resource),
             DataChange::Replenish(resource) => {
                 let mut exhausted = self.exhausted.iter();
-                if let Some(index) = exhausted.position(|one| one == resource) {
+                if let Some(index) = exhausted.position(|other| other == resource) {
                     self.exhausted.swap_remove(index);
                 }
             }

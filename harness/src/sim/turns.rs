@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn simultaneous_timers_fire_in_the_order_of_their_setting() {
+    fn simultaneous_timers_fire_in_the_order_in_which_they_were_set() {
         let order = run(async {
             let late = (0..3).map(|number| async move {
                 sleep(Duration::from_secs(1)).await;

@@ -118,13 +118,13 @@ pub(super) fn lrem(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         !remove
     };
     if count < 0 {
-        let mut kept: VecDeque<Vec<u8>> = VecDeque::with_capacity(list.len());
+        let mut remaining: VecDeque<Vec<u8>> = VecDeque::with_capacity(list.len());
         for element in list.drain(..).rev() {
             if keep(&element) {
-                kept.push_front(element);
+                remaining.push_front(element);
             }
         }
-        *list = kept;
+        *list = remaining;
     } else {
         list.retain(keep);
     }

@@ -65,8 +65,12 @@ pub(super) const TABLE: &[Spec] = &[
     write("pexpire", -3, expiry::expire).no_options_before_70(),
     write("expireat", -3, expiry::expire).no_options_before_70(),
     write("pexpireat", -3, expiry::expire).no_options_before_70(),
-    read("ttl", 2, |context, args| expiry::left(context, args, 1000)),
-    read("pttl", 2, |context, args| expiry::left(context, args, 1)),
+    read("ttl", 2, |context, args| {
+        expiry::remaining(context, args, 1000)
+    }),
+    read("pttl", 2, |context, args| {
+        expiry::remaining(context, args, 1)
+    }),
     write("persist", 2, expiry::persist),
     // Hashes.
     grow("hset", -4, hashes::hset),

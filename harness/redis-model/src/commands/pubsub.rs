@@ -31,7 +31,11 @@ pub(super) fn publish(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
         }
     }
     for (client, session) in &state.sessions {
-        for pattern in session.patterns.iter().filter(|one| matches(one, channel)) {
+        for pattern in session
+            .patterns
+            .iter()
+            .filter(|pattern| matches(pattern, channel))
+        {
             let words: [&[u8]; 4] = [b"pmessage", pattern, channel, message];
             let push = Reply::Push(words.map(Reply::bulk).into());
             state.messages.push((*client, push));

@@ -66,7 +66,7 @@ pub(super) fn setnx(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
 
 pub(super) fn setex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let (key, value) = (args[1], args[3]);
-    let at_ms = deadline_ms(context, Unit::of_command(context.name), args[2])?;
+    let at_ms = deadline_ms(context, Unit::for_command(context.name), args[2])?;
     context.state.expire(context.database, key, context.now);
     context.put(key, Value::String(value.to_vec()), Some(at_ms));
     context.reword(&[b"SET", key, value, b"PXAT", at_ms.to_string().as_bytes()]);
@@ -102,7 +102,7 @@ pub(super) fn getex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     };
     let is_over = until_ms.is_some_and(|at_ms| at_ms <= context.now.ms());
     match (expiry, until_ms) {
-        (Lease::Unsaid, _) => {}
+        (Lease::Unspecified, _) => {}
         (_, Some(_)) if is_over && !context.state.applying => {
             context.remove(key);
             context.reword(&[b"DEL", key]);

@@ -61,7 +61,7 @@ enum Word<'a> {
 }
 
 impl Word<'_> {
-    fn of(value: &Value) -> Result<Word<'_>, Refusal> {
+    fn from_value(value: &Value) -> Result<Word<'_>, Refusal> {
         match value {
             Value::String(text) => Ok(Word::Text(text.as_bytes())),
             Value::Integer(number) => Ok(Word::Number(number.to_string())),
@@ -82,7 +82,7 @@ fn call(running: &mut ScriptContext, values: &MultiValue) -> Result<Reply, Refus
     if values.is_empty() {
         return refuse("ERR Please specify at least one argument for this redis lib call");
     }
-    let words = values.iter().map(Word::of);
+    let words = values.iter().map(Word::from_value);
     let words = words.collect::<Result<Vec<_>, _>>()?;
     let args: Vec<&[u8]> = words.iter().map(Word::bytes).collect();
     dispatch(&mut running.state, &mut running.caller, &args)

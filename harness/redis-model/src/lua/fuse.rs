@@ -72,18 +72,18 @@ pub(super) fn collect(lua: &Lua) {
 
 /// If `words` is the error text of a script that ran out of memory, records this and returns the refusal.
 pub(super) fn out_of_memory(state: &mut State, words: &str) -> Option<Refusal> {
-    let is_so = words.contains(NO_MEMORY);
-    is_so.then(|| state.not_modelled(MUCH_MEMORY))
+    let is_out_of_memory = words.contains(NO_MEMORY);
+    is_out_of_memory.then(|| state.not_modelled(MUCH_MEMORY))
 }
 
 /// Records that a script has caught an out-of-memory error.
 pub(super) fn record_caught(shared: &Mutex<Shared>, raised: &Value) {
-    let is_so = match raised {
+    let is_out_of_memory = match raised {
         Value::String(text) => *text.as_bytes() == *NO_MEMORY.as_bytes(),
         Value::Error(error) => error.to_string().contains(NO_MEMORY),
         _ => false,
     };
-    if is_so {
+    if is_out_of_memory {
         remember(&mut lock(shared), MUCH_MEMORY);
     }
 }

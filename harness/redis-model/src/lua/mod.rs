@@ -122,7 +122,7 @@ impl Engine {
                     mlua::Error::SyntaxError { message, .. } => message,
                     other => other.to_string(),
                 };
-                Refusal::of(format!(
+                Refusal::new(format!(
                     "ERR Error compiling script (new function): {reason}"
                 ))
             })?;

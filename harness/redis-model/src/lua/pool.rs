@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_is_known_to_no_other_server() {
+    fn script_is_known_only_to_its_server() {
         let sha = "e0e1f9fabfc9d4800c877a703b823ac0578ff8db";
         assert_eq!(fresh("return 1"), Reply::Int(1));
         let mut server = Server::new(ServerVersion::default());

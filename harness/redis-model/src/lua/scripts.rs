@@ -85,7 +85,7 @@ impl Scripts {
         let engine = match self.engine.take() {
             Some(engine) => engine,
             None => pool::lend().map_err(|error| {
-                Refusal::of(format!("ERR the model of Redis has no Lua: {error}"))
+                Refusal::new(format!("ERR the model of Redis has no Lua: {error}"))
             })?,
         };
         Ok(self.engine.insert(engine))

@@ -197,7 +197,7 @@ impl Sentinels for Rc<SimBackend> {
 
     async fn demoted_by_sentinels(&self, _node: usize) {}
 
-    async fn failed_over_unasked(&self, _node: usize) -> bool {
+    async fn failed_over_spontaneously(&self, _node: usize) -> bool {
         false
     }
 }

@@ -13,7 +13,7 @@ use crate::sim::network::LATENCY;
 const STOCK_SERVER_AWAY: Duration = Duration::from_micros(100);
 
 impl StockServer for Rc<SimBackend> {
-    async fn ask_stock_server(&self, command: &[&str]) -> Result<Option<i64>, Refusal> {
+    async fn query_stock_server(&self, command: &[&str]) -> Result<Option<i64>, Refusal> {
         let args: Vec<&[u8]> = command.iter().map(|word| word.as_bytes()).collect();
         // The command and its reply travel on a network without faults.
         tokio::time::sleep(STOCK_SERVER_AWAY).await;
@@ -58,7 +58,10 @@ impl KeyHistory for Rc<SimBackend> {
 
     async fn keys_of(&self, node: usize, locks: &[String]) -> Vec<Vec<String>> {
         let keys = locks.iter();
-        let keys = keys.map(|lock| self.network.with_node(node, |it, _| it.watch.keys_of(lock)));
+        let keys = keys.map(|lock| {
+            self.network
+                .with_node(node, |target, _| target.watch.keys_of(lock))
+        });
         keys.collect()
     }
 }

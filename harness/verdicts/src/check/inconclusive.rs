@@ -434,7 +434,7 @@ fn worker_list(numbers: &[usize]) -> String {
 }
 
 fn backend_list(backends: &[BackendName]) -> String {
-    let list: Vec<&str> = backends.iter().map(|one| one.as_str()).collect();
+    let list: Vec<&str> = backends.iter().map(|backend| backend.as_str()).collect();
     list.join(", ")
 }
 

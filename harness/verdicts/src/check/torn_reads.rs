@@ -96,7 +96,7 @@ impl TornReads {
     /// value explains them.
     fn torn(&self, op: u64) -> Option<Seen> {
         let reader = self.inside.get(&op)?;
-        let order = |op: &u64| self.inside.get(op).map_or(0, |it| it.order);
+        let order = |op: &u64| self.inside.get(op).map_or(0, |reader| reader.order);
         let writer = *reader.writers.first()?;
         let (holder, later) = if order(&writer) <= reader.order {
             (writer, op)

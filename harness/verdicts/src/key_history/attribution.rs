@@ -197,7 +197,10 @@ impl<'a> Reader<'a> {
                 }
             }
             EventKind::WorkerDown { worker, .. } => {
-                let own = self.attempts.values_mut().filter(|it| it.worker == worker);
+                let own = self
+                    .attempts
+                    .values_mut()
+                    .filter(|attempt| attempt.worker == worker);
                 own.for_each(|attempt| attempt.is_released = true);
             }
             EventKind::Release { op, .. } => {
@@ -256,11 +259,12 @@ impl<'a> Reader<'a> {
     fn heir(&self, value: &str, command: &KeyCommand) -> Option<(usize, u64)> {
         let owner = self.granted.get(value).or_else(|| self.queued.get(value));
         let (worker, op) = *owner?;
-        let waiting = self.attempts.get(&op).filter(|it| !it.is_granted);
+        let waiting = self.attempts.get(&op).filter(|attempt| !attempt.is_granted);
         // A lock is passed on to a client that waits for the same lock. Tokens that contain little more than the time
         // can be equal on two locks.
-        let lock = self.attempts.get(&command.op).map(|it| it.lock);
-        let is_known = waiting.is_some_and(|it| it.worker == worker && Some(it.lock) == lock);
+        let lock = self.attempts.get(&command.op).map(|attempt| attempt.lock);
+        let is_known =
+            waiting.is_some_and(|attempt| attempt.worker == worker && Some(attempt.lock) == lock);
         (is_known && op != command.op).then_some((worker, op))
     }
 

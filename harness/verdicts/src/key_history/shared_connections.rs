@@ -73,7 +73,7 @@ pub fn name_clients(
                 before: before.as_ref(),
                 value: value.as_deref(),
             };
-            let expires = ttl_ms.is_some() || before.as_ref().is_some_and(|it| it.expires);
+            let expires = ttl_ms.is_some() || before.as_ref().is_some_and(|value| value.expires);
             let passed_on = reader.passed_on(&change);
             heir = passed_on.map(|(_, heir)| heir);
             let sender = passed_on.map(|(releaser, _)| releaser);
@@ -346,7 +346,8 @@ impl Reader {
         &self,
         clients: impl Iterator<Item = (usize, Client)>,
     ) -> Option<(usize, Client)> {
-        let granted = clients.filter_map(|one| Some((self.tokens.get(&one.1.op)?.granted_ns, one)));
+        let granted =
+            clients.filter_map(|client| Some((self.tokens.get(&client.1.op)?.granted_ns, client)));
         let first = granted.min_by_key(|(granted_ns, _)| *granted_ns);
         first.map(|(_, one)| one)
     }

@@ -77,12 +77,16 @@ fn words(text: &[u8]) -> Option<Vec<(Word<'_>, u32)>> {
                 end + 2
             }
             '0'..='9' => {
-                let digits = leading(rest, |it| it.is_ascii_alphanumeric() || it == '.');
+                let digits = leading(rest, |character| {
+                    character.is_ascii_alphanumeric() || character == '.'
+                });
                 words.push((Word::Number(number(digits)?), line));
                 digits.len()
             }
             'a'..='z' | 'A'..='Z' | '_' => {
-                let name = leading(rest, |it| it.is_ascii_alphanumeric() || it == '_');
+                let name = leading(rest, |character| {
+                    character.is_ascii_alphanumeric() || character == '_'
+                });
                 words.push((Word::Name(name), line));
                 name.len()
             }
@@ -98,7 +102,9 @@ fn words(text: &[u8]) -> Option<Vec<(Word<'_>, u32)>> {
 }
 
 fn leading(text: &str, belongs: impl Fn(char) -> bool) -> &str {
-    let end = text.find(|it| !belongs(it)).unwrap_or(text.len());
+    let end = text
+        .find(|character| !belongs(character))
+        .unwrap_or(text.len());
     &text[..end]
 }
 
@@ -332,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scripts_of_locks_are_simple() {
+    fn scripts_of_locks_are_simple() {
         assert!(is_simple(
             "-- Ours?\nif redis.call('GET', KEYS[1]) == ARGV[1] then\n\
              return redis.call(\"DEL\", KEYS[1])\nend\nreturn 0"
@@ -356,8 +362,8 @@ mod tests {
             let text = [begin, &middle.repeat(200_000), end].concat();
             assert!(!is_simple(&text), "{middle}");
         }
-        let most = format!("return 1{}", " or 1".repeat(499));
-        assert!(is_simple(&most));
+        let longest = format!("return 1{}", " or 1".repeat(499));
+        assert!(is_simple(&longest));
     }
 
     #[test]

@@ -238,7 +238,7 @@ impl<'a> Evidence<'a> {
         let own: Vec<&ValueSpan> = self.spans().iter().filter(is_own).collect();
         let quorum = self
             .key_history()
-            .map_or(1, |it| it.nodes.quorum(first.key));
+            .map_or(1, |lock| lock.nodes.quorum(first.key));
         let ran_out_ns = ran_out_ns(&self.timeline, &own, first, quorum);
         // A lock that confirmed an extension after the loss was not silent. If the leases overlap only because of that
         // extension, the extension is the cause.

@@ -186,7 +186,7 @@ pub(in crate::check) fn disturbed_ns(
         let harness = HarnessStall::from_event(event);
         spans.extend(harness.map(|stall| (stall.from_ns, stall.until_ns)));
         let stall = Stall::from_event(event);
-        let stall = stall.filter(|it| it.touches(worker, (from_ns, to_ns)));
+        let stall = stall.filter(|stall| stall.touches(worker, (from_ns, to_ns)));
         spans.extend(stall.map(|stall| (stall.from_ns, stall.until_ns)));
     }
     spans.sort_unstable();

@@ -61,7 +61,7 @@ impl KeptAlive {
             (Some(now), Some(known)) if now.serial == known.serial => Some(known.renewed(update)),
             (Some(_), _) => self.written(update),
         };
-        self.any |= self.current_values[update.place].is_some_and(|it| it.due_ns.is_some());
+        self.any |= self.current_values[update.place].is_some_and(|value| value.due_ns.is_some());
     }
 
     /// Returns the new value of a key, or `None` if it was not written to take a lock.

@@ -119,7 +119,7 @@ impl Reach {
             return true;
         }
         let mut free = vec![true; self.nodes];
-        for fault in self.obstacles.iter().filter(|it| it.affects(worker)) {
+        for fault in self.obstacles.iter().filter(|fault| fault.affects(worker)) {
             if fault.nodes.is_empty() {
                 return false;
             }

@@ -143,7 +143,7 @@ impl StarvationExcuses {
         }
         let span = (first.from_ns, first.until_ns);
         let mut stalls = self.stalls.iter();
-        let stall = stalls.find(|it| it.meets(span));
+        let stall = stalls.find(|stall| stall.meets(span));
         let not_begun = || {
             let waited_ns = self.not_begun_ns(first, bound_ns, operations)?;
             let by = StarvationReason::HarnessStall(waited_ns / 1_000_000);

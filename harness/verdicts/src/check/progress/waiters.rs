@@ -161,7 +161,7 @@ impl Waiters {
     pub(in crate::check) fn longest(&self, key: u32, reaches: bool) -> Option<(usize, u64)> {
         let requests = self.requests.iter().enumerate();
         let waiting = requests.filter_map(|(worker, request)| {
-            request.filter(|it| it.key == key && it.reaches == reaches)?;
+            request.filter(|request| request.key == key && request.reaches == reaches)?;
             Some((worker, self.first_requested_at_ns(worker, key)?))
         });
         waiting.min_by_key(|(_, since_ns)| *since_ns)

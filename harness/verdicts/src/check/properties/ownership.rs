@@ -365,7 +365,7 @@ impl Checker for Ownership {
         }
         let observations = found
             .into_iter()
-            .map(|it| (it.fired_at_ns, Seen::ForeignRelease(it)));
+            .map(|release| (release.fired_at_ns, Seen::ForeignRelease(release)));
         let judgement = Judgement::from_observations(observations.collect());
         let Judgement::Violated { first, .. } = &judgement else {
             return gap.map_or(judgement, Judgement::Unknown);

@@ -240,7 +240,7 @@ impl StallCorrection {
         span: (u64, u64),
     ) -> Option<InconclusiveReason> {
         let mut stalls = self.stalls.iter();
-        let stall = stalls.find(|it| it.touches(worker, span));
+        let stall = stalls.find(|stall| stall.touches(worker, span));
         stall.map(Stall::reason)
     }
 

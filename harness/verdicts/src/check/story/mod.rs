@@ -386,11 +386,11 @@ fn describe_deadlock(draft: &mut Draft<'_>, deadlock: &Deadlock) {
         );
         draft.add(wait.since_ns, Weight::Decisive, text);
         let mut holds = facts.holds.iter().rev();
-        let is_it = |hold: &&Hold| {
+        let is_held = |hold: &&Hold| {
             (hold.worker, hold.key) == (wait.holder, wait.wanted)
                 && hold.begin_ns <= deadlock.closed_ns
         };
-        if let Some(hold) = holds.find(is_it) {
+        if let Some(hold) = holds.find(is_held) {
             draft.describe_grant(hold);
         }
     }
