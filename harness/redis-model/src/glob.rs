@@ -78,7 +78,7 @@ fn class(pattern: &[u8], byte: u8) -> (bool, &[u8]) {
 mod tests {
     use super::matches;
 
-    /// Trying all ways to divide the text among the stars would take for ever.
+    /// A matcher that tries all ways to divide the text among the stars would not finish in a reasonable time.
     #[test]
     fn pattern_with_many_stars_is_matched_quickly() {
         let text = vec![b'a'; 5000];

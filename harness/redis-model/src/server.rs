@@ -246,7 +246,7 @@ impl Server {
     }
 
     /// Sets the number of linked replicas, and the number of changes that all of them have received. Changes are
-    /// counted from the first one that [`Server::take_effects`] returned. The reply to every `WAIT` that is now
+    /// counted from the first change that [`Server::take_effects`] returned. The reply to every `WAIT` that is now
     /// satisfied becomes a message. A backend with replicas must call this function whenever one of the two numbers
     /// changes.
     pub fn set_acknowledged(&mut self, replicas: u32, changes: u64) {

@@ -207,8 +207,8 @@ impl Triggers {
         self.has_extended.store(true, Ordering::Relaxed);
     }
 
-    /// Reports an event that the driver saw at this worker, with the stock that was read or is
-    /// left. The caller must wait for the returned barrier before it continues.
+    /// Reports an event of this worker that the driver has observed, with the stock that was read or remains. The
+    /// caller must wait for the returned barrier before it continues.
     pub fn happened(
         &self,
         on: TriggerEvent,

@@ -286,8 +286,8 @@ impl<B: Backend> ClientDriver<B> {
                     ended_by: Some(by),
                 });
             }
-            // A single remaining client has nobody to compete with, so the run ends. If the worker
-            // exited on its own, the run continues: the survivors must still get the lock.
+            // A single remaining client has no competitor, so the run ends. If the worker exited although no fault
+            // ended it, the run continues, because the remaining clients must still get the lock.
             let left = context.live_workers.remaining();
             let is_over = left == 0 || by != EndedBy::Itself && left < 2;
             if workload.workers >= 2 && is_over {

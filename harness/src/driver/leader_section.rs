@@ -9,7 +9,7 @@ use crate::adapter::message::{Answer, RequestKind};
 use crate::backend::Backend;
 use crate::history::EventKind;
 
-/// The lock's answer to a leader that wants to act.
+/// The lock's answer to a leader that requests to act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Permission {
     /// The client still leads, and may act.

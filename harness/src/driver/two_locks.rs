@@ -53,7 +53,7 @@ impl<B: Backend> ClientDriver<B> {
         Ok(true)
     }
 
-    /// Returns the lock of the stock and another one, in the order in which the buyer takes them.
+    /// Returns the lock of the stock and another lock, in the order in which the buyer takes them.
     fn order_of_locks(&mut self, own: u32) -> [u32; 2] {
         let workload = &self.context.spec.scenario.workload;
         let keys = u32::try_from(workload.keys).unwrap_or(u32::MAX);
@@ -70,7 +70,7 @@ impl<B: Backend> ClientDriver<B> {
         }
     }
 
-    /// Returns how long the buyer waits for its second lock. It requested the first one at `requested_at_ns`.
+    /// Returns how long the buyer waits for its second lock. The buyer requested the first lock at `requested_at_ns`.
     fn wait_for_second(&self, requested_at_ns: u64) -> Duration {
         let spec = &self.context.spec;
         let wait = spec.scenario.workload.wait.resolve(spec.ttl());

@@ -23,8 +23,8 @@ pub struct Effort {
 }
 
 /// Shrinks all counterexamples as far as possible. If a robust counterexample to a violation was found, which also
-/// occurs with other latencies, one of the results is robust. Counterexamples that shrink to the same plan are merged,
-/// and counterexamples that are explained by another one are dropped. Once `stop` is set, the remaining counterexamples
+/// occurs with other latencies, one of the results is robust. Counterexamples that shrink to the same plan are merged.
+/// A counterexample that another counterexample explains is dropped. Once `stop` is set, the remaining counterexamples
 /// stay unchanged.
 pub fn shrink_all(
     target: &Target,
@@ -65,8 +65,8 @@ fn by_plan(groups: Vec<CounterexampleGroup>) -> Vec<Vec<CounterexampleGroup>> {
     together
 }
 
-/// Shrinks counterexamples of the same plan. If the result for an earlier counterexample also shows the violation of a
-/// later one, the result is reused.
+/// Shrinks counterexamples of the same plan. The result for an earlier counterexample is reused if it also shows the
+/// violation of a later counterexample.
 fn shrink_same(
     target: &Target,
     same: Vec<CounterexampleGroup>,

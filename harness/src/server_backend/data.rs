@@ -182,7 +182,7 @@ async fn set<'a>(
         .try_for_each(|value| value.extract_error().map(|_| ()))
 }
 
-/// Returns the open connection to an exhausted server if it still works, or a new one.
+/// Returns the open connection to an exhausted server if the connection still works, or a new connection.
 async fn connection(
     servers: &mut HashMap<ServerAddress, ExhaustedServer>,
     server: ServerAddress,

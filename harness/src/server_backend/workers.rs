@@ -192,7 +192,7 @@ impl Workers for ServerBackend {
 }
 
 impl ServerBackend {
-    /// Returns the number of the worker's process, which is its first worker.
+    /// Returns the number of the worker's process, which is the number of the first worker in that process.
     pub(super) fn process_of(&self, worker: usize) -> usize {
         self.parts.workload.process_of(worker)
     }

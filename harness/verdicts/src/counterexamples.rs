@@ -193,7 +193,7 @@ impl<P> Counterexamples<P> {
     }
 
     /// Returns the groups in the order of the search, without those that another group explains. A group explains
-    /// another one if it has the same violation and a subset of the faults, and is at least as robust. Its count then
+    /// another group if it has the same violation and a subset of the faults, and is at least as robust. Its count then
     /// includes the other group's plans.
     pub fn simplest(self) -> Vec<CounterexampleGroup<P>> {
         let mut groups: Vec<CounterexampleGroup<P>> = self.groups.into_values().collect();

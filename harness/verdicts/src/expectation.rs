@@ -3,7 +3,7 @@
 //! The rules:
 //!
 //! - `[expect.NAME]` replaces `[expect."*"]` as a whole, not property by property.
-//! - `"*"` applies to the built-in locks without options, because the author of a scenario cannot know other locks.
+//! - `"*"` applies to the built-in locks without options, because the author of a scenario cannot foresee other locks.
 //!   [`Tables`] states which tables apply to a lock.
 //! - A table covers every property. A property that it does not name gets the value of the table's own `"*"`, or `held`
 //!   without one.

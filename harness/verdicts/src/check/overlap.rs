@@ -67,7 +67,7 @@ impl SharedPart<'_> {
 
 /// Judges a property that requires that overlapping holds of a key together weigh at most `capacity`.
 ///
-/// `until_ns` returns the time until which a hold can overlap with later ones. `shared` adds the parts in which an
+/// `until_ns` returns the time until which a hold can overlap with later holds. `shared` adds the parts in which an
 /// earlier and a later hold overlap. It is a violation if the holds weigh too much at the beginning of such a part.
 pub(super) fn judge_overlaps(
     holds: &[Hold],

@@ -5,7 +5,8 @@
 //!
 //! - A command on the key of another lock than the client has requested comes from an earlier attempt that the client
 //!   has given up: a program may answer a request when its own timer fires, while the library continues the attempt.
-//! - A command on the key of a lock that the client holds while it requests another one is a background renewal.
+//! - If the client holds a lock while it requests another lock, a command on the key of the held lock is a background
+//!   renewal.
 //! - A release, or an attempt that undoes itself, may pass the lock on: it writes the token of a waiting client into
 //!   the key. The new value belongs to the client with this token. The change is then split into two: the command
 //!   removes its own value, and the waiting client's attempt writes the new value. A client's token is known from its

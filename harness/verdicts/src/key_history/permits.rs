@@ -139,7 +139,7 @@ fn stores(events: &[Event], keys: &[String], kind: LockKind) -> Stores {
     for (lock, candidates) in candidates(events, keys, kind) {
         let is_own = |candidate: &Candidate| matches!(candidate.key, KeyName::Lock(_));
         let rank = |candidate: &&Candidate| (candidate.grants, is_own(candidate));
-        // If several candidates are equal, take the first one.
+        // If several candidates are equal, the first candidate counts.
         let Some(best) = candidates.iter().rev().max_by_key(rank) else {
             continue;
         };

@@ -139,8 +139,8 @@ impl<'a> Evidence<'a> {
         self.facts_about(finding, None)
     }
 
-    /// Returns a finding with everything that it names. If several clients held the lock when another client got it,
-    /// `deciding` is the attempt of the holder that the facts are about.
+    /// Returns the facts about a finding. If several clients held the lock when another client got it, the facts are
+    /// about the holder with the attempt `deciding`.
     fn facts_about<'e>(&'e self, finding: &'e Finding, deciding: Option<u64>) -> Facts<'e> {
         let at_ns = finding.at_ns;
         let holds_of = |ops: &[u64]| ops.iter().filter_map(|op| self.hold(*op)).collect();

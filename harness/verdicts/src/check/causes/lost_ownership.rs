@@ -1,8 +1,8 @@
 //! Why two clients owned one lock at the same time, from the key history of its keys.
 //!
-//! The earlier of two attempts is the one that took the lock first on the servers. For each node that the later attempt
-//! took, the key history shows how the earlier value ended, or that it was never written. The cause is the kind of end
-//! without which the later attempt could not have reached a quorum. (On a single node, that node is the quorum.)
+//! The earlier of two attempts is the attempt that took the lock first on the servers. For each node that the later
+//! attempt took, the key history shows how the earlier value ended, or that it was never written. The cause is the kind
+//! of end without which the later attempt could not have reached a quorum. (On a single node, that node is the quorum.)
 //!
 //! If the key history does not show the cause, it is `undetermined`. The lock is never blamed merely because no other
 //! reason was found.
@@ -120,7 +120,7 @@ impl LostOwnership<'_> {
         spans.filter(|span| span.is_of(hold.worker, hold.op))
     }
 
-    /// Returns the last value of the earlier attempt in the key of `taken`, before the later one took that key.
+    /// Returns the last value of the earlier attempt in the key of `taken`, before the later attempt took that key.
     fn last_before<'a>(&'a self, earlier: &'a Hold, taken: &ValueSpan) -> Option<&'a ValueSpan> {
         let spans = self.spans_of(earlier);
         spans

@@ -1,8 +1,8 @@
 //! Locks that are blocked by a dead client's value, because other clients' commands prolong it.
 //!
 //! A dead client's value should expire when it was due at the time of the death. If another worker's command prolongs
-//! it beyond that, no client owns it: its owner is dead, and the others did not write it. It does not matter if one of
-//! the others believes that it holds the lock although its own value is long gone.
+//! it beyond that, no client owns it: its owner is dead, and the others did not write it. It does not matter if another
+//! client's lock still reports a hold although that client's value is long gone.
 
 use picklock_scenarios::Phase;
 

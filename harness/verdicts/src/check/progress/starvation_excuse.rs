@@ -72,7 +72,7 @@ impl StarvationExcuses {
     }
 
     /// Returns the longest time for which a worker waited for a CPU between two times. It is unknown which of the
-    /// workers would have got the lock, so the one that waited longest counts.
+    /// workers would have got the lock, so the worker that waited longest counts.
     pub(in crate::check) fn delayed_ns(&self, from_ns: u64, until_ns: u64) -> u64 {
         let workers = self.cpu_waits.keys();
         let each = workers.map(|worker| self.cpu_wait_ns(*worker, from_ns, until_ns));

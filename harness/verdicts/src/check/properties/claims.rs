@@ -28,7 +28,7 @@
 //! - *The request took the reported time.* No answer took longer than the driver has waited for it.
 //! - *It is a separate lock.* No other lock uses the same key.
 //!
-//! Without key history none of this can be shown, and the property does not apply.
+//! Without a key history these claims cannot be checked, and the property does not apply.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -203,11 +203,13 @@ impl Claims {
         } else {
             attempt.written.granted_nodes()
         };
+        let required_nodes = if is_promised { self.nodes / 2 + 1 } else { 1 };
+        let has_value = nodes >= required_nodes;
         let takes_lock_otherwise = written.took_away || written.has_no_lock_value();
-        let is_backed = nodes > self.nodes / 2 || !is_promised && nodes > 0;
         // A value that names the token shows that another client may have handed the lock over.
         let token = attempt.written.kept_token().unwrap_or_default();
-        if is_backed || takes_lock_otherwise || !is_promised && self.kept.is_named(token) {
+        let may_be_handed_over = !is_promised && self.kept.is_named(token);
+        if has_value || takes_lock_otherwise || may_be_handed_over {
             return;
         }
         let statement = format!(
@@ -267,7 +269,7 @@ impl Claims {
         self.found(at_ns, Claim::Key, vec![first, op], statement);
     }
 
-    /// Judges the claims that the lock is free, or that the client did not get it.
+    /// Judges the claims that the lock is free, or that the client did not get the lock.
     fn judge_leftover_values(&mut self) {
         for left in std::mem::take(&mut self.kept).into_leftover_values() {
             let stayed = self.stayed_on(&left);

@@ -2,8 +2,8 @@
 //!
 //! A violation must not rest on the machine. While the harness is stalled ([`EventKind::HarnessStalled`]), replies wait
 //! in its proxy and releases are requested late. A hold that waits for a fault to be injected
-//! ([`EventKind::FaultFired`]) lasts longer than its scenario says. Leases keep running in the meantime. So each hold
-//! is shortened here:
+//! ([`EventKind::FaultFired`]) lasts longer than the scenario specifies. Leases keep running in the meantime. So each
+//! hold is shortened here:
 //!
 //! - by the time for which the harness was stalled since the lock was taken, as far as this can have delayed the
 //!   release;

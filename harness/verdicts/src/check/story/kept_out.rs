@@ -79,8 +79,8 @@ fn describe_value(draft: &mut Draft<'_>, span: &ValueSpan, why: Cause) {
     }
 }
 
-/// Describes the commands that prolonged a value, with the times of the first and the last one. Returns `None` if none
-/// of the commands that the cause concerns prolonged it.
+/// Describes the commands that prolonged a value, with the times of the first and the last command. Returns `None` if
+/// none of the commands that the cause concerns prolonged it.
 fn prolonged(
     facts: &Facts<'_>,
     span: &ValueSpan,

@@ -326,7 +326,7 @@ fn describe_foreign_release(draft: &mut Draft<'_>, taken: &Taken<'_>) {
     draft.describe_attempts(&[release.releaser, release.owner], from_ns, to_ns);
 }
 
-/// Adds the sentences about a token that was not higher than an earlier one.
+/// Adds the sentences about a token that was not higher than an earlier token.
 fn describe_stale_token(
     draft: &mut Draft<'_>,
     stale: &StaleToken,
