@@ -1,4 +1,4 @@
-//! Replaces the addresses that Redis Cluster servers announce with those of one worker's links.
+//! Replaces the addresses that Redis Cluster servers announce with the addresses of one worker's links.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -7,11 +7,11 @@ use std::net::SocketAddr;
 use crate::proxy::addresses::address_rewrite::{Item, bulk_string, items, joined};
 use crate::proxy::resp::scan::header;
 
-/// Maps an address that servers announce (`HOST:PORT`) to that of a worker's link.
+/// Maps an address that servers announce (`HOST:PORT`) to the address of a worker's link.
 pub(in crate::proxy) type ClusterMap = HashMap<String, SocketAddr>;
 
-/// Returns a whole reply with the addresses replaced that are in the map: in `MOVED` and `ASK`, and in the replies
-/// to `CLUSTER SLOTS`, `SHARDS` and `NODES`.
+/// Returns a complete reply in which the addresses in the map are replaced: in `MOVED` and `ASK`, and in the replies to
+/// `CLUSTER SLOTS`, `SHARDS` and `NODES`.
 pub(in crate::proxy) fn with_links<'a>(reply: &'a [u8], map: &ClusterMap) -> Cow<'a, [u8]> {
     match reply.first() {
         _ if foreign_redirection(reply, map).is_some() => Some(FOREIGN.to_vec()),
@@ -23,8 +23,8 @@ pub(in crate::proxy) fn with_links<'a>(reply: &'a [u8], map: &ClusterMap) -> Cow
     .map_or(Cow::Borrowed(reply), Cow::Owned)
 }
 
-/// Returns the address in a redirection that none of the links leads to. No client may follow it: the address was
-/// not agreed to, and its traffic would bypass the proxy.
+/// Returns the address of a redirection if none of the links leads to it. No client may follow such a redirection,
+/// because the user has not agreed to that address, and the traffic would bypass the proxy.
 pub(in crate::proxy) fn foreign_redirection<'a>(
     reply: &'a [u8],
     map: &ClusterMap,
@@ -36,8 +36,8 @@ pub(in crate::proxy) fn foreign_redirection<'a>(
     })
 }
 
-/// Returns the address in an error that is a redirection. Clients also follow one within an array or behind an
-/// attribute, and RESP3 has errors with a length.
+/// Returns the address in an error that is a redirection. The item may be at any place of a reply, because clients also
+/// follow redirections within an array or after an attribute. RESP3 also has errors with a length.
 fn redirection_place<'a>(item: &Item<'a>) -> Option<&'a [u8]> {
     let is_error = matches!(item.whole.first(), Some(b'-' | b'!'));
     let is_redirection = item.bytes.starts_with(b"MOVED ") || item.bytes.starts_with(b"ASK ");
@@ -45,7 +45,7 @@ fn redirection_place<'a>(item: &Item<'a>) -> Option<&'a [u8]> {
     (is_error && is_redirection).then(|| words.nth(2).unwrap_or_default())
 }
 
-/// The reply that a client gets in place of a redirection to a foreign address.
+/// The reply that replaces a redirection to a foreign address.
 const FOREIGN: &[u8] =
     b"-ERR PICKLOCK the server redirects to an address that is not one of the run\r\n";
 
@@ -84,13 +84,13 @@ fn nodes(reply: &[u8], map: &ClusterMap) -> Option<Vec<u8>> {
     changed.then(|| bulk_string(&text).into_bytes())
 }
 
-/// Replaces addresses in an array that has an adjacent host and port, or values of `ip`, `endpoint` and `port`.
+/// Replaces addresses in an array that contains an adjacent host and port, or values of `ip`, `endpoint` and `port`.
 fn slots(reply: &[u8], map: &ClusterMap) -> Option<Vec<u8>> {
     let items = items(reply);
     let mut new: Vec<Option<String>> = vec![None; items.len()];
     let text = |at: usize| items.get(at).map_or("", Item::text);
     for at in 0..items.len() {
-        // A shard has, in this order: port, number, ip, host, endpoint, host.
+        // The items of a shard are, in this order: `port`, the port, `ip`, the host, `endpoint`, the host.
         let is_shard = (text(at), text(at + 2), text(at + 4)) == ("port", "ip", "endpoint");
         let port = at + 1;
         let hosts: &[usize] = if is_shard { &[at + 3, at + 5] } else { &[at] };
@@ -98,7 +98,7 @@ fn slots(reply: &[u8], map: &ClusterMap) -> Option<Vec<u8>> {
         let Some(link) = map.get(&place) else {
             continue;
         };
-        // A server that breaks the protocol may end a shard after `endpoint`.
+        // The shard of a server that breaks the protocol may end after `endpoint`.
         for host in hosts {
             if let Some(item) = new.get_mut(*host) {
                 *item = Some(bulk_string(&link.ip().to_string()));

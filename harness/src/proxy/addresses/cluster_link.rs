@@ -1,9 +1,8 @@
 //! The links between a worker and the masters of a Redis Cluster.
 //!
-//! Cluster servers announce each other's addresses in `MOVED` and `ASK` redirections and in cluster topology
-//! replies. Behind each link, a relay replaces these addresses with those of the worker's links, so that any
-//! Cluster client keeps going through the proxy. The link itself is like any other, with a log, barriers and
-//! faults.
+//! Cluster servers announce each other's addresses in `MOVED` and `ASK` redirections and in cluster topology replies.
+//! Behind each link, a relay replaces these addresses with the addresses of the worker's links, so that the traffic of
+//! any Cluster client stays on the proxy. The link itself works like any other, with a log, barriers and faults.
 
 use std::collections::HashMap;
 use std::io;
@@ -20,9 +19,9 @@ use crate::proxy::resource_exhaustion::ProxyIncident;
 use crate::proxy::resp::reply_stream::forward_replies;
 
 impl Proxy {
-    /// Opens a worker's links to the masters of a Cluster, and returns the loopback addresses on which it reaches
-    /// them, in the same order. Each of `masters` is the address that the others announce (`HOST:PORT`) and the
-    /// loopback address of the server.
+    /// Opens a worker's links to the masters of a Cluster, and returns the loopback addresses at which the worker
+    /// reaches them, in the same order. Each entry of `masters` contains the address that other servers announce for
+    /// the master (`HOST:PORT`) and its loopback address.
     ///
     /// # Errors
     /// Returns an error under the same conditions as [`Proxy::open`].
@@ -61,7 +60,7 @@ async fn serve(
             () = task.closed() => return,
             accepted = relay.accept() => accepted,
         };
-        // Only the proxy connects here, and it records its own incidents.
+        // Only the proxy connects to this port, and it records its own incidents.
         if let (Ok((link, _)), Ok(task)) = (accepted, task.0.register_task()) {
             tokio::spawn(carry(task, link, worker, upstream, Arc::clone(&map)));
         }
@@ -98,7 +97,7 @@ async fn carry(
     tokio::select! {
         biased;
         () = task.closed() => {}
-        // Both sides see their connection closed, whatever the reason was.
+        // Both sides find their connection closed, whatever the reason was.
         _ = both_ways => {}
     }
 }
