@@ -142,7 +142,7 @@ fn workload(scenario: &Scenario) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Checks that the interval of extensions is shorter than the section, and not too short.
+/// Checks that the interval of extensions is shorter than the section, and is not zero.
 fn extend(workload: &Workload) -> Result<(), Problem> {
     // Any lease will do here, because the ttl is known to be absolute.
     let ttl = workload.ttl.resolve(Duration::from_secs(1));
