@@ -123,10 +123,7 @@ impl<'a> Problem<'a> {
             }
         }
         summaries.truncate(2);
-        let text = summaries.join(", and ");
-        let mut letters = text.chars();
-        let first = letters.next().map(|first| first.to_uppercase().to_string());
-        first.unwrap_or_default() + letters.as_str()
+        capitalized(&summaries.join(", and "))
     }
 
     /// Returns a few sentences about the party at fault and the reason.
@@ -261,6 +258,13 @@ impl<'a> Problem<'a> {
             .filter_map(|verdict| verdict.at_ns)
             .min()
     }
+}
+
+/// Returns the text with a capital first letter.
+pub(crate) fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
 }
 
 #[cfg(test)]

@@ -177,7 +177,7 @@ fn describe(what: &EventKind) -> Option<String> {
 fn describe_misbehaviour(kind: Misbehaviour) -> &'static str {
     match kind {
         Misbehaviour::Garbage | Misbehaviour::OutOfTurn => "broke the adapter protocol",
-        Misbehaviour::Hung => "did not answer in time",
+        Misbehaviour::Hung | Misbehaviour::Stopped => "did not answer in time",
     }
 }
 

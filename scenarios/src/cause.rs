@@ -218,6 +218,13 @@ impl Cause {
         self.row().page
     }
 
+    /// Returns the paragraph of its page about what to do, on one line, with code in backticks.
+    pub fn advice(self) -> String {
+        let mut paragraphs = self.page().split("\n\n");
+        let advice = paragraphs.find_map(|text| text.strip_prefix("What to do: "));
+        advice.unwrap_or_default().replace('\n', " ")
+    }
+
     fn row(self) -> &'static Row {
         &ROWS[self as usize]
     }
@@ -237,5 +244,16 @@ mod tests {
             assert_eq!(value.as_str(), Some(cause.as_str()));
         }
         assert_eq!(Cause::named("undecided"), None);
+    }
+
+    #[test]
+    fn every_cause_has_advice() {
+        for cause in Cause::ALL {
+            let advice = cause.advice();
+            assert!(
+                advice.trim_end().ends_with('.') && !advice.contains('\n'),
+                "{cause}: {advice}"
+            );
+        }
     }
 }

@@ -134,7 +134,7 @@ fn fixed(sweep: &Sweep) -> Vec<String> {
             "the workload `{}`: {} clients, {bought}",
             sweep.base.name, workload.workers
         ),
-        format!("leases of {}", workload.ttl),
+        format!("leases of {}", workload.ttl.describe()),
         picklock_reports::units::count(nodes, "node"),
     ]
 }

@@ -31,19 +31,30 @@ pub enum WorkerFailure {
     #[error("{0}")]
     BrokeProtocol(String),
     /// The worker did not answer within the deadline, and was killed for it.
-    #[error("no answer to `{request}` within {:.1} s", .within.as_secs_f64())]
+    #[error("no answer to `{request}` within {:.1} s{}", .within.as_secs_f64(), stopped_note(*.is_stopped))]
     Hung {
         /// The request that it did not answer.
         request: &'static str,
         /// The deadline.
         within: Duration,
+        /// Whether one of its processes was stopped by a signal that no fault sent.
+        is_stopped: bool,
     },
 }
 
-/// The grants that the listener has seen, by which it finds the operation of an event.
+/// Returns the end of a sentence about a worker that did not answer.
+fn stopped_note(is_stopped: bool) -> &'static str {
+    if is_stopped {
+        ": its process was stopped by a signal (SIGSTOP) that no fault sent"
+    } else {
+        ""
+    }
+}
+
+/// The grants that the listener has received. With them, it finds the operation that an event belongs to.
 #[derive(Default)]
 struct Grants {
-    /// Operations by a digest of the token, because a token may be as long as a line.
+    /// Operations by the hash of their token. The token itself may be as long as a line.
     by_token: BTreeMap<u64, u64>,
     lost: Vec<u64>,
     pending: Option<(u64, u64)>,
@@ -64,7 +75,8 @@ fn digest(token: &str) -> u64 {
     hasher.finish()
 }
 
-/// The driver's connection to one worker: one request at a time, and events at any time, which a task receives.
+/// The driver's connection to one worker. There is one request at a time. Events can arrive at any time, and are
+/// received by a task.
 pub struct WorkerClient {
     worker: usize,
     next_id: u64,
@@ -88,7 +100,7 @@ impl Drop for WorkerClient {
 }
 
 impl WorkerClient {
-    /// Starts to listen. Events are recorded in the history as they arrive.
+    /// Starts to receive the worker's output. Events are recorded in the history as they arrive.
     pub fn begin<B: Backend>(
         context: &Rc<RunContext<B>>,
         worker: usize,
@@ -163,25 +175,40 @@ impl WorkerClient {
             };
             self.requests.send(cancel).ok();
         }
-        loop {
+        let mut was_extended = false;
+        let is_stopped = loop {
             let deadline_ns = context.clock.now_ns().saturating_add(nanos(patience));
             let deadline = context.clock.instant(deadline_ns);
             self.patience.as_mut().reset(deadline);
-            match select(answer.as_mut(), self.patience.as_mut()).await {
-                Either::Left((answer, _)) => return answer,
-                // The history states which component has stalled.
-                Either::Right(_) if context.backend.is_kept_from_answering(self.worker) => {}
-                Either::Right(_) => break,
+            if let Either::Left((answer, _)) = select(answer.as_mut(), self.patience.as_mut()).await
+            {
+                return answer;
             }
-        }
+            // A component that has stalled may continue soon, and the history states which one it is. A stopped
+            // process continues only if something resumes it. The second deadline is final, so that no worker delays
+            // the run forever.
+            let is_stopped = context.backend.is_stopped(self.worker);
+            let is_busy = !is_stopped && context.backend.is_kept_from_answering(self.worker);
+            if was_extended || !is_busy {
+                break is_stopped;
+            }
+            was_extended = true;
+        };
         let detail = format!(
-            "no answer to `{request}` within {} s (wait, command timeouts, longest fault, margin); killed",
-            patience.as_secs_f64()
+            "no answer to `{request}` within {} s (wait, command timeouts, longest fault, margin){}; killed",
+            patience.as_secs_f64(),
+            stopped_note(is_stopped)
         );
-        record_misbehaviour(context, self.worker, Misbehaviour::Hung, detail);
+        let kind = if is_stopped {
+            Misbehaviour::Stopped
+        } else {
+            Misbehaviour::Hung
+        };
+        record_misbehaviour(context, self.worker, kind, detail);
         Err(WorkerFailure::Hung {
             request,
             within: patience,
+            is_stopped,
         })
     }
 
@@ -216,7 +243,7 @@ impl WorkerClient {
         }
     }
 
-    /// Records an answer that does not fit the request. The worker is unusable after it.
+    /// Records an answer that does not fit the request. After that, the worker cannot be used any more.
     pub fn wrong_answer<B>(
         &self,
         context: &RunContext<B>,
@@ -284,8 +311,8 @@ impl<B: Backend> OutputListener<B> {
                         self.record_misbehaviour(Misbehaviour::OutOfTurn, reason.clone());
                         self.replies.send(Err(WorkerFailure::BrokeProtocol(reason))).ok();
                         session.stop_listening();
-                        // Nothing more is read, so the worker's pipe fills and it stops. The client
-                        // ends it. Until then it counts as alive in the history, as before.
+                        // No more output is read, so the worker blocks when its pipe is full. The client ends the
+                        // worker. Until then, the worker counts as alive in the history.
                         std::future::pending::<()>().await;
                     }
                     if !self.handle(output) {
@@ -328,7 +355,7 @@ impl<B: Backend> OutputListener<B> {
                 self.record_notification(notification);
                 true
             }
-            // No later output can be trusted, so nothing waits for it.
+            // No later output can be trusted, so it is not read.
             WorkerOutput::Garbage(line) => {
                 self.record_misbehaviour(Misbehaviour::Garbage, line.to_string());
                 let broke = WorkerFailure::BrokeProtocol(line.to_string());
@@ -359,7 +386,8 @@ impl<B: Backend> OutputListener<B> {
         let known = self.grants.borrow().operation(token);
         let Some(op) = known else {
             let event = notification.event();
-            // The token may belong to a grant that is not written yet: a renewing thread can be faster.
+            // The token may belong to a grant whose reply has not been written yet, because a renewing thread can be
+            // faster.
             let fault = ProtocolFault::UnknownToken { event };
             self.record_misbehaviour(Misbehaviour::OutOfTurn, fault.to_string());
             return;
@@ -396,7 +424,8 @@ impl<B: Backend> OutputListener<B> {
     }
 }
 
-/// Returns `false` for the client that takes the locks after the run: its number follows those of the workers.
+/// Returns `false` for the client that takes the locks after the run. Its number comes after the numbers of the
+/// workers.
 fn is_worker_of_the_run<B>(context: &RunContext<B>, worker: usize) -> bool {
     worker < context.spec.scenario.workload.workers
 }

@@ -3,9 +3,9 @@
 //! - [`stat`]: one process or thread
 //! - [`process_table`]: all processes at one time, with the marks that they inherited
 //! - [`tcp_sockets`]: the TCP sockets of this machine
-//! - [`peers`]: whom processes are connected to
-//! - [`stall`]: notices that a process does not run
-//! - [`lineage`]: which of them descend from one process that was started here
+//! - [`peers`]: the addresses to which processes are connected
+//! - [`stall`]: detects that a process is stalled
+//! - [`lineage`]: the descendants of a process that was started here
 
 mod lineage;
 #[cfg(feature = "servers")]
@@ -23,7 +23,7 @@ pub(crate) use peers::peers_of;
 pub(crate) use process_table::variable_of;
 pub(crate) use process_table::{MARK_VARIABLE, ProcessTable};
 #[cfg(feature = "servers")]
-pub(crate) use stall::{Motion, families};
+pub(crate) use stall::{Motion, families, is_any_stopped};
 pub(crate) use stat::{ProcessStat, tracer_of_this_process};
 #[cfg(feature = "servers")]
 pub(crate) use stat::{all_processes, ran_ns, waited_ns};

@@ -5,10 +5,12 @@ use std::time::Duration;
 use futures_util::future::join_all;
 
 use super::heartbeat::Heartbeat;
+use super::liveness_monitor::Watched;
 use super::{ServerBackend, worker_watch};
 use crate::adapter::capped_log::last_words;
 use crate::backend::Liveness;
 use crate::history::EventKind;
+use crate::process_stat::is_any_stopped;
 
 impl Liveness for ServerBackend {
     async fn monitor_liveness(&self, shortest: Duration) {
@@ -58,10 +60,18 @@ impl Liveness for ServerBackend {
     fn is_kept_from_answering(&self, worker: usize) -> bool {
         self.liveness.may_block_answer(self.process_of(worker))
     }
+
+    fn is_stopped(&self, worker: usize) -> bool {
+        let worker = self.process_of(worker);
+        let workers = self.workers.borrow();
+        let running = workers.get(&worker);
+        !self.liveness.is_stopped(Watched::Worker(worker))
+            && running.is_some_and(|it| is_any_stopped(it.control.pid()))
+    }
 }
 
 impl ServerBackend {
-    /// Repeats the stall of a process for each client in it.
+    /// Returns the event of a process's stall once for each client in the process. All other events stay as they are.
     fn for_each_client(&self, event: EventKind) -> Vec<EventKind> {
         let EventKind::WorkerStalled {
             worker,

@@ -3,7 +3,7 @@
 //! The rules:
 //!
 //! - `[expect.NAME]` replaces `[expect."*"]` as a whole, not property by property.
-//! - `"*"` applies to the locks that the scenario's author can know, which are the built-in locks without options.
+//! - `"*"` applies to the built-in locks without options, because the author of a scenario cannot know other locks.
 //!   [`Tables`] states which tables apply to a lock.
 //! - A table covers every property. A property that it does not name gets the value of the table's own `"*"`, or `held`
 //!   without one.
@@ -21,7 +21,7 @@ use crate::record::{Mismatch, RecordedVerdict};
 /// Maximum number of reruns of a run that [`Expected::is_spoiled`] calls spoiled.
 pub const MAX_RERUNS: u64 = 3;
 
-/// Selects the `[expect]` tables of a scenario that apply to a lock.
+/// Which `[expect]` tables of a scenario apply to a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tables {
     /// The table with the lock's name, or else `"*"`; for built-in locks without options.
@@ -75,8 +75,8 @@ impl Expected {
         self.0.iter().map(|(property, one)| (*property, one))
     }
 
-    /// Returns the expectations of a lock for which this one is the reference lock: what the reference lock keeps
-    /// must hold.
+    /// Returns the expectations for a lock that is compared with this reference lock: every property that the reference
+    /// lock keeps must hold.
     #[must_use]
     pub fn as_reference(self) -> Expected {
         let weaker = |(property, expectation)| match expectation {
@@ -117,7 +117,8 @@ impl Expected {
 
     /// Returns `true` if a run should be repeated: the machine was too slow for it, or its only mismatches are
     /// inconclusive properties that may be due to chance. A violation of a property that should hold, or has no
-    /// expectation, is proven even if other properties are inconclusive, so such a run is not repeated.
+    /// expectation, is proven even if other properties are inconclusive, so such a run is not repeated. Neither is one
+    /// whose worker was stopped until it missed its deadline.
     pub fn is_spoiled(&self, verdicts: &Verdicts) -> bool {
         let should_hold = |property| {
             let expected = self.get(property);
@@ -127,6 +128,15 @@ impl Expected {
             .iter()
             .filter(|(_, it)| it.status == Status::Violated);
         if violated.any(|(property, _)| should_hold(*property)) {
+            return false;
+        }
+        let is_stopped =
+            |it: &InconclusiveReason| matches!(it, InconclusiveReason::WorkerStopped { .. });
+        // A stall that a worker causes itself is not the machine's.
+        if verdicts
+            .values()
+            .any(|it| it.reasons.iter().any(is_stopped))
+        {
             return false;
         }
         let mismatches = self.mismatches(verdicts);
@@ -294,6 +304,7 @@ exclusion = "any: the clock decides"
         let by_chance = Verdict::unknown(vec![InconclusiveReason::NobodyCompeted]);
         let too_slow = Verdict::unknown(vec![InconclusiveReason::UnrequestedFailover { node: 0 }]);
         let lasting = Verdict::unknown(vec![InconclusiveReason::EverybodyDied]);
+        let stopped = Verdict::unknown(vec![InconclusiveReason::WorkerStopped { worker: 0 }]);
         let race = violated(Cause::Race);
         let nothing = Expected::default();
         let table = Expected::for_lock(&scenario(), "redlock", Tables::NamedOrAll);
@@ -315,6 +326,13 @@ exclusion = "any: the clock decides"
             (&table, "chance", None, Some(&by_chance), true),
             (&table, "no chance", None, Some(&lasting), false),
             (&table, "too slow", None, Some(&too_slow), true),
+            (
+                &table,
+                "stopped itself",
+                Some(&stopped),
+                Some(&too_slow),
+                false,
+            ),
             (&table, "another cause", Some(&race), Some(&too_slow), true),
             (&table, "another cause alone", Some(&race), None, false),
             (&table, "violated", Some(&too_slow), Some(&race), false),

@@ -4,8 +4,10 @@
 //! A latency ratio counts as a change only if the confidence intervals of the two quantiles do not overlap
 //! ([`crate::statistics`]); all other ratios are reported as noise.
 
+mod changed_story;
 mod outcome;
 mod parameter;
+mod story_key;
 mod words;
 
 use picklock_scenarios::BackendName;
@@ -26,11 +28,13 @@ use crate::matrix::lock_with_options;
 use crate::statistics::estimate;
 
 use parameter::Parameters;
+use story_key::{Problems, StoryKey};
 
 pub use crate::statistics::Estimate;
+pub(crate) use changed_story::ChangedStory;
 pub use outcome::Outcome;
 pub use parameter::Parameter;
-pub(crate) use words::{METHOD, describe_ratio, percentile};
+pub(crate) use words::{METHOD, describe_ratio, headline, percentile};
 pub use words::{json, markdown, text};
 
 /// Format and version of the JSON document.
@@ -63,14 +67,6 @@ pub struct Comparison {
     /// Cells in both sets that ran on other servers or other server versions. The server may explain any
     /// difference.
     pub other_server: Vec<OtherServer>,
-}
-
-impl Comparison {
-    /// Returns the changes in this direction.
-    pub(crate) fn changed(&self, direction: Direction) -> impl Iterator<Item = &Change> {
-        let changes = self.verdicts.iter();
-        changes.filter(move |change| change.direction == direction)
-    }
 }
 
 /// A cell that ran on different servers.
@@ -132,6 +128,9 @@ pub struct Change {
     /// The position of the cell in the later set.
     #[serde(skip)]
     pub(crate) after_index: usize,
+    /// Changes of one cell with the same key are one story.
+    #[serde(skip)]
+    pub(crate) story: StoryKey,
 }
 
 /// A latency after the change, divided by the latency before it.
@@ -236,6 +235,7 @@ fn direction(before: &Outcome, after: &Outcome, expected: Option<&Expectation>) 
 }
 
 fn changes(before: &Cell, after: &Cell, after_index: usize) -> Vec<Change> {
+    let problems = Problems::new(before, after);
     let change = |property: Option<Property>, one: Outcome, other: Outcome| {
         let expected = property.and_then(|property| {
             let of = |cell: &Cell| cell.expected.get(&property).cloned();
@@ -245,6 +245,7 @@ fn changes(before: &Cell, after: &Cell, after_index: usize) -> Vec<Change> {
             place: place(before),
             property,
             direction: direction(&one, &other, expected.as_ref()),
+            story: property.map_or(StoryKey::Cell, |it| problems.story(it, [&one, &other])),
             before: one,
             after: other,
             expected,

@@ -41,6 +41,8 @@ pub(super) struct CounterexampleView {
     /// The properties that one story violates.
     pub(super) properties: String,
     pub(super) cause: &'static str,
+    /// What the cause is, in half a sentence.
+    pub(super) meaning: Name,
     pub(super) schedules: String,
     pub(super) faults: Vec<Name>,
     /// The faults of the first schedule that shrinking could remove.
@@ -184,6 +186,7 @@ fn counterexample_view(
         party: party.fault(),
         properties: properties.clone(),
         cause: counterexample.cause.as_str(),
+        meaning: sentence(counterexample.cause.summary()),
         schedules: count(counterexample.schedules, "schedule"),
         faults: counterexample
             .faults

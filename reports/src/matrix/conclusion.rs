@@ -3,7 +3,7 @@
 use picklock_verdicts::record::{Cell, MatrixRecord};
 
 use super::severity::Severity;
-use crate::units::count;
+use crate::units::{count, grouped};
 
 /// The term for a cell whose lock or backend does not offer what the scenario requires.
 pub(crate) const NOT_APPLICABLE: &str = "not applicable";
@@ -93,9 +93,9 @@ impl CellOutcome {
             CellOutcome::Unexpected => "unexpected",
             CellOutcome::Inconclusive => "inconclusive",
             CellOutcome::NotRun => "failed to run",
-            CellOutcome::HeldNoExpectation => "held without expectation",
-            CellOutcome::ViolatedNoExpectation => "violated without expectation",
-            CellOutcome::InconclusiveNoExpectation => "inconclusive without expectation",
+            CellOutcome::HeldNoExpectation => "held (nothing expected)",
+            CellOutcome::ViolatedNoExpectation => "violated (nothing expected)",
+            CellOutcome::InconclusiveNoExpectation => "inconclusive (nothing expected)",
             CellOutcome::NotApplicable => NOT_APPLICABLE,
         }
     }
@@ -120,7 +120,7 @@ pub fn cell_counts(record: &MatrixRecord) -> Vec<(CellOutcome, usize)> {
 pub fn describe_counts(record: &MatrixRecord) -> String {
     let counts = cell_counts(record).into_iter();
     let parts: Vec<String> = counts
-        .map(|(outcome, number)| format!("{number} {}", outcome.as_str()))
+        .map(|(outcome, cells)| format!("{} {}", grouped(cells), outcome.as_str()))
         .collect();
     let total = describe_total(record);
     if parts.is_empty() {

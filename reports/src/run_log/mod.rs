@@ -27,7 +27,7 @@ pub struct Selection {
     pub key: Option<String>,
     /// Only entries about this worker.
     pub worker: Option<usize>,
-    /// Without most of the requests of clients that only wait.
+    /// Without most of the requests of clients that only wait, and with shortened tokens.
     pub is_essential: bool,
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::containers::{containers_of, docker};
 use super::proc_table::{Process, started_by, workers_of};
-use crate::running::{Outcome, picklock};
+use crate::running::{Call, Outcome, picklock};
 
 pub fn project(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -36,13 +36,17 @@ limit = "30s"
 
 /// Runs against an ill-behaved adapter.
 fn against(adapter: &str, arguments: &str) -> Outcome {
+    call_against(adapter, arguments).run()
+}
+
+fn call_against(adapter: &str, arguments: &str) -> Call {
     let lock = exec(
         "python3",
         &project("tests/adapters").join(adapter),
         arguments,
     );
     let line = format!("scenario patient.toml --impl {lock} --backend process --json --out run");
-    picklock(&line).file("patient.toml", PATIENT).run()
+    picklock(&line).file("patient.toml", PATIENT)
 }
 
 /// Asserts that the record and the text that is generated from its history name the failure.
@@ -115,6 +119,19 @@ fn a_worker_that_never_answers() {
 #[test]
 fn a_worker_that_hangs_inside_its_section() {
     troubled(against("hang.py", "release"), Some("hung"), "worker 0 hung");
+}
+
+/// Nothing resumes them, also not in the final inspection, which asks a new worker.
+#[test]
+fn worker_that_stops_itself_is_ended_without_a_rerun() {
+    let stops = ["acquire", "release", "release child"];
+    let runs = stops.map(|arguments| call_against("stop.py", arguments).start());
+    for run in runs {
+        let outcome = run.finish();
+        assert!(!outcome.stderr.contains("rerunning"), "{}", outcome.all());
+        let document = troubled(outcome, Some("stopped"), "stopped by a signal (SIGSTOP)");
+        assert_ne!(status(&document, "progress"), "held");
+    }
 }
 
 #[test]

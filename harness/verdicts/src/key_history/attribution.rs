@@ -1,15 +1,15 @@
 //! Corrects which attempt a change of a key belongs to.
 //!
-//! The proxy books a command on the request that its client was handling. Two kinds of commands belong to another
-//! attempt:
+//! The proxy attributes a command to the request that its client was handling. Three kinds of commands belong to
+//! another attempt:
 //!
 //! - A command on the key of another lock than the client has requested comes from an earlier attempt that the client
-//!   has given up: a program may answer a request by its own timer while the library goes on.
-//! - A command on the key of a lock that the client holds while it requests another one is a renewal in the background.
+//!   has given up: a program may answer a request when its own timer fires, while the library continues the attempt.
+//! - A command on the key of a lock that the client holds while it requests another one is a background renewal.
 //! - A release, or an attempt that undoes itself, may pass the lock on: it writes the token of a waiting client into
-//!   the key. The value belongs to the client whose token it is. The change then becomes two: the command removes its
-//!   own value, and the waiting client's attempt writes the new one. A client's token is known from its grant, or from
-//!   a queue to which its attempt has added it.
+//!   the key. The new value belongs to the client with this token. The change is then split into two: the command
+//!   removes its own value, and the waiting client's attempt writes the new value. A client's token is known from its
+//!   grant, or from a queue to which its attempt has added it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::history::{Event, EventKind, KeyChange, KeyCommand, KeyName};
 
 use super::lock_keys::Locks;
 
-/// Shortest text that counts as a token; shorter ones occur by chance.
+/// Minimum length of a text that counts as a token, because shorter texts occur by chance.
 const MIN_TOKEN_LENGTH: usize = 4;
 
 /// The state of an attempt.
@@ -28,7 +28,7 @@ const MIN_TOKEN_LENGTH: usize = 4;
 struct Known {
     worker: usize,
     lock: usize,
-    /// Whether it ended without a grant.
+    /// Whether the attempt ended without a grant.
     is_denied: bool,
     is_granted: bool,
     /// Whether its release was requested.
@@ -75,10 +75,10 @@ pub fn attribute_changes(events: &mut Vec<Event>, keys: &[String]) {
             splits.push((index, owner));
         }
         if let Some(value) = value {
-            reader.queued(value, command);
+            reader.queued(before.as_deref(), value, command);
         }
     }
-    // A command that prolongs another client's value passes nothing on.
+    // A command that only prolongs another client's value does not pass the lock on.
     splits.retain(|(index, _)| is_new_value(events, *index));
     for (index, owner) in splits.into_iter().rev() {
         split(events, index, owner);
@@ -97,7 +97,7 @@ fn is_later_write(event: &Event) -> bool {
     }
 }
 
-/// Returns `true` if the change with this index left another value in its key than there was before.
+/// Returns `true` if the change with this index changed the value in its key.
 fn is_new_value(events: &[Event], index: usize) -> bool {
     let place = |event: &Event| match &event.what {
         EventKind::KeyChanged { node, key, .. } => Some((*node, key.clone())),
@@ -137,20 +137,25 @@ struct Reader<'a> {
     attempts: HashMap<u64, Known>,
     /// The latest attempt of each worker for each lock.
     latest: HashMap<(usize, usize), u64>,
-    /// The attempt that first wrote each element of a collection.
+    /// The attempt that added each element of a collection.
     queued: HashMap<String, (usize, u64)>,
+    /// The token of each granted attempt.
+    tokens: HashMap<u64, String>,
+    /// The latest attempt without a grant of each worker for each lock.
+    denied: HashMap<(usize, usize), u64>,
 }
 
 impl<'a> Reader<'a> {
     fn new(events: &[Event], locks: &'a [String]) -> Self {
-        let mut granted = HashMap::new();
+        let (mut granted, mut tokens) = (HashMap::new(), HashMap::new());
         for event in events {
             if let EventKind::Granted {
                 worker, op, token, ..
             } = &event.what
                 && token.len() >= MIN_TOKEN_LENGTH
             {
-                // A token that several attempts received identifies none of them.
+                tokens.insert(*op, token.clone());
+                // A token that several attempts received does not identify any of them.
                 let known = granted.entry(token.clone()).or_insert((*worker, *op));
                 if known.1 != *op {
                     known.1 = u64::MAX;
@@ -164,6 +169,8 @@ impl<'a> Reader<'a> {
             attempts: HashMap::new(),
             latest: HashMap::new(),
             queued: HashMap::new(),
+            tokens,
+            denied: HashMap::new(),
         }
     }
 
@@ -186,6 +193,7 @@ impl<'a> Reader<'a> {
             EventKind::Refused { op, .. } | EventKind::AcquireFailed { op, .. } => {
                 if let Some(attempt) = self.attempts.get_mut(&op) {
                     attempt.is_denied = true;
+                    self.denied.insert((attempt.worker, attempt.lock), op);
                 }
             }
             EventKind::WorkerDown { worker, .. } => {
@@ -206,7 +214,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Corrects a command that comes from an attempt for another lock, which its client has given up.
+    /// Corrects the attempt of a command that comes from an attempt for another lock, which its client has given up.
     fn correct_late(&self, key: &KeyName, command: &mut KeyCommand) {
         if let Some((op, attempt)) = self.attempt_for_another_lock(key, command)
             && attempt.is_denied
@@ -215,7 +223,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Corrects a command that prolongs the value of a lock that its client holds while it requests another one.
+    /// Corrects the attempt of a command that renews one lock of its client while the client requests another lock.
     fn correct_renewal(&self, key: &KeyName, command: &mut KeyCommand) {
         if let Some((op, attempt)) = self.attempt_for_another_lock(key, command)
             && attempt.is_granted
@@ -225,8 +233,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the client's latest attempt for the lock that the key names, if the command was booked on a request for
-    /// another lock.
+    /// Returns the client's latest attempt for the lock that the key names, if the command was attributed to a request
+    /// for another lock, and `None` otherwise.
     fn attempt_for_another_lock(
         &self,
         key: &KeyName,
@@ -243,7 +251,8 @@ impl<'a> Reader<'a> {
         Some((op, *self.attempts.get(&op)?))
     }
 
-    /// Returns the attempt without a grant so far to which a command of another one passes the lock with this value.
+    /// Returns the attempt, not granted so far, to which a command of another attempt passes the lock on by writing
+    /// this value.
     fn heir(&self, value: &str, command: &KeyCommand) -> Option<(usize, u64)> {
         let owner = self.granted.get(value).or_else(|| self.queued.get(value));
         let (worker, op) = *owner?;
@@ -255,20 +264,36 @@ impl<'a> Reader<'a> {
         (is_known && op != command.op).then_some((worker, op))
     }
 
-    /// Records the elements that an acquisition adds to a collection.
-    fn queued(&mut self, value: &Arc<str>, command: &KeyCommand) {
-        let inside = value.strip_prefix('{').and_then(|it| it.strip_suffix('}'));
-        let Some(inside) = inside.filter(|_| command.phase == Phase::Acquire) else {
-            return;
-        };
-        for element in inside.split(", ") {
-            let name = element.split_once(": ").map_or(element, |(name, _)| name);
-            if name.len() >= MIN_TOKEN_LENGTH && !self.queued.contains_key(name) {
-                self.queued
-                    .insert(name.to_owned(), (command.worker, command.op));
+    /// Records the elements that a command adds to a collection, which had the value `before`.
+    fn queued(&mut self, before: Option<&str>, value: &str, command: &KeyCommand) {
+        let known = before.and_then(elements).unwrap_or_default();
+        for name in elements(value).unwrap_or_default() {
+            if name.len() >= MIN_TOKEN_LENGTH && !known.contains(&name) {
+                let owner = (command.worker, self.adder(name, command));
+                self.queued.entry(name.to_owned()).or_insert(owner);
             }
         }
     }
+
+    /// Returns the attempt whose command added this element to a collection. If the attempt on which the command was
+    /// booked was granted another token, the command is a late one of an attempt that its client has given up.
+    fn adder(&self, name: &str, command: &KeyCommand) -> u64 {
+        let token = self.tokens.get(&command.op);
+        let attempt = self.attempts.get(&command.op);
+        let given_up = attempt.and_then(|attempt| self.denied.get(&(attempt.worker, attempt.lock)));
+        match given_up {
+            Some(given_up) if token.is_some_and(|token| token != name) => *given_up,
+            _ => command.op,
+        }
+    }
+}
+
+/// Returns the names of the elements of a collection, or `None` if the value is not one.
+fn elements(value: &str) -> Option<Vec<&str>> {
+    let inside = value.strip_prefix('{')?.strip_suffix('}')?;
+    let elements = inside.split(", ");
+    let names = elements.map(|element| element.split_once(": ").map_or(element, |it| it.0));
+    Some(names.collect())
 }
 
 #[cfg(test)]
@@ -363,6 +388,27 @@ mod tests {
         ];
         let passed_on = attributed(all).split_off(1);
         assert_eq!(passed_on, [(0, 1, None), (1, 2, Some("token-b".into()))]);
+    }
+
+    /// The command that queued the token was late, so that the client was busy with its next attempt. The release of
+    /// that attempt passes the lock on to the client's own earlier attempt, which waits no more.
+    #[test]
+    fn token_that_a_late_command_queued_belongs_to_the_attempt_that_was_given_up() {
+        for (booked_on, phase) in [(1, Phase::Idle), (2, Phase::Acquire)] {
+            let all = vec![
+                acquire(0, 1, 0),
+                EventKind::Refused { worker: 0, op: 1 },
+                acquire(0, 2, 0),
+                change(0, booked_on, phase, 1, Some("{token-a}")),
+                change(0, 2, Phase::Acquire, 1, Some("{token-a, token-b}")),
+                change(0, 2, Phase::Acquire, 0, Some("token-b")),
+                granted(0, 2, "token-b"),
+                change(0, 2, Phase::Release, 1, None),
+                change(0, 2, Phase::Release, 0, Some("token-a")),
+            ];
+            let passed_on = attributed(all).split_off(4);
+            assert_eq!(passed_on, [(0, 2, None), (0, 1, Some("token-a".into()))]);
+        }
     }
 
     #[test]

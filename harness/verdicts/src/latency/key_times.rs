@@ -1,9 +1,9 @@
 //! Times that are visible only in the servers' keys: how long a lock was free while a client waited for it, and how
 //! long a holder continued after it had lost the lock.
 //!
-//! A lock is free if its key holds no value, or only values of clients whose releases have been answered, because a
-//! release that leaves the key costs the other clients a lease. These times are measurements and not verdicts: they
-//! follow the expiries as written, regardless of faults on clocks.
+//! A lock counts as free if its key has no value, or only values of clients whose releases have been answered: a
+//! release that leaves its key makes the other clients wait for the rest of the lease. These times are measurements and
+//! not verdicts. They use the expiries as written, regardless of faults on clocks.
 
 use picklock_scenarios::Phase;
 
@@ -14,9 +14,10 @@ use crate::timeline::ms;
 /// The measured times in microseconds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct KeyTimes {
-    /// For each time that a lock was taken: how long it had been free since it was last taken, while a client waited.
+    /// For each time that a lock was taken, how long it had been free since it was last taken while a client waited.
     pub(super) handover_us: Vec<u64>,
-    /// For each holder that lost its lock and received a report of the loss: how long after the loss.
+    /// For each holder that lost its lock and received a report of the loss, how long after the loss the report
+    /// arrived.
     pub(super) loss_report_us: Vec<u64>,
 }
 
@@ -45,7 +46,7 @@ pub(super) fn key_times(history: &History) -> Option<KeyTimes> {
     };
     for event in &history.events {
         if let Some(ended_at_ns) = over(event) {
-            // By then all workers have ended.
+            // All workers have ended by the time of this event.
             reader.close(ended_at_ns);
             break;
         }
@@ -73,10 +74,10 @@ struct Lock {
     quorum: usize,
     /// Whether each grant so far rested on a single node. If so, one node decides whether the lock is free.
     single: bool,
-    /// Whether the key with its own name held a value, so that no other key can be the lock's.
+    /// Whether the key with the lock's own name has held a value, so that no other key can be the lock's key.
     has_own_key: bool,
     asking: u32,
-    /// The time up to which `free_ns` has been counted.
+    /// The time up to which `free_ns` has been computed.
     counted_ns: u64,
     /// The time for which the lock was free and wanted since it was last taken.
     free_ns: u64,
@@ -86,7 +87,7 @@ struct Lock {
 #[derive(Debug)]
 struct Holder {
     op: u64,
-    /// Number of nodes that must hold its value.
+    /// Number of nodes that must have the client's value.
     needed: usize,
     lost_ns: Option<u64>,
 }
@@ -221,7 +222,7 @@ impl Reader {
         let own = values.iter().filter(|it| it.op == op);
         let mut ended_at_ns: Vec<u64> = own.map(|it| it.ended_at_ns).collect();
         ended_at_ns.sort_unstable_by(|one, other| other.cmp(one));
-        // Until then, enough nodes held the value.
+        // Up to this time, enough nodes had the value.
         let last = holder.needed.saturating_sub(1);
         let until_ns = ended_at_ns.get(last).copied().unwrap_or(at_ns);
         if until_ns <= at_ns {
@@ -277,7 +278,7 @@ impl Reader {
         }
     }
 
-    /// Returns the lock for which a command has written a key, or `None` if the key holds no lock.
+    /// Returns the lock for which a command has written a key, or `None` if the key cannot hold a lock.
     fn lock_of(
         &mut self,
         key: &KeyName,
@@ -310,7 +311,7 @@ impl Reader {
         let before = value.op;
         let is_takeover = by.is_some_and(|by| by.phase == Phase::Acquire && by.op != before);
         // A waiter may set the expiry without taking the lock. The value is then unchanged, and the waiter has no
-        // grant. The owner matters only for losses.
+        // grant. The owner of a value matters only for losses.
         let was_over = value.ended_at_ns <= at_ns;
         value.ended_at_ns = ended_at_ns;
         if is_takeover && (was_over || value.is_released) {
@@ -333,7 +334,8 @@ impl Reader {
         self.values.swap_remove(known);
     }
 
-    /// Counts the time until now. In this time no client began or stopped waiting, and no key changed.
+    /// Adds the time since the last call to the lock's free time. Since then no client began or stopped waiting, and no
+    /// key changed.
     fn count(&mut self, now_ns: u64, lock: usize) {
         let free_ns = self.free_from_ns(lock);
         let state = &mut self.locks[lock];
@@ -343,7 +345,8 @@ impl Reader {
         }
     }
 
-    /// Returns when few enough values are left, without further writes, for a client to acquire the lock.
+    /// Returns when a client can acquire the lock because enough values have expired, provided that no further value is
+    /// written.
     fn free_from_ns(&self, lock: usize) -> u64 {
         let state = &self.locks[lock];
         let spare = if self.nodes == 1 || state.single {
@@ -361,7 +364,7 @@ impl Reader {
         ended_at_ns[ended_at_ns.len() - spare - 1]
     }
 
-    /// Ends the run. Clients that still wait for a free lock have waited until now.
+    /// Ends the run. Clients that are still waiting for a free lock have waited until now.
     fn close(&mut self, end_ns: u64) {
         for lock in 0..self.locks.len() {
             self.count(end_ns, lock);
@@ -373,126 +376,4 @@ impl Reader {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::history::read_history;
-
-    const HEADER: &str = concat!(
-        r#"{"format":"picklock-history/1","scenario":"calm","lock":"s","backend":"sim","#,
-        r#""seed":1,"workers":2,"nodes":1,"keys":["k"],"ttl_ms":1000,"stock_start":1,"#,
-        r#""update":"decrement","min_grants":0,"progress_within_ms":1000,"key_history":true}"#,
-    );
-
-    /// Returns the times of these events, each given as its time in milliseconds and the rest of its line.
-    fn times(events: &[(u64, &str)]) -> KeyTimes {
-        let lines = events
-            .iter()
-            .map(|(at_ms, rest)| format!(r#"{{"at_ns":{},{rest}}}"#, at_ms * 1_000_000));
-        let lines: Vec<String> = std::iter::once(HEADER.to_owned()).chain(lines).collect();
-        let history = read_history(lines.join("\n").as_bytes()).unwrap();
-        key_times(&history).unwrap()
-    }
-
-    const ASKED: [&str; 2] = [
-        r#""event":"acquire","worker":0,"op":1,"key":0,"ttl_ms":1000,"wait_ms":9000"#,
-        r#""event":"acquire","worker":1,"op":2,"key":0,"ttl_ms":1000,"wait_ms":9000"#,
-    ];
-    const TAKEN: [&str; 2] = [
-        r#""event":"key-changed","node":0,"key":0,"value":"a","ttl_ms":1000,"why":"command","worker":0,"op":1,"phase":"acquire","command":"SET""#,
-        r#""event":"key-changed","node":0,"key":0,"value":"b","ttl_ms":1000,"why":"command","worker":1,"op":2,"phase":"acquire","command":"SET""#,
-    ];
-    const GRANTED: [&str; 2] = [
-        r#""event":"granted","worker":0,"op":1,"token":"a""#,
-        r#""event":"granted","worker":1,"op":2,"token":"b""#,
-    ];
-    const DELETED: &str = r#""event":"key-changed","node":0,"key":0,"why":"command","worker":0,"op":1,"phase":"release","command":"DEL""#;
-    const RELEASE: &str = r#""event":"release","worker":0,"op":1"#;
-    const RELEASED: &str = r#""event":"released","worker":0,"op":1,"released":true"#;
-    const NOT_RELEASED: &str = r#""event":"released","worker":0,"op":1,"released":false"#;
-    const EXPIRED: &str = r#""event":"key-changed","node":0,"key":0,"why":"expired""#;
-    const OVER: &str = r#""event":"commands-sent","acquiring":9"#;
-
-    #[test]
-    fn handover_counts_while_the_lock_is_free_and_wanted() {
-        let seen = times(&[
-            (0, ASKED[0]),
-            (2, TAKEN[0]),
-            (3, GRANTED[0]),
-            (10, RELEASE),
-            (11, DELETED),
-            // No client waits yet.
-            (20, ASKED[1]),
-            (45, TAKEN[1]),
-        ]);
-        assert_eq!(seen.handover_us, [2_000, 25_000]);
-        assert_eq!(seen.loss_report_us, [0; 0]);
-    }
-
-    #[test]
-    fn expired_or_released_value_does_not_block_the_lock() {
-        let until_expiry = [
-            (0, ASKED[0]),
-            (0, TAKEN[0]),
-            (0, ASKED[1]),
-            // The server removes it later.
-            (1_400, EXPIRED),
-            (1_500, TAKEN[1]),
-        ];
-        assert_eq!(times(&until_expiry).handover_us, [500_000]);
-        let left = [
-            (0, ASKED[0]),
-            (0, TAKEN[0]),
-            (1, GRANTED[0]),
-            (1, ASKED[1]),
-            (10, RELEASE),
-            (20, RELEASED),
-            (1_000, EXPIRED),
-            (1_020, TAKEN[1]),
-        ];
-        assert_eq!(times(&left).handover_us, [1_000_000]);
-    }
-
-    #[test]
-    fn waiting_ends_with_the_workers() {
-        let asleep = [
-            (0, ASKED[0]),
-            (0, TAKEN[0]),
-            (0, ASKED[1]),
-            (3_000, OVER),
-            (9_000, EXPIRED),
-        ];
-        assert_eq!(times(&asleep).handover_us, [2_000_000]);
-    }
-
-    #[test]
-    fn loss_report_counts_from_the_loss_of_the_lock() {
-        let taken = [(0, ASKED[0]), (0, TAKEN[0]), (1, GRANTED[0]), (1, ASKED[1])];
-        let evicted = [
-            (
-                200,
-                r#""event":"key-changed","node":0,"key":0,"why":"evicted""#,
-            ),
-            (500, r#""event":"lost","worker":0,"op":1"#),
-        ];
-        assert_eq!(
-            times(&[&taken[..], &evicted].concat()).loss_report_us,
-            [300_000]
-        );
-        let outlived = [(1_300, RELEASE), (1_310, NOT_RELEASED)];
-        assert_eq!(
-            times(&[&taken[..], &outlived].concat()).loss_report_us,
-            [310_000]
-        );
-        // The client released the lock itself, so nothing was lost.
-        let released = [(300, RELEASE), (301, DELETED), (302, NOT_RELEASED)];
-        assert_eq!(
-            times(&[&taken[..], &released].concat()).loss_report_us,
-            [0; 0]
-        );
-        let in_time = [(300, RELEASE), (301, NOT_RELEASED)];
-        assert_eq!(
-            times(&[&taken[..], &in_time].concat()).loss_report_us,
-            [0; 0]
-        );
-    }
-}
+mod tests;

@@ -233,6 +233,7 @@ fn run_event() -> impl Strategy<Value = EventKind> {
     let kind = prop::sample::select(vec![
         Misbehaviour::Garbage,
         Misbehaviour::Hung,
+        Misbehaviour::Stopped,
         Misbehaviour::OutOfTurn,
     ]);
     let reason = prop::sample::select(vec![EndReason::SoldOut, EndReason::Interrupted]);
