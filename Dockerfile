@@ -1,5 +1,5 @@
-# Picklock and a Redis server, for an ordinary user. The programs stand in the folder that is built, one for
-# each architecture: picklock-amd64, picklock-arm64.
+# Picklock and a Redis server, run as an unprivileged user. The build context must contain a program for each
+# architecture: picklock-amd64, picklock-arm64.
 #
 #   docker build --build-arg TARGETARCH=amd64 --file Dockerfile --tag picklock FOLDER
 #   docker run --rm picklock scenario gc-pause --impl redlock

@@ -1,7 +1,7 @@
 //! The only source of time.
 //!
-//! In the server backends it is the machine's monotonic clock. In a tokio runtime whose clock is paused it is virtual
-//! time. Nothing else in the workspace reads a clock; `clippy.toml` forbids it.
+//! In the server backends, time is the machine's monotonic clock. In a tokio runtime whose clock is paused, time is
+//! virtual. No other module of the workspace reads a clock; `clippy.toml` forbids it.
 
 #![expect(clippy::disallowed_methods, reason = "the only module that may")]
 
@@ -65,7 +65,8 @@ impl Clock {
 }
 
 thread_local! {
-    /// The time that all clocks of this thread show while they are stopped, as an instant and as a number.
+    /// The time that all clocks of this thread show while they are stopped, as an instant and as a number of
+    /// nanoseconds; `None` while they run.
     static HELD: Cell<Option<(Instant, i64)>> = const { Cell::new(None) };
 }
 
@@ -73,8 +74,8 @@ fn now() -> Instant {
     HELD.get().map_or_else(Instant::now, |held| held.0)
 }
 
-/// Converts an instant to nanoseconds since a common origin. Stopped clocks are read so often that even the subtraction
-/// of two instants would show in a profile.
+/// Converts an instant to nanoseconds since a common origin. The number is stored because stopped clocks are read so
+/// often that even the subtraction of two instants would be noticeable in a profile.
 fn number_of(instant: Instant) -> i64 {
     static FIRST: OnceLock<Instant> = OnceLock::new();
     let first = *FIRST.get_or_init(|| instant);
@@ -113,7 +114,7 @@ pub fn wall_clock() -> Duration {
         .unwrap_or_default()
 }
 
-/// Blocks this thread, for workers that were asked to block their event loop or thread.
+/// Blocks this thread. For workers that have to block their event loop or their thread.
 pub(crate) fn block_thread(duration: Duration) {
     std::thread::sleep(duration);
 }

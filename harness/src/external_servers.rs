@@ -1,8 +1,8 @@
 //! Servers that were started by someone else, given by their URLs. This is plain data, validated before any connection
 //! is made.
 //!
-//! A URL contains a password or names an environment variable that contains it. In both cases the password has a
-//! variable, and files, reports and the command that repeats a run show the variable in place of the password.
+//! A URL contains a password or names an environment variable that contains it. In both cases the password belongs to a
+//! variable. Files, reports and the command that repeats a run show the variable instead of the password.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ pub const NOT_OURS: &str =
 pub struct ExternalServers {
     /// The servers, one for each node. There is at least one, and no duplicates.
     pub servers: Vec<ExternalServer>,
-    /// Prefix of all key names, if the user sets one.
+    /// Prefix of all key names, or `None` if the user sets none.
     pub prefix: Option<String>,
     /// Token in key names that distinguishes this run from others. Used if the user sets no prefix.
     pub token: String,
@@ -182,14 +182,14 @@ impl ExternalServers {
 
 /// A password as it is written in a URL.
 enum TypedPassword {
-    /// `$NAME`: the environment variable that contains it.
+    /// `$NAME`: the environment variable that contains the password.
     Variable(String),
     /// The password itself. A `$` at its beginning is percent-encoded in the URL.
     Literal(String),
 }
 
-/// Returns the error for a variable that is not set. Only the names that Picklock gives are shown: another one may be a
-/// password that begins with a `$`.
+/// Returns the error for a variable that is not set. Only variable names that Picklock itself chooses are shown,
+/// because any other name may be a password that begins with `$`.
 fn missing(server: &ExternalServer, variable: String) -> ExternalServersError {
     let url = server.to_string();
     if variable.starts_with(TYPED_PASSWORD) {
@@ -199,7 +199,7 @@ fn missing(server: &ExternalServer, variable: String) -> ExternalServersError {
     }
 }
 
-/// Returns the password, from its variable if the URL names one.
+/// Returns the password. If the URL names a variable, reads the password from that variable.
 fn resolve_password(
     server: &ExternalServer,
     typed: TypedPassword,
@@ -236,7 +236,7 @@ fn is_prefix(text: &str) -> bool {
 }
 
 impl ExternalServer {
-    /// Parses a URL. The password is returned as typed, and the server does not have it yet.
+    /// Parses a URL. The password is returned as typed, and is not yet part of the returned server.
     fn parse(url: &str) -> Result<(ExternalServer, Option<TypedPassword>), ExternalServersError> {
         let shown = without_password(url);
         let invalid = || ExternalServersError::InvalidUrl(shown.clone());
@@ -433,7 +433,7 @@ mod tests {
             "redis://u:geheim@h:x",
             "redis://h?protocol=3",
             "redis://ana:geheim",
-            // A comma separates the URLs of a command line; in a list, it is a part of the password.
+            // On the command line, a comma separates URLs. In a list, it is a part of the password.
             "ana:geheim,Long@h:1",
             "redis://h:1:geheim",
             "redis://h:1/geheim",

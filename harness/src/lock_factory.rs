@@ -36,7 +36,7 @@ impl LockFactory {
         }
     }
 
-    /// Returns the same lock with options that its user can set. `build` finds their values in the `Context`.
+    /// Returns the same lock with options that its user can set. `build` receives their values in the `Context`.
     #[must_use]
     pub fn with_options(self, options: &'static [&'static OptionSpec]) -> Self {
         LockFactory { options, ..self }
@@ -57,12 +57,12 @@ impl LockFactory {
         }
     }
 
-    /// Returns the lock's part of a specification, without options.
+    /// Returns the lock's part of the specification of a run, without options.
     pub fn spec(&self) -> &LockSpec {
         &self.spec
     }
 
-    /// Returns the lock's part of a specification, with these options.
+    /// Returns the lock's part of the specification of a run, with these options.
     pub fn spec_with(&self, options: &BTreeMap<String, String>) -> LockSpec {
         LockSpec {
             options: options.clone().into_iter().collect(),
@@ -87,8 +87,8 @@ impl LockFactory {
     }
 }
 
-/// The factory only calls `build` and has no state that a panic could leave inconsistent. So a test
-/// can catch a failed assertion about the lock's runs.
+/// The factory only calls `build` and has no state that a panic could leave inconsistent. So a test can use
+/// `catch_unwind` around an assertion about the lock's runs.
 impl UnwindSafe for LockFactory {}
 impl RefUnwindSafe for LockFactory {}
 

@@ -1,9 +1,9 @@
-//! The kinds of built-in locks, in the words of scenarios, and the other way round.
+//! Conversions between the kinds of built-in locks and the kinds that scenarios use.
 
 use picklock_impls::Kind;
 use picklock_scenarios::LockKind;
 
-/// Returns the kind of a built-in lock, in the words of scenarios.
+/// Converts the kind of a built-in lock to the kind that scenarios use.
 pub fn kind_of(kind: Kind) -> LockKind {
     match kind {
         Kind::Mutex => LockKind::Mutex,
@@ -13,7 +13,7 @@ pub fn kind_of(kind: Kind) -> LockKind {
     }
 }
 
-/// Returns the kind of a built-in lock that is of this kind.
+/// Converts the kind that scenarios use to the kind of a built-in lock.
 pub fn built_in_kind(kind: LockKind) -> Kind {
     match kind {
         LockKind::Mutex => Kind::Mutex,

@@ -8,7 +8,7 @@ use rand::{SeedableRng, TryRng};
 /// # Errors
 /// Returns an error if the operating system cannot provide entropy.
 pub fn fresh_seed() -> Result<u64, rand::rngs::SysError> {
-    // Users type seeds by hand to repeat a run: 32 bits are easier to read aloud.
+    // Users type seeds by hand to repeat a run, so a seed of 32 bits is more convenient.
     Ok(u64::from(SysRng.try_next_u32()?))
 }
 

@@ -16,7 +16,7 @@ pub struct RunResult {
     pub redis: Redis,
     /// Durations of the run's phases.
     pub phases: Phases,
-    /// The version that the lock reported, if it did.
+    /// The version that the lock reported, or `None` if it reported none.
     pub lock_version: Option<String>,
     /// The command log. A simulation records it only on request.
     pub command_log: Option<CommandLog>,
@@ -26,7 +26,8 @@ pub struct RunResult {
     /// Directory with the logs of workers and servers, which is removed on drop. `None` for a simulation.
     #[cfg(feature = "servers")]
     pub logs: Option<RunDir>,
-    /// Description of what the run could not remove from external servers.
+    /// Description of the keys that the run could not remove from external servers, or `None` if it removed all of
+    /// them.
     pub left_behind: Option<String>,
 }
 

@@ -1,13 +1,13 @@
-//! A password that cannot be displayed, and that is removed from texts of the server that knows it, and from URLs.
+//! A password that cannot be displayed. It is also removed from texts that its server sends, and from URLs.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// Minimum length of a password that is removed from everything that a server sends. A shorter one may occur in its
-/// replies by chance; it is removed only from messages.
+/// Minimum length of a password that is masked in all data that a server sends. A shorter password may occur in replies
+/// by chance, and is removed only from messages.
 const MIN_UNLIKELY: usize = 8;
 
-/// Stands for a password in a message.
+/// The text that replaces a password in a message.
 const HIDDEN: &str = "***";
 
 /// A password, and the environment variable that passes it to a child process. `Debug` shows only the variable, and
@@ -62,15 +62,15 @@ impl Secret {
         Cow::Owned(shown)
     }
 
-    /// Compares the beginning of `bytes` with the password, each byte of which may be percent-encoded. `is_all` is
-    /// whether no bytes follow.
+    /// Compares the beginning of `bytes` with the password, in which each byte may be percent-encoded. `is_all` states
+    /// that no further bytes follow.
     fn matched(&self, bytes: &[u8], is_all: bool) -> Match {
         let mut at = 0;
         for byte in self.text.bytes() {
             let encoded = format!("%{byte:02X}");
             let rest = &bytes[at..];
             let seen = rest.len().min(encoded.len());
-            // The percent sign begins its own encoded form, which is compared first.
+            // A percent sign is also the beginning of its own encoded form, so the encoded form is compared first.
             let may_be_encoded = encoded.as_bytes()[..seen].eq_ignore_ascii_case(&rest[..seen]);
             if may_be_encoded && seen == encoded.len() {
                 at += encoded.len();
@@ -93,15 +93,16 @@ impl Secret {
 /// Result of the comparison of bytes with a password.
 #[derive(Debug, PartialEq, Eq)]
 enum Match {
-    /// The password, with its number of bytes.
+    /// The bytes begin with the password, which takes this number of bytes.
     Whole(usize),
-    /// All of the bytes are the beginning of the password.
+    /// All of the bytes are the beginning of the password, but it is not complete.
     Begins,
     /// The bytes are something else.
     Nothing,
 }
 
-/// Masks a password in the bytes that a server sends, without changing their number: lengths in replies stay true.
+/// Masks a password in the bytes that a server sends, without changing their number, so that lengths in replies stay
+/// correct.
 #[derive(Debug)]
 pub struct Mask {
     secret: Option<Secret>,
@@ -110,7 +111,8 @@ pub struct Mask {
 }
 
 impl Mask {
-    /// Creates the mask of a connection. It changes nothing if there is no password, or one that may occur by chance.
+    /// Creates the mask of a connection. The mask changes nothing if there is no password, or if the password is so
+    /// short that it may occur by chance.
     pub fn new(secret: Option<&Secret>) -> Mask {
         let is_masked = |secret: &&Secret| {
             secret.text.len() >= MIN_UNLIKELY && !secret.text.contains(['\r', '\n'])
@@ -121,8 +123,8 @@ impl Mask {
         }
     }
 
-    /// Returns the bytes that can be passed on. A beginning of the password at the end of `bytes` is held back until
-    /// the next call: no reply ends with it, because a reply ends with a line.
+    /// Returns the bytes that can be passed on. If `bytes` ends with the beginning of the password, that part is held
+    /// back until the next call. This cannot hold back the end of a reply, because every reply ends with a line break.
     pub fn pass(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut all = std::mem::take(&mut self.held);
         all.extend_from_slice(bytes);
@@ -222,7 +224,7 @@ mod tests {
         }
     }
 
-    /// A short password may be a word of every reply.
+    /// A short password may occur in every reply.
     #[test]
     fn short_password_does_not_mask_replies() {
         let mut mask = Mask::new(Some(&secret("redis")));

@@ -53,7 +53,7 @@ pub struct LockSpec {
     pub configuration: Option<PathBuf>,
     /// The lock's options, in the order in which they were given.
     pub options: Vec<(String, String)>,
-    /// Number of independent nodes that the lock wants, unless the scenario sets another.
+    /// Number of independent nodes that the lock wants, unless the scenario sets another number.
     pub nodes: usize,
     /// Minimum number of replicas of each node.
     pub replicas: usize,
@@ -93,8 +93,8 @@ impl LockSpec {
         self.command.is_none()
     }
 
-    /// Returns why a scenario is not for this lock because of the number of its holders, or `None` if it is, or if that
-    /// is unknown.
+    /// Returns a reason if a scenario does not fit this lock because of the number of its holders, or `None` if it
+    /// fits, or if the kind of the lock is unknown.
     pub fn lacks_holders(&self, scenario: &Scenario) -> Option<String> {
         let needed = scenario.workload.kind.lock_kind();
         let kind = self.kind.filter(|kind| *kind != needed)?;
@@ -116,14 +116,14 @@ impl LockSpec {
 pub enum ScenarioSource {
     /// A name in the catalog, or the path of a scenario file, as the user gave it.
     Named(String),
-    /// A repro file, which is the only remaining copy of the scenario.
+    /// A repro file. It contains the scenario, whatever happened to its original.
     Repro {
         /// The catalog name or path that the user gave when the file was written.
         named: String,
         /// The repro file.
         file: PathBuf,
     },
-    /// A program created the scenario, so no name or path leads to it.
+    /// A program created the scenario, so it has neither a catalog name nor a path.
     Program,
 }
 
@@ -288,8 +288,7 @@ impl RunSpec {
         short.map_or(self.ttl(), |short| short.resolve(self.ttl()))
     }
 
-    /// Returns how long this client works inside a section. A client with a short lease works for a third of that
-    /// lease.
+    /// Returns how long this client works inside a section. A client with a short lease works for a third of its lease.
     pub fn section_of(&self, worker: usize) -> Duration {
         let workload = &self.scenario.workload;
         let short = workload.short_lease_of(worker);
@@ -308,7 +307,7 @@ impl RunSpec {
         }
     }
 
-    /// Returns the ticks of the job, or `None` if the clients run no job.
+    /// Returns the schedule of the job, or `None` if the clients do not run a job.
     pub fn schedule(&self) -> Option<TickSchedule> {
         let schedule = &self.scenario.workload.schedule;
         schedule.map(|schedule| TickSchedule::new(schedule, self.ttl()))
@@ -320,7 +319,7 @@ impl RunSpec {
         (permits > 1).then_some(permits)
     }
 
-    /// Returns the shortest delay of the machine that matters.
+    /// Returns the shortest delay of the machine that can change what a lock does.
     pub fn shortest_delay(&self) -> Duration {
         self.ttl() / NOTABLE_DELAY.divisor
     }
@@ -344,9 +343,9 @@ impl RunSpec {
 
     /// Returns how many nodes the lock needs, or `None` if a majority is enough.
     ///
-    /// A lock whose code is in this process and that wants one node uses only one, even if the run
-    /// has more. Which one it uses is unknown here, so it counts as needing all of them. A program
-    /// can declare that it needs all of its nodes.
+    /// A lock whose code is in this process and that wants one node uses only one, even if the run has more. It is
+    /// unknown here which node that is, so the lock counts as needing all of them. A program can declare that it needs
+    /// all of its nodes.
     pub fn quorum(&self) -> Option<usize> {
         (self.uses_one_of_many() || self.lock.needs_every_node).then_some(self.nodes())
     }
@@ -363,8 +362,8 @@ impl RunSpec {
         self.quorum().unwrap_or(self.nodes() / 2 + 1)
     }
 
-    /// Returns the name of a lock's key. All names have the same length, so no name is a prefix of another, unless the
-    /// scenario gives such names.
+    /// Returns the name of a lock's key. All generated names have the same length, so no name is a prefix of another.
+    /// Names from the scenario may have any length.
     pub fn key(&self, number: u32) -> String {
         let prefix = self.key_prefix();
         match self.scenario.workload.names.get(number as usize) {
@@ -373,7 +372,7 @@ impl RunSpec {
         }
     }
 
-    /// Returns the prefix of the keys with which programs warm up. These keys belong to no lock under test.
+    /// Returns the prefix of the keys with which programs warm up. These keys do not belong to a lock under test.
     pub fn warm_up_prefix(&self) -> String {
         format!("{}warm-up:", self.key_prefix())
     }

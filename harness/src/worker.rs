@@ -44,7 +44,7 @@ pub fn serve_lock<'a>(
 async fn terminated() {
     let received = match signal(SignalKind::terminate()) {
         Ok(mut signals) => signals.recv().await,
-        // SIGTERM then ends the process without a clean-up.
+        // In that case SIGTERM ends the process without a clean-up.
         Err(_) => None,
     };
     if received.is_none() {

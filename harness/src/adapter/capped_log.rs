@@ -1,7 +1,7 @@
 //! A worker's log: its standard error, with a maximum length.
 //!
-//! The beginning is written as it arrives. Only the tail of the remaining output is kept, because the last lines
-//! are the most useful. A marker states how many bytes were omitted.
+//! The beginning is written as it arrives. Only the end of the remaining output is kept, because the last lines are the
+//! most useful. A marker states how many bytes were omitted in between.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -17,7 +17,7 @@ const MAX_HEAD: u64 = 1 << 20;
 /// Number of bytes of the end that are kept.
 const MAX_TAIL: usize = 64 << 10;
 
-/// Time to wait for the last output after a worker has exited. A process that it left behind may hold the pipe
+/// Time to wait for the last output after a worker has exited. A process that the worker left behind may keep the pipe
 /// open.
 const PIPE_GRACE: Duration = Duration::from_millis(250);
 
@@ -26,7 +26,7 @@ const PIPE_GRACE: Duration = Duration::from_millis(250);
 const MAX_LINE: usize = 500;
 
 /// Returns at most `max` lines from the end of a worker's log, or none if the log cannot be read. A long line is cut.
-/// Of each stack trace only the first frame is kept, because most languages print the error before the trace.
+/// Only the first frame of each stack trace is kept, because most languages print the error before the trace.
 #[cfg(feature = "servers")]
 pub(crate) fn last_lines(log: &std::path::Path, max: usize) -> Vec<String> {
     let log = std::fs::read(log).unwrap_or_default();
@@ -49,8 +49,8 @@ pub(crate) fn last_lines(log: &std::path::Path, max: usize) -> Vec<String> {
     last
 }
 
-/// Number of lines from the end of a log in which the reason of a worker's death is looked for. A runtime prints a
-/// stack trace after it.
+/// Number of lines at the end of a log that are searched for the reason of a worker's death. A runtime prints a stack
+/// trace after the reason.
 #[cfg(feature = "servers")]
 const MAX_TRACE: usize = 60;
 
@@ -58,8 +58,8 @@ const MAX_TRACE: usize = 60;
 #[cfg(feature = "servers")]
 const REASON_WORDS: [&str; 5] = ["panic", "exception", "error", "fatal", "abort"];
 
-/// Returns the last line of a worker's log that names an error, or else its last line. Returns `None` if the log is
-/// empty or cannot be read.
+/// Returns the last line of a worker's log that names an error or, if no line does, the last line. Returns `None` if
+/// the log is empty or cannot be read.
 #[cfg(feature = "servers")]
 pub(crate) fn last_words(log: &std::path::Path) -> Option<String> {
     let lines = last_lines(log, MAX_TRACE);
@@ -82,7 +82,7 @@ impl CappedLog {
         let (written, complete) = watch::channel(false);
         let length = log.metadata().map_or(0, |log| log.len());
         tokio::spawn(async move {
-            // Output that cannot be written is read anyway, so only the log is incomplete.
+            // If the log cannot be written, the worker's output is read anyway, so that only the log is incomplete.
             copy(from, log, length).await.unwrap_or_default();
             written.send_replace(true);
         });

@@ -1,8 +1,8 @@
 //! Control of a worker process: freezes, thaws and kills it, even while other tasks wait for it.
 //!
 //! A worker may be a wrapper around the process that runs the lock, and that process may have its own session or
-//! another parent. So all descendants are frozen and killed: those that `/proc` shows below the worker, and those
-//! that carry its mark.
+//! another parent. So all descendants are frozen and killed: the processes below the worker in `/proc`, and the
+//! processes that carry its mark.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
@@ -28,7 +28,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// Time within which a killed process exits, unless the kernel or a tracer holds it.
 pub(crate) const END_WITHIN: Duration = Duration::from_secs(5);
 
-/// How such a process is described if it does not exit.
+/// Description of a killed process that does not exit.
 pub const STILL_THERE: &str = "was killed but has not exited: the kernel or a tracer holds it";
 
 /// A handle that freezes, thaws and kills a worker with all processes that it started, even while other tasks wait
@@ -41,7 +41,7 @@ pub struct WorkerControl {
 }
 
 impl WorkerControl {
-    /// Controls `child`, whose descendants inherit `mark` in their environment; see `MARK_VARIABLE`.
+    /// Creates the handle for `child`, whose descendants inherit `mark` in their environment; see `MARK_VARIABLE`.
     pub(super) fn new(child: Child, mark: String, log: CappedLog) -> io::Result<Self> {
         let reap_guard = Arc::new(Mutex::new(ReapGuard::new(child, mark)?));
         let (exit_sender, exit) = watch::channel(None);
@@ -74,19 +74,19 @@ impl WorkerControl {
     /// threads: SIGSTOP itself is asynchronous. If this fails, the processes continue.
     ///
     /// # Errors
-    /// Returns [`ProcessError::Gone`] if the process has ended, [`ProcessError::DidNotStop`] if one of them did not
-    /// stop in time, and [`ProcessError::Signal`] if one of them cannot be stopped.
+    /// Returns [`ProcessError::Gone`] if the worker has ended, [`ProcessError::DidNotStop`] if a process did not stop
+    /// in time, and [`ProcessError::Signal`] if a process cannot be stopped.
     pub async fn freeze(&self) -> Result<(), ProcessError> {
         let frozen = self.stop().await;
         if frozen.is_err() {
-            // A process that has exited need not continue.
+            // If this fails, the process has exited.
             self.thaw().await.unwrap_or_default();
         }
         frozen
     }
 
-    /// Repeats until two inspections in a row show the same processes, all stopped. The second inspection shows a
-    /// process that was just being started during the first, and stopped processes start nothing.
+    /// Sends SIGSTOP repeatedly, until two inspections in a row show the same processes, all stopped. The second
+    /// inspection detects a process that was being started during the first one. Stopped processes cannot start others.
     async fn stop(&self) -> Result<(), ProcessError> {
         if let Some(tracer) = tracer_of_this_process()
             && let Ok(table) = self.table().await
@@ -133,7 +133,7 @@ impl WorkerControl {
     /// process that it has started.
     ///
     /// # Errors
-    /// Returns [`ProcessError::Gone`] if the process has ended, and [`ProcessError::Signal`] if one of them cannot be
+    /// Returns [`ProcessError::Gone`] if the worker has ended, and [`ProcessError::Signal`] if a process cannot be
     /// signalled.
     #[cfg(feature = "servers")]
     pub(crate) async fn terminate(&self) -> Result<(), ProcessError> {
@@ -155,8 +155,8 @@ impl WorkerControl {
         }
     }
 
-    /// Kills the worker and all its descendants (SIGKILL), frozen or not, and waits until the worker is reaped, for
-    /// a limited time: the kernel or a tracer can hold a killed process. Returns a description of how it ended, by
+    /// Kills the worker and all its descendants (SIGKILL), frozen or not, and waits until the worker is reaped, for a
+    /// limited time: the kernel or a tracer can hold a killed process. Returns a description of the worker's end, by
     /// this signal or before it.
     pub async fn kill(&self) -> String {
         WorkerControl::kill_all(std::slice::from_ref(self)).await;
@@ -229,7 +229,7 @@ impl WorkerControl {
     /// Returns the PIDs of the worker and its descendants that are alive.
     ///
     /// # Errors
-    /// Returns an error if the system does not show its processes.
+    /// Returns an error if the processes of the system cannot be listed.
     #[cfg(feature = "servers")]
     pub(crate) async fn living(&self) -> Result<Vec<u32>, ProcessError> {
         let table = self.table().await?;
@@ -237,7 +237,7 @@ impl WorkerControl {
         Ok(members.into_iter().map(|(pid, _)| pid).collect())
     }
 
-    /// Waits until the worker has ended, and returns a description of how.
+    /// Waits until the worker has ended, and returns a description of its end.
     pub async fn exited(&self) -> String {
         let mut exit = self.exit.clone();
         match exit.wait_for(Option::is_some).await.as_deref() {
@@ -269,14 +269,14 @@ impl WorkerControl {
     }
 }
 
-/// Kills a tracer of this process that is a worker or its descendant. It must not be stopped, because this process
-/// would stop with it, forever.
+/// Kills a tracer of this process that is a worker or its descendant. Such a tracer must not be stopped, because this
+/// process would then stop forever, too.
 async fn kill_own_tracer(controls: &[WorkerControl]) {
     if let Some(tracer) = tracer_of_this_process()
         && let Some(table) = table_since(controls).await
         && (controls.iter()).any(|one| one.group.reap_guard().has(&table, tracer))
     {
-        // If it has exited in the meantime, it traces nothing.
+        // If this fails, the tracer has exited and no longer traces this process.
         let _ = process_group::signal_one(tracer, Signal::KILL);
     }
 }
@@ -289,7 +289,7 @@ fn hold_all(
 ) -> Option<BTreeMap<u32, BTreeSet<Member>>> {
     let mut all = Some(BTreeMap::new());
     for control in controls {
-        // A process that cannot be stopped can perhaps be killed.
+        // If the processes cannot be stopped, they are treated as running. Killing them may still succeed.
         let held = control.group.reap_guard().hold(table).unwrap_or_default();
         match (&mut all, held) {
             (Some(all), Some(members)) => {

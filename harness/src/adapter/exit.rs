@@ -6,13 +6,14 @@ use rustix::process::Signal;
 /// How a process ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Exit {
-    /// For example `exited with status 3` or `killed by signal 9 (SIGKILL)`.
+    /// A description, such as `exited with status 3` or `killed by signal 9 (SIGKILL)`.
     pub(super) description: String,
-    /// Whether a signal from outside ended it, as the out-of-memory killer and `kill` send them.
+    /// Whether a signal from outside ended the process, such as a signal of the out-of-memory killer or of `kill`.
     pub(super) from_outside: bool,
 }
 
-/// Signals that a process does not send to itself. A shell reports such a signal of its child as a status of 128 more.
+/// Signals that a process does not send to itself. If such a signal ends the child of a shell, the shell exits with a
+/// status of 128 plus the signal's number.
 const OUTSIDE_SIGNALS: [Signal; 5] = [
     Signal::HUP,
     Signal::INT,

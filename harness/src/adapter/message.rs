@@ -1,6 +1,6 @@
 //! The messages of the adapter protocol between a driver and a worker, one JSON object per line.
 //!
-//! `docs/protocol.md` describes it for authors of adapters in other languages.
+//! `docs/protocol.md` describes the protocol for authors of adapters in other languages.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,8 +17,8 @@ pub const PROTOCOLS: &[u32] = &[PROTOCOL, SHARED_PROTOCOL];
 /// The protocol version that allows several clients in one process.
 pub const SHARED_PROTOCOL: u32 = 2;
 
-/// Maximum number of events of one start of a worker. A lock that renews a lease of 100 ms at half time reaches it
-/// after more than a quarter of an hour.
+/// Maximum number of events per start of a worker. A lock that renews a lease of 100 ms after half of it reaches this
+/// number only after more than a quarter of an hour.
 pub(crate) const MAX_EVENTS: u32 = 20_000;
 
 /// A request.
@@ -26,7 +26,7 @@ pub(crate) const MAX_EVENTS: u32 = 20_000;
 pub struct Request {
     /// Number chosen by the driver, which the reply must carry.
     pub id: u64,
-    /// The client that the request is for, if several share the process.
+    /// The client that the request is for, or `None` if it has the process to itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<usize>,
     /// The operation that is requested.
@@ -39,7 +39,8 @@ pub struct Request {
 pub struct Init {
     /// [`PROTOCOL`].
     pub protocol: u32,
-    /// [`PROTOCOLS`], from which the adapter chooses. Empty for an older driver, which supports `protocol` only.
+    /// The versions from which the adapter chooses: [`PROTOCOLS`]. Empty for an older driver, which supports only
+    /// `protocol`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protocols: Vec<u32>,
     /// Number of the worker.
@@ -53,11 +54,11 @@ pub struct Init {
     /// The options that the user passed with `--impl-option`.
     #[serde(default)]
     pub options: BTreeMap<String, String>,
-    /// A key that no other worker uses, or `None` if the worker must not warm up. A runtime that loads or compiles
-    /// much for its first lock takes and releases a lock with this key before it replies.
+    /// A key that no other worker uses, or `None` if the worker must not warm up. A runtime that has to load or compile
+    /// much code for its first lock takes and releases a lock with this key before it replies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<String>,
-    /// The lease time of that lock, in milliseconds: the lease time of the run.
+    /// The lease time for the warm-up, in milliseconds, which is the lease time of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
     /// Number of permits that the lock may grant at the same time, or `None` for a lock with one holder.
@@ -80,7 +81,7 @@ impl Init {
 /// The first request to a further client of a process that has been initialized.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Join {
-    /// One URL per node. An adapter that gives each client its own connections opens them there.
+    /// One URL per node. An adapter that gives each client its own connections opens them to these addresses.
     pub nodes: Vec<String>,
     /// Seed for the client's tokens and delays.
     pub seed: u64,
@@ -90,9 +91,9 @@ pub struct Join {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// Alone, as a writer.
+    /// The client holds the lock alone, as a writer.
     Exclusive,
-    /// Together with other readers.
+    /// The client holds the lock together with other readers.
     Shared,
 }
 
@@ -116,8 +117,8 @@ pub enum RequestKind {
         /// Whether other holders are excluded, or `None` for a lock that is not a read/write lock.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<Mode>,
-        /// Number of permits of a semaphore, all or none of them, or `None` for one. Sent only if the adapter offers
-        /// `several_permits`.
+        /// Number of permits of a semaphore that are acquired together, or `None` for one. Sent only if the adapter
+        /// offers `several_permits`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         permits: Option<u32>,
     },
@@ -130,8 +131,8 @@ pub enum RequestKind {
         /// New lease time from now, in milliseconds.
         ttl_ms: u64,
     },
-    /// Asks whether the client, which leads, may act now. Answered by `acting`, `refused` or `error`. Sent only if
-    /// `kinds` contains `leader`.
+    /// Requests permission to act now, for the client that leads. Answered by `acting`, `refused` or `error`. Sent only
+    /// if `kinds` contains `leader`.
     Act {
         /// The lock's name.
         key: String,
@@ -145,16 +146,16 @@ pub enum RequestKind {
         /// The token of the grant.
         token: String,
     },
-    /// Ends the critical section of this grant as an application does if an exception propagates through the lock's
-    /// guard. Answered by `released` or `error`; no `release` follows. Sent only if the adapter offers it.
+    /// Ends the critical section of this grant as if an exception had propagated through the lock's guard. Answered by
+    /// `released` or `error`; no `release` follows. Sent only if the adapter offers it.
     SectionFailed {
         /// The lock's name.
         key: String,
         /// The token of the grant.
         token: String,
     },
-    /// Releases the lock as a `finally` block does that unlocks even if the lock was not acquired. Answered by
-    /// `released` or `error`. Sent only if the adapter offers it.
+    /// Releases the lock like a `finally` block that unlocks even if the lock was not acquired. Answered by `released`
+    /// or `error`. Sent only if the adapter offers it.
     ReleaseUnheld {
         /// The lock's name.
         key: String,
@@ -165,13 +166,13 @@ pub enum RequestKind {
         /// The number of the `acquire` request.
         of: u64,
     },
-    /// Ends the client without releasing what it holds, while its process stays alive. Answered by `ended`; no
-    /// further request follows. Sent only if the adapter offers it.
+    /// Ends the client without releasing its locks, while its process stays alive. Answered by `ended`; no further
+    /// request follows. Sent only if the adapter offers it.
     EndClient,
     /// Checks that the worker is running. Answered by `pong`.
     Ping,
-    /// Blocks the event loop or the client's thread for `for_ms` milliseconds. Answered by `blocked` when that time
-    /// is over, or by `error`. Sent only if the adapter offers it.
+    /// Blocks the event loop or the client's thread for `for_ms` milliseconds. Answered by `blocked` at the end of that
+    /// time, or by `error`. Sent only if the adapter offers it.
     Block {
         /// Duration of the blocking, in milliseconds.
         for_ms: u64,
@@ -227,32 +228,32 @@ impl WorkerMessage {
     }
 }
 
-/// The features of protocol version 2 that an adapter offers. A feature that is omitted is not offered.
+/// The features of protocol version 2 that an adapter offers. An omitted feature is not offered.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offers {
-    /// The version that the adapter has chosen. If omitted, it is version 1, which has none of these features.
+    /// The version that the adapter has chosen. If omitted, the version is 1, which has none of these features.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<u32>,
-    /// Whether it supports several clients in one process.
+    /// Whether the adapter supports several clients in one process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<bool>,
-    /// Whether each client has its own connections, to the addresses in its `join`. Otherwise the clients share
-    /// theirs.
+    /// Whether each client has its own connections, to the addresses in its `join`. Otherwise the clients share their
+    /// connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_connections: Option<bool>,
-    /// Whether it can block its event loop.
+    /// Whether the adapter can block its event loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks_loop: Option<bool>,
-    /// Whether it can block the thread of one client.
+    /// Whether the adapter can block the thread of one client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks_thread: Option<bool>,
     /// Whether an `acquire` can be cancelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancels: Option<bool>,
-    /// Whether it can release a lock that the client does not hold.
+    /// Whether the adapter can release a lock that the client does not hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub releases_unheld: Option<bool>,
-    /// Whether it supports `section-failed`.
+    /// Whether the adapter supports `section-failed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fails_sections: Option<bool>,
     /// Whether a client that holds the lock can acquire it again.
@@ -261,7 +262,7 @@ pub struct Offers {
     /// Whether one client can end while the process stays alive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends_clients: Option<bool>,
-    /// The kinds of locks that it can be. If omitted, it is a lock with one holder.
+    /// The kinds of locks that the adapter can provide. If omitted, it provides a lock with one holder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kinds: Option<Vec<LockKind>>,
     /// Whether one acquisition of the semaphore can take several permits.
@@ -284,7 +285,7 @@ impl Offers {
             LockFeature::Permits => Some(self.is(LockKind::Semaphore)),
             LockFeature::SeveralPermits => self.several_permits,
             LockFeature::SharedMode => Some(self.is(LockKind::Rwlock)),
-            // Whoever holds a lock with one holder leads. It needs no feature of version 2.
+            // The holder of a lock with one holder is the leader. This needs no feature of version 2.
             LockFeature::Leadership if self.is(LockKind::Mutex) => return true,
             LockFeature::Leadership => Some(self.is(LockKind::Leader)),
         };
@@ -311,13 +312,13 @@ pub enum Answer {
         /// `false` if the lock cannot be extended.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         extends: Option<bool>,
-        /// How long its key may stay after a release.
+        /// How long the lock's key may stay after a release, in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         min_hold_ms: Option<u64>,
-        /// How much longer than the lease its key may live.
+        /// How much longer than the lease the lock's key may live, in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         lease_margin_ms: Option<u64>,
-        /// The features of version 2 that it offers.
+        /// The features of version 2 that the adapter offers.
         #[serde(flatten)]
         offers: Offers,
     },
@@ -340,7 +341,7 @@ pub enum Answer {
     },
     /// The client leads, and may act now.
     Acting {
-        /// Its epoch, which the resource checks. If omitted, it is the fencing token of the grant.
+        /// The client's epoch, which the resource checks. If omitted, the fencing token of the grant is the epoch.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         epoch: Option<u64>,
     },
@@ -363,7 +364,7 @@ pub enum Answer {
     },
     /// The reply to `ping`.
     Pong,
-    /// The reply to `block`: the time is over.
+    /// The reply to `block`, at the end of the time.
     Blocked,
     /// The reply to `end-client`: the client has ended.
     Ended,

@@ -1,4 +1,4 @@
-//! The messages of the protocol as data, with the fields of those that a worker writes.
+//! The messages of the protocol as data. Messages that a worker writes are listed with their fields.
 //!
 //! The diagnosis of malformed lines uses this table. A test compares it with [`message`](super::message) and with
 //! `docs/protocol.md`.
@@ -47,7 +47,7 @@ pub struct FieldShape {
 pub struct MessageShape {
     /// The value of `reply` or `event`.
     pub name: &'static str,
-    /// Its fields, except `id`, `reply` and `event`.
+    /// The message's fields, except `id`, `reply` and `event`.
     pub fields: &'static [FieldShape],
 }
 

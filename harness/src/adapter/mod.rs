@@ -21,6 +21,7 @@ mod reconnecting;
 mod redirecting;
 pub mod serve;
 mod served_clients;
+mod served_lock;
 #[cfg(feature = "servers")]
 pub mod shared_process;
 #[cfg(feature = "servers")]

@@ -29,7 +29,7 @@ pub enum WorkerOutput {
     Message(WorkerMessage),
     /// A line that is not a message, with the reason.
     Garbage(MalformedLine),
-    /// The end of the process, for example `exited with status 3` or `killed by signal 9 (SIGKILL)`.
+    /// The end of the process, described for example as `exited with status 3` or `killed by signal 9 (SIGKILL)`.
     Exited(String),
 }
 
@@ -45,10 +45,11 @@ pub struct WorkerProcess {
 
 impl WorkerProcess {
     /// Starts `argv`, without a shell, as the leader of its own process group. Its standard error is appended to
-    /// `stderr_log`, up to a maximum length. `prepare` can change the command before it starts: its environment,
-    /// its working directory.
+    /// `stderr_log`, up to a maximum length. `prepare` can change the command before it starts, such as its environment
+    /// or its working directory.
     ///
-    /// The process and its descendants carry a mark in their environment, by which they are found wherever they go.
+    /// The process and its descendants carry a mark in their environment, by which they can be found in any session or
+    /// process group.
     ///
     /// Must be called inside a tokio runtime. When all handles are dropped, the processes are killed.
     ///
@@ -102,7 +103,7 @@ impl WorkerProcess {
     }
 }
 
-/// Returns a mark that no other worker of this machine has, from the identity of this process and a number.
+/// Returns a mark that no other worker of this machine has. It consists of the identity of this process and a number.
 fn new_mark() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let pid = std::process::id();
@@ -148,7 +149,7 @@ impl WorkerStdout {
         self.lines.unfinished()
     }
 
-    /// Waits for the next output. [`WorkerOutput::Exited`] is the last one; later calls return it again.
+    /// Waits for the next output. [`WorkerOutput::Exited`] is the last output; later calls return it again.
     /// Cancel-safe.
     pub async fn next(&mut self) -> WorkerOutput {
         let output = self.next_output().await;

@@ -12,7 +12,7 @@ pub const MAX_LINE_CHARS: usize = 200;
 /// Maximum number of characters of a value that are quoted.
 const MAX_VALUE_CHARS: usize = 60;
 
-/// A violation of the protocol. Its message is a clause about the adapter: "it wrote …".
+/// A violation of the protocol. Its message is a clause about the adapter, such as "it wrote …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(
     missing_docs,
@@ -107,7 +107,7 @@ fn after_waiting(wait: Duration) -> String {
 }
 
 impl ProtocolFault {
-    /// Creates the fault for a reply of a kind that the request must not get.
+    /// Creates the fault for a kind of reply that does not fit the request.
     pub fn wrong_answer(op: &'static str, reply: &'static str) -> Self {
         let request = REQUESTS.iter().find(|(name, _)| *name == op);
         let allowed = request.map_or(&[][..], |(_, answers)| answers);
@@ -119,7 +119,7 @@ impl ProtocolFault {
         }
     }
 
-    /// Creates the fault for a reply to another request than the pending one. Ids only grow.
+    /// Creates the fault for a reply to a request that is not pending. The numbers of requests increase by one.
     pub fn wrong_id(expected: u64, found: u64) -> Self {
         if found.checked_add(1) == Some(expected) {
             ProtocolFault::SecondAnswer { id: found }
@@ -128,7 +128,7 @@ impl ProtocolFault {
         }
     }
 
-    /// Returns `true` if both are the same fault of an adapter: ids, times and values differ each time.
+    /// Returns `true` if both show the same mistake of an adapter, whatever their ids, times and values are.
     #[cfg(feature = "servers")]
     pub(crate) fn is_like(&self, other: &ProtocolFault) -> bool {
         use ProtocolFault::{NoAnswer, SecondAnswer, WrongField, WrongId};
@@ -178,7 +178,7 @@ impl ProtocolFault {
 pub struct MalformedLine {
     /// The violation of the protocol.
     pub fault: ProtocolFault,
-    /// Its first [`MAX_LINE_CHARS`] characters.
+    /// The first [`MAX_LINE_CHARS`] characters of the line.
     pub line: String,
 }
 
@@ -237,7 +237,8 @@ fn diagnose(line: &str, error: &serde_json::Error) -> ProtocolFault {
     let id = (tag == "reply").then_some(&ID);
     let mut fields = id.into_iter().chain(shape.fields);
     let wrong = fields.find_map(|field| wrong_field(shape.name, field, &object));
-    // The table contains every field, so only errors remain that it cannot express, such as a duplicate field.
+    // The table contains every field. The remaining errors are those that the table cannot express, such as a duplicate
+    // field.
     wrong.unwrap_or_else(|| ProtocolFault::WrongField {
         message: shape.name,
         field: tag,

@@ -19,7 +19,7 @@ pub(super) struct ReapGuard {
     pid: Pid,
     reaped: bool,
     lineage: Lineage,
-    /// Whether processes that the child leaves behind in its group stay alive when it has ended.
+    /// Whether processes that the child leaves behind in its group stay alive after its end.
     spares_group: bool,
     /// Whether all members of the lineage were seen to be dead.
     is_extinct: bool,
@@ -38,7 +38,7 @@ impl ReapGuard {
         let (Some(number), Some(pid)) = (number, pid) else {
             return Err(io::Error::other("the child has no PID"));
         };
-        // Without `/proc` only the process group is known.
+        // Without `/proc`, only the members of the process group are known.
         let started_ticks = ProcessStat::for_process(number).map_or(0, |stat| stat.started_ticks);
         let mut lineage = Lineage::marked(mark, started_ticks);
         lineage.begins_with(number, started_ticks);
@@ -65,7 +65,7 @@ impl ReapGuard {
         self.lineage.since_ticks()
     }
 
-    /// Keeps the processes alive that the child leaves behind in its group, so that they can be inspected.
+    /// Keeps alive the processes that the child leaves behind in its group, so that they can be inspected.
     #[cfg(feature = "servers")]
     pub(super) fn spare_group(&mut self) {
         self.spares_group = true;
@@ -76,7 +76,7 @@ impl ReapGuard {
         self.lineage.members(table)
     }
 
-    /// Returns `true` if this process is one of them.
+    /// Returns `true` if this process is the child or one of its descendants.
     pub(super) fn has(&mut self, table: &ProcessTable, pid: u32) -> bool {
         self.members(table).iter().any(|(one, _)| *one == pid)
     }
@@ -117,9 +117,8 @@ impl ReapGuard {
         self.stop_all(table, |_| Ok(false))
     }
 
-    /// Stops the members like [`stop`](Self::stop), but also accepts a parent in `vfork`, which does not stop
-    /// before its child has executed another program: while that child is stopped, the parent cannot start another
-    /// process.
+    /// Stops the members like [`stop`](Self::stop), but also accepts a parent in `vfork`, which does not stop before
+    /// its child has executed another program. While that child is stopped, the parent cannot start other processes.
     pub(super) fn hold(&mut self, table: &ProcessTable) -> io::Result<Option<BTreeSet<Member>>> {
         self.stop_all(table, is_held)
     }
@@ -142,7 +141,7 @@ impl ReapGuard {
 
     /// Kills all members that are alive in this table. Returns `true` if there was none.
     pub(super) fn kill(&mut self, table: &ProcessTable) -> bool {
-        // A process that cannot be signalled belongs to another user, and stays.
+        // A process that cannot be signalled belongs to another user, and stays alive.
         let killed = self.signal_all(table, Signal::KILL);
         self.is_extinct = killed.is_ok_and(|members| members.is_empty());
         self.is_extinct
@@ -160,8 +159,8 @@ impl ReapGuard {
     }
 
     pub(super) fn poll_reap(&mut self, context: &mut Context<'_>) -> Poll<Exit> {
-        // No other group can have its number until the dead leader is reaped. So now is the time to kill the
-        // processes that it left behind in its group.
+        // Until the dead leader is reaped, no other group can get its number. So the processes that the leader left
+        // behind in its group must be killed now.
         if !self.spares_group && matches!(process_group::condition(self.pid), Ok(Condition::Dead)) {
             let _ = process_group::signal(self.pid, Signal::KILL);
         }
@@ -187,7 +186,7 @@ pub(super) fn reap_orphan((pid, started_ticks): Member) {
     });
     let number = i32::try_from(pid).ok().and_then(Pid::from_raw);
     if let (true, Some(pid)) = (is_adopted, number) {
-        // It has exited, so there is nothing to wait for.
+        // The result does not matter, because the process has exited.
         let _ = waitpid(Some(pid), WaitOptions::NOHANG);
     }
 }

@@ -1,13 +1,13 @@
-//! A connection to one Redis node that is reopened after it broke.
+//! A connection to one Redis node, which is reopened when it breaks.
 //!
 //! redis-rs's own `ConnectionManager` is not suitable for a lock under test, for three reasons
 //! (found in version 1.8.1; the tests of this module fail with it):
 //!
-//! - After a command times out, it keeps the connection. If the reply was lost rather than late, each later command
-//!   receives the reply to the command before it.
-//! - It remembers a failed connection attempt: after the node is back, the next command still fails.
-//! - While it reconnects, commands wait until all attempts have been made, which the response timeout does not
-//!   cover.
+//! - After a command has timed out, it keeps the connection. If the reply was lost rather than late, every later reply
+//!   is matched with the wrong command.
+//! - It caches the failure of a connection attempt: the next command fails even if the node is back.
+//! - While it reconnects, commands wait until all attempts have been made, and the response timeout does not limit this
+//!   wait.
 //!
 //! With Sentinels, redis-rs's own `Sentinel` finds the master whenever a connection is opened: it queries the
 //! Sentinels and checks the role of the server that they report. A `READONLY` reply means that the server is no
@@ -31,7 +31,7 @@ use crate::clock::Clock;
 /// short compared with any lease.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A connection that is opened when a command needs it. Clones share it.
+/// A connection that is opened when a command needs it. Clones share the connection.
 #[derive(Clone)]
 pub(super) struct Reconnecting(Arc<Shared>);
 
@@ -58,7 +58,7 @@ pub(super) enum Origin {
 }
 
 impl Origin {
-    /// Connects to the server itself, or to the master that the Sentinels report now.
+    /// Connects to the server itself, or to the master that the Sentinels currently report.
     async fn connect<T>(
         &self,
         connect: impl AsyncFnOnce(&Client) -> RedisResult<T>,
@@ -108,7 +108,8 @@ struct Shared {
     timeout: Duration,
     clock: Clock,
     live: Mutex<Option<Live>>,
-    /// Held while connecting, so that there is one attempt at a time. The value is when the last attempt failed.
+    /// Locked while connecting, so that there is one attempt at a time. The value is the time at which the last attempt
+    /// failed.
     connecting: tokio::sync::Mutex<Option<Duration>>,
 }
 
@@ -116,7 +117,7 @@ struct Shared {
 #[derive(Clone)]
 struct Live {
     connection: MultiplexedConnection,
-    /// Identifies the connection, so that only the broken one is dropped.
+    /// Identifies the connection, so that only the broken connection is dropped, and not its successor.
     mark: Arc<()>,
 }
 
@@ -201,8 +202,8 @@ impl Shared {
     }
 }
 
-/// Marks a connection as suspect while a reply is outstanding. It is dropped unless the mark is cleared, even if
-/// the caller drops the command.
+/// Marks a connection as suspect while a reply is outstanding. The connection is dropped unless the mark is cleared,
+/// also when the caller drops the command.
 struct Suspect<'a> {
     shared: &'a Shared,
     mark: Option<Arc<()>>,
@@ -243,7 +244,7 @@ impl ConnectionLike for Reconnecting {
     fn get_db(&self) -> i64 {
         match &*self.0.origin {
             Origin::Server(client) => client.get_connection_info().redis_settings().db(),
-            // The URL of a node with Sentinels cannot select another database.
+            // The URL of a node with Sentinels always selects database 0.
             Origin::Sentinels { .. } => 0,
         }
     }

@@ -1,8 +1,8 @@
-//! A connection to a Redis Cluster, of which each server has some of the keys.
+//! A connection to a Redis Cluster, in which each server has a part of the keys.
 //!
-//! A command is sent to the server that answered last, and if it replies `MOVED`, to the server in that reply. A
-//! command that was moved was not executed, so no command is executed twice. The usual Cluster clients also query
-//! the slot map beforehand.
+//! A command is sent to the server that answered last. If that server replies `MOVED`, the command is sent to the
+//! server named in the reply. A server that replies `MOVED` has not executed the command, so no command is executed
+//! twice. The usual Cluster clients also query the slot map beforehand.
 
 use std::collections::HashMap;
 use std::slice;
@@ -14,10 +14,11 @@ use redis::{Client, Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
 
 use super::reconnecting::{Origin, Reconnecting, connection_info};
 
-/// Maximum number of redirections of a command. Beyond it, the servers do not agree on the owner of the key.
+/// Maximum number of redirections of a command. If a command is redirected more often, the servers do not agree on the
+/// owner of the key.
 const MAX_MOVES: usize = 5;
 
-/// The connections to all known servers. Clones share them.
+/// The connections to all known servers. Clones share these connections.
 #[derive(Clone)]
 pub(super) struct Redirecting(Arc<Shared>);
 
@@ -33,8 +34,8 @@ struct Servers {
 }
 
 impl Redirecting {
-    /// Starts with the server at this address. Commands fail after `timeout`, which starts over at each
-    /// redirection.
+    /// Creates a connection that starts with the server at this address. Commands fail after `timeout`, which starts
+    /// again at each redirection.
     pub(super) fn new(first: String, timeout: Duration) -> Redirecting {
         Redirecting(Arc::new(Shared {
             timeout,
@@ -134,7 +135,7 @@ impl ConnectionLike for Redirecting {
     }
 
     fn get_db(&self) -> i64 {
-        // A Cluster has only this database.
+        // A Cluster has only database 0.
         0
     }
 }

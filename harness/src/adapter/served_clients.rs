@@ -31,7 +31,8 @@ pub(super) fn with_client(number: Option<usize>, mut message: WorkerMessage) -> 
     message
 }
 
-/// The clients of a process, by the number in their requests; `None` for a client that has the process to itself.
+/// The clients of a process, by the number in their requests, which is `None` for a client that has the process to
+/// itself.
 pub(super) struct Clients {
     requests: BTreeMap<Option<usize>, Sender<Request>>,
     init: Option<Init>,
@@ -134,7 +135,8 @@ fn answered(id: u64, client: Option<usize>, answer: Answer) -> Dispatched {
     Dispatched::Answered(WorkerMessage::Reply { id, client, answer })
 }
 
-/// The requests to a client. They are read ahead while it acquires, because one of them may cancel the `acquire`.
+/// The requests to a client. While the client acquires, its requests are read ahead, because one of them may cancel the
+/// `acquire`.
 pub(super) struct Requests {
     incoming: Receiver<Request>,
     waiting: VecDeque<Request>,
@@ -153,8 +155,8 @@ impl Requests {
         }
     }
 
-    /// Reads requests while the client works on one. Cancels the `acquire` request with the number `acquire`, if
-    /// that is requested; all other requests wait. Never returns. Cancel-safe.
+    /// Reads further requests while the client works on a request. Triggers the canceller if one of them cancels the
+    /// `acquire` request with the number `acquire`; all other requests wait. Never returns. Cancel-safe.
     pub(super) async fn watch_for_cancel(
         &mut self,
         acquire: Option<u64>,
@@ -172,7 +174,8 @@ impl Requests {
     }
 }
 
-/// Parses the request in a line. If it is invalid, returns its `id`, if it has one, and what is wrong.
+/// Parses the request in a line. If the request is invalid, returns its `id`, or `None` if it has none, and a
+/// description of the error.
 fn parse_request(line: Line) -> Result<Request, (Option<u64>, String)> {
     let Line::Whole(text) = line else {
         let help = "a line longer than a mebibyte is not a request";
@@ -185,12 +188,12 @@ fn parse_request(line: Line) -> Result<Request, (Option<u64>, String)> {
     })
 }
 
-/// Returns the reply to a request that names a token without a grant.
+/// Returns the reply to a request whose token does not belong to a grant.
 pub(super) fn unknown_token(token: &str) -> Answer {
     invalid(format!("no grant has the token `{token}`"))
 }
 
-/// Returns the reply to a request at which the lock failed.
+/// Returns the reply to a request for which the lock returned an error.
 pub(super) fn failed(error: &LockError) -> Answer {
     Answer::Error {
         message: error.to_string(),

@@ -1,5 +1,5 @@
-//! The driver's end of a worker process that several clients share. Their requests are sent on the process's one
-//! standard input, each with a unique number, and each reply is passed to the client that sent the request.
+//! The driver's end of a worker process that several clients share. The requests of all clients are written to the
+//! process's standard input, each with a unique number, and each reply is passed to the client that sent the request.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -47,11 +47,11 @@ struct PendingRequest {
 
 /// The purpose of a request to the process.
 enum Purpose {
-    /// `init`. The clients that wait for its reply are in [`Startup::Pending`].
+    /// `init`. The clients that are waiting for its reply are in [`Startup::Pending`].
     Init,
     /// `join`, with the number of the client's `init`.
     Join(u64),
-    /// The client's own request, with the client's own number.
+    /// A request of the client itself, with the number that the client gave it.
     Own(u64),
     /// `block`.
     Block(oneshot::Sender<Result<u64, String>>),
@@ -60,13 +60,13 @@ enum Purpose {
 /// The state of the process's initialization.
 enum Startup {
     NotStarted,
-    /// `init` was sent. These clients wait for its reply, each with the number of its own `init`.
+    /// `init` was sent. These clients are waiting for its reply, each with the number of its own `init`.
     Pending(Vec<(usize, u64, Join)>),
     Ready(Answer),
 }
 
 struct Lines {
-    /// Whether the process has more than one client, so that requests must carry the client.
+    /// Whether the process has more than one client. If so, requests must carry the number of the client.
     is_shared: bool,
     /// The URLs that the process receives with `init`.
     nodes: Vec<String>,
@@ -78,13 +78,13 @@ struct Lines {
     pending: HashMap<u64, PendingRequest>,
     last_id: u64,
     startup: Startup,
-    /// The last output of the process, if it has ended.
+    /// The last output of the process, or `None` if it has not ended.
     ended: Option<WorkerOutput>,
 }
 
 impl SharedProcess {
-    /// Forwards the messages of this process, whose connections lead to `nodes`. Must be called inside a
-    /// `LocalSet`.
+    /// Starts to forward the messages of this process. `nodes` are the addresses that the process receives with `init`.
+    /// Must be called inside a `LocalSet`.
     pub fn begin(
         mut stdin: WorkerStdin,
         mut stdout: WorkerStdout,
@@ -96,7 +96,7 @@ impl SharedProcess {
         let lines = Rc::new(RefCell::new(Lines::new(is_shared, nodes, clock, to_send)));
         let writing = async move {
             while let Some(request) = requests.next().await {
-                // If the process no longer reads, the other task receives how it ended.
+                // If the process no longer reads, the other task receives the description of its end.
                 if stdin.send(&request).await.is_err() {
                     return;
                 }
@@ -105,7 +105,8 @@ impl SharedProcess {
         let reading = {
             let lines = Rc::clone(&lines);
             async move {
-                // After the last output, which is kept in `ended`, `next` would return immediately, forever.
+                // After the last output, which is stored in `ended`, `next` would return the same output forever
+                // without waiting.
                 while lines.borrow().ended.is_none() {
                     let output = stdout.next().await;
                     lines.borrow_mut().handle_output(output);
@@ -121,7 +122,8 @@ impl SharedProcess {
         })
     }
 
-    /// Returns `true` if this client can start here: the process runs, and the client has not been here before.
+    /// Returns `true` if this client can start in this process: the process is running, and the client has not been
+    /// connected to it before.
     pub fn accepts(&self, client: usize) -> bool {
         let lines = self.lines.borrow();
         lines.ended.is_none() && !lines.known.contains(&client)
@@ -147,7 +149,7 @@ impl SharedProcess {
         lines.is_shared && lines.offers().own_connections != Some(true)
     }
 
-    /// Asks the adapter to block its event loop or the client's thread for `for_ms` milliseconds.
+    /// Requests that the adapter blocks its event loop or the client's thread for `for_ms` milliseconds.
     pub fn block(&self, client: usize, scope: TaskScope, for_ms: u64) -> Unblocked {
         let (sender, unblocked) = oneshot::channel();
         let ask = RequestKind::Block { for_ms, scope };
@@ -242,8 +244,8 @@ impl Lines {
         }
     }
 
-    /// Lets a client join the process, which is ready. If the process has only this client, or supports only one,
-    /// the reply to `init` is the client's reply.
+    /// Lets a client join the process, which is ready. If the process has only this client, or supports only one
+    /// client, passes the reply to `init` to the client instead.
     fn join(&mut self, client: usize, id: u64, join: Join, ready: &Answer) -> Result<(), Closed> {
         if self.is_shared && self.offers().clients == Some(true) {
             return self.send(client, Purpose::Join(id), RequestKind::Join(join));
@@ -259,7 +261,7 @@ impl Lines {
         };
         let cancelled = self.pending.iter().find(|(_, request)| is_it(request));
         let Some((&of, _)) = cancelled else {
-            // It has been answered already.
+            // The request has already been answered.
             return Ok(());
         };
         self.last_id += 1;
@@ -333,7 +335,7 @@ impl Lines {
                     self.reply(client, own, ready.clone());
                 }
             }
-            // The driver diagnoses any other reply to its `init`.
+            // If a reply does not fit the client's `init`, the driver diagnoses that.
             (Purpose::Own(own) | Purpose::Join(own), answer) => self.reply(client, own, answer),
             (Purpose::Init, answer) => self.handle_init_reply(answer),
             (Purpose::Block(waits), Answer::Blocked) => {
@@ -361,7 +363,7 @@ impl Lines {
         }
         for (client, id, join) in waiting {
             if is_ready {
-                // If the process has ended in the meantime, all clients receive that.
+                // If this fails, the process has ended, and all clients receive the description of its end.
                 self.join(client, id, join, &answer).unwrap_or_default();
             } else {
                 self.reply(client, id, answer.clone());
@@ -415,7 +417,7 @@ fn malformed(fault: ProtocolFault, message: &impl serde::Serialize) -> Malformed
 mod tests {
     use super::*;
 
-    /// Returns a process of two clients that reads and writes nothing.
+    /// Returns a process with two clients that neither reads nor writes.
     fn process() -> Rc<SharedProcess> {
         let (to_send, _) = local_channel();
         let lines = Lines::new(true, Vec::new(), Clock::start(), to_send);

@@ -14,7 +14,7 @@ use super::reconnecting::{Origin, within};
 /// A subscription that ends with its connection.
 struct Subscribed(PubSub);
 
-/// Connects and subscribes. Both together fail after `timeout` at the latest.
+/// Connects and subscribes. Fails if this takes longer than `timeout` in total.
 pub(super) async fn subscribe(
     origin: Arc<Origin>,
     channel: String,

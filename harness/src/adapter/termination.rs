@@ -1,4 +1,4 @@
-//! The end of a worker's clients by SIGTERM, between the one who requests it and the one who cleans up.
+//! The end of a worker's clients after SIGTERM: connects the task that requests the end with the task that cleans up.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -41,7 +41,7 @@ impl Event {
         {
             let before = known.replace(context.waker().clone());
             drop(known);
-            // Dropped after the borrow, because dropping a waker can run any code.
+            // Drop the waker only after the borrow has ended, because dropping it can run arbitrary code.
             drop(before);
         }
         Poll::Pending
@@ -59,7 +59,7 @@ impl Termination {
         poll_fn(|context| self.0.requested.poll(context)).await;
     }
 
-    /// Declares that the client has cleaned up.
+    /// Reports that the client has cleaned up.
     pub fn finish(&self) {
         self.0.finished.happen();
     }

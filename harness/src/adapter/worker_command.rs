@@ -11,13 +11,13 @@ use tokio::process::Command;
 pub struct WorkerCommand {
     /// The program and its arguments.
     pub argv: Vec<String>,
-    /// Its working directory, or `None` for that of this process.
+    /// The working directory, or `None` for the working directory of this process.
     pub directory: Option<PathBuf>,
     /// Variables that are added to the environment of this process, or of the container.
     pub environment: BTreeMap<String, String>,
     /// The image of the container in which the worker runs, or `None` for a process of this machine. With an image,
-    /// `argv` is the command that attaches to the container's standard streams; the container's name is appended to
-    /// it.
+    /// `argv` is the command that attaches to the container's standard streams, without its last argument, the
+    /// container's name.
     pub image: Option<String>,
 }
 
@@ -38,8 +38,8 @@ impl WorkerCommand {
         }
     }
 
-    /// Returns the command line to start. A relative path of the program is resolved against the program's own
-    /// working directory, because it is unspecified whether the operating system does so.
+    /// Returns the command line to start. A relative path of the program is resolved against the program's own working
+    /// directory, because operating systems differ in this.
     #[cfg(feature = "servers")]
     pub(crate) fn argv_to_start(&self) -> Vec<String> {
         let mut argv = self.argv.clone();

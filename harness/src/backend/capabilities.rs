@@ -1,4 +1,5 @@
-//! Capabilities of a backend, which it declares before the clients start, and the reasons why it refuses an operation.
+//! Capabilities of a backend, which it declares before the clients start, and the reasons for which it refuses an
+//! operation.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// Returns everything that the backend called `backend` can offer at best.
+    /// Returns the maximum capabilities of the backend called `backend`.
     pub fn for_backend(backend: BackendName) -> Self {
         let mut capabilities = Capabilities {
             backend,
@@ -69,7 +70,7 @@ impl Capabilities {
         faults.try_for_each(|fault| self.offer(fault))
     }
 
-    /// Returns `true` if the backend's machine can stall. Virtual time cannot.
+    /// Returns `true` if the backend depends on a machine that can stall. Virtual time cannot stall.
     pub fn can_stall(&self) -> bool {
         self.backend != BackendName::Sim
     }

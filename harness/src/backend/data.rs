@@ -15,7 +15,7 @@ pub enum DataChange {
     FlushAll,
     /// Deletes all scripts.
     FlushScripts,
-    /// Exhausts memory or connection slots. Two calls must be undone by two calls of `Replenish`.
+    /// Exhausts memory or connection slots. Each use must be undone by one `Replenish`.
     Exhaust(Resource),
     /// Undoes `Exhaust`. A node that restarted in the meantime already has its initial settings.
     Replenish(Resource),

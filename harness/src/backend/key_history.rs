@@ -1,15 +1,15 @@
-//! Observations of the nodes' keys that bypass the links: who wrote which value, how it went away, and what remains
-//! after the run.
+//! Observations of the nodes' keys that bypass the links: which client wrote which value, how the value ended, and
+//! which keys remain after the run.
 
 use crate::history::{Event, KeyHistoryCheck};
 
 /// The reason why a run has no key history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingKeyHistory {
-    /// The reason in words.
+    /// The reason for people.
     pub reason: String,
-    /// Whether the servers reported what they executed, but a part of it is missing or could not be followed. Otherwise
-    /// there was no report, or it ended.
+    /// Whether the servers reported their commands, but a part of the report is missing or could not be followed.
+    /// Otherwise there was no report, or the report ended early.
     pub is_gap: bool,
 }
 

@@ -17,8 +17,8 @@ pub trait Links {
 
     /// Sets the operation that the worker carries out, for all of its links.
     fn set_phase(&self, worker: usize, op: u64, phase: Phase);
-    /// Announces an attempt to take the lock with this key. The attempt's writes identify the lock's keys, whatever
-    /// their names are.
+    /// Announces an attempt to take the lock with this key. The keys that the attempt writes are then known as the
+    /// lock's keys, whatever their names are.
     fn begin_attempt(&self, op: u64, key: u32);
     /// Returns when the worker's last command of this operation that names the lock's key was forwarded to a node, in
     /// nanoseconds, or `None` if there was no such command. With several nodes, returns the earliest of the nodes'
@@ -32,12 +32,12 @@ pub trait Links {
     fn first_idle_wait(&self, worker: usize) -> Option<(u64, u64)>;
     /// Returns the number of commands that all workers have sent.
     fn commands_sent(&self) -> CommandsSent;
-    /// Resets the times of earlier commands to zero, because the clients start now and the clock was set to zero.
+    /// Sets the times of earlier commands to zero. Called when the clients start and the clock has been set to zero.
     fn begin(&self) {}
     /// Returns `true` if the worker has sent any data on a link to a node.
     fn has_sent_data(&self, worker: usize) -> bool;
 
-    /// Starts to watch a worker that was frozen or killed: it must not send data from now on. The default is for
+    /// Starts to watch a worker that was frozen or killed, and must not send data from now on. The default is for
     /// backends in which a frozen or dead worker cannot send.
     async fn expect_no_traffic(&self, _worker: usize) {}
     /// Returns the data that the worker has sent since [`Links::expect_no_traffic`], or `None` if it sent nothing.

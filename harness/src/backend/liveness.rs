@@ -6,7 +6,7 @@ use crate::history::EventKind;
 
 /// Watches servers and workers. The defaults are for backends in which nothing dies or stalls without a fault.
 pub trait Liveness {
-    /// Watches for as long as the future is polled. Stalls shorter than `shortest` are not reported.
+    /// Watches servers and workers while the future is polled. Stalls shorter than `shortest` are not reported.
     async fn monitor_liveness(&self, _shortest: Duration) {
         std::future::pending().await
     }
@@ -22,7 +22,8 @@ pub trait Liveness {
         false
     }
 
-    /// Returns the most telling line that the worker has printed last, or `None` if it printed nothing.
+    /// Returns the last line of the worker's log that names an error or, if no line does, the last line. Returns `None`
+    /// if the worker printed nothing.
     fn last_words(&self, _worker: usize) -> Option<String> {
         None
     }

@@ -49,7 +49,7 @@ pub trait Backend:
     fn name(&self) -> BackendName;
 
     /// Returns the capabilities of the backend in this run. Called after the workers have been started and before the
-    /// first of them takes the lock. It may run trials that leave no trace.
+    /// first of them takes the lock. The backend may try out operations, if this leaves no trace.
     async fn capabilities(&self) -> Capabilities;
 
     /// Returns the operations that the harness itself could not carry out since the last call. The default is for the

@@ -18,14 +18,14 @@ pub trait Nodes {
 pub trait Replication {
     /// Cuts the replication link of a node permanently.
     async fn cut_replication(&self, node: usize) -> Result<(), Refusal>;
-    /// Promotes the node's first replica, removes the old master, and redirects the links to the new one.
+    /// Promotes the node's first replica, removes the old master, and redirects the links to the new master.
     async fn fail_over(&self, node: usize) -> Result<(), Refusal>;
 }
 
 /// Failovers by Sentinels.
 pub trait Sentinels {
-    /// Waits until the Sentinels have promoted a replica of the node, whose master is frozen. Returns a description of
-    /// the promotion.
+    /// Waits until the Sentinels have promoted a replica of the node. The node's master must be frozen. Returns a
+    /// description of the promotion.
     async fn promoted_by_sentinels(&self, node: usize) -> Result<String, Refusal>;
     /// Waits until the Sentinels have turned the node's stale master into a replica.
     async fn demoted_by_sentinels(&self, node: usize);

@@ -39,13 +39,14 @@ pub trait Workers {
     async fn freeze_worker(&self, worker: usize) -> Result<(), Refusal>;
     /// Thaws a frozen process. A process that has exited in the meantime is not an error.
     async fn thaw_worker(&self, worker: usize) -> Result<(), Refusal>;
-    /// Asks the worker's process to end (SIGTERM). Returns once it was asked, and not when it has cleaned up.
+    /// Requests the worker's process to end (SIGTERM). Returns once the signal was sent, without waiting for the
+    /// clean-up.
     async fn terminate_worker(&self, worker: usize) -> Result<(), Refusal>;
     /// Waits until the worker's process has ended, with all processes that it has started. Cancel-safe.
     async fn until_worker_ended(&self, worker: usize);
     /// Kills the worker's whole process.
     async fn kill_worker(&self, worker: usize) -> Result<(), Refusal>;
-    /// Asks the worker to block its event loop or its thread for `lasts`. Returns once the request was sent.
+    /// Requests the worker to block its event loop or its thread for `lasts`. Returns once the request was sent.
     async fn block_worker(
         &self,
         worker: usize,

@@ -13,7 +13,7 @@ pub struct Check {
     pub name: &'static str,
     /// The behaviour of an adapter that passes.
     pub about: &'static str,
-    /// The section of `docs/protocol.md` that it checks.
+    /// The section of `docs/protocol.md` whose rules are checked.
     pub paragraph: &'static str,
     /// Sends requests to the two clients, and judges their replies.
     pub(super) perform: fn(&mut Clients) -> LocalBoxFuture<'_, CheckEnd>,
@@ -30,7 +30,7 @@ impl Check {
     ) -> Result<(CheckResult, Mistake), ConformanceError> {
         clients.begin(self.name);
         let outcome = (self.perform)(clients).await;
-        // In any case, the next check must find a server that answers.
+        // Whatever the outcome is, the next check must find a server that answers.
         clients.thaw_server().await?;
         let final_outcome = match outcome {
             Ok(_) | Err(Stop::Problem(_)) => clients.events().await.map(|_| ()).and(outcome),

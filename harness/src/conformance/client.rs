@@ -26,17 +26,16 @@ use crate::servers::{BackendError, Reaper, Registration, WorkerContainer, parent
 
 /// Time that an adapter may take to reply, in addition to the requested wait.
 const PATIENCE: Duration = Duration::from_millis(1_500);
-/// Time that a release may take: a library may retry for seconds, after an extension that does so too.
+/// Time that a release may take. A library may retry for seconds, and an extension before it may have done so, too.
 const RELEASE_PATIENCE: Duration = Duration::from_secs(6);
-/// Time that the start may take. Nothing is tested by then, and on a busy machine a starting program may wait for
-/// the
-/// the disk or a CPU for seconds without using CPU time.
+/// Time that the start may take. It is long because it is not part of the test, and on a busy machine a starting
+/// program may wait for the disk or a CPU for seconds without using CPU time.
 const START_PATIENCE: Duration = Duration::from_secs(10);
-/// Additional time per reply for an adapter in a container: its messages pass through the engine, which a busy
-/// machine delays for an unknown time as well.
+/// Additional time per reply for an adapter in a container: its messages pass through the engine, which a busy machine
+/// delays by an unknown time, too.
 const ENGINE_PATIENCE: Duration = Duration::from_secs(10);
-/// An adapter that is working gets more time, so that a busy machine does not make it fail: it is working while it
-/// uses or waits for a CPU for longer than [`IDLE`] in each window of this length.
+/// Length of the window in which an adapter's CPU use is measured. An adapter that uses or waits for a CPU for longer
+/// than [`IDLE`] in a window is working. It then gets more time, so that it does not fail because the machine is busy.
 const WINDOW: Duration = Duration::from_secs(1);
 const IDLE: Duration = Duration::from_millis(50);
 /// The unit of the kernel's CPU time counters.
@@ -45,17 +44,18 @@ const TICK: Duration = Duration::from_millis(10);
 const MAX_EXTENSION: Duration = Duration::from_secs(20);
 /// Time that the adapter may take to exit after its input has ended.
 const END_PATIENCE: Duration = Duration::from_secs(3);
-/// Time that the processes that it started may take to exit after it.
+/// Time that the adapter's own child processes may take to exit after it.
 const FOLLOW_PATIENCE: Duration = Duration::from_millis(1_500);
 /// Pause between two inspections of processes that should exit.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// Number of the last lines of its log that are reported.
+/// Number of lines from the end of the adapter's log to report.
 const LAST_LINES: usize = 4;
 
 /// A process of the adapter.
 pub(super) struct Client {
     control: WorkerControl,
-    /// Its container, if it runs in one. Then `control` belongs to the process that carries its streams.
+    /// The container, if the adapter runs in one. `control` then belongs to the process that carries the container's
+    /// streams.
     container: Option<WorkerContainer>,
     stdin: Option<WorkerStdin>,
     stdout: WorkerStdout,
@@ -64,7 +64,7 @@ pub(super) struct Client {
     last_id: u64,
     /// Requests whose replies are outstanding, by id: the `op`, and when it was sent.
     pending: BTreeMap<u64, (&'static str, Duration)>,
-    /// Tokens of its grants.
+    /// Tokens of all grants so far.
     tokens: BTreeSet<String>,
     /// Events that `take_events` has not returned yet.
     events: Vec<Notification>,
@@ -85,7 +85,7 @@ pub(super) struct EndSeen {
 }
 
 impl Client {
-    /// Starts the process. In a container, it has started or exited when this returns.
+    /// Starts the process. For a container, waits until the program in it has started or exited.
     ///
     /// # Errors
     /// Returns an error if the process does not start.
@@ -104,11 +104,11 @@ impl Client {
         })?;
         let control = process.control;
         control.spare_group();
-        // Register at once, because a process that has exited is soon gone.
+        // Register the process at once, because it may exit and be reaped soon.
         let group = reaper.group(control.pid()).map_err(BackendError::from)?;
         let marked = reaper.marked(&control.mark()).map_err(BackendError::from)?;
         if let Some(container) = &container {
-            // If it has exited, the first request reports that.
+            // If the program has exited, the first request reports that.
             container.until_begun(control.exited()).await?;
         }
         Ok(Client {
@@ -169,7 +169,7 @@ impl Client {
         id
     }
 
-    /// Expects no reply to a request, because it has none of its own.
+    /// Stops expecting a reply to a request that has no reply.
     pub(super) fn forget(&mut self, id: u64) {
         self.pending.remove(&id);
     }
@@ -189,13 +189,12 @@ impl Client {
         self.check_reply_kind(exchange)
     }
 
-    /// Continues with this id, unless it has been passed.
+    /// Makes the next request use this id, unless a higher id has been used already.
     pub(super) fn continue_ids_at(&mut self, id: u64) {
         self.last_id = self.last_id.max(id - 1);
     }
 
-    /// Sends an arbitrary JSON request with an id, and returns it with its reply. The reply may be any that `op`
-    /// allows.
+    /// Sends an arbitrary JSON request with an id, and returns it with its reply. Accepts any reply that `op` allows.
     pub(super) async fn ask_raw(
         &mut self,
         op: &'static str,
@@ -216,7 +215,7 @@ impl Client {
     async fn write(&mut self, line: &str) {
         if let Some(stdin) = &mut self.stdin {
             let line = format!("{line}\n");
-            // If the pipe stays full, the adapter does not read.
+            // If this times out, the adapter does not read. The next request then reports that.
             let _ = timeout(PATIENCE, stdin.write(line.as_bytes())).await;
         }
     }
@@ -239,7 +238,7 @@ impl Client {
         self.check_reply_kind(exchange)
     }
 
-    /// Waits for the next reply, which should answer `op`.
+    /// Waits for the next reply, which should answer a request with this `op`.
     async fn receive_reply(
         &mut self,
         sent: Duration,
@@ -284,7 +283,7 @@ impl Client {
         }
     }
 
-    /// Returns an error unless the reply is of a kind that its request may get.
+    /// Returns an error if the request must not be answered by this kind of reply.
     fn check_reply_kind(&mut self, exchange: Exchange) -> Result<Exchange, Problem> {
         let reply = exchange.answer.reply();
         // The protocol defines no replies for unknown requests, so any reply is accepted.
@@ -325,7 +324,7 @@ impl Client {
         }
     }
 
-    /// Returns how long all its processes have used a CPU, or waited for one although they were runnable.
+    /// Returns the total time for which the adapter's processes have used a CPU, or were runnable and waited for one.
     async fn busy_time(&self) -> Duration {
         let living = self.living().await.unwrap_or_default();
         let busy = living.into_iter().map(|pid| {
@@ -364,10 +363,10 @@ impl Client {
         Ok(events)
     }
 
-    /// Returns the addresses to which its processes are connected.
+    /// Returns the addresses to which the adapter's processes are connected.
     ///
     /// # Errors
-    /// Returns an error if the system does not show them.
+    /// Returns an error if the connections cannot be listed.
     pub(super) async fn peers(&self) -> Result<BTreeSet<SocketAddr>, String> {
         let living = match &self.container {
             // The process that carries the streams is connected to the engine.
@@ -379,7 +378,7 @@ impl Client {
 
     /// Closes the adapter's input, waits for its exit, and finds the processes that it leaves behind.
     pub(super) async fn end_input(&mut self) -> EndSeen {
-        // Descendants that are known before the exit are found afterwards.
+        // Record the descendants now, so that they can still be found after the exit.
         let _ = self.living().await;
         self.stdin = None;
         self.see_end().await
@@ -423,7 +422,7 @@ impl Client {
         EndSeen { how, within, left }
     }
 
-    /// Returns the PIDs of its processes that are alive.
+    /// Returns the PIDs of the adapter's processes that are alive.
     async fn living(&self) -> Result<Vec<u32>, ProcessError> {
         let mut living = self.control.living().await?;
         if let Some(container) = &self.container {

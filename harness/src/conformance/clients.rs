@@ -27,7 +27,8 @@ use crate::servers::{BackendError, Binary, Reaper, Servers, WorkerContainers};
 /// Timeout of the adapter for a reply of Redis, which `init` contains.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Number of leases that is longer than any check, even if a busy machine delays the adapter.
+/// Length of a lease as a multiple of the checks' lease time. It is longer than any check, even if a busy machine
+/// delays the adapter.
 pub(super) const LONG: f64 = 60.0;
 
 /// The adapter under test, and the programs and settings of the checks.
@@ -64,8 +65,9 @@ pub(super) struct Clients {
     pub logs: PathBuf,
     pub reaper: Reaper,
     pub servers: Servers,
-    /// The proxy in front of the server, and the address on which the adapter reaches it.
+    /// The proxy in front of the server.
     pub proxy: Proxy,
+    /// The address at which the adapter reaches the proxy.
     pub address: SocketAddr,
     pub connection: MultiplexedConnection,
     pub clock: Clock,
@@ -83,7 +85,7 @@ pub(super) struct State {
     /// Number of processes that were started. Each has its own log.
     starts: u32,
     is_frozen: bool,
-    /// The number of permits that `init` states, if it states one.
+    /// The number of permits that `init` states, or `None` for a lock that is not a semaphore.
     capacity: Option<u32>,
     /// The events of this check so far.
     events: Vec<Notification>,
@@ -106,7 +108,7 @@ impl Clients {
         format!("picklock:{}{which}", self.state.check)
     }
 
-    /// Sends `acquire` for the first lock, without waiting, for a lease that does not end during the check.
+    /// Sends `acquire` for the first lock, with `wait_ms` = 0 and a lease that does not end during the check.
     pub(super) async fn take(&mut self, who: Who) -> Result<Exchange, Stop> {
         self.acquire(who, LockName::First, LONG, 0).await
     }
@@ -190,7 +192,8 @@ impl Clients {
         Ok(self.client(who).await?.send(client, ask).await)
     }
 
-    /// Returns the next reply to one of the requests that were sent. If there is none, the problem is `if_silent`.
+    /// Returns the next reply to one of the requests that were sent. If no reply arrives, the problem is described by
+    /// `if_silent`.
     pub(super) async fn next_reply(&mut self, who: Who, if_silent: &str) -> Result<Exchange, Stop> {
         let reply = self.client(who).await?.next_reply().await;
         let is_timeout = |problem: &Problem| matches!(&problem.mistake, Mistake::Protocol(fault) if matches!(**fault, ProtocolFault::NoAnswer { .. }));
@@ -251,7 +254,8 @@ impl Clients {
 
     /// Returns all events of both clients since the check began.
     ///
-    /// Each process answers a last `ping` for this, which also detects whether a request is answered a second time.
+    /// Sends a last `ping` to each process first, so that all earlier events have arrived. This also detects a second
+    /// answer to a request.
     pub(super) async fn events(&mut self) -> Result<&[Notification], Stop> {
         let State {
             running,
@@ -297,7 +301,7 @@ impl Clients {
         Ok(())
     }
 
-    /// Freezes the server, which then accepts connections but answers nothing.
+    /// Freezes the server, which then still accepts connections but does not answer.
     pub(super) async fn freeze_server(&mut self) -> Result<(), Stop> {
         self.servers.pause(0).await?;
         self.state.is_frozen = true;
@@ -312,7 +316,7 @@ impl Clients {
         Ok(())
     }
 
-    /// Returns the client's process, and starts it if it does not run.
+    /// Returns the client's process, and starts it if it is not running.
     pub(super) async fn client(&mut self, who: Who) -> Result<&mut Client, Stop> {
         self.state.is_settled = false;
         if !self.state.running.contains_key(&who) {

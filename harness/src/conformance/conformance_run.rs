@@ -49,7 +49,7 @@ const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Runs all checks, and calls `on_result` with each result as soon as it is known.
 ///
 /// Must be called on a thread that lives as long as the process, because children die with the thread that started
-/// them. Dropping the future ends everything that it started.
+/// them. If the future is dropped, all servers and processes that it started are ended.
 ///
 /// # Errors
 /// Returns an error if the adapter or the server cannot be started.
@@ -77,7 +77,7 @@ pub fn check_adapter<'a>(
         let connection = servers.address(0).connection(REPLY_TIMEOUT).await?;
         let redis = servers.server().clone();
         let clock = Clock::start();
-        // The server requires a password that the adapter does not have: the proxy logs in.
+        // The server requires a password that the adapter does not have. The proxy logs in for it.
         let interceptor = Arc::new(NoInterceptor);
         let proxy = Proxy::new(clock.clone(), Vec::new(), setup.seed, interceptor);
         proxy.log_in(&servers.password().text());
@@ -127,7 +127,7 @@ async fn all_checks(
         } else {
             let (mut result, mistake) = check.run(clients).await?;
             let mut earlier = mistakes.iter();
-            // One mistake stops many checks. Report it only where it occurs first.
+            // One mistake can stop many checks. Report it only in the first of them.
             if let Some((earlier, _)) = earlier.find(|(_, earlier)| mistake.is_same(earlier)) {
                 let why = format!("stopped by the same fault as `{earlier}`");
                 let doc = result.doc;

@@ -9,7 +9,7 @@ use crate::adapter::message::{Answer, WorkerMessage};
 pub(super) struct Exchange {
     /// The `op` of the request.
     pub op: &'static str,
-    /// The id of both.
+    /// The id of the request and the reply.
     pub id: u64,
     /// The requested lease in milliseconds, or 0 if none was requested.
     pub ttl_ms: u64,
@@ -76,7 +76,7 @@ impl Exchange {
         }
     }
 
-    /// Creates such an exchange that was granted.
+    /// Creates an exchange with these times whose request was granted.
     pub(super) fn grant(valid_ms: Option<u64>, elapsed_ms: Option<u64>) -> Exchange {
         Exchange::answered(Answer::Granted {
             token: "t".into(),

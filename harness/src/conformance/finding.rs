@@ -11,9 +11,9 @@ pub struct Problem {
     pub what: String,
     /// The line that was received, truncated. It may contain anything, including control characters.
     pub line: Option<String>,
-    /// The section of `docs/protocol.md`, or `None` for that of the check.
+    /// The section of `docs/protocol.md`, or `None` for the section of the check.
     pub paragraph: Option<&'static str>,
-    /// The mistake, by which other checks recognize the same problem.
+    /// The mistake. It shows whether two checks have found the same problem.
     pub mistake: Mistake,
 }
 
@@ -24,18 +24,18 @@ pub enum Mistake {
     Protocol(Box<ProtocolFault>),
     /// The adapter answered `init` with `error`.
     NotReady,
-    /// The adapter did not grant a lock that was free, with this reply.
+    /// The adapter answered an `acquire` of a free lock with this reply.
     NotGranted(&'static str),
-    /// The adapter did not refuse a lock that another client holds, with this reply.
+    /// The adapter answered an `acquire` of a lock that another client holds with this reply.
     NotRefused(&'static str),
-    /// The adapter could not use a lock whose lease had not ended, with this reply.
+    /// The adapter answered a request about a lock whose lease was running with this reply.
     LeaseNotUsed(&'static str),
     /// A mistake that no other check can find.
     Unshared,
 }
 
 impl Mistake {
-    /// Returns `true` if this is the same mistake as that of another check.
+    /// Returns `true` if `other`, from another check, is the same mistake.
     pub(super) fn is_same(&self, other: &Mistake) -> bool {
         match (self, other) {
             (Mistake::Unshared, _) => false,
@@ -65,7 +65,7 @@ impl Problem {
         Problem { mistake, ..self }
     }
 
-    /// Sets the section, instead of that of the check.
+    /// Sets the section, which replaces the section of the check.
     pub(super) fn with_paragraph(mut self, paragraph: &'static str) -> Self {
         self.paragraph = Some(paragraph);
         self
@@ -74,7 +74,7 @@ impl Problem {
 
 impl From<ProtocolFault> for Problem {
     fn from(fault: ProtocolFault) -> Self {
-        // If there was no reply, the check's section is more helpful than that of the request.
+        // If there was no reply, the section of the check is more helpful than the section about the request.
         let use_paragraph_of_check = matches!(
             fault,
             ProtocolFault::NoAnswer { .. } | ProtocolFault::Ended { .. }
@@ -100,7 +100,7 @@ pub enum CheckStatus {
     Passed,
     /// The adapter does not behave as required.
     Failed,
-    /// The adapter does not offer this, and need not.
+    /// The adapter does not offer this optional feature.
     NotOffered,
     /// The check was skipped, because the adapter failed before.
     NotRun,

@@ -23,7 +23,7 @@ pub(super) struct KeySnapshot {
 pub(super) type Keys<'a> = BTreeMap<&'a str, i64>;
 
 impl KeySnapshot {
-    /// Takes a snapshot of all keys, of which a server of our own has few.
+    /// Takes a snapshot of all keys. The server belongs to the checks, so it has few keys.
     ///
     /// # Errors
     /// Returns an error if the server does not answer.
@@ -62,8 +62,8 @@ impl KeySnapshot {
             .collect()
     }
 
-    /// Returns the keys of a lock among the keys that were written since `before`: the key with its name, else the
-    /// keys that contain its name, else all.
+    /// Returns the keys of a lock among the keys that were written since `before`: the key with the lock's name or,
+    /// without one, the keys that contain the name. If there are none either, returns all keys.
     pub(super) fn lock_keys(&self, before: &KeySnapshot, name: &str) -> Keys<'_> {
         let written = self.written_since(before);
         let choices: [&dyn Fn(&str) -> bool; 2] = [&|key| key == name, &|key| key.contains(name)];

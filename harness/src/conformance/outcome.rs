@@ -11,7 +11,8 @@ pub(super) enum Who {
     Two,
 }
 
-/// The outcome of a check: the status of an adapter that did nothing wrong, with a remark or a reason.
+/// The outcome of a check: the status and a remark if the adapter made no mistake, and otherwise the reason why the
+/// check stopped.
 pub(super) type CheckEnd = Result<(CheckStatus, String), Stop>;
 
 /// The reason why a check stopped early.
@@ -49,12 +50,12 @@ pub(super) fn not_offered(reason: impl Into<String>) -> CheckEnd {
     Ok((CheckStatus::NotOffered, reason.into()))
 }
 
-/// Returns a failure that no line shows.
+/// Returns a failure without a line that shows it.
 pub(super) fn failed<T>(what: impl Into<String>) -> Result<T, Stop> {
     Err(Problem::new(what).into())
 }
 
-/// The reason why an adapter could not be checked, which is not its fault.
+/// The reason why an adapter could not be checked, although it may be correct.
 #[derive(Debug, thiserror::Error)]
 pub enum ConformanceError {
     /// The adapter cannot be started.

@@ -1,5 +1,5 @@
-//! Tracks whether the lock offers what the scenario asks for, such as extensions, its lease, or
-//! clients that share a process. If not, the run ends, and the scenario is not applicable.
+//! Tracks whether the lock offers the features that the scenario requires, such as extensions, its lease, or clients
+//! that share a process. If the lock lacks one, the run ends, and the scenario is not applicable.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use crate::history::EventKind;
 
-/// Number of definite errors per worker after which the run ends, if the lock rejects the lease each time.
+/// Number of definite errors per worker after which the run ends, if the workers got no other answer.
 const MAX_DEFINITE_ERRORS: u32 = 3;
 
 /// The requests that the lock has declined so far.
@@ -28,7 +28,7 @@ pub struct Applicability {
 /// The lock's answers to `acquire`.
 #[derive(Debug, Default)]
 struct LeaseAnswers {
-    /// Whether there was any other answer than a definite error.
+    /// Whether any answer was not a definite error.
     other: bool,
     /// Number of definite errors per worker.
     definite_errors: BTreeMap<usize, u32>,
@@ -42,12 +42,12 @@ impl Applicability {
         self.was_asked_to_extend.set(true);
     }
 
-    /// Records that the lock answers whether a leader may act.
+    /// Records that the lock answers requests for permission to act.
     pub fn record_answers_act(&self) {
         self.answers_act.set(true);
     }
 
-    /// Returns `true` if the lock answers whether a leader may act.
+    /// Returns `true` if the lock answers requests for permission to act.
     pub fn answers_act(&self) -> bool {
         self.answers_act.get()
     }
@@ -57,8 +57,8 @@ impl Applicability {
         self.has_extended.set(true);
     }
 
-    /// Records that the lock reports that it cannot extend. Returns `false` if it has extended
-    /// before: then the report is a failure.
+    /// Records that the lock reports that it cannot extend. Returns `false` if the lock has granted an extension
+    /// before, which makes the report a failure.
     pub fn cannot_extend(&self, message: &str) -> bool {
         if self.has_extended.get() {
             return false;
@@ -86,19 +86,19 @@ impl Applicability {
         }
     }
 
-    /// Records that the lock does not offer a feature that the scenario asks for.
+    /// Records that the lock does not offer a feature that the scenario requires.
     pub fn does_not_offer(&self, feature: LockFeature) {
         self.not_offered.set(Some(feature));
         self.declined.notify_one();
     }
 
-    /// Returns the feature that the scenario asks for and the lock does not offer.
+    /// Returns the feature that the scenario requires and the lock does not offer, or `None` if there is none.
     pub fn not_offered(&self) -> Option<LockFeature> {
         self.not_offered.get()
     }
 
-    /// Records that a worker got a definite error for `acquire`. `workers` is the number of workers
-    /// if only the lease can be the reason.
+    /// Records that a worker got a definite error for `acquire`. `workers` is the number of workers, or `None` if the
+    /// error may have another reason than the lease.
     pub fn record_definite_error(&self, worker: usize, message: &str, workers: Option<usize>) {
         let mut lease = self.lease.borrow_mut();
         lease.message.get_or_insert_with(|| message.to_owned());
@@ -115,7 +115,7 @@ impl Applicability {
         self.lease.borrow_mut().other = true;
     }
 
-    /// Returns the first definite error if no worker has got another answer to `acquire`.
+    /// Returns the message of the first definite error if no worker has got any other answer to `acquire`.
     pub fn only_definite_errors(&self) -> Option<String> {
         let lease = self.lease.borrow();
         lease.message.clone().filter(|_| !lease.other)

@@ -24,11 +24,12 @@ pub struct Arrivals {
     rate: Rate,
     duration: Duration,
     ttl: Duration,
-    /// The arrival time of each buyer in nanoseconds since the run began, the oldest first.
+    /// The arrival time of each waiting buyer in nanoseconds since the run began, the oldest first.
     queue: RefCell<VecDeque<u64>>,
     arrived: Cell<u64>,
-    /// One permit for each waiting buyer. After the last arrival there is one more, which the workers pass on, so that
-    /// all of them see the end. Idle workers get permits in the order in which they became idle.
+    /// One permit for each waiting buyer. After the last arrival there is one additional permit, which the workers pass
+    /// on to each other, so that all of them learn about the end. Idle workers get permits in the order in which they
+    /// became idle.
     turns: Semaphore,
 }
 
@@ -157,7 +158,7 @@ mod tests {
         let local = LocalSet::new();
         let arrivals = arrivals("100/s", "80ms");
         let served = local.run_until(served(&arrivals, &[500, 25])).await;
-        // The second worker takes what the first one leaves, in order of arrival.
+        // The second worker serves the remaining buyers, in order of arrival.
         assert_eq!(served, [vec![0], vec![10, 20, 30, 40, 50, 60, 70]]);
     }
 
@@ -172,7 +173,7 @@ mod tests {
             drop(arrivals.turn().await);
             assert_eq!(arrivals.waiting(), 1);
             assert_eq!(arrivals.take(arrivals.turn().await), Some(0));
-            // There are no more arrivals, and every worker sees that.
+            // There are no more arrivals, and every worker learns that.
             assert_eq!(arrivals.take(arrivals.turn().await), None);
             assert_eq!(arrivals.take(arrivals.turn().await), None);
         };

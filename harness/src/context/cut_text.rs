@@ -1,5 +1,5 @@
-//! Cuts the lock's own texts before they are recorded in the history. A message may be as long as a
-//! line of the protocol, which is a megabyte.
+//! Cuts texts of the lock, such as error messages, before they are recorded in the history. A text may be as long as a
+//! line of the protocol, which is a mebibyte.
 
 use crate::history::EventKind;
 

@@ -28,8 +28,8 @@ impl LiveWorkers {
         }
     }
 
-    /// Marks a worker as dead. `may_restart` is whether it may be started again. Returns `false` if
-    /// it was already dead.
+    /// Marks a worker as dead. `may_restart` states whether the worker may be started again. Returns `false` if the
+    /// worker was already dead.
     pub fn mark_down(&self, worker: usize, may_restart: bool) -> bool {
         let mut slots = self.slots.borrow_mut();
         let slot = &mut slots[worker];
@@ -82,7 +82,7 @@ impl LiveWorkers {
         }
     }
 
-    /// Declares that a dead worker will not be started again.
+    /// Records that a dead worker will not be started again.
     pub fn forbid_restart(&self, worker: usize) {
         self.slots.borrow_mut()[worker].may_restart = false;
         self.restarts[worker].notify_one();

@@ -1,4 +1,4 @@
-//! The state that the driver and the nemesis of a run share. It is their only connection.
+//! The state that the driver and the nemesis of a run share. The two components communicate only through this state.
 
 mod applicability;
 mod arrivals;

@@ -4,10 +4,10 @@ use super::cut_text::cut_texts;
 use crate::clock::Clock;
 use crate::history::{Event, EventKind};
 
-/// Called with each event as it happens, for the live progress of a front end.
+/// A function that is called with each event as it happens, so that a front end can show the progress.
 pub type Listener = Box<dyn Fn(&Event)>;
 
-/// Number of events of a small run.
+/// Initial capacity of the history: the number of events of a small run.
 const INITIAL_CAPACITY: usize = 256;
 
 /// Records the history: events with their times.
@@ -37,8 +37,8 @@ impl Recorder {
         at_ns
     }
 
-    /// Begins the run when the clients start: sets the clock to zero, together with the times of
-    /// earlier events, because times in a history never decrease.
+    /// Begins the run when the clients start: sets the clock to zero. Also sets the times of earlier events to zero,
+    /// because times in a history never decrease.
     pub fn begin(&self) {
         self.clock.set_to_zero();
         for event in self.events.borrow_mut().iter_mut() {

@@ -38,31 +38,31 @@ pub struct RunContext<B> {
     pub refused: RefCell<BTreeSet<usize>>,
     /// The arriving buyers, in an open loop.
     pub arrivals: Option<Arrivals>,
-    /// Tracks whether the lock offers what the scenario asks for.
+    /// Tracks whether the lock offers the features that the scenario requires.
     pub applicability: Applicability,
     /// The protected resource.
     pub stock: RefCell<Stock>,
     /// The jobs that have begun, by the key of the lock and the tick.
     pub jobs_begun: RefCell<BTreeSet<(u32, u64)>>,
-    /// The faults of the accesses to it.
+    /// The faults that affect accesses to the stock.
     pub stock_faults: StockFaults,
-    /// The names of the lock keys, which every request contains.
+    /// The names of the locks' keys, as requests contain them.
     keys: Vec<String>,
     /// The name and version that the lock reported.
     pub identity: Cell<Option<LockIdentity>>,
     /// The lifetimes of keys that the lock declares.
     pub declared: Cell<Declarations>,
-    /// Whether the lock was granted after commands to its nodes, so it uses them.
+    /// Whether any grant was preceded by commands to the nodes, which shows that the lock uses them.
     pub lock_uses_nodes: Cell<bool>,
     next_op: Cell<u64>,
 }
 
-/// The name and version that a lock reports, if any.
+/// The name and version that a lock reports.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LockIdentity {
-    /// Its name.
+    /// The name, or `None` if the lock reports none.
     pub name: Option<String>,
-    /// Its version.
+    /// The version, or `None` if the lock reports none.
     pub version: Option<String>,
 }
 
@@ -84,8 +84,8 @@ impl LockIdentity {
 }
 
 impl<B> RunContext<B> {
-    /// Creates the context of a run that has not begun. The proxy reads the same clock, and the
-    /// triggers also watch the proxy. `listener` is called with each event as it happens.
+    /// Creates the context of a run that has not begun. `clock` is also the proxy's clock, and `triggers` are shared
+    /// with the proxy. `listener` is called with each event as it happens.
     pub fn new(
         backend: Rc<B>,
         spec: Rc<RunSpec>,

@@ -6,12 +6,12 @@ use std::time::Duration;
 use picklock_scenarios::StartOrder;
 use tokio::sync::Notify;
 
-/// Delay of a worker that waited. It starts strictly later than the event that it waited for, even
-/// on the coarsest clock of a backend, so that the checkers know the order of the two.
+/// Additional delay of a worker that waited at the gate. Because of it, the worker starts strictly later than the event
+/// that opened the gate, even on the coarsest clock of a backend, so that the order of the two is certain.
 const DELAY_AFTER_OPENING: Duration = Duration::from_millis(2);
 
-/// A gate that is open from the start, or closed to all workers but 0 until its first attempt has
-/// been answered or a fault has fired.
+/// A gate that is either open from the start, or closed to all workers except worker 0 until the first attempt of
+/// worker 0 has been answered or a fault has fired.
 #[derive(Debug)]
 pub struct StartGate {
     open: Cell<bool>,
@@ -19,7 +19,7 @@ pub struct StartGate {
 }
 
 impl StartGate {
-    /// Creates the gate that the scenario asks for.
+    /// Creates the gate for the scenario's start order.
     pub fn new(start: StartOrder) -> Self {
         StartGate {
             open: Cell::new(start == StartOrder::Together),

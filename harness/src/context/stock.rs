@@ -17,7 +17,7 @@ pub struct Stock {
     update: Update,
 }
 
-/// The error that the resource refused an access, because its token is lower than the highest one seen.
+/// The error if the resource refused an access because its token is lower than the highest token seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FencedOff {
     /// The token of the refused access.
@@ -49,8 +49,8 @@ impl Stock {
         }
     }
 
-    /// Returns the stock of a key. The token is checked at every access, including reads: a
-    /// successor that has only read so far must already exclude the old holder.
+    /// Returns the stock of a key. The token is checked at every access, including reads, because a successor must
+    /// exclude the old holder as soon as it has read.
     ///
     /// # Errors
     /// Returns an error if the token is lower than the highest one seen.

@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 #[derive(Debug, Default)]
 pub struct StockFaults {
     imposed: RefCell<Vec<Imposed>>,
-    /// Number of writes that have not arrived.
+    /// Number of writes that have not arrived yet.
     pending_writes: Cell<usize>,
     changed: Notify,
 }
@@ -20,7 +20,7 @@ struct Imposed {
     old: OldStock,
 }
 
-/// The stock when a fault began, as shown by a replica that has been stale since then.
+/// The stock at the beginning of a fault, as a replica shows it that has been stale since then.
 #[derive(Debug, Clone)]
 pub struct OldStock {
     /// The time of this reading, in nanoseconds since the run began.
@@ -36,8 +36,8 @@ impl StockFaults {
         self.imposed.borrow_mut().push(imposed);
     }
 
-    /// Ends a fault of a worker. Returns when the writes that it held back have arrived, unless
-    /// another fault still holds them back.
+    /// Ends a fault of a worker. Waits until the writes that the fault held back have arrived, unless another fault
+    /// still holds them back.
     pub async fn lift(&self, worker: usize, fault: StockFault) {
         let is_it = |one: &Imposed| (one.worker, one.fault) == (worker, fault);
         let at = self.imposed.borrow().iter().position(is_it);

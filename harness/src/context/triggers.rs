@@ -1,8 +1,8 @@
 //! Triggers: the events that start faults, as seen by the driver and by the proxy.
 //!
-//! A fault with a `when` waits here for its event. When the event happens, the fault is passed to
-//! the nemesis, and the component that saw the event waits until the fault has fired. So the fault
-//! takes effect exactly at the event, not some time after it.
+//! A fault with a `when` waits here for its event. When the event happens, the fault is passed to the nemesis, and the
+//! component that observed the event waits until the fault has fired. So the fault takes effect exactly at the event,
+//! and not some time later.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -24,8 +24,8 @@ pub struct Location {
     pub node: Option<usize>,
     /// The connection and direction of the frame that was the event.
     pub frame: Option<(u64, Direction)>,
-    /// Whether it is unknown which command took the lock, and the first command that names the key and could take it
-    /// was used instead.
+    /// Whether it is unknown which command took the lock. In that case the first command that names the key and could
+    /// take the lock is used.
     pub supposed: bool,
 }
 
@@ -35,7 +35,7 @@ pub struct DueFault {
     pub plan: usize,
     /// Location of the event that was its trigger.
     pub location: Location,
-    /// Receives a message when the fault has taken effect, or could not.
+    /// Receives a message when the fault has taken effect, or failed to do so.
     pub started: oneshot::Sender<()>,
 }
 
@@ -44,9 +44,9 @@ struct PendingFault {
     plan: usize,
     trigger: Trigger,
     seen: u32,
-    /// The attempt that has taken the lock on some nodes, with those nodes.
+    /// The attempt that has taken the lock on some nodes, and these nodes.
     taken: (u64, Vec<usize>),
-    /// The distinct commands that passed on the links on which the fault waits for a command.
+    /// The distinct commands that passed on the links on which the fault is waiting for a command.
     passed: Vec<String>,
 }
 
@@ -58,12 +58,12 @@ const MAX_PASSED: usize = 12;
 pub struct UnfiredTrigger {
     /// Index of the fault in the plan.
     pub plan: usize,
-    /// The commands that passed where the fault waited for one, or `None` if its trigger is not a message.
+    /// The commands that passed on the links on which the fault waited, or `None` if its trigger is not a message.
     pub passed: Option<Vec<String>>,
 }
 
 impl PendingFault {
-    /// Records a command that passes where this fault waits.
+    /// Records a command that passes on a link on which this fault is waiting.
     fn record_passed(&mut self, command: &str) {
         let is_recorded = self.passed.iter().any(|passed| passed == command);
         if !is_recorded && self.passed.len() < MAX_PASSED {
@@ -71,8 +71,8 @@ impl PendingFault {
         }
     }
 
-    /// Returns `true` if this frame completes the lock: it is taken on as many nodes as it needs,
-    /// or on the node that the trigger names.
+    /// Returns `true` if this frame completes an acquisition: with it, the lock is taken on `quorum` nodes, or on the
+    /// node that the trigger names.
     fn completes(&mut self, frame: &InterceptedFrame<'_>, quorum: usize) -> bool {
         let (op, nodes) = &mut self.taken;
         if *op != frame.op {
@@ -87,20 +87,23 @@ impl PendingFault {
 
 /// The triggers that have not fired yet.
 pub struct Triggers {
-    /// Whether the run has begun. Before that the nemesis applies no faults, so a frame would wait in vain.
+    /// Whether the run has begun. Before that, the nemesis applies no faults, so a frame that waited for a fault would
+    /// wait forever.
     begun: AtomicBool,
     pending: Mutex<Vec<PendingFault>>,
-    /// The workers for whose requests or replies the triggers wait, see [`watched`]. Read on the proxy's fast path.
+    /// The workers whose requests or replies are awaited by some trigger, see [`watched`]. Read on the proxy's fast
+    /// path.
     watched: AtomicU64,
     /// Number of nodes on which the lock must be taken.
     quorum: usize,
     due: mpsc::UnboundedSender<DueFault>,
-    /// Whether the lock renews its lease in the background. Its renewals are then the extensions that faults wait for.
+    /// Whether the lock renews its lease in the background. If so, faults that wait for an extension wait for such a
+    /// renewal.
     renews: bool,
-    /// Whether it has granted an extension on request. From then on such requests are extensions as well, because they
-    /// may make its own renewals unnecessary.
+    /// Whether the lock has granted an extension on request. From then on, such requests also count as extensions,
+    /// because they may make background renewals unnecessary.
     has_extended: AtomicBool,
-    /// All events so far, if they are listed.
+    /// All events so far, or `None` if events are not listed.
     seen: Option<Mutex<Vec<SeenEvent>>>,
 }
 
@@ -109,9 +112,9 @@ pub struct Triggers {
 pub struct SeenEvent {
     /// The kind of the event.
     pub on: TriggerEvent,
-    /// The worker at which it happened.
+    /// The worker at which the event happened.
     pub worker: usize,
-    /// For a message, its node.
+    /// For a message, the node to or from which it was sent.
     pub node: Option<usize>,
     /// For a message, the command in upper case. For a reply, the command that it answers.
     pub command: Option<String>,
@@ -155,7 +158,8 @@ impl Triggers {
         (triggers, due)
     }
 
-    /// Returns the same triggers for a lock that renews its lease in the background, if `renews` is true.
+    /// Returns the same triggers for a lock that does or does not renew its lease in the background, according to
+    /// `renews`.
     #[must_use]
     pub fn for_renewals(mut self, renews: bool) -> Self {
         self.watched = AtomicU64::new(watched(&lock(&self.pending), renews));
@@ -172,18 +176,18 @@ impl Triggers {
         }
     }
 
-    /// Begins the run: from now on faults can wait for frames.
+    /// Begins the run: from now on, frames can fire faults.
     pub fn begin(&self) {
         self.begun.store(true, Ordering::Release);
     }
 
-    /// Returns all events so far in order, if they are listed.
+    /// Returns all events so far in order, or an empty list if events are not listed.
     pub fn seen_events(&self) -> Vec<SeenEvent> {
         let seen = self.seen.as_ref().map(lock);
         seen.map(|seen| seen.clone()).unwrap_or_default()
     }
 
-    /// Lists an event. `barrier` is present if a fault has fired at it.
+    /// Adds an event to the list, if events are listed. `barrier` is present if a fault has fired at the event.
     fn list(
         &self,
         barrier: Option<FrameBarrier>,
@@ -278,7 +282,7 @@ impl Triggers {
                 },
                 started,
             };
-            // Without a nemesis the run is ending. No fault starts then, so nothing waits for one.
+            // If the nemesis is gone, the run is ending. The fault then does not start, and no barrier is needed.
             if self.due.send(fault).is_ok() {
                 barriers.push(barrier);
             }
@@ -294,7 +298,7 @@ impl Triggers {
         }
         Some(Box::pin(async move {
             for barrier in barriers {
-                // This also opens the barrier if the nemesis has ended.
+                // The barrier also opens if the nemesis has ended, which is an error here.
                 barrier.await.unwrap_or_default();
             }
         }))
@@ -309,8 +313,8 @@ fn is_extension(on: TriggerEvent) -> bool {
     matches!(on, TriggerEvent::Extend | TriggerEvent::Extended)
 }
 
-/// Returns the extension that a frame of a background renewal is: the command, or its successful reply. A lock on
-/// several nodes renews on all of them, and the first one counts.
+/// If this frame belongs to a background renewal, returns the trigger event: the request for an extension, or its
+/// successful reply. A lock on several nodes renews its lease on all of them; only node 0 counts.
 fn renewal(frame: &InterceptedFrame<'_>) -> Option<TriggerEvent> {
     let is_renewal = frame.phase == Phase::Idle && frame.key.is_some() && frame.link.node == 0;
     match frame.direction {
@@ -324,8 +328,8 @@ fn is_message_trigger(trigger: &Trigger) -> bool {
     matches!(trigger.on, TriggerEvent::Request | TriggerEvent::Reply)
 }
 
-/// Returns the workers for whose frames the triggers wait, as one bit each. Workers whose numbers
-/// differ by a multiple of 64 share a bit.
+/// Returns the workers whose frames are awaited by some trigger, with one bit per worker. Workers whose numbers differ
+/// by a multiple of 64 share a bit.
 fn watched(pending: &[PendingFault], renews: bool) -> u64 {
     let triggers = pending.iter().map(|one| &one.trigger);
     let message_triggers =

@@ -12,13 +12,13 @@ use crate::backend::Backend;
 use crate::context::RunContext;
 use crate::history::{EndReason, EndedBy, EventKind};
 
-/// How long a worker may take to answer, in addition to all waits that the scenario causes, before
-/// it counts as hung. It is long, because a verdict must not depend on a busy machine.
+/// How long a worker may take to answer, in addition to all waits that the scenario causes, before it counts as hung.
+/// The time is long, because a verdict must not depend on how busy the machine is.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
 
 /// The reason why an attempt was aborted.
 pub(super) enum RequestAborted {
-    /// The nemesis has killed the worker, or the worker has ended its client. The history already contains it.
+    /// The nemesis has killed the worker, or the worker has ended its client. This is already recorded in the history.
     WorkerGone,
     /// The worker exited, hung or broke the protocol on its own.
     WorkerFailed(WorkerFailure),
@@ -42,19 +42,19 @@ pub struct ClientDriver<B> {
     pub(super) rng: StdRng,
     /// Keys that this client has not yet seen sold out.
     pub(super) unsold_keys: Vec<u32>,
-    /// The addresses of the nodes that its worker received.
+    /// The addresses of the nodes, as the worker received them.
     pub(super) nodes: Vec<String>,
-    /// Whether its worker has used the nodes, or the history already states that it does not.
+    /// Whether the worker has used the nodes, or the history already states that it does not use them.
     pub(super) uses_nodes: bool,
-    /// Its latest attempt, or 0 before the first.
+    /// The client's latest attempt, or 0 before the first.
     pub(super) latest_op: u64,
-    /// The attempt by which it holds a second lock during its section, if it does.
+    /// The attempt by which the client holds a second lock during its section, or `None` if it holds only one.
     pub(super) also_held: Option<u64>,
     /// Number of units bought so far.
     pub(super) bought: u32,
     /// Number of sections failed so far.
     pub(super) failed: u32,
-    /// The latest tick that it got, or 0 before the first.
+    /// The latest tick that the client got, or 0 before the first.
     pub(super) tick: u64,
 }
 
@@ -76,8 +76,8 @@ pub(super) struct Hold {
 }
 
 impl<B: Backend> ClientDriver<B> {
-    /// Buys until everything is sold out, the worker is gone for good, or the future is dropped. Returns itself,
-    /// because its worker lives until the end of the run, like a program with other work.
+    /// Buys until everything is sold out, the worker is gone for good, or the future is dropped. Returns the client, so
+    /// that its worker lives until the end of the run, like a program that has other work.
     pub async fn run(mut self) -> Self {
         self.context.start_gate.pass(self.worker).await;
         loop {
@@ -91,11 +91,11 @@ impl<B: Backend> ClientDriver<B> {
         }
     }
 
-    /// Waits until the worker may restart, and starts it. Returns `false` if it is gone for good.
+    /// Waits until the worker may be restarted, and starts it. Returns `false` if the worker is gone for good.
     async fn restart_worker(&mut self) -> bool {
         let context = Rc::clone(&self.context);
         while let Some(incarnation) = context.live_workers.next_incarnation(self.worker).await {
-            // Commands that the program sends when it starts belong to no request.
+            // Commands that the program sends while it starts do not belong to a request.
             let op = self.latest_op;
             context.backend.set_phase(self.worker, op, Phase::Idle);
             match ClientDriver::start(&context, self.worker, incarnation).await {
@@ -105,7 +105,7 @@ impl<B: Backend> ClientDriver<B> {
                     (self.bought, self.failed, self.latest_op) = (bought, failed, op);
                     return true;
                 }
-                // A fault killed it before it was ready, and may let it restart.
+                // A fault killed the worker before it was ready, and may restart it.
                 Err(_) if context.live_workers.is_over(self.worker, incarnation) => {}
                 Err(refusal) => {
                     self.record_down(refusal.to_string(), EndedBy::Itself);
@@ -128,7 +128,7 @@ impl<B: Backend> ClientDriver<B> {
                 Some(_) => self.serve(purchase).await?,
                 None => self.buy(purchase).await?,
             };
-            // A client that was refused has bought nothing, and tries again.
+            // A client that was refused has bought nothing, and tries again without a pause for thinking.
             if has_held && !think.is_zero() {
                 tokio::time::sleep(think).await;
             }
@@ -223,7 +223,7 @@ impl<B: Backend> ClientDriver<B> {
         tokio::time::sleep(Duration::from_millis(millis)).await;
     }
 
-    /// Records that the worker has exited, if it has, after its client has bought everything.
+    /// After the client has finished, records the exit of its worker if the worker has exited.
     pub(super) async fn record_exit(&mut self) {
         if let Some(reason) = self.client.exit_reason() {
             let gone = WorkerFailure::Gone(reason);
@@ -232,7 +232,7 @@ impl<B: Backend> ClientDriver<B> {
         }
     }
 
-    /// Returns the reason of an exit with what the worker printed last.
+    /// Returns the reason of an exit, extended by the last line that the worker printed.
     fn with_last_words(&self, reason: String) -> String {
         let words = self.context.backend.last_words(self.worker);
         words.map_or(reason.clone(), |words| {
@@ -241,7 +241,7 @@ impl<B: Backend> ClientDriver<B> {
     }
 
     async fn record_failure(&self, aborted: RequestAborted) {
-        // If this worker should have started first, it will never get an answer.
+        // If the others are waiting for the first attempt of this worker, that attempt will never be answered.
         self.context.start_gate.open();
         if self.check_alive().is_err() {
             return;

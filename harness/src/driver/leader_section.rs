@@ -16,7 +16,7 @@ enum Permission {
     Given,
     /// The client no longer leads.
     Lost,
-    /// The lock does not know, so the leader must not act now.
+    /// The lock could not decide, so the leader must not act now.
     Unknown,
 }
 
@@ -54,7 +54,8 @@ impl<B: Backend> ClientDriver<B> {
             Permission::Lost => return Ok(Work::Stopped),
             Permission::Unknown => return self.rest(hold, every).await,
         }
-        // A refused access says nothing about the lock, so the client asks it again.
+        // A refused access does not mean that the lock is lost, so the client continues, and requests permission for
+        // the next act.
         let Some(stock) = self.read_stock(hold).await? else {
             return self.rest(hold, every).await;
         };
@@ -72,8 +73,8 @@ impl<B: Backend> ClientDriver<B> {
         self.rest(hold, every / 2).await
     }
 
-    /// Asks the lock whether the client may act now. A lock that is not asked lets its holder act until it reports the
-    /// loss, and its fencing token is the epoch.
+    /// Requests permission from the lock to act now. A lock without such requests lets its holder act until it reports
+    /// the loss, and its fencing token is the epoch.
     async fn may_act(&mut self, hold: &mut Hold) -> Result<Permission, RequestAborted> {
         let context = Rc::clone(&self.context);
         let (worker, op) = (self.worker, hold.op);

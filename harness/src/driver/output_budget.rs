@@ -1,5 +1,5 @@
-//! Limits the unrequested output of a worker. The history has an event for each line, so a worker
-//! that never stops would fill the memory and the disk. It is ended instead.
+//! Limits the unrequested output of a worker. The history has an event for each line, so a worker that never stops
+//! writing would fill the memory and the disk. Such a worker is ended.
 
 use crate::adapter::message::MAX_EVENTS;
 

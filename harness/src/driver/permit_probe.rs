@@ -1,4 +1,4 @@
-//! Tests after the run whether a semaphore still has all of its permits, and no more.
+//! Tests after the run whether a semaphore has exactly as many permits as it should have.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use crate::clock::millis;
 use crate::history::EventKind;
 
 impl<B: Backend> Prober<'_, B> {
-    /// Tries to get one permit more than there are at the same time, until it has all of them or the time is over. Then
-    /// gives them back.
+    /// Repeatedly tries to get one permit more than there are at the same time, until it gets at least all of them or
+    /// the time is over. Each try gives its permits back.
     pub(super) async fn take_permits(&mut self, key: u32) {
         let context = self.context;
         let spec = &context.spec;
@@ -28,7 +28,7 @@ impl<B: Backend> Prober<'_, B> {
                 Err(WorkerFailure::Gone(reason)) => {
                     return failed(context, format!("the client is gone: {reason}"));
                 }
-                // Already recorded.
+                // The failure is already recorded.
                 Err(WorkerFailure::BrokeProtocol(_) | WorkerFailure::Hung { .. }) => return,
             }
             let waited = context.clock.elapsed().saturating_sub(begun);
@@ -47,8 +47,8 @@ impl<B: Backend> Prober<'_, B> {
         });
     }
 
-    /// Makes up to `most` attempts, and returns how many permits it had at the same time: within half a lease since its
-    /// first request. Gives all of them back.
+    /// Makes up to `max` attempts, and returns how many permits it had at the same time: those that it got within half
+    /// a lease after its first request. Gives all permits back.
     async fn take_at_once(&mut self, key: u32, most: u32) -> Result<u32, WorkerFailure> {
         let clock = &self.context.clock;
         let ttl_ms = self.context.spec.ttl_ms();

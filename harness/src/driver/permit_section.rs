@@ -4,8 +4,8 @@ use super::client_driver::{ClientDriver, Hold, RequestAborted};
 use crate::backend::Backend;
 
 impl<B: Backend> ClientDriver<B> {
-    /// Takes one job as soon as it has read the stock, and works on it. Several clients may do so at the same time, so
-    /// the stock is read and changed in one step.
+    /// Takes one job from the stock, and works on it. Several clients may do so at the same time, so the stock is read
+    /// and changed in one step.
     pub(super) async fn permit_section(&mut self, mut hold: Hold) -> Result<(), RequestAborted> {
         self.ping(&hold).await?;
         match self.read_stock(&hold).await? {
@@ -13,7 +13,7 @@ impl<B: Backend> ClientDriver<B> {
                 if self.ends_in_first_section() {
                     return self.end_client(&hold).await;
                 }
-                // A fault may have fired after the reading, and others may have taken the last job since.
+                // If a fault fired after the reading, other clients may have taken the last job since.
                 let left = self.context.stock.borrow().left();
                 let left = left.get(hold.key as usize).copied().unwrap_or(0);
                 if left > 0 && !self.client.has_lost(hold.op) {

@@ -72,8 +72,8 @@ async fn inspect_nodes<B: Backend>(context: &Rc<RunContext<B>>) {
     record_unrequested_failovers(context).await;
 }
 
-/// Returns `true` if every worker was ended because it broke the protocol or hung. Another worker
-/// of the same kind would reveal nothing, and take as long.
+/// Returns `true` if every worker was ended because it broke the protocol or hung. A further worker of the same kind
+/// would do the same, and show nothing.
 fn all_workers_failed<B>(context: &RunContext<B>) -> bool {
     let mut workers = 0..context.spec.scenario.workload.workers;
     workers.all(|worker| {
@@ -116,8 +116,8 @@ impl<'a, B: Backend> Prober<'a, B> {
         }
     }
 
-    /// Returns an event if the lock rejects the run's lease but no other. In that case all workers got only definite
-    /// errors, this client gets one too, and then acquires the lock with another lease.
+    /// Returns an event if the lock rejects the run's lease but no other. In that case all workers and this client got
+    /// only definite errors, and this client acquires the lock with another lease.
     async fn check_refused_lease(&mut self) -> Option<EventKind> {
         let message = self.context.applicability.only_definite_errors()?;
         let ttl_ms = self.context.spec.ttl_ms();
@@ -172,7 +172,7 @@ impl<'a, B: Backend> Prober<'a, B> {
     async fn take_once(&mut self, key: u32) {
         let context = self.context;
         let spec = &context.spec;
-        // Outstanding leases must expire first.
+        // The bound includes a lease, because outstanding leases must expire first.
         let bound = spec.ttl() + spec.scenario.judge.progress_within.resolve(spec.ttl());
         let begun = context.clock.elapsed();
         let mut granted = None;
@@ -237,7 +237,7 @@ async fn record_leftover_keys<B: Backend>(context: &Rc<RunContext<B>>) {
     }
 }
 
-/// Records if a key is left, by the number of its lock.
+/// Records the key `name` if it is still on the node. `key` is the number of its lock.
 async fn inspect_key<B: Backend>(context: &RunContext<B>, node: usize, key: u32, name: &str) {
     let query = context.backend.key_ttl_ms(node, name);
     let ttl_ms = timeout(GRACE, query).await.ok().flatten();
@@ -247,8 +247,8 @@ async fn inspect_key<B: Backend>(context: &RunContext<B>, node: usize, key: u32,
     }
 }
 
-/// Records the nodes that do not answer. All faults that end have ended by now, so each node must
-/// answer, unless a fault of the plan disables nodes for good.
+/// Records the nodes that do not answer. All temporary faults have ended by now, so each node must answer, unless a
+/// fault of the plan disables nodes permanently.
 async fn record_lost_nodes<B: Backend>(context: &Rc<RunContext<B>>) {
     let mut faults = context.spec.scenario.faults.iter();
     if faults.any(disables_nodes_for_good) {

@@ -1,4 +1,4 @@
-//! A holder that takes its lock again, as a function inside the section would that acquires the lock itself.
+//! A holder that takes its lock a second time, like a section that calls a function which acquires the lock itself.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -13,7 +13,8 @@ use crate::clock::millis;
 use crate::history::EventKind;
 
 impl<B: Backend> ClientDriver<B> {
-    /// Works for the rest of the section. If the scenario asks for it, the lock is held twice during the middle third.
+    /// Works for the rest of the section. If the scenario requires reentry, the lock is held twice during the middle
+    /// third.
     pub(super) async fn rest(
         &mut self,
         hold: &Hold,
@@ -28,7 +29,7 @@ impl<B: Backend> ClientDriver<B> {
         if self.work_for(hold.op, third).await? == Work::Stopped {
             return Ok(Work::Stopped);
         }
-        // The section ends like a program that an exception ends.
+        // The section ends early, as if an exception had ended it.
         let Some(inner) = self.reenter(hold, lease).await? else {
             return Ok(Work::Stopped);
         };

@@ -112,8 +112,8 @@ impl<B: Backend> ClientDriver<B> {
         op
     }
 
-    /// Records a definite error, or another answer. A lock that only answers with definite errors
-    /// may reject the scenario's lease.
+    /// Records whether the answer to `acquire` was a definite error. A lock that gives only definite errors may reject
+    /// the scenario's lease.
     fn record_applicability(&self, answer: &Answer) {
         let (context, scenario) = (&self.context, &self.context.spec.scenario);
         let Answer::Error {
@@ -131,8 +131,8 @@ impl<B: Backend> ClientDriver<B> {
         applicability.record_definite_error(self.worker, message, workers_if_fault_free);
     }
 
-    /// Records if a lock grants without having sent a command to its nodes. Recorded at most once per worker, and never
-    /// if any client has used the nodes, because they may merely be unreachable.
+    /// Records a grant of a worker that has sent no command to its nodes. This is recorded at most once per worker, and
+    /// never if any client has used the nodes, because they may merely be unreachable.
     fn check_node_use(&mut self, op: u64) {
         let has_used_nodes = &self.context.lock_uses_nodes;
         if self.context.backend.has_sent_data(self.worker) {
@@ -198,8 +198,8 @@ impl<B: Backend> ClientDriver<B> {
         }
     }
 
-    /// Ends the client while its process stays alive. The end is recorded before the request, so
-    /// that a hold is never recorded as too long. A client that cannot end in this way is killed.
+    /// Ends the client while its process stays alive. The end is recorded before the request, so that the hold is never
+    /// recorded as longer than it was. If the client cannot end in this way, its worker is killed.
     pub(super) async fn end_client(&mut self, hold: &Hold) -> Result<(), RequestAborted> {
         let context = Rc::clone(&self.context);
         let worker = self.worker;
@@ -238,7 +238,7 @@ impl<B: Backend> ClientDriver<B> {
         Ok(None)
     }
 
-    /// Returns after how long the client cancels its request, or `None` if the workload cancels none.
+    /// Returns the time after which the client cancels its request, or `None` if the workload does not cancel requests.
     fn cancel_after(&mut self) -> Option<Duration> {
         let spec = &self.context.spec;
         let about = spec.scenario.workload.cancel?.resolve(spec.ttl());
@@ -317,8 +317,8 @@ impl<B: Backend> ClientDriver<B> {
         happened(&self.context, self.worker, kind, stock).await;
     }
 
-    /// Records an event of this worker, unless the nemesis has killed it in the meantime. Then the
-    /// message was still in the pipe of a dead worker.
+    /// Records an event of this worker. If the nemesis has killed the worker in the meantime, the message was still in
+    /// the pipe, and an error is returned instead.
     pub(super) fn write(&self, what: EventKind) -> Result<(), RequestAborted> {
         self.check_alive()?;
         self.context.recorder.write(what);

@@ -43,8 +43,8 @@ pub enum RunError {
 
 /// Runs the clients under the lock until they are done, the limit is reached, or `interrupt` is ready. Then it ends all
 /// faults, runs the probe, and records the rest. After an interrupt there is no probe, and steps that do not end soon
-/// are left to the end of the backend. `due` receives the faults whose triggers in the context have fired. The result
-/// does not yet contain the data that only the backend has.
+/// are cancelled, because the backend cleans up at its end anyway. `due` receives the faults whose triggers in the
+/// context have fired. The result does not yet contain the data that only the backend has.
 ///
 /// # Errors
 /// Returns an error if a worker could not be started. In that case no client ran.
@@ -84,7 +84,7 @@ pub async fn run<B: Backend>(
     faults.abort();
     nemesis.settle();
     end.step(nemesis.undo_all()).await;
-    // Most workers have exited. The others must not hold a lock during the probe.
+    // Workers that are still running must not hold a lock during the probe.
     end.step(context.backend.kill_all_workers()).await;
     if end.step(stock_store::count(&context)).await.is_none() {
         stock_store::record_uncounted(&context);
@@ -128,7 +128,8 @@ fn begin<B: Backend>(context: &RunContext<B>) {
     context.backend.begin();
 }
 
-/// Returns the result of a scenario with Sentinels for a lock that does not support them: no client bought anything.
+/// Returns the result, in which no client bought anything, of a scenario with Sentinels for a lock that does not
+/// support them.
 fn record_missing_sentinels<B: Backend>(context: &RunContext<B>, message: String) -> RunResult {
     begin(context);
     let refused = EventKind::SentinelsRefused { message };
@@ -171,7 +172,7 @@ fn record_traffic<B: Backend>(context: &RunContext<B>) {
     });
 }
 
-/// Records when a worker sent its first command, if that was late.
+/// Records when a worker sent its first command, if that was at least a tenth of a lease after its first request.
 fn record_slow_start<B: Backend>(context: &RunContext<B>, worker: usize) {
     let shortest_ns = context.spec.ttl_ms().saturating_mul(1_000_000) / 10;
     let first_wait = context.backend.first_idle_wait(worker);
@@ -224,7 +225,7 @@ async fn history<B: Backend>(
             header.key_history = true;
             header.key_history_check = context.backend.key_history_check().await;
         }
-        // The verdicts then rest on the driver's events alone, and the report states that.
+        // The verdicts then rest only on the driver's events, and the report states this.
         Err(missing) => {
             events.retain(|event| !matches!(event.what, EventKind::KeyChanged { .. }));
             record_missing_key_history(&mut events, missing);
@@ -242,7 +243,7 @@ fn is_change_of_key_with(part: &str, event: &Event) -> bool {
     matches!(key, KeyName::Other(name) if name.contains(part))
 }
 
-/// Determines the client of each change if the clients of a process share its connections.
+/// Determines the client behind each change of a key, if the clients of a process share its connections.
 fn name_clients_of_changes<B: Backend>(
     context: &RunContext<B>,
     events: &mut [Event],
@@ -266,8 +267,8 @@ fn record_missing_key_history(events: &mut Vec<Event>, missing: MissingKeyHistor
     events.extend(end);
 }
 
-/// Merges two lists of events in chronological order. At the same time the driver's events come
-/// first, because a fault begins before it changes a key.
+/// Merges two lists of events in chronological order. If times are equal, the driver's events come first, because a
+/// fault begins before it changes a key.
 fn merge(driver: Vec<Event>, keys: Vec<Event>) -> Vec<Event> {
     if keys.is_empty() {
         return driver;
@@ -292,7 +293,7 @@ fn merge(driver: Vec<Event>, keys: Vec<Event>) -> Vec<Event> {
     merged
 }
 
-/// Records if the scenario does not support the backend. Then the run is inconclusive.
+/// Records that the scenario does not support the backend, if that is so. The run is then inconclusive.
 fn check_backend_support<B: Backend>(context: &RunContext<B>) {
     let scenario = &context.spec.scenario;
     let backend = context.backend.name();
@@ -330,7 +331,7 @@ async fn run_workload<B: Backend>(
 ) -> EndReason {
     let workload = &context.spec.scenario.workload;
     let limit = workload.limit.resolve(context.spec.ttl());
-    // The first buyer arrives before a worker is ready to serve it.
+    // Buyers may arrive before a worker is ready to serve them.
     let mut arrivals_task = tokio::task::JoinSet::new();
     if context.arrivals.is_some() {
         arrivals_task.spawn_local(generate_arrivals(Rc::clone(context)));
@@ -340,7 +341,7 @@ async fn run_workload<B: Backend>(
     for client in clients {
         running.spawn_local(client.run());
     }
-    // If another branch finishes first, the clients are dropped.
+    // If another branch finishes first, the futures of the clients are dropped.
     let reason = tokio::select! {
         biased;
         () = context.applicability.declined() => EndReason::Declined,

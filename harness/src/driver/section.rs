@@ -34,7 +34,7 @@ impl<B: Backend> ClientDriver<B> {
                 if self.section_fails() {
                     return self.fail(hold).await;
                 }
-                // A holder that learnt of the loss of its lease in time must not use the resource.
+                // A holder that has received the report of a loss must not use the resource.
                 let has_lost = |op| self.client.has_lost(op);
                 let has_lost_any = has_lost(hold.op) || self.also_held.is_some_and(has_lost);
                 let may_write = work == Work::Whole && !has_lost_any;
@@ -46,13 +46,13 @@ impl<B: Backend> ClientDriver<B> {
         self.release(hold).await
     }
 
-    /// Returns `true` if this client ends in its first section, which is the current one.
+    /// Returns `true` if the current section is the client's first one, and the client has to end in it.
     pub(super) fn ends_in_first_section(&self) -> bool {
         let ending = self.context.spec.scenario.workload.ending_clients;
         usize::try_from(ending).is_ok_and(|ending| self.worker < ending)
     }
 
-    /// Returns `true` if this section fails.
+    /// Returns `true` if this section has to fail, and counts it.
     pub(super) fn section_fails(&mut self) -> bool {
         let fails = self.failed < self.context.spec.scenario.workload.failing_sections;
         self.failed += u32::from(fails);
@@ -111,7 +111,8 @@ impl<B: Backend> ClientDriver<B> {
         Ok(())
     }
 
-    /// Changes the stock that was read, if the holder may write, or lets a fault do it.
+    /// Changes the stock that was read, if the holder may write. If a fault affects the worker's writes, passes the
+    /// write to the fault.
     pub(super) async fn write_stock(
         &mut self,
         hold: &Hold,
@@ -130,7 +131,7 @@ impl<B: Backend> ClientDriver<B> {
         }
     }
 
-    /// Hands the write to a fault. It arrives when the fault ends, whatever has happened to the lock by then.
+    /// Passes the write to a fault. The write arrives when the fault ends, whatever has happened to the lock by then.
     async fn write_belatedly(
         &mut self,
         hold: &Hold,
@@ -142,7 +143,7 @@ impl<B: Backend> ClientDriver<B> {
         let requested_at_ns = context.clock.now_ns();
         let incarnation = self.incarnation;
         if by == StockFault::LateCommit {
-            // The statement has been admitted. The commit is not checked against a token.
+            // Only the statement is checked against the token. The commit, which comes later, is not checked.
             let admitted = context.stock.borrow_mut().read(sale.key, sale.fence);
             if let Err(refused) = admitted {
                 return self.write(fenced_off((sale.worker, sale.op, sale.key), refused));
@@ -151,7 +152,8 @@ impl<B: Backend> ClientDriver<B> {
         }
         let write_task = tokio::task::spawn_local(async move {
             let write = async {
-                // A late write was already sent and arrives. A dead worker neither commits nor starts a write.
+                // A late write was already sent, and arrives even if its worker has died. A dead worker cannot commit
+                // or start a write.
                 let is_over = context.live_workers.is_over(sale.worker, incarnation);
                 if is_over && by != StockFault::LateWrite {
                     return;
@@ -171,7 +173,8 @@ impl<B: Backend> ClientDriver<B> {
             context.stock_faults.keep_back(sale.worker, write).await;
         });
         if by == StockFault::LateWrite {
-            // The client waits for an answer and gives up. It never learns whether its write arrived.
+            // The client waits for an answer until its timeout. After that, it does not learn whether its write
+            // arrived.
             let patience = self.context.spec.command_timeout();
             tokio::time::timeout(patience, write_task).await.ok();
         }

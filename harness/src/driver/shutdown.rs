@@ -7,14 +7,15 @@ use std::time::Duration;
 use futures_util::future::FusedFuture;
 use tokio::time::{Sleep, sleep};
 
-/// How long an orderly end may continue after an interrupt. A run has two of them, the driver's and
-/// its backend's, and its user expects an answer within a second.
+/// How long an orderly end may continue after an interrupt. A run has two such ends, of the driver and of the backend,
+/// and users expect the program to exit within a second.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// Runs the steps of an end. After an interrupt they share [`PATIENCE`], and are then cancelled.
+/// Runs the steps of an orderly end. After an interrupt, all remaining steps together get [`PATIENCE`], and are then
+/// cancelled.
 pub struct Shutdown<'a, I> {
     interrupt: Pin<&'a mut I>,
-    /// The rest of the patience, after an interrupt.
+    /// The timer for the remaining patience, or `None` before an interrupt.
     patience: Option<Pin<Box<Sleep>>>,
 }
 
@@ -42,7 +43,7 @@ impl<'a, I: FusedFuture<Output = ()>> Shutdown<'a, I> {
         }
     }
 
-    /// Runs a step. Returns `None` if an interrupt arrived and the step exceeded the patience.
+    /// Runs a step. Returns `None` if an interrupt arrived and the patience ended before the step.
     pub async fn step<F: Future>(&mut self, step: F) -> Option<F::Output> {
         let mut step = pin!(step);
         tokio::select! {

@@ -1,10 +1,10 @@
 //! Detects stalls of the harness and of the machine, and lack of resources.
 //!
-//! It also records servers and workers that stalled or died without a fault.
+//! The module also records servers and workers that stalled or died without a fault.
 //!
 //! If the host takes the CPUs away, or the machine swaps, everything stalls: clients, nodes, the proxy and the driver.
-//! Leases expire in the meantime, and the lock is not responsible. A sleep of the driver that ends late reveals such a
-//! stall. A stall that only affects other processes is not detected in this way.
+//! Leases expire in the meantime, for which the lock is not responsible. A sleep of the driver that ends late reveals
+//! such a stall. A stall that only affects other processes is not detected in this way.
 //!
 //! If the harness runs out of file descriptors, processes or memory, the backend reports it, and
 //! the event is recorded soon after it happened.
@@ -28,8 +28,8 @@ const MIN_HARNESS_STALL: Duration = Duration::from_millis(3);
 /// Minimum stall of a server or worker that is recorded. The measurement is not more precise than this.
 const MIN_STALL: Duration = Duration::from_millis(60);
 
-/// Stalls shorter than this part of a lease are not recorded. Several of them in a row may delay a
-/// hold; the checkers decide whether it would have been in time without them.
+/// Stalls shorter than this part of a lease are not recorded. Several stalls in a row may prolong a hold; the checkers
+/// decide whether its holder would have been in time without them.
 const MIN_PART_OF_LEASE: u32 = 100;
 
 /// Starts to watch the machine, the servers and the workers.
@@ -58,7 +58,7 @@ async fn watch<B: Backend>(context: Rc<RunContext<B>>) {
     }
 }
 
-/// Contains the time of the last check.
+/// Measures how late each check is. Contains the time of the last check.
 ///
 /// Each check is compared with the previous one, so that no time between two checks is lost. The
 /// work after a check is short, but the machine can stall during it.
@@ -81,11 +81,11 @@ async fn monitor_liveness<B: Backend>(context: Rc<RunContext<B>>) {
             record_liveness_events(&context, false).await;
         }
     };
-    // The caller ends the run.
+    // Neither future ends by itself: the caller aborts this task at the end of the run.
     tokio::join!(context.backend.monitor_liveness(shortest), record);
 }
 
-/// Records new stalls and deaths. A run that has lost a server ends.
+/// Records new stalls and deaths. Ends the run if a server was lost.
 pub(super) async fn record_liveness_events<B: Backend>(context: &RunContext<B>, at_end: bool) {
     for mut event in context.backend.take_liveness_events(at_end) {
         if let EventKind::NodeLost { node, reason } = &mut event {

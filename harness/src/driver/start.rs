@@ -17,8 +17,8 @@ use crate::history::{Declarations, EventKind};
 use crate::rng;
 use crate::spec::RunSpec;
 
-/// How long a worker may take to start. Nothing is tested by then, and a container or a language
-/// runtime needs seconds on a busy machine.
+/// How long a worker may take to start. The time is long because it is not part of the test, and a container or a
+/// language runtime needs seconds to start on a busy machine.
 pub(super) const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Extension of the time limit per worker, because workers start together and share the CPUs.
@@ -44,8 +44,8 @@ pub(super) fn init(spec: &RunSpec, worker: usize, nodes: Vec<String>, seed: u64)
     }
 }
 
-/// Asks a worker to warm up before the run begins. A worker that restarts would meet the faults
-/// that are meant for the run.
+/// Requests a worker to warm up before the run begins. A restarted worker does not warm up, because faults that are
+/// meant for the run would affect the warm-up.
 fn with_warm_up(spec: &RunSpec, incarnation: u32, init: Init) -> Init {
     let is_first = incarnation == 0;
     Init {
@@ -67,8 +67,8 @@ fn node_timeout(spec: &RunSpec) -> Duration {
     }
 }
 
-/// Records features that the scenario asks for and the lock does not offer. Then the scenario is not applicable.
-/// Records the lock's name, what it declares and what it offers.
+/// Records features that the scenario requires and the lock does not offer, because of which the scenario is not
+/// applicable. Records the lock's name, its declarations and the features that it offers.
 fn record_ready<B>(context: &RunContext<B>, ready: Answer) {
     let Answer::Ready {
         name,

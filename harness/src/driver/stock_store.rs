@@ -1,8 +1,8 @@
 //! The stock, in the driver itself or in a Redis key on a separate server.
 //!
-//! In Redis it is used like by an application: GET, then DECR or SET. Only the lock under test
-//! makes these two steps atomic. Tokens are checked before each access. All accesses go through one
-//! connection, so that Redis executes them in the order in which they were admitted.
+//! In Redis, the clients use the stock like an application: with `GET`, and then `DECR` or `SET`. Only the lock under
+//! test makes these two steps atomic. Tokens are checked before each access. All accesses go through one connection, so
+//! that Redis executes them in the order in which they were admitted.
 
 use picklock_scenarios::{StockPlace, Update};
 
@@ -101,7 +101,7 @@ pub(super) async fn sell<B: Backend>(
     match sold {
         Err(refused) => return Access::FencedOff(refused),
         Ok(change) if !in_redis(context) => return Access::Done(change),
-        // The change is only known after Redis has answered.
+        // The stock is known only after Redis has answered.
         Ok(change) => context.stock.borrow_mut().learn(key, change.from),
     }
     let done = match context.spec.scenario.workload.update {

@@ -1,4 +1,4 @@
-//! A scheduled job: every client gets every tick, and the one that gets the lock runs the job.
+//! A scheduled job: every client gets every tick, and the client that gets the lock runs the job.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ impl<B: Backend> ClientDriver<B> {
             self.tick = tick;
             self.sleep_until(due_ns).await?;
             self.ping_at_tick().await?;
-            // A client that was frozen gets the latest tick only.
+            // A client that was frozen gets only the latest tick.
             if self.is_next_tick_due(schedule) {
                 continue;
             }
@@ -34,8 +34,8 @@ impl<B: Backend> ClientDriver<B> {
         Ok(())
     }
 
-    /// Returns the next tick that has not come yet, and when it comes by this client's clock. A client that was busy
-    /// gets no tick that came in the meantime.
+    /// Returns the next future tick, and when it is due by this client's clock. A client that was busy does not get the
+    /// ticks of that time.
     fn next_tick(&self, schedule: &TickSchedule) -> Option<(u64, u64)> {
         let now_ns = self.context.clock.now_ns();
         let ticks = (self.tick + 1)..=schedule.ticks;
@@ -48,7 +48,7 @@ impl<B: Backend> ClientDriver<B> {
         schedule.due_ns(tick, self.worker, workers)
     }
 
-    /// Returns `true` if the tick after the current one has come.
+    /// Returns `true` if the tick after the current one is due.
     fn is_next_tick_due(&self, schedule: &TickSchedule) -> bool {
         let next = self.tick + 1;
         next <= schedule.ticks && self.due_ns(schedule, next) <= self.context.clock.now_ns()
@@ -66,7 +66,8 @@ impl<B: Backend> ClientDriver<B> {
         }
     }
 
-    /// Lets the worker answer a ping. A frozen worker gets its tick when it resumes, as a timer would fire then.
+    /// Lets the worker answer a ping. A frozen worker gets its tick when it resumes, because a timer would also fire at
+    /// that time.
     async fn ping_at_tick(&mut self) -> Result<(), RequestAborted> {
         let context = Rc::clone(&self.context);
         let (op, patience) = (self.latest_op, self.patience);
@@ -81,8 +82,8 @@ impl<B: Backend> ClientDriver<B> {
         }
     }
 
-    /// Makes one attempt for the current tick. If missed ticks are made up for, makes further attempts until all jobs
-    /// up to the current tick have begun or the next tick comes.
+    /// Makes one attempt for the current tick. If the schedule catches up on missed ticks, makes further attempts until
+    /// all jobs up to the current tick have begun or the next tick is due.
     async fn run_tick(&mut self, schedule: &TickSchedule, key: u32) -> Result<(), RequestAborted> {
         loop {
             let purchase = Purchase {
@@ -117,7 +118,7 @@ impl<B: Backend> ClientDriver<B> {
         } else {
             Some(self.tick)
         };
-        // Between the look into the ledger and the job, the client can be frozen.
+        // The client can be frozen between the choice of the tick and the job.
         self.ping(&hold).await?;
         let tick = tick.filter(|_| !self.client.has_lost(op));
         if let Some(tick) = tick {

@@ -1,4 +1,5 @@
-//! A buyer that holds two locks at the same time: that of its stock, and that of another one, as a transfer does.
+//! A buyer that holds two locks at the same time, as for a transfer: the lock of its own stock, and the lock of another
+//! stock.
 
 use std::time::Duration;
 
@@ -9,8 +10,8 @@ use super::client_driver::{ClientDriver, Purchase, RequestAborted};
 use crate::backend::Backend;
 use crate::clock::nanos;
 
-/// The part of the first lease that may be over before a buyer gives up waiting for its second lock. The rest is for
-/// its section. A lock that renews the first lease needs no such limit.
+/// The part of the first lease after which a buyer gives up waiting for its second lock, so that the rest is left for
+/// its section. There is no such limit if the lock renews the first lease.
 const WAITED_PART: f64 = 0.5;
 
 impl<B: Backend> ClientDriver<B> {

@@ -54,8 +54,8 @@ impl<B: Backend> ClientDriver<B> {
         self.rest(hold, left).await
     }
 
-    /// Works for `span`. If the lock reports its loss, or the worker exits on its own, the section ends immediately. A
-    /// worker that the nemesis has killed is already in the history, and may restart after its section.
+    /// Works for `span`. If the lock reports its loss, or the worker exits on its own, the section ends immediately. If
+    /// the nemesis has killed the worker, this is already in the history, and the worker may restart after its section.
     pub(super) async fn work_for(
         &mut self,
         op: u64,
@@ -78,9 +78,9 @@ impl<B: Backend> ClientDriver<B> {
         Err(failure.into())
     }
 
-    /// Requests an extension. A holder stops if it is refused, because it has lost the lock. It
-    /// also stops if the extension fails, like a program that an exception ends. A lock that cannot
-    /// be extended has neither lost nor failed anything, so the run ends.
+    /// Requests an extension. A holder stops if it is refused, because it has lost the lock. The holder also stops if
+    /// the extension fails, like a program that is ended by an exception. If the lock reports that it cannot extend, it
+    /// has neither lost its lease nor failed, so the run ends.
     pub(super) async fn extend(&mut self, hold: &mut Hold) -> Result<Work, RequestAborted> {
         let context = Rc::clone(&self.context);
         let (worker, op) = (self.worker, hold.op);
@@ -125,7 +125,7 @@ impl<B: Backend> ClientDriver<B> {
             Answer::Unsupported { message } => {
                 let message = message.unwrap_or_else(|| "no reason given".into());
                 self.write(failed(format!("not supported: {message}"), true))?;
-                // The lock's own renewals do the same, and the key history shows them.
+                // The lock's background renewals are also extensions, and the key history shows them.
                 if context.spec.lock.renews {
                     context.applicability.record_extended();
                     return Ok(Work::Whole);
@@ -142,7 +142,7 @@ impl<B: Backend> ClientDriver<B> {
     }
 }
 
-/// Records if no holder extended its lease although the scenario asks for it.
+/// Records that no holder extended its lease, if the scenario requires extensions.
 pub(super) fn record_untested_extensions<B>(context: &RunContext<B>) {
     if context.spec.scenario.workload.extend.is_none() {
         return;
@@ -152,8 +152,8 @@ pub(super) fn record_untested_extensions<B>(context: &RunContext<B>) {
     }
 }
 
-/// Returns `true` if the scenario asks for extensions and the lock has reported that it has none.
-/// Then nothing is left to test.
+/// Returns `true` if the scenario requires extensions and the lock has reported that it cannot extend. Then nothing is
+/// left to test.
 pub(super) fn extension_unsupported<B>(context: &RunContext<B>) -> bool {
     let untested = context.applicability.extension_untested();
     let Some(EventKind::ExtensionUntested { unsupported }) = untested else {

@@ -51,10 +51,10 @@ fn stopped_note(is_stopped: bool) -> &'static str {
     }
 }
 
-/// The grants that the listener has seen, by which it finds the operation of an event.
+/// The grants that the listener has received. With them, it finds the operation that an event belongs to.
 #[derive(Default)]
 struct Grants {
-    /// Operations by a digest of the token, because a token may be as long as a line.
+    /// Operations by the hash of their token. The token itself may be as long as a line.
     by_token: BTreeMap<u64, u64>,
     lost: Vec<u64>,
     pending: Option<(u64, u64)>,
@@ -75,7 +75,8 @@ fn digest(token: &str) -> u64 {
     hasher.finish()
 }
 
-/// The driver's connection to one worker: one request at a time, and events at any time, which a task receives.
+/// The driver's connection to one worker. There is one request at a time. Events can arrive at any time, and are
+/// received by a task.
 pub struct WorkerClient {
     worker: usize,
     next_id: u64,
@@ -99,7 +100,7 @@ impl Drop for WorkerClient {
 }
 
 impl WorkerClient {
-    /// Starts to listen. Events are recorded in the history as they arrive.
+    /// Starts to receive the worker's output. Events are recorded in the history as they arrive.
     pub fn begin<B: Backend>(
         context: &Rc<RunContext<B>>,
         worker: usize,
@@ -183,8 +184,9 @@ impl WorkerClient {
             {
                 return answer;
             }
-            // A busy machine may go on soon, and the history states which component has stalled. A process that
-            // was stopped goes on only if something resumes it, and nothing may delay the run forever.
+            // A component that has stalled may continue soon, and the history states which one it is. A stopped
+            // process continues only if something resumes it. The second deadline is final, so that no worker delays
+            // the run forever.
             let is_stopped = context.backend.is_stopped(self.worker);
             let is_busy = !is_stopped && context.backend.is_kept_from_answering(self.worker);
             if was_extended || !is_busy {
@@ -241,7 +243,7 @@ impl WorkerClient {
         }
     }
 
-    /// Records an answer that does not fit the request. The worker is unusable after it.
+    /// Records an answer that does not fit the request. After that, the worker cannot be used any more.
     pub fn wrong_answer<B>(
         &self,
         context: &RunContext<B>,
@@ -309,8 +311,8 @@ impl<B: Backend> OutputListener<B> {
                         self.record_misbehaviour(Misbehaviour::OutOfTurn, reason.clone());
                         self.replies.send(Err(WorkerFailure::BrokeProtocol(reason))).ok();
                         session.stop_listening();
-                        // Nothing more is read, so the worker's pipe fills and it stops. The client
-                        // ends it. Until then it counts as alive in the history, as before.
+                        // No more output is read, so the worker blocks when its pipe is full. The client ends the
+                        // worker. Until then, the worker counts as alive in the history.
                         std::future::pending::<()>().await;
                     }
                     if !self.handle(output) {
@@ -353,7 +355,7 @@ impl<B: Backend> OutputListener<B> {
                 self.record_notification(notification);
                 true
             }
-            // No later output can be trusted, so nothing waits for it.
+            // No later output can be trusted, so it is not read.
             WorkerOutput::Garbage(line) => {
                 self.record_misbehaviour(Misbehaviour::Garbage, line.to_string());
                 let broke = WorkerFailure::BrokeProtocol(line.to_string());
@@ -384,7 +386,8 @@ impl<B: Backend> OutputListener<B> {
         let known = self.grants.borrow().operation(token);
         let Some(op) = known else {
             let event = notification.event();
-            // The token may belong to a grant that is not written yet: a renewing thread can be faster.
+            // The token may belong to a grant whose reply has not been written yet, because a renewing thread can be
+            // faster.
             let fault = ProtocolFault::UnknownToken { event };
             self.record_misbehaviour(Misbehaviour::OutOfTurn, fault.to_string());
             return;
@@ -421,7 +424,8 @@ impl<B: Backend> OutputListener<B> {
     }
 }
 
-/// Returns `false` for the client that takes the locks after the run: its number follows those of the workers.
+/// Returns `false` for the client that takes the locks after the run. Its number comes after the numbers of the
+/// workers.
 fn is_worker_of_the_run<B>(context: &RunContext<B>, worker: usize) -> bool {
     worker < context.spec.scenario.workload.workers
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::history::{Event, EventKind, KeyName};
 
-/// A key that a script changed without its declaration by the command that ran the script.
+/// A key that a script changed although the command that ran the script had not declared it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UndeclaredKey {
     at_ns: u64,
@@ -44,13 +44,13 @@ impl UndeclaredKey {
         }
     }
 
-    /// Returns when it was changed, on the clock of the records.
+    /// Returns when the key was changed, on the clock of the records.
     pub(crate) fn at_ns(&self) -> u64 {
         self.at_ns
     }
 }
 
-/// Returns the keys that a command such as `EVAL script 1 key ...` declares, or `None` if the command runs no
+/// Returns the keys that a command such as `EVAL script 1 key ...` declares, or `None` if the command does not run a
 /// script.
 pub(crate) fn declared_keys<'a>(
     command: &str,

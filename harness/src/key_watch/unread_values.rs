@@ -1,12 +1,12 @@
-//! Values that a worker's command names although another worker wrote them and this one has not read them.
+//! Values that a worker's command contains although another worker wrote them and this worker has not read them.
 //!
-//! A command that compares a value before it removes, replaces or prolongs it names the value. If it names another
-//! worker's value that it cannot know, the two workers have the same token. The history shows that nowhere else: a
-//! client that tries to write the value that is there already changes nothing.
+//! A command that compares a value before it removes, replaces or prolongs it contains that value. If a command
+//! contains another worker's value that its sender cannot know, the two workers have the same token. The history does
+//! not show this in any other way, because a client that tries to write a value that already exists changes nothing.
 
 use std::sync::Arc;
 
-/// Minimum length of a value that counts. Shorter ones, such as counts, are equal by chance.
+/// Minimum length of a value that counts. Shorter values, such as numbers, may be equal by chance.
 const MIN_LENGTH: usize = 8;
 
 /// The other workers' values that commands have taken, and the workers that have read values.
@@ -14,7 +14,7 @@ const MIN_LENGTH: usize = 8;
 pub(crate) struct UnreadValues {
     /// The workers that have read the current value of a key, by the number of the key.
     readers: Vec<(usize, usize)>,
-    /// The values of other workers that the current command changed: the number of the change, and the value.
+    /// The values of other workers that the current command changed: the number of each change, and the value.
     taken: Vec<(usize, Arc<str>)>,
 }
 
@@ -38,8 +38,8 @@ impl UnreadValues {
         }
     }
 
-    /// Removes the values that the current command took, and returns the numbers of the changes from `before` on whose
-    /// values it names.
+    /// Removes the values that the current command took. Returns the numbers of those changes from `before` on whose
+    /// values satisfy `names`, because the command contains them.
     pub(crate) fn take_named(&mut self, before: usize, names: impl Fn(&str) -> bool) -> Vec<usize> {
         let taken = self.taken.drain(..);
         let named = taken.filter(|(change, value)| *change >= before && names(value));

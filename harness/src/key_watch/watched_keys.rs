@@ -18,13 +18,14 @@ struct Known {
     bytes: Vec<u8>,
     name: KeyName,
     held: Option<HeldValue>,
-    /// Whether an acquisition has written it.
+    /// Whether an acquisition has written the key.
     acquired: bool,
-    /// Whether an acquisition has written it and the key comes and goes as a lock's key does.
+    /// Whether an acquisition has written the key, and the key has had an expiry or was removed, like the key of a
+    /// lock.
     is_lock_value: bool,
-    /// The worker whose command changed it last.
+    /// The worker whose command last changed the key.
     by: Option<usize>,
-    /// The worker whose command wrote its value.
+    /// The worker whose command wrote the current value.
     author: Option<usize>,
 }
 
@@ -48,12 +49,12 @@ pub(crate) struct KeyWatch {
     derived: DerivedNames,
     undeclared: Vec<UndeclaredKey>,
     unread: UnreadValues,
-    /// The keys of one inspection; empty between two inspections.
+    /// The keys of the current inspection; empty between two inspections.
     touched: TouchedKeys,
 }
 
 impl Known {
-    /// Returns `true` if this change makes the key one that may hold a lock. Returns `true` at most once.
+    /// Returns `true` if the key may hold a lock because of this change. Returns `true` at most once for each key.
     fn becomes_lock_value(&mut self, record: &KeyRecord) -> bool {
         if self.is_lock_value {
             return false;
@@ -131,7 +132,7 @@ impl KeyWatch {
         }
     }
 
-    /// Returns the names of the keys that hold this lock now: its own key, and those that it has written under
+    /// Returns the names of the keys that currently hold this lock: its own key, and keys that it has written under
     /// other names.
     pub(crate) fn keys_of(&self, lock: &str) -> Vec<String> {
         let number = self.locks.iter().position(|known| known == lock);
@@ -173,7 +174,7 @@ impl KeyWatch {
         is_new.then(|| self.derived.clone())
     }
 
-    /// Returns the lock whose key one of these changes affected.
+    /// Returns the lock whose key was affected by one of these changes, or `None` if none was.
     pub(crate) fn lock_changed(&self, changes: Range<usize>) -> Option<u32> {
         let known = &self.records[..changes.end];
         let mut changed = self.records[changes].iter();
@@ -182,8 +183,8 @@ impl KeyWatch {
         u32::try_from(lock).ok()
     }
 
-    /// Records undeclared keys among the changes from position `before`, which a script made whose command declared
-    /// the given keys. Each key is recorded once per command.
+    /// Records the undeclared keys among the changes from position `before` on. A script made these changes, and its
+    /// command declared the given keys. Each key is recorded once per command.
     pub(crate) fn record_undeclared<'a>(
         &mut self,
         before: usize,
@@ -206,7 +207,7 @@ impl KeyWatch {
         }
     }
 
-    /// Records that a command of this worker reads keys, if it does.
+    /// Records the keys that a command of this worker reads, if it reads any.
     pub(crate) fn record_read<'a>(
         &mut self,
         (worker, command): (usize, &str),
@@ -222,8 +223,8 @@ impl KeyWatch {
         }
     }
 
-    /// Marks the changes from position `before` whose command, made of these words, took another worker's value that it
-    /// named and had not read.
+    /// Marks the changes from position `before` on by which a command took another worker's value that it contained
+    /// although its sender had not read it. `words` are the words of the command.
     pub(crate) fn mark_unread<'a>(
         &mut self,
         before: usize,
@@ -274,9 +275,8 @@ impl KeyWatch {
 
     /// Removes and returns the records, in the order in which they happened.
     ///
-    /// Faults fire at whole milliseconds, and a command that the node executes after a fault may have arrived
-    /// slightly earlier. Then the fault's records get the command's time, because time never runs backwards on a
-    /// node.
+    /// Faults fire at whole milliseconds, and a command that the node executes after a fault may have arrived slightly
+    /// earlier. In that case the fault's records get the time of the command, because times on a node never decrease.
     pub(crate) fn take(&mut self) -> Vec<KeyRecord> {
         let mut records = std::mem::take(&mut self.records);
         let mut next_ns = u64::MAX;
@@ -340,7 +340,7 @@ impl KeyWatch {
         let held = server.held_value(known.database, &known.bytes);
         let change = why();
         let by = change.command().map(|command| command.worker);
-        // Two clients may set the same expiry within one millisecond.
+        // A second client may set the same expiry within the same millisecond, which changes no data.
         let is_by_another_client = || {
             by.is_some()
                 && by != known.by
@@ -373,9 +373,9 @@ impl KeyWatch {
     }
 }
 
-/// Returns the keys of one inspection, in order, except that expired keys come first: they were gone before the
-/// command that found them expired, and servers report them first. A key that the same command wrote and then found
-/// expired stays in its place.
+/// Returns the keys of one inspection in order, but expired keys first: they had disappeared before the command that
+/// found them expired, and servers report them first. A key that the same command wrote and then found expired keeps
+/// its place.
 fn expired_first(touched: &TouchedKeys) -> impl Iterator<Item = Touched<'_>> {
     let had_expired = |number: usize, key: &Touched<'_>| {
         let same = |other: &Touched<'_>| (other.database, other.key) == (key.database, key.key);

@@ -8,7 +8,7 @@
 //! - `monitor_stream`: parses a server's reports
 //! - `server_report`: finds the worker and the request behind each line
 //! - `replay`: the replayed servers of one node; `replayed_server` is one of them
-//! - `written_changes`: which request made which changes
+//! - `written_changes`: records which request made which changes
 //! - `unknown_commands`: the commands that the model does not support, with the keys that they name
 //! - `stored_key`: a key as it is read directly from a server
 //!

@@ -1,4 +1,4 @@
-//! Parses what a server sends on a connection with MONITOR and keyspace notifications.
+//! Parses the data that a server sends on a connection with `MONITOR` and keyspace notifications.
 //!
 //! Lines of MONITOR are simple strings: `+1700000000.123456 [0 127.0.0.1:51234] "SET" "k" "v"`. Notifications are
 //! RESP3 push frames. Apart from these, such a connection carries only the replies to the commands that set it up.
@@ -13,7 +13,7 @@ const MAX_QUOTED: usize = 200;
 pub struct MonitorLine {
     /// The server's wall clock: microseconds since the Unix epoch.
     pub wall_us: i64,
-    /// The database in which it was executed.
+    /// The database in which the command was executed.
     pub database: usize,
     /// The sender of the command.
     pub source: Source,
@@ -43,7 +43,7 @@ pub enum Source {
 pub enum ServerMessage {
     /// The server has executed a command.
     Executed(MonitorLine),
-    /// The server has removed a key that no command removed.
+    /// The server has removed a key by itself, and not for a command.
     Lost {
         /// The reason.
         loss: Loss,
@@ -56,7 +56,7 @@ pub enum ServerMessage {
     Answer(String),
 }
 
-/// The reason why a key disappeared that no command removed.
+/// The reason why a server removed a key by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
     /// The key had expired.
@@ -131,7 +131,7 @@ fn parse_monitor_line(line: &[u8]) -> Option<MonitorLine> {
     let open = memchr::memchr(b'[', line)?;
     let close = open
         + memchr::memmem::find(&line[open..], b"] ").or_else(|| {
-            // No command is empty, but an address may contain a bracket.
+            // The last bracket before the command ends the address, which may itself contain a bracket.
             line[open..].iter().rposition(|byte| *byte == b']')
         })?;
     // `[0 [::1]:51234]` has two closing brackets.

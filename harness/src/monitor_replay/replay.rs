@@ -14,16 +14,16 @@ use super::stored_key::StoredKey;
 use super::unknown_commands::UnknownCommands;
 use super::written_changes::WrittenChanges;
 
-/// Tolerance for expiries: the replay's clock is that of the server's last command, while the server sets an expiry
-/// by the clock of its event loop, which may be older.
+/// Tolerance for expiries: the replay uses the time of the server's last command, while the server sets an expiry by
+/// the clock of its event loop, which may be older.
 const EXPIRY_SLACK_MS: u64 = 50;
 
 /// Time before and after a key's expiry within which it is uncertain whether a command still found the key, if the
 /// server does not report expiries.
 const DOUBT_MS: u64 = 3;
 
-/// The servers of one node, its master and those that may replace it, replayed on the model of Redis from their
-/// reports.
+/// The servers of one node, which are its master and the servers that may replace it. They are replayed on the model of
+/// Redis from their reports.
 pub struct MonitorReplay {
     version: ServerVersion,
     servers: Vec<ReplayedServer>,
@@ -35,7 +35,8 @@ pub struct MonitorReplay {
     unknown: UnknownCommands,
     /// Whether keys expire by the clock, because the servers do not report which keys expire.
     by_clock: bool,
-    /// The first key for which the clock could not decide whether a command came before its expiry.
+    /// The first key for which it is uncertain whether a command was executed before the key's expiry, or `None` if
+    /// there is none.
     doubtful: Option<String>,
 }
 
@@ -65,8 +66,8 @@ impl MonitorReplay {
         self.by_clock = true;
     }
 
-    /// Records that a server has executed a command at `at_ns` on the run's clock. `by` is the worker's command, if
-    /// a worker sent it.
+    /// Records that a server has executed a command at `at_ns` on the run's clock. `by` is the worker's command, or
+    /// `None` if another client sent it.
     pub fn record_executed(
         &mut self,
         server: usize,
@@ -90,14 +91,14 @@ impl MonitorReplay {
                     self.expire_by(server, line, at_ns);
                 }
             }
-            // Keys that were found expired belong to the unit.
+            // Keys that the unit found expired belong to the unit.
             UnitPosition::Inside | UnitPosition::Ends => {
                 for notice in std::mem::take(&mut replayed.notices) {
                     replayed.remove(&notice);
                 }
             }
         }
-        // The promoted server becomes the node's master when clients write to it. Replicas may be read.
+        // A promoted server counts as the node's master once clients write to it. Clients may read from a replica.
         if by.is_some() && server != self.master && may_be_for_masters(&name) {
             self.promote(server, at_ns);
         }
@@ -180,7 +181,7 @@ impl MonitorReplay {
         });
     }
 
-    /// Ends the script or the transaction that a server has begun, and records its changes.
+    /// Ends the active script or transaction of a server, and records its changes.
     fn finish(&mut self, server: usize) {
         let replayed = &mut self.servers[server];
         let Some(unit) = replayed.active_unit.take() else {
@@ -207,14 +208,15 @@ impl MonitorReplay {
         }
     }
 
-    /// Records a new client with this address: the transaction of an earlier one is over.
+    /// Records a new client with this address, which ends the transaction of an earlier client.
     pub fn record_connected(&mut self, server: usize, address: &str) {
         if let Some(replayed) = self.servers.get_mut(server) {
             replayed.forget(address);
         }
     }
 
-    /// Records that the client at this address has closed its connection, and so waits for nothing.
+    /// Records that the client at this address has closed its connection, so that it no longer waits in a blocking
+    /// command.
     pub fn record_closed(&mut self, server: usize, address: &str) {
         if let Some(replayed) = self.servers.get_mut(server) {
             replayed.stop_waiting(address);
@@ -234,7 +236,7 @@ impl MonitorReplay {
         let Some(replayed) = self.servers.get_mut(server) else {
             return;
         };
-        // Keys that expired while the server was down were not lost by its start.
+        // Keys that expired while the server was down must not count as lost in the restart.
         replayed.wall_us = wall_us;
         replayed.model.expire_cycle(replayed.now());
         self.record_changes(server, at_ns, || KeyChange::Expired);
@@ -260,8 +262,8 @@ impl MonitorReplay {
         }
     }
 
-    /// Compares the replay with the keys that the master itself has at this time of its wall clock. Returns a
-    /// description of the first difference.
+    /// Compares the replay with the keys that the master has at this time of its wall clock. Returns a description of
+    /// the first difference.
     pub fn difference(&mut self, stored: &[StoredKey], wall_us: i64) -> Option<String> {
         self.settle();
         let mut real = ReplayedServer::new(self.version, false);
@@ -304,8 +306,8 @@ impl MonitorReplay {
         ))
     }
 
-    /// Returns the reason for a gap in the key history although the servers have sent their reports: a command on a
-    /// lock's key that the model of Redis does not support, or an expiry that the servers do not report.
+    /// Returns the reason if the key history has a gap although the servers have sent their reports: the model of Redis
+    /// does not support a command on a lock's key, or it is uncertain when a key expired.
     pub fn gap(&self) -> Option<String> {
         if let Some(name) = self.unknown.command_on_locks(&self.watch) {
             return Some(format!("the model of Redis does not support {name}"));
@@ -345,8 +347,8 @@ impl MonitorReplay {
         self.watch.begin_attempt(op, lock);
     }
 
-    /// Returns the effect of the command with this number on this connection on locks. Earlier commands that were
-    /// not queried count as well, because one of them may have taken a lock.
+    /// Returns the effect on locks of the command with this number on this connection. The effects of earlier commands
+    /// that were not queried are included, because one of them may have taken a lock.
     pub fn effect_of(&mut self, conn: u64, number: u64) -> CommandEffect {
         self.settle();
         let written = self.written.take(conn, number);
@@ -407,7 +409,7 @@ fn may_write(name: &str) -> bool {
     CommandKind::of(command, subcommand).is_none_or(CommandKind::writes)
 }
 
-/// Returns `false` for a command that a replica answers, too.
+/// Returns `false` for a command that replicas answer as well.
 fn may_be_for_masters(name: &str) -> bool {
     let (command, subcommand) = name.split_once(' ').unwrap_or((name, ""));
     let is_for_masters = |kind: CommandKind| kind.writes() || kind.takes();

@@ -1,4 +1,4 @@
-//! The replay of special cases of a server's reports.
+//! Tests of the replay of special cases in a server's reports.
 
 use std::rc::Rc;
 
@@ -20,7 +20,7 @@ struct ReplayFixture {
     at_ns: u64,
 }
 
-/// Connection `n` belongs to worker `n`.
+/// Returns sent requests in which connection `n` belongs to worker `n`.
 fn sent() -> SentRequests {
     let sent = SentRequests::default();
     for conn in 0..3 {
@@ -31,7 +31,7 @@ fn sent() -> SentRequests {
 }
 
 impl ReplayFixture {
-    /// Creates a node in which the master's clients `A` and `B` are those of workers 0 and 1.
+    /// Creates a node in which the master's clients `A` and `B` belong to workers 0 and 1.
     fn new() -> Self {
         let mut fixture = ReplayFixture {
             replay: MonitorReplay::new(ServerVersion::default(), 2, Rc::from(["k".to_owned()])),
@@ -164,7 +164,7 @@ fn expiry_between_two_scripts_belongs_to_neither() {
     );
 }
 
-/// The key was gone before the script found it expired.
+/// The key had expired before the script found it expired.
 #[test]
 fn expiry_inside_a_script_precedes_its_writes() {
     let mut fixture = ReplayFixture::new();
@@ -230,7 +230,7 @@ fn commands_of_other_users_on_their_own_keys_are_skipped() {
     assert_eq!(fixture.replay.gap(), None);
 }
 
-/// No command touches the key afterwards.
+/// No command touches the key after its expiry.
 #[test]
 fn expiry_notification_alone_ends_the_value() {
     let mut fixture = ReplayFixture::new();
@@ -239,7 +239,7 @@ fn expiry_notification_alone_ends_the_value() {
     assert_eq!(fixture.changes(), ["a 5 SET of 0", "- ever Expired"]);
 }
 
-/// All clients use the same list. In a transaction BLPOP does not wait.
+/// All clients use the same list. In a transaction, `BLPOP` does not wait.
 #[test]
 fn no_client_waits_in_a_transaction_or_after_it_left() {
     let mut fixture = ReplayFixture::new();
@@ -291,7 +291,7 @@ fn replica_does_not_expire_keys_that_its_master_keeps() {
     );
 }
 
-/// Its writes would be missing from the key history without notice.
+/// Otherwise the writes of such a command would silently be missing from the key history.
 #[test]
 fn unknown_command_on_a_locks_key_is_a_gap() {
     let gap_after = |line: &str| {
@@ -326,7 +326,7 @@ fn unknown_command_on_a_locks_key_is_a_gap() {
     );
 }
 
-/// The lock may rest on keys that only the unknown command writes.
+/// The lock may use keys that only the unknown command writes.
 #[test]
 fn unknown_command_is_a_gap_while_no_key_of_the_lock_is_known() {
     let mut fixture = ReplayFixture::new();
@@ -334,7 +334,7 @@ fn unknown_command_is_a_gap_while_no_key_of_the_lock_is_known() {
     assert!(fixture.replay.gap().is_some());
 }
 
-/// A server between two versions of the model has a command that the older one lacks.
+/// A server whose version lies between two versions of the model may have a command that the older version lacks.
 #[test]
 fn command_that_the_version_should_lack_is_a_gap() {
     let mut fixture = ReplayFixture::new();
@@ -349,7 +349,7 @@ fn command_that_the_version_should_lack_is_a_gap() {
     );
 }
 
-/// Some clients greet and read replicas.
+/// Some clients introduce themselves to replicas, and read from them.
 #[test]
 fn replica_that_is_only_read_is_not_promoted() {
     let mut fixture = ReplayFixture::new();
@@ -378,6 +378,6 @@ fn client_that_left_while_waiting_receives_nothing() {
         fixture.changes()
     };
     assert_eq!(pushed("C"), ["{x} ever RPUSH of 2"]);
-    // Nothing shows that the waiting client had left by then.
+    // The report does not show that the waiting client had disconnected by then.
     assert_eq!(pushed("B"), [""; 0]);
 }

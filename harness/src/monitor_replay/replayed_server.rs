@@ -1,9 +1,9 @@
 //! The replay of one server of a node.
 //!
-//! Scripts and transactions are atomic, so their changes are inspected together when they are over. A server does not
-//! report the end of a script. The replay infers it when the next line belongs to another command. If a command finds a
-//! key expired, the server reports the expiry before that command, so such a notification waits until it is clear
-//! whether it belongs to the script.
+//! Scripts and transactions are atomic, so their changes are inspected together at their end. A server does not report
+//! the end of a script. The replay infers it when the next line belongs to another command. If a command finds a key
+//! expired, the server reports the expiry before that command, so such a notification waits until it is clear whether
+//! it belongs to the script.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,28 +19,28 @@ use super::stored_key::{StoredKey, StoredValue};
 pub struct ByWorker {
     /// The command, with its worker and its attempt.
     pub command: KeyCommand,
-    /// Its connection, and its number among the requests of that connection, or `None` if these are unknown.
+    /// The command's connection, and its number among the requests of that connection, or `None` if these are unknown.
     pub request: Option<(u64, u64)>,
 }
 
 /// An atomic unit: a script with its inner commands, or a transaction.
 #[derive(Debug, Clone)]
 pub(super) struct Unit {
-    /// The worker's command that began it, or `None` for another client's.
+    /// The worker's command that began the unit, or `None` if another client began it.
     pub(super) by: Option<ByWorker>,
     pub(super) at_ns: u64,
     /// For a transaction, the address of its client.
     transaction: Option<String>,
     /// For a script, the keys that its command declared.
     pub(super) declared: Option<Vec<Vec<u8>>>,
-    /// The words of the command that began it.
+    /// The words of the command that began the unit.
     pub(super) words: Vec<Vec<u8>>,
 }
 
 /// The position of a command relative to an atomic unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UnitPosition {
-    /// The command belongs to no unit.
+    /// The command does not belong to a unit.
     Outside,
     /// The command begins a unit: it runs a script, or is the first command of a transaction.
     Begins,
@@ -79,7 +79,7 @@ pub(super) struct ReplayedServer {
     pub(super) notices: Vec<Notice>,
     /// The server's wall clock at its last command.
     pub(super) wall_us: i64,
-    /// Whether it is a replica, whose master alone decides which keys have expired.
+    /// Whether the server is a replica. The expiry of a replica's keys is decided by its master.
     pub(super) is_replica: bool,
 }
 
@@ -107,7 +107,7 @@ impl ReplayedServer {
         let Source::Client(address) = &line.source else {
             return UnitPosition::Inside;
         };
-        // An EXEC ends the queued commands.
+        // `EXEC` comes after the queued commands.
         let is_outside = name != "EXEC" && !is_queued(name);
         if !self.transactions.contains(address) || is_outside {
             let is_script = CommandKind::of(name, "").is_some_and(CommandKind::is_script);
@@ -128,11 +128,11 @@ impl ReplayedServer {
         }
     }
 
-    /// Executes a command on the model. Each client of the server has its own client in the model, because some
-    /// wait.
+    /// Executes a command on the model. Each client of the server has its own client in the model, because clients may
+    /// wait in blocking commands.
     ///
-    /// As on the server, the clock does not advance within a script or a transaction, although each line has its
-    /// own time, which is later if the server was interrupted.
+    /// As on the server, the clock does not advance within a script or a transaction. The lines of one script may have
+    /// increasing times if the server was interrupted.
     pub(super) fn execute(&mut self, line: &MonitorLine, name: &str, position: UnitPosition) {
         let continues = matches!(position, UnitPosition::Inside | UnitPosition::Ends)
             && self.active_unit.is_some();
@@ -161,7 +161,7 @@ impl ReplayedServer {
         let words: Vec<&[u8]> = line.words.iter().map(Vec::as_slice).collect();
         let reply = self.model.execute(client, &words, now);
         if reply == Reply::Blocked && position != UnitPosition::Outside {
-            // No command waits in a script or a transaction.
+            // A command in a script or a transaction does not wait.
             self.clients.remove(address);
             self.model.disconnect(client);
         }
@@ -209,15 +209,15 @@ impl ReplayedServer {
         };
     }
 
-    /// Removes a client that has disconnected, or whose address belongs to a new client: it waits for nothing, and
-    /// its transaction is over.
+    /// Removes a client that has disconnected, or whose address now belongs to a new client. The old client no longer
+    /// waits, and its transaction is over.
     pub(super) fn forget(&mut self, address: &str) {
         self.transactions.remove(address);
         self.stop_waiting(address);
     }
 
-    /// Stops the waiting of a client that has disconnected. Its transaction is kept, because commands that it sent
-    /// before may still be reported.
+    /// Stops the waiting of a client that has disconnected. Its transaction is kept, because commands that it had sent
+    /// may still be reported.
     pub(super) fn stop_waiting(&mut self, address: &str) {
         if let Some((client, _)) = self.clients.remove(address) {
             self.model.disconnect(client);

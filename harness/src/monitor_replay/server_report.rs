@@ -22,7 +22,7 @@ pub struct ServerReport {
     stream: MonitorStream,
     /// The connection at each of the server's addresses.
     connections: HashMap<String, u64>,
-    /// Number of closed connections that the replay has been informed of.
+    /// Number of closed connections that have been recorded in the replay.
     closed: usize,
     /// When the latest command outside a script was executed.
     script_ns: u64,
@@ -41,12 +41,12 @@ impl ServerReport {
         }
     }
 
-    /// Skips from now on what other users do to keys whose names do not contain `own_keys`.
+    /// From now on, skips commands of other users, unless they name a key that contains `own_keys`.
     pub fn skip_other_users(&mut self, own_keys: String) {
         self.own_keys = Some(own_keys);
     }
 
-    /// Returns `false` for what another user does to that user's keys.
+    /// Returns `false` for a command by which another user accesses only that user's own keys.
     fn is_relevant(&mut self, line: &MonitorLine) -> bool {
         let Some(own_keys) = &self.own_keys else {
             return true;
@@ -57,7 +57,7 @@ impl ServerReport {
             .any(|word| memmem::find(word, own_keys.as_bytes()).is_some());
         if let Source::Client(address) = &line.source {
             let flushes = CommandKind::of(&line.name(), "") == Some(CommandKind::Flushes);
-            // An ECHO serves as a time mark.
+            // `ECHO` commands are used as marks in the report.
             let is_echo = echo(line).is_some();
             let is_own = self.connections.contains_key(address);
             self.is_relevant = names_own || flushes || is_echo || is_own;
@@ -65,8 +65,8 @@ impl ServerReport {
         self.is_relevant || names_own
     }
 
-    /// Reads the bytes that have arrived by `at_ns`. Calls `on_echo` with the argument of each `ECHO` that
-    /// introduces no connection.
+    /// Reads the bytes that have arrived by `at_ns`. Calls `on_echo` with the argument of each `ECHO` that does not
+    /// introduce a connection.
     ///
     /// # Errors
     /// Returns the beginning of a line that cannot be parsed. Nothing after it can be read.
@@ -124,7 +124,7 @@ impl ServerReport {
                 }
             } else if let Some(&conn) = self.connections.get(address) {
                 let sent = sent_requests.take_executed(conn, &line.words);
-                // Its reply may have arrived before its line.
+                // The reply to a command may have arrived before the line that reports it.
                 if let Some(sent) = &sent {
                     self.record_closed(sent.closed_before, replay, sent_requests);
                 }
@@ -141,8 +141,9 @@ impl ServerReport {
         }
     }
 
-    /// Informs the replay of closed connections, before the first request that was sent after they were closed. A
-    /// server does not report them, and a value that is pushed after that does not go to a client that has left.
+    /// Records closed connections in the replay, before the first request that was sent after they were closed. A
+    /// server does not report that a connection was closed, but a value that is pushed later must not go to a client
+    /// that has disconnected.
     fn record_closed(
         &mut self,
         until: usize,
@@ -168,8 +169,8 @@ fn echo(line: &MonitorLine) -> Option<&[u8]> {
     }
 }
 
-/// Minimum time between the forwarding of a command and the observation of its change for the change to count as
-/// observed late, in nanoseconds.
+/// Minimum time, in nanoseconds, from the forwarding of a command to the observation of its change. If it takes longer,
+/// the change counts as observed late.
 const MIN_LATE_NS: u64 = 1_000_000;
 
 /// Returns a worker's command, whose changes were observed at `observed_ns`.

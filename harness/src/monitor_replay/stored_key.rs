@@ -1,18 +1,19 @@
 /// A key as it is stored on a server, and loaded into the server's replay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredKey {
-    /// Its name, in the first database.
+    /// The key's name, in the first database.
     pub name: Vec<u8>,
-    /// Its value.
+    /// The key's value.
     pub value: StoredValue,
     /// Remaining time to live in milliseconds; negative if the key has no expiry.
     pub ttl_ms: i64,
 }
 
 impl StoredKey {
-    /// A script that atomically reads a server's time and the given keys, or all keys of its first database if none
-    /// are given, with name, type, remaining time to live and value. It fails if the keys hold more than 4 MiB: a
-    /// lock needs a fraction of that, and other users' values must not exhaust the memory.
+    /// A script that atomically reads a server's time and the given keys, or all keys of its first database if none are
+    /// given. It returns the name, the type, the remaining time to live and the value of each key. The script fails if
+    /// the values take more than 4 MiB: a lock needs only a fraction of that, and other users' values must not exhaust
+    /// the memory.
     pub const READ_ALL: &'static str = "
 local all, room = {}, 4194304
 for _, key in ipairs(KEYS[1] and KEYS or redis.call('KEYS', '*')) do
@@ -52,7 +53,7 @@ impl StoredValue {
             "list" => StoredValue::BuiltBy("RPUSH", words),
             "set" => StoredValue::BuiltBy("SADD", words),
             _ => {
-                // A server returns member and score, and ZADD requires score and member.
+                // A server returns the member before the score, and `ZADD` requires the score before the member.
                 let pairs = words.chunks_exact_mut(2);
                 pairs.for_each(|pair| pair.swap(0, 1));
                 StoredValue::BuiltBy("ZADD", words)

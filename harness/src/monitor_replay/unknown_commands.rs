@@ -12,22 +12,23 @@ use super::monitor_stream::MonitorLine;
 /// Commands that change keys without naming them.
 const NAMELESS: [&str; 2] = ["DEBUG", "SWAPDB"];
 
-/// Maximum number of arguments that are kept. With more, the commands may concern any key.
+/// Maximum number of arguments that are kept. If there are more, the commands are assumed to concern any key.
 const MAX_ARGUMENTS: usize = 10_000;
 
 /// The unsupported commands that a server has executed.
 #[derive(Debug, Default)]
 pub(super) struct UnknownCommands {
-    /// Their names. An option that is not supported counts against each use of the command.
+    /// The names of these commands. A command that was used with an unsupported option counts as unsupported from then
+    /// on.
     names: BTreeSet<String>,
-    /// Each of their arguments, with the first command that had it.
+    /// The arguments of these commands, each with the first command that had it.
     arguments: BTreeMap<Vec<u8>, String>,
     /// The first command that may concern any key.
     on_any_key: Option<String>,
 }
 
 impl UnknownCommands {
-    /// Records a command that may write. `is_unknown` is whether the model has just proved not to support it.
+    /// Records a command that may write. `is_unknown` states that the model has just failed to execute it.
     pub(super) fn record(&mut self, name: &str, line: &MonitorLine, is_unknown: bool) {
         if is_unknown && !self.names.contains(name) {
             self.names.insert(name.to_owned());
@@ -45,7 +46,7 @@ impl UnknownCommands {
         }
     }
 
-    /// Returns an unsupported command that may have changed a lock's key.
+    /// Returns an unsupported command that may have changed a lock's key, or `None` if there is none.
     pub(super) fn command_on_locks(&self, watch: &KeyWatch) -> Option<&str> {
         if self.on_any_key.is_some() {
             return self.on_any_key.as_deref();

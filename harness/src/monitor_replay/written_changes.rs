@@ -13,7 +13,7 @@ struct Written {
 pub(super) struct WrittenChanges(Vec<Written>);
 
 impl WrittenChanges {
-    /// Records that a command, given as its connection and its number there, has made these changes.
+    /// Records that a command has made these changes. `request` is its connection and its number on that connection.
     pub(super) fn record(&mut self, request: Option<(u64, u64)>, changes: Range<usize>) {
         let Some((conn, number)) = request.filter(|_| !changes.is_empty()) else {
             return;

@@ -1,8 +1,8 @@
 //! The active faults, each with its undo steps.
 //!
-//! A fault is listed before its first target is affected, and each step is recorded as soon as it
-//! is done. So whatever ends a fault (its duration, a target that cannot be affected, the end of
-//! the run) finds everything that was done. A fault that never ends leaves the list without an end.
+//! A fault is listed before its first target is affected, and each undo step is recorded as soon as the effect exists.
+//! So the list is complete, whatever ends the fault: its duration, a target that cannot be affected, or the end of the
+//! run. A fault that never ends is removed from the list without being undone.
 
 use std::cell::RefCell;
 
@@ -11,14 +11,14 @@ use picklock_scenarios::{Resource, StockFault, TaskScope};
 use super::clocks::ClockOwner;
 use crate::proxy::ImposedId;
 
-/// A step that undoes the effect on one target. Executing it twice does no harm.
+/// A step that undoes the effect on one target. It may be executed twice.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Undo {
     ThawWorker(usize),
     UnblockWorker {
         worker: usize,
         scope: TaskScope,
-        /// The time at which the block was to end.
+        /// The time at which the block is planned to end.
         due_ns: u64,
     },
     RestartWorker(usize),
@@ -37,14 +37,14 @@ pub(super) struct ActiveFaults {
 
 struct Fault {
     id: u32,
-    /// The undo steps, in the order in which the fault did them.
+    /// The undo steps, in the order in which the fault recorded them.
     undo: Vec<Undo>,
-    /// The time at which it is to end, if its scenario sets one.
+    /// The time at which the fault is planned to end, or `None` if its scenario sets none.
     due_ns: Option<u64>,
 }
 
 impl ActiveFaults {
-    /// Lists a fault that starts.
+    /// Adds a fault that starts to the list.
     pub(super) fn start(&self, id: u32) {
         let (undo, due_ns) = (Vec::new(), None);
         self.faults.borrow_mut().push(Fault { id, undo, due_ns });
@@ -56,13 +56,13 @@ impl ActiveFaults {
         faults.iter_mut().find(|fault| fault.id == id).map(f)
     }
 
-    /// Sets the time at which the fault is to end.
+    /// Sets the time at which the fault is planned to end.
     pub(super) fn set_due(&self, id: u32, at_ns: u64) {
         self.with_fault(id, |fault| fault.due_ns = Some(at_ns));
     }
 
-    /// Returns the time at which the fault is to end. Returns `None` if its scenario sets none, or
-    /// if the fault has ended.
+    /// Returns the time at which the fault is planned to end. Returns `None` if its scenario sets none, or if the fault
+    /// has ended.
     pub(super) fn due_ns(&self, id: u32) -> Option<u64> {
         self.with_fault(id, |fault| fault.due_ns)?
     }
@@ -72,8 +72,8 @@ impl ActiveFaults {
         self.with_fault(id, |fault| fault.undo.push(step));
     }
 
-    /// Returns `true` if another fault has paused the node too. Then the node stays paused until
-    /// the last of these faults ends.
+    /// Returns `true` if another active fault has also paused the node. The node then stays paused until the last of
+    /// these faults ends.
     pub(super) fn leaves_paused(&self, id: u32, node: usize) -> bool {
         let pauses = |step: &Undo| matches!(step, Undo::ResumeNode(paused) if *paused == node);
         let pauses_it = |fault: &Fault| fault.id != id && fault.undo.iter().any(pauses);
@@ -84,7 +84,7 @@ impl ActiveFaults {
         is_paused
     }
 
-    /// Removes and returns the undo steps, so that the effects stay.
+    /// Removes and returns the undo steps, so that the effects are not undone.
     pub(super) fn take_steps(&self, id: u32) -> Vec<Undo> {
         let steps = self.with_fault(id, |fault| std::mem::take(&mut fault.undo));
         steps.unwrap_or_default()
@@ -102,7 +102,7 @@ impl ActiveFaults {
         position.map(|index| faults.remove(index)).is_some()
     }
 
-    /// Returns the fault that started last.
+    /// Returns the active fault that started last, or `None` if there is none.
     pub(super) fn last(&self) -> Option<u32> {
         self.faults.borrow().last().map(|fault| fault.id)
     }

@@ -18,8 +18,8 @@ use crate::history::EventKind;
 use crate::proxy::{Effect, LinkFault};
 
 impl<B: Backend> Nemesis<B> {
-    /// Applies all actions of a fault, and records an undo step after each. If the backend refuses
-    /// an action, the caller ends the fault, which undoes the earlier ones.
+    /// Applies all actions of a fault, and records an undo step after each. If the backend refuses an action, the
+    /// caller ends the fault, which undoes the earlier actions.
     pub(super) async fn apply(
         &self,
         fault: u32,
@@ -101,7 +101,7 @@ impl<B: Backend> Nemesis<B> {
             }
             WorkerAction::Terminate => {
                 self.record_end(fault, worker, "terminated by the nemesis")?;
-                // Commands that the process sends in its clean-up belong to no request.
+                // Commands that the process sends during its clean-up do not belong to a request.
                 for mate in self.process_peers(worker) {
                     let op = self.context.live_workers.latest_op(mate);
                     self.context.backend.set_phase(mate, op, Phase::Idle);
@@ -122,7 +122,7 @@ impl<B: Backend> Nemesis<B> {
         Ok(())
     }
 
-    /// Waits until the terminated processes have ended, for at most `grace`, and kills what is left of them.
+    /// Waits until the terminated processes have ended, for at most `grace`. Then kills the processes that are left.
     pub(super) async fn end_terminated(&self, fault: u32, workers: &[usize], grace: Duration) {
         let backend = &self.context.backend;
         let due = tokio::time::sleep(grace);
@@ -138,13 +138,13 @@ impl<B: Backend> Nemesis<B> {
             () = due => {}
         }
         for worker in processes {
-            // It may have been killed by another fault.
+            // If this fails, another fault has killed the worker.
             backend.kill_worker(worker).await.ok();
             self.expect_no_traffic_from(fault, worker).await;
         }
     }
 
-    /// Records that the clients of a process end, before they do, so that a hold is never recorded as too long.
+    /// Records the end of a process's clients before they end, so that a hold is never recorded as longer than it was.
     fn record_end(&self, fault: u32, worker: usize, reason: &str) -> Result<(), Refusal> {
         let peers = self.process_peers(worker);
         let mut living = peers.filter(|mate| self.context.live_workers.mark_down(*mate, true));
@@ -163,7 +163,7 @@ impl<B: Backend> Nemesis<B> {
         Ok(())
     }
 
-    /// Begins to watch the worker's process, which must not send data now.
+    /// Begins to watch the worker's process, which must not send data from now on.
     async fn expect_no_traffic_from(&self, fault: u32, worker: usize) {
         for mate in self.process_peers(worker) {
             self.freeze_monitor.begin(&self.context, fault, mate).await;
@@ -195,7 +195,7 @@ impl<B: Backend> Nemesis<B> {
                 backend.fail_over(node).await?;
                 self.clocks.forget_node(node);
             }
-            // The schedule handles it separately.
+            // The schedule handles this action separately.
             NodeAction::FailOverBySentinels => {}
         }
         Ok(())
@@ -228,9 +228,10 @@ impl<B: Backend> Nemesis<B> {
             LinkAction::Hold => Effect::Hold,
             LinkAction::Partition => Effect::Partition,
         };
-        // A fault with a frame limit whose trigger is a frame first affects that frame, whatever else passes.
+        // If a fault has a frame limit and its trigger is a frame, the fault first affects that frame, whatever other
+        // frames pass.
         let frame = location.frame.filter(|_| plan.frames.is_some());
-        // The direction of the answer decides whether the server sees the command.
+        // The direction in which the answer is imposed decides whether the server receives the command.
         let direction = match action {
             LinkAction::Answer { executed: true, .. } => Some(Direction::Reply),
             LinkAction::Answer { .. } => Some(Direction::Request),

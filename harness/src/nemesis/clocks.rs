@@ -1,7 +1,7 @@
 //! The offset of each wall clock, and the faults that have set it.
 //!
-//! The shifts of one clock add up, and may end in any order. The backend always receives the sum,
-//! so setting it twice does no harm.
+//! The shifts of one clock add up, and may end in any order. The backend always receives the sum, so the same offset
+//! may be set twice.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -56,7 +56,7 @@ impl ClockShifts {
         self.set(backend, clock).await.ok();
     }
 
-    /// Forgets the shifts of a node that has a new master, whose clock is right.
+    /// Forgets the shifts of a node that has a new master, because the clock of the new master is correct.
     pub(super) fn forget_node(&self, node: usize) {
         self.shifts.borrow_mut().remove(&ClockOwner::Node(node));
     }

@@ -11,7 +11,7 @@ use crate::history::EventKind;
 pub(super) struct FreezeMonitor(RefCell<Vec<(u32, usize)>>);
 
 impl FreezeMonitor {
-    /// Begins to watch a worker that the fault has frozen or killed: it must not send data now.
+    /// Begins to watch a worker that the fault has frozen or killed, and that must not send data from now on.
     pub(super) async fn begin<B: Backend>(
         &self,
         context: &RunContext<B>,
@@ -57,7 +57,7 @@ impl FreezeMonitor {
         }
     }
 
-    /// Removes the worker, and returns the faults that have frozen or killed it.
+    /// Removes the worker from the list, and returns the faults that have frozen or killed it.
     fn remove_all(&self, worker: usize) -> Vec<u32> {
         let mut frozen = self.0.borrow_mut();
         let removed = frozen.extract_if(.., |(_, one)| *one == worker);
@@ -87,13 +87,13 @@ fn record_freeze_breach<B: Backend>(context: &RunContext<B>, fault: u32, worker:
 mod tests {
     use super::*;
 
-    /// A client is killed while another fault has frozen it, and started again before that fault ends.
+    /// A client is killed while another fault has frozen it, and is restarted before that fault ends.
     #[test]
     fn restarted_worker_is_frozen_by_no_fault() {
         let freeze_monitor = FreezeMonitor(RefCell::new(vec![(0, 1), (0, 2), (1, 1)]));
         assert_eq!(freeze_monitor.remove_all(1), [0, 1]);
         assert_eq!(*freeze_monitor.0.borrow(), [(0, 2)]);
-        // The freeze ends, and does not concern the new process.
+        // The end of the freeze does not concern the new process.
         assert!(!freeze_monitor.remove(0, 1));
         assert!(freeze_monitor.remove_all(1).is_empty());
     }

@@ -4,7 +4,7 @@
 //! - `apply`: the actions of a fault on all of its targets
 //! - `clocks`: the offset of each wall clock
 //! - `sentinels`: the failover that the Sentinels decide
-//! - `freeze_monitor`: the evidence that a worker was frozen or dead
+//! - `freeze_monitor`: checks that frozen or dead workers send no data
 //! - `active_faults`: the active faults and their undo steps, which `undo` executes
 
 mod active_faults;

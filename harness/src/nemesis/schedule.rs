@@ -20,8 +20,8 @@ use crate::context::{DueFault, Location, RunContext};
 use crate::history::{ClockShift, EventKind, MissedBecause};
 use crate::proxy::ImposedId;
 
-/// How often to check whether a fault with a frame limit has affected all its frames. The faults do
-/// not wait for the check. It only decides when the history records their end.
+/// How often to check whether a fault with a frame limit has affected all its frames. A fault stops affecting frames
+/// without this check, which only decides when the history records its end.
 const CHECK_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Description of the trigger if it is unknown which command took the lock.
@@ -40,7 +40,7 @@ pub struct Nemesis<B> {
     next_id: Cell<u32>,
     /// The active faults with a frame limit, by fault id: their index in the plan, and the fault imposed on the links.
     frame_limited: RefCell<BTreeMap<u32, (usize, ImposedId)>>,
-    /// The links with faults that never end.
+    /// The links that are affected by faults that never end.
     endless_links: RefCell<Vec<Target>>,
     /// Indices of faults that have started, or that the backend cannot apply.
     settled: RefCell<BTreeSet<usize>>,
@@ -80,14 +80,14 @@ impl<B: Backend> Nemesis<B> {
         self.context.triggers.begin();
         let mut faults = JoinSet::new();
         for started in self.start_timed(&mut faults) {
-            // If a fault's task is gone, the fault has failed, which is in the history.
+            // If a fault's task is gone, the fault has failed, and the history contains that.
             started.await.unwrap_or_default();
         }
         ready.send(()).unwrap_or_default();
         while let Some(due) = due.recv().await {
             let nemesis = Rc::clone(&self);
             faults.spawn_local(async move {
-                // The receiver may be gone together with its connection.
+                // The component that waits for the start may be gone together with its connection.
                 let started = || due.started.send(()).unwrap_or_default();
                 nemesis.start(due.plan, due.location, started).await;
             });
@@ -95,7 +95,7 @@ impl<B: Backend> Nemesis<B> {
         std::future::pending::<()>().await;
     }
 
-    /// Schedules the faults with a time. Returns the starts to wait for before the run begins.
+    /// Schedules the faults with a time. Returns a receiver for each start that the run must wait for before it begins.
     fn start_timed(self: &Rc<Self>, faults: &mut JoinSet<()>) -> Vec<oneshot::Receiver<()>> {
         let mut at_once = Vec::new();
         for (index, plan) in self.plans().iter().enumerate() {
@@ -114,7 +114,7 @@ impl<B: Backend> Nemesis<B> {
                     tokio::time::sleep(at).await;
                 }
                 nemesis.settled.borrow_mut().insert(index);
-                // Nothing waits for a fault that starts later.
+                // If the fault starts later, nothing waits for its start.
                 let started = || started.send(()).unwrap_or_default();
                 nemesis.start(index, Location::default(), started).await;
             });
@@ -130,8 +130,9 @@ impl<B: Backend> Nemesis<B> {
         self.freeze_monitor.end_all(&self.context);
     }
 
-    /// Records the planned faults that never started, and the endless ones that affected nothing. Must be called before
-    /// the other faults end: a fault that is recorded as missed right after its end could not be applied.
+    /// Records the planned faults that never started, and the endless faults that affected nothing. Must be called
+    /// before the other faults end, because a `FaultMissed` event directly after the end of a fault means that this
+    /// fault could not be applied.
     pub fn settle(&self) {
         for (id, (index, imposed)) in self.frame_limited.borrow().iter() {
             if self.active_faults.steps(*id).is_none()
@@ -169,8 +170,8 @@ impl<B: Backend> Nemesis<B> {
         }
     }
 
-    /// Runs one fault from its start to its end. Calls `started` when it has taken effect, or has
-    /// turned out to be impossible.
+    /// Runs one fault from its start to its end. Calls `started` when the fault has taken effect, or has failed to do
+    /// so.
     async fn start(&self, index: usize, location: Location, started: impl FnOnce()) {
         let plan = self.plans()[index].clone();
         let target = self.target(&plan, location);
@@ -230,7 +231,8 @@ impl<B: Backend> Nemesis<B> {
         self.last(id, &plan, &target.workers, since_ns).await;
     }
 
-    /// Waits for the end of a fault that counts from `since_ns`, and ends it. Returns at once if it has no end.
+    /// Waits for the end of a fault whose duration counts from `since_ns`, and ends it. Returns at once if the fault
+    /// has no end.
     async fn last(&self, id: u32, plan: &FaultPlan, workers: &[usize], mut since_ns: u64) {
         let ttl = self.context.spec.ttl();
         if let Some(grace) = plan.grace() {
@@ -250,8 +252,9 @@ impl<B: Backend> Nemesis<B> {
         self.end(id).await;
     }
 
-    /// Records that a fault that was requested at `requested_at_ns` has fired. `waiting` is the client at the trigger
-    /// that had to wait for that, if the fault does not affect it. Returns the time from which the fault counts.
+    /// Records that a fault that was requested at `requested_at_ns` has fired. `waiting` is the client at the trigger,
+    /// which had to wait for the fault, if the fault does not affect it. Returns the time from which the duration of
+    /// the fault counts.
     fn record_fired(
         &self,
         id: u32,
@@ -271,15 +274,15 @@ impl<B: Backend> Nemesis<B> {
                 waiting,
             });
         }
-        // A worker is frozen from the signal on. The confirmation that all its threads have stopped
-        // comes later, much later on a busy machine.
+        // A worker is frozen from the signal on. The confirmation that all its threads have stopped comes later; on a
+        // busy machine it comes much later.
         if freezes_workers(plan) {
             return requested_at_ns;
         }
         self.context.clock.now_ns()
     }
 
-    /// Waits until a fault of links has affected as many frames as it is limited to.
+    /// Waits until a fault of links has affected as many frames as its limit allows.
     async fn wait_for_frames(&self, id: u32, frames: u32) {
         let Some(imposed) = self.imposed(id) else {
             return;
@@ -318,7 +321,7 @@ impl<B: Backend> Nemesis<B> {
         self.next_id.get()
     }
 
-    /// Makes the effects of the fault permanent, whenever it ends.
+    /// Makes the effects of the fault permanent: its end will not undo them.
     fn make_permanent(&self, id: u32) {
         for step in self.active_faults.take_steps(id) {
             if let Undo::RestartWorker(worker) = step {
@@ -327,13 +330,13 @@ impl<B: Backend> Nemesis<B> {
         }
     }
 
-    /// Removes a fault that never ends. The history contains no end of it.
+    /// Removes a fault that never ends from the list, without recording an end.
     pub(super) fn never_ends(&self, id: u32) {
         self.make_permanent(id);
         self.active_faults.remove(id);
     }
 
-    /// Undoes a fault and records its end, unless it has ended already.
+    /// Undoes a fault and records its end, unless the fault has already ended.
     pub(super) async fn end(&self, id: u32) {
         for step in self.active_faults.steps(id).unwrap_or_default() {
             self.undo(id, step).await;
@@ -427,7 +430,7 @@ fn describe(plan: &FaultPlan, target: &Target, ttl: Duration, location: Location
     }
 }
 
-/// Returns the maximum delay of a fault, or `None` if it delays nothing.
+/// Returns the maximum delay of a fault, or `None` if it does not delay frames.
 fn longest_delay(plan: &FaultPlan, ttl: Duration) -> Option<Duration> {
     plan.actions()?.iter().find_map(|action| match action {
         Action::Link(LinkAction::Delay { by, jitter }) => {

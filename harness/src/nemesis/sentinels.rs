@@ -1,10 +1,10 @@
-//! A failover that the Sentinels decide. The nemesis only freezes their master.
+//! A failover that the Sentinels decide. The nemesis only freezes the master.
 //!
 //! The history records it as three overlapping faults:
 //!
-//! - `pause-node`: the master is frozen, until the Sentinels have promoted a replica or longer
-//! - `failover`: lasts from the freeze until the old master has become a replica. It begins this early because clients
-//!   may find the new master before the nemesis does
+//! - `pause-node`: the master is frozen, at least until the Sentinels have promoted a replica
+//! - `failover`: lasts from the freeze until the old master has become a replica. It begins with the freeze because
+//!   clients may find the new master before the nemesis does
 //! - `stale-master`: all Sentinels report that they have promoted a replica, and the old master has not learnt of it
 
 use futures_util::future::join_all;
@@ -17,8 +17,8 @@ use crate::context::RunContext;
 use crate::history::EventKind;
 
 impl<B: Backend> Nemesis<B> {
-    /// Runs the failover. Calls `started` when the Sentinels have promoted a replica. If the old
-    /// master is to continue immediately, calls it when that happens.
+    /// Runs the failover. Calls `started` when the Sentinels have promoted a replica or, if the old master has to be
+    /// resumed immediately, when it is resumed.
     pub(super) async fn sentinel_failover(
         &self,
         index: usize,
@@ -112,7 +112,7 @@ pub async fn record_unrequested_failovers<B: Backend>(context: &RunContext<B>) {
     }
 }
 
-/// Returns `true` if the fault may cause a failover, or leaves one to the Sentinels.
+/// Returns `true` if the fault may cause a failover, directly or through the Sentinels.
 fn may_cause_failover(fault: &FaultPlan) -> bool {
     let disables_node = |action: &Action| match action {
         Action::Node(NodeAction::Pause | NodeAction::Crash | NodeAction::FailOver) => true,

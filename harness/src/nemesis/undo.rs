@@ -11,8 +11,8 @@ use crate::backend::{Backend, DataChange, Refusal};
 use crate::clock::nanos;
 use crate::history::EventKind;
 
-/// How late a worker may report that it is no longer blocked, in addition to all waits that the
-/// scenario causes. Any other answer may be equally late.
+/// How late a worker may report that it is no longer blocked, in addition to all waits that the scenario causes. Other
+/// answers may be equally late.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// How much earlier than requested a task may continue, because timers are not more precise.
@@ -22,9 +22,9 @@ impl<B: Backend> Nemesis<B> {
     pub(super) async fn undo(&self, fault: u32, step: Undo) {
         let backend = &self.context.backend;
         let (what, undone) = match step {
-            // A worker or node that died in the meantime cannot continue. Its death is in the history.
+            // A worker or node that died in the meantime cannot be resumed. Its death is in the history.
             Undo::ThawWorker(worker) => {
-                // If another fault has frozen the worker too, it stays frozen until that fault ends.
+                // If another fault has also frozen the worker, it stays frozen until that fault ends.
                 let mut is_free = true;
                 for mate in self.process_peers(worker) {
                     is_free &= self.freeze_monitor.end(&self.context, fault, mate);
@@ -46,7 +46,7 @@ impl<B: Backend> Nemesis<B> {
                 (format!("block of worker {worker}"), blocked)
             }
             Undo::ResumeNode(node) => {
-                // If another fault has paused the node too, it stays paused until that fault ends.
+                // If another fault has also paused the node, it stays paused until that fault ends.
                 if self.active_faults.leaves_paused(fault, node) {
                     return;
                 }
@@ -72,7 +72,7 @@ impl<B: Backend> Nemesis<B> {
                 return self.context.stock_faults.lift(worker, fault).await;
             }
         };
-        // A fault that outlasts its end is not part of the plan.
+        // A fault whose effect outlasts its end does not match the plan, so record that.
         if let Err(refusal) = undone {
             let reason = refusal.to_string();
             let recorder = &self.context.recorder;
@@ -80,7 +80,8 @@ impl<B: Backend> Nemesis<B> {
         }
     }
 
-    /// Waits until the worker is no longer blocked. A worker that never reports this must not delay the run forever.
+    /// Waits until the worker is no longer blocked. The wait is limited, because a worker that never reports the end
+    /// must not delay the run forever.
     async fn wait_until_unblocked(
         &self,
         worker: usize,
@@ -96,7 +97,7 @@ impl<B: Backend> Nemesis<B> {
         in_time.unwrap_or_else(|_| Err(Refusal::Failed("no answer to `block`".into())))
     }
 
-    /// Records a breach if the worker reports too early that the block is over, because then it was not blocked.
+    /// Records a breach if the worker reports the end of the block too early, which shows that it was not blocked.
     fn check_block_duration(&self, id: u32, worker: usize, until_ns: Option<u64>, due_ns: u64) {
         let early_ns =
             until_ns.filter(|until_ns| until_ns.saturating_add(TIMER_TOLERANCE_NS) < due_ns);

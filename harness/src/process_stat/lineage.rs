@@ -1,5 +1,5 @@
-//! The descendants of one process, even those that moved to another process group or session, and those that got
-//! another parent because theirs exited.
+//! The descendants of one process. This includes processes that moved to another process group or session, and
+//! processes that got another parent because their own parent exited.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -12,10 +12,10 @@ use super::stat::threads_of;
 /// PID and start time of a process, in clock ticks since boot. The PID alone may have belonged to an earlier process.
 pub(crate) type Member = (u32, u64);
 
-/// The descendants of one process, and that process itself.
+/// A process and its descendants.
 #[derive(Debug)]
 pub(crate) struct Lineage {
-    /// The mark that all descendants inherited. It is unique.
+    /// The unique mark that all descendants inherited.
     mark: String,
     /// The members seen so far. A process that was seen once remains a member, even if its environment is cleared and
     /// its parent has exited.
@@ -49,7 +49,8 @@ impl Lineage {
         self.since_ticks
     }
 
-    /// Returns the members that are alive in this table: known ones, those with the mark, and the descendants of both.
+    /// Returns the members that are alive in this table: known members, processes with the mark, and the descendants of
+    /// both.
     pub(crate) fn members(&mut self, table: &ProcessTable) -> BTreeSet<Member> {
         let is_known = |pid: u32, started: u64| self.known.get(&pid) == Some(&started);
         let mut found: BTreeMap<u32, u64> = table
@@ -60,11 +61,11 @@ impl Lineage {
             })
             .map(|(pid, entry)| (pid, entry.stat.started_ticks))
             .collect();
-        // Repeated until a pass finds no more descendants.
+        // Repeat this until a pass finds no further descendants.
         loop {
             let before = found.len();
             for (pid, entry) in table.iter() {
-                // A parent that is younger than its child has reused the PID of the real parent.
+                // If the parent is younger than its child, it has reused the PID of the real parent.
                 let parent = found.get(&entry.stat.parent);
                 if parent.is_some_and(|started| *started <= entry.stat.started_ticks) {
                     found.insert(pid, entry.stat.started_ticks);
@@ -91,7 +92,7 @@ pub(crate) fn is_stopped(member: Member) -> io::Result<bool> {
     every_thread(member, ProcessStat::is_stopped)
 }
 
-/// Returns `true` if no thread of a process that was sent a stop signal can start another process before it is
+/// Returns `true` if no thread of a process that received a stop signal can start another process before it is
 /// continued: see [`ProcessStat::is_held`].
 ///
 /// # Errors
@@ -118,7 +119,7 @@ fn every_thread(
     Ok(true)
 }
 
-/// Converts `NotFound` to `None`, because the process or thread has exited.
+/// Converts the error `NotFound`, which means that the process or thread has exited, to `None`.
 #[cfg(target_os = "linux")]
 fn if_exists<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
@@ -127,7 +128,7 @@ fn if_exists<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// Always true: on other systems no members are known, so this is not called.
+/// Returns `true`. On other systems no members are known, so this function is never called.
 #[cfg(not(target_os = "linux"))]
 fn every_thread(_: Member, _: impl Fn(&ProcessStat) -> bool) -> io::Result<bool> {
     Ok(true)
@@ -197,8 +198,8 @@ mod tests {
         assert_eq!(pids(lineage.members(&table)), [10]);
     }
 
-    /// A parent in `vfork`, as a shell is when it starts a program. It waits, and cannot be stopped, until its child
-    /// has started the program.
+    /// A program that is a parent in `vfork`, like a shell that starts a program. It waits until its child has started
+    /// the program, and cannot be stopped until then.
     #[cfg(target_os = "linux")]
     const IN_VFORK: &str = "
 import ctypes, os, platform, time

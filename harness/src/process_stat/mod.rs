@@ -3,9 +3,9 @@
 //! - [`stat`]: one process or thread
 //! - [`process_table`]: all processes at one time, with the marks that they inherited
 //! - [`tcp_sockets`]: the TCP sockets of this machine
-//! - [`peers`]: whom processes are connected to
-//! - [`stall`]: notices that a process does not run
-//! - [`lineage`]: which of them descend from one process that was started here
+//! - [`peers`]: the addresses to which processes are connected
+//! - [`stall`]: detects that a process is stalled
+//! - [`lineage`]: the descendants of a process that was started here
 
 mod lineage;
 #[cfg(feature = "servers")]

@@ -20,7 +20,7 @@ pub(crate) fn peers_of(pids: &[u32]) -> io::Result<BTreeSet<SocketAddr>> {
     }
     let mut sockets = ip_v4_sockets()?;
     sockets.extend(ip_v6_sockets().unwrap_or_default());
-    // A socket in any other state has no peer, and is not on the way to one.
+    // A socket in any other state neither has a peer nor is connecting to one.
     sockets.retain(|socket| {
         matches!(socket.state, TcpState::Established | TcpState::SynSent)
             && inodes.contains(&socket.inode)
@@ -33,7 +33,7 @@ pub(crate) fn peers_of(pids: &[u32]) -> io::Result<BTreeSet<SocketAddr>> {
     Ok(remotes.filter(|remote| !own.contains(remote)).collect())
 }
 
-/// Returns an IPv4 address that an IPv6 socket has mapped in its IPv4 form.
+/// Converts an IPv4-mapped IPv6 address to the IPv4 address.
 fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }

@@ -3,8 +3,8 @@ use std::io;
 
 use super::stat::{ProcessStat, all_processes};
 
-/// Environment variable that marks a process and all its descendants. They inherit it even if they leave their process
-/// group and session, and after the process that started them has exited.
+/// Environment variable that marks a process and all its descendants. Descendants keep the variable even if they leave
+/// their process group and session, or if the process that started them exits.
 pub(crate) const MARK_VARIABLE: &str = "PICKLOCK_WORKER";
 
 /// All visible processes at one time, with the marks that they inherited.

@@ -1,14 +1,14 @@
-//! Detection of a stalled process: one that was stopped, or is ready to run and gets no CPU time.
+//! Detection of stalled processes. A stalled process was stopped, or is ready to run but gets no CPU time.
 //!
-//! A process that sleeps because it has nothing to do is not stalled. A stalled process is in a state in which it
-//! cannot proceed, and has not run between two observations.
+//! A process that sleeps because it has nothing to do is not stalled. A process counts as stalled if it is in a state
+//! in which it cannot proceed, and has not run between two observations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::stat::{ProcessStat, all_processes, ran_ns, text_of};
 
-/// Kernel functions in which a process waits while its cgroup is paused. Its state is then the same as during a normal
-/// sleep.
+/// Kernel functions in which a process waits while its cgroup is paused. The state of such a process is the same as
+/// during a normal sleep.
 const FREEZERS: [&str; 3] = ["do_freezer_trap", "get_signal", "__refrigerator"];
 
 /// One observation of a process.
@@ -106,14 +106,15 @@ mod tests {
         shell
     }
 
-    /// Waits until two consecutive observations show that a process is stalled, or that it is not.
+    /// Waits until two consecutive observations show that a process is stalled, or that it is not, according to
+    /// `is_stalled`.
     fn wait_until(pid: u32, is_stalled: bool) {
         let observations = std::iter::repeat_with(|| {
             let before = Motion::look(pid).unwrap();
             std::thread::yield_now();
             Motion::look(pid).unwrap().is_stalled_since(pid, before)
         });
-        // A process that has just been started runs first.
+        // A process that has just been started runs for a moment.
         assert!(
             observations
                 .take(1_000_000)

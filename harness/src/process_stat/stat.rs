@@ -9,7 +9,7 @@ use procfs_core::FromRead;
 use procfs_core::process::Schedstat;
 use procfs_core::process::{Stat, Status};
 
-/// Longer than any text that is read here: a `stat` has about fifty numbers.
+/// Size of the buffer for a file. It is larger than any file that is read here: a `stat` has about fifty numbers.
 const MAX_LENGTH: usize = 4096;
 
 /// Reads a file of `/proc` with a single call. `std::fs::read_to_string` would need six, because the length is unknown.
@@ -28,8 +28,8 @@ pub(crate) struct ProcessStat {
     pub parent: u32,
     /// PID of the process group leader, or 0 if the process no longer has a group.
     pub group: u32,
-    /// Start time in clock ticks since boot. Together with the PID it identifies a process for as long as the machine
-    /// is up.
+    /// Start time in clock ticks since boot. Together with the PID, the start time identifies a process until the
+    /// machine is rebooted.
     pub started_ticks: u64,
     /// CPU time of all threads so far, in clock ticks.
     pub cpu_ticks: u64,
@@ -71,7 +71,7 @@ impl ProcessStat {
         Some(ProcessStat {
             state: stat.state,
             parent: u32::try_from(stat.ppid).ok()?,
-            // A process that is just being reaped has no group any more, and the kernel writes -1.
+            // For a process that is being reaped and no longer has a group, the kernel writes -1.
             group: match stat.pgrp {
                 -1 => 0,
                 group => u32::try_from(group).ok()?,
@@ -120,11 +120,11 @@ pub(crate) fn waited_ns(pid: u32) -> Option<u64> {
     waits.reduce(|sum, wait| sum + wait)
 }
 
-/// Returns the process that traces this one, as a debugger does.
+/// Returns the process that traces this process, such as a debugger, or `None` if there is none.
 pub(crate) fn tracer_of_this_process() -> Option<u32> {
     let tracer_of = |thread| u32::try_from(status_of(thread)?.tracerpid).ok();
     let traces = |thread| tracer_of(thread).filter(|tracer| *tracer > 0);
-    // It is one thread of that process.
+    // The tracer is a thread. Return the process to which the thread belongs.
     let thread = traces("self").or_else(|| traces("thread-self"))?;
     u32::try_from(status_of(&thread.to_string())?.tgid).ok()
 }

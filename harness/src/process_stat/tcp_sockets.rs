@@ -5,7 +5,7 @@ use std::io;
 use procfs_core::net::{TcpNetEntries, TcpNetEntry};
 use procfs_core::{ExplicitSystemInfo, FromReadSI};
 
-/// The parser reads only the byte order from this.
+/// System data for the parser, which uses only the byte order.
 const SYSTEM: ExplicitSystemInfo = ExplicitSystemInfo {
     boot_time_secs: 0,
     ticks_per_second: 0,

@@ -12,12 +12,12 @@ pub enum RunFailure {
     /// A worker could not be started on real servers.
     #[error("{error}{}", indented(log))]
     Worker {
-        /// The worker, and the reason.
+        /// The error, which names the worker and the reason.
         error: RunError,
-        /// The last lines that it wrote to its standard error.
+        /// The last lines that the worker wrote to its standard error.
         log: Vec<String>,
     },
-    /// The interrupt came before the clients started, or during a simulation.
+    /// The interrupt arrived before the clients started, or during a simulation.
     #[error("interrupted before there was anything to report")]
     Interrupted,
     /// The clean-up helper could not be started.

@@ -1,7 +1,7 @@
 //! The single entry point for runs: takes a specification and a backend, and returns the result.
 //!
-//! A [`BackendSetup`] holds the parts that a specification cannot contain: the code of a lock, or the servers that were
-//! found and the programs to start. Simulation and servers return the same [`RunResult`].
+//! A [`BackendSetup`] contains the parts that a specification cannot contain: the code of a lock, or the servers that
+//! were found and the programs to start. A simulation and a run on servers return the same type, [`RunResult`].
 
 mod error;
 mod observer;
@@ -28,7 +28,7 @@ pub enum BackendSetup {
     Simulation {
         /// Creates the clients of the lock.
         lock: LockFactory,
-        /// Whether to log the commands. Without a log the simulation is faster.
+        /// Whether to log the commands. A simulation without a log is faster.
         logs_commands: bool,
     },
     /// Real servers, with worker processes.

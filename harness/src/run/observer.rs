@@ -13,14 +13,14 @@ pub enum RunPhase {
 
 /// Watches a run on real servers. A simulation is too short to watch.
 pub trait Observer {
-    /// Called when a phase begins. The workload begins with the first event.
+    /// Called when a phase begins. The workload has no phase: it begins with the first event.
     fn phase(&self, phase: RunPhase);
 
     /// Called for every event of the history.
     fn event(&self, event: &Event);
 }
 
-/// Ignores everything.
+/// An observer that ignores all calls.
 impl Observer for () {
     fn phase(&self, _: RunPhase) {}
 

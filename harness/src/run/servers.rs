@@ -45,8 +45,8 @@ pub struct ServerSetup {
     pub reaper: PathBuf,
     /// The helper's arguments.
     pub reaper_args: Vec<OsString>,
-    /// Whether this process runs only one run at a time and starts nothing else. Every child process that it then has
-    /// after a run was started by a worker, and is killed with it.
+    /// Whether this process runs only one run at a time and starts nothing else. If so, every child process that is
+    /// left after a run was started by a worker, and is killed.
     pub starts_only_runs: bool,
 }
 
@@ -68,7 +68,7 @@ pub(super) async fn run(
     let reaper = Reaper::spawn(&backend.reaper, &backend.reaper_args)?;
     let (backend, redis, dir) = tokio::select! {
         () = &mut interrupt => {
-            // The servers that had begun to start are dropped by now. An engine may take seconds to remove them.
+            // Servers that were being started have been dropped by now. An engine may take seconds to remove them.
             reaper.finish_within(CLEAN_UP_PATIENCE).await;
             return Err(RunFailure::Interrupted);
         }
@@ -108,7 +108,7 @@ pub(super) async fn run(
 }
 
 /// Stops everything that the run has started. After an interrupt, steps that take too long are left to the reaper.
-/// Returns a description of what remains on external servers, if anything does.
+/// Returns a description of the keys that remain on external servers, or `None` if there are none.
 async fn take_down(
     spec: &RunSpec,
     backend: &ServerBackend,
@@ -152,7 +152,7 @@ async fn prepare(
     (proxy, clock): (&Proxy, &Clock),
 ) -> Result<(ServerBackend, Redis, RunDir), RunFailure> {
     let nodes = spec.nodes();
-    // Removes leftovers of earlier runs.
+    // Remove processes and containers of earlier runs that were not cleaned up.
     sweep().await;
     let dir = RunDir::create(reaper)?;
     let scenario = &spec.scenario;
@@ -160,7 +160,7 @@ async fn prepare(
         let mut faults = scenario.faults.iter();
         faults.any(|fault| fault.needs().contains(&capability))
     };
-    // The stock is kept on a separate server without links.
+    // The stock is stored on a separate server without links.
     let has_store = scenario.workload.stock_in == StockPlace::Redis;
     let external = spec.servers.external.as_ref();
     let cluster = external.filter(|external| external.is_cluster);

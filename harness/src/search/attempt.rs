@@ -1,4 +1,4 @@
-//! Runs plans, and extracts from each run only what a search needs.
+//! Runs plans, and extracts from each run only the results that a search needs.
 
 use std::sync::Arc;
 
@@ -18,15 +18,15 @@ use crate::sim::run_many;
 pub struct Shown {
     /// The violations that count as counterexamples.
     pub violations: Vec<Violation>,
-    /// The violations that every lock on such servers shows, if those do not count.
+    /// The violations that do not count as counterexamples because every lock on such servers shows them.
     pub unavoidable: Vec<Violation>,
     /// The applicable properties that were neither held nor violated.
     pub inconclusive: Vec<Property>,
     /// Whether a fault of the plan did not fire.
     pub missed: bool,
-    /// The injection points of the run in order, if they were requested.
+    /// The injection points of the run in order; empty if they were not requested.
     pub injection_points: Vec<InjectionPoint>,
-    /// The features that guide a hunt, if they were requested.
+    /// The features that guide a hunt; empty if they were not requested.
     pub(super) features: Features,
 }
 
@@ -42,8 +42,8 @@ pub enum Keep {
     Features,
 }
 
-/// Runs the plans one after the other. The result of a plan is `None` if its simulation did not end
-/// or it does not fit the lock.
+/// Runs the plans one after the other. The result of a plan is `None` if its simulation did not end, or if the plan
+/// does not fit the lock.
 pub fn show(
     target: &Target,
     wanted: &ViolationFilter,

@@ -1,4 +1,4 @@
-//! Candidates: the plans that shrinking tries instead of another, pass by pass.
+//! Candidates: the plans that shrinking tries as replacements for a plan, pass by pass.
 
 use picklock_scenarios::{
     Affects, FaultPlan, LeaseDuration, Selection, SignedDuration, Trigger, TriggerEvent, Who,
@@ -12,10 +12,10 @@ use super::plan::{Plan, Target};
 use super::size::{ROUND, nodes_affected, size_of, trigger_rank};
 use crate::counterexamples::ViolationFilter;
 
-/// Maximum number of injection points that are tried for one fault, the simplest ones.
+/// Maximum number of injection points that are tried for one fault, the simplest ones first.
 const MAX_INJECTION_POINTS: usize = 200;
 
-/// Number of seeds that are tried for plans that are smaller only with other latencies.
+/// Number of other seeds with which each smaller plan is tried.
 const SEEDS: u64 = 8;
 
 pub(super) struct Shrunken<'a> {
@@ -51,7 +51,7 @@ fn fewer_faults(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     faults.map(|fault| plan.without(fault)).collect()
 }
 
-/// Removes one worker, each in turn, and renumbers the others.
+/// Returns one plan for each worker that can be removed. The remaining workers are renumbered.
 fn fewer_workers(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     let workers = plan.scenario.workload.workers;
     if workers < 2 {
@@ -64,7 +64,7 @@ fn fewer_workers(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     // Fewer workers compete less often, so try longer holds, too.
     let longer: Vec<Plan> = fewer.iter().map(held_longer).collect();
     fewer.extend(longer);
-    // With fewer workers an event may have another number.
+    // With fewer workers, the same event may have another number, so try the faults at other injection points, too.
     with_moved_faults(shrunken, fewer)
 }
 
@@ -124,7 +124,8 @@ fn fewer_operations(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     with_moved_faults(shrunken, fewer)
 }
 
-/// Replaces each fault by each weaker one of the fault model at the same injection point, and on fewer nodes.
+/// Returns plans in which one fault is replaced by a weaker fault of the fault model at the same injection point, or
+/// affects fewer nodes.
 fn weaker_faults(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     let fault_model = shrunken.fault_model(plan);
     let mut weaker = Vec::new();
@@ -144,7 +145,7 @@ fn weaker_faults(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     weaker
 }
 
-/// Resets each setting to its default.
+/// Returns plans in which one setting of the workload is reset to its default.
 fn usual_workload(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     let usual = Workload::default();
     let changes: [&dyn Fn(&mut Workload); 11] = [
@@ -194,7 +195,8 @@ fn rounder_times(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     rounder
 }
 
-/// Moves each fault to the first steps of any worker and of each worker, and to the first events of the same kind.
+/// Returns plans in which one fault has a simpler trigger: an early step of any worker or of a certain worker, or an
+/// early event of the same kind.
 fn simpler_triggers(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     const STEPS: [TriggerEvent; 6] = [
         TriggerEvent::Granted,
@@ -232,7 +234,7 @@ fn simpler_triggers(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     simpler
 }
 
-/// Removes one fault or one worker, with other latencies and choices.
+/// Returns plans with one fault or one worker less, and with other seeds, so that latencies and choices differ.
 fn other_seeds(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     let mut smaller = fewer_faults(shrunken, plan);
     if plan.scenario.workload.workers > 1 {
@@ -248,7 +250,7 @@ fn other_seeds(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     seeded.collect()
 }
 
-/// Moves each fault to each other injection point of the run without it.
+/// Returns plans in which one fault is moved to another injection point of the run without that fault.
 fn moved_faults(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     let mut moved = Vec::new();
     for (index, fault) in plan.scenario.faults.iter().enumerate() {
@@ -271,12 +273,12 @@ fn moved_faults(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     moved
 }
 
-/// Returns the fault at another trigger. The trigger determines its targets, unless it has no node.
+/// Returns the fault with another trigger. The trigger determines the fault's targets, unless it has no node.
 fn moved_to(fault: &FaultPlan, trigger: Trigger) -> FaultPlan {
     let by_node = match fault.nodes {
         Some(Selection::Word(who)) => who == Who::Same,
         Some(Selection::List(_)) => false,
-        // By default a fault of nodes affects its trigger's node, and a fault of links affects all links.
+        // By default, a fault of nodes affects the node of its trigger, and a fault of links affects all links.
         None => fault.kind.affects() == Affects::Nodes,
     };
     let old_node = fault.when.as_ref().and_then(|when| when.node);

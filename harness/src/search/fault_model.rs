@@ -1,8 +1,8 @@
-//! The fault model: the faults that a sweep places at every injection point, and that shrinking tries as weaker ones.
+//! The fault model: the faults that a sweep places at every injection point, and from which shrinking takes weaker
+//! faults.
 //!
-//! A fault affects what its injection point concerns: the message, its link, its client or its
-//! node. At a step of the driver it affects the client, or the nodes: one of them, or a bare
-//! majority. A fault of one message is only placed at messages.
+//! At a message, a fault affects the message, its link, its client or its node. At a step of the driver, it affects the
+//! client, one node, or the smallest majority of the nodes. A fault of one message is placed only at messages.
 
 use std::fmt;
 
@@ -47,7 +47,7 @@ impl Group {
         }
     }
 
-    /// Returns the group with this name.
+    /// Returns the group with this name, or `None` if there is no such group.
     pub fn named(word: &str) -> Option<Group> {
         Group::ALL.into_iter().find(|group| group.as_str() == word)
     }
@@ -171,14 +171,15 @@ impl FaultModel {
         let fits = |row: &Row| {
             groups.contains(&row.group)
                 && (topology.replicas > 0 || !needs_replicas(row.fault.kind))
-                // A client with one node has only one link, so a fault of that link equals one of all links.
+                // With one node, each client has only one link, so a fault of that link equals a fault of all its
+                // links.
                 && (nodes > 1 || row.place != Place::Message || row.fault.frames.is_some())
         };
         let rows = rows().into_iter().filter(fits).collect();
         FaultModel { rows, nodes }
     }
 
-    /// Describes each of the faults.
+    /// Returns a description of each fault.
     pub fn describe(&self) -> Vec<String> {
         self.rows
             .iter()
@@ -220,7 +221,7 @@ impl FaultModel {
                     nodes: Some(Selection::List((0..count).collect())),
                     ..fault.clone()
                 };
-                // One node, and a bare majority.
+                // Place the fault on one node, and on the smallest majority.
                 let mut counts = vec![1, self.nodes / 2 + 1];
                 counts.dedup();
                 counts.into_iter().map(first).collect()
@@ -233,7 +234,7 @@ pub(super) fn needs_replicas(kind: FaultKind) -> bool {
     matches!(kind, FaultKind::Failover | FaultKind::CutReplication)
 }
 
-/// Describes the fault in the words of scenario files, without its injection point.
+/// Describes the fault in the notation of scenario files, without its injection point.
 fn describe_fault(fault: &FaultPlan) -> String {
     let mut words = fault.kind.as_str().to_owned();
     if let Some(error) = fault.error {

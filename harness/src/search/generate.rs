@@ -1,8 +1,8 @@
 //! Generates random plans for a hunt.
 //!
-//! With bias, most faults fire where locks tend to break: during an acquisition, an extension or a
-//! release, at the last unit of stock, for about the length of a lease, or on as many nodes as a
-//! quorum can lose, or one more. Without bias, every possible plan element is equally likely.
+//! With bias, most faults fire where locks tend to break: during an acquisition, an extension or a release, at the last
+//! unit of stock, for about the length of a lease, or on as many nodes as the lock can lose without losing its quorum,
+//! or on one more. Without bias, every possible plan element is equally likely.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ use crate::spec::LockSpec;
 pub struct Draw<'a> {
     /// The lock under test.
     pub lock: &'a LockSpec,
-    /// The servers, and the part of the workload that is not generated.
+    /// A scenario with the servers, and with the part of the workload that is not generated.
     pub base: &'a Scenario,
     /// The groups of faults.
     pub groups: &'a [Group],
@@ -39,7 +39,7 @@ pub struct Draw<'a> {
 }
 
 impl Draw<'_> {
-    /// Returns the plan with this number. It fits the lock, and half of the time it is a mutation of a remembered plan.
+    /// Returns the plan with this number. The plan fits the lock. Half of the plans are mutations of remembered ones.
     pub fn plan(&self, number: u64, memory: &Memory) -> Plan {
         let (shard, shards) = self.shard;
         let number = number * shards + shard - 1;
@@ -53,7 +53,7 @@ impl Draw<'_> {
                 return plan;
             }
         }
-        // The attempts of one number use other streams than those of all other numbers.
+        // Different numbers and different attempts use different random streams.
         let mut attempts = (0..32).map(|attempt| self.draw(number ^ (attempt << 56), memory));
         attempts.find(fits).unwrap_or_else(|| Plan {
             scenario: self.base.clone(),
@@ -127,7 +127,7 @@ impl Draw<'_> {
         let section = one_of(rng, &[0.02, 0.1, 0.1, 0.3, 0.5, 0.8]);
         let buys = matches!(base.kind, WorkloadKind::FlashSale | WorkloadKind::Permits);
         let leads = base.kind == WorkloadKind::Leader;
-        // A leader renews its lease, so its term may be longer than that.
+        // A leader renews its lease, so its term may be longer than a lease.
         let section = LeaseDuration::Ttl(if leads { 3.0 * section } else { section });
         let extends = rng.random_bool(0.3) && section.resolve(LEASE) >= LEASE / 10;
         let quarter = |span: LeaseDuration| match span {
@@ -136,7 +136,7 @@ impl Draw<'_> {
         };
         let ttl = Duration::from_millis(one_of(rng, &[1000, 1000, 1000, 1500]));
         if base.kind == WorkloadKind::Ticks {
-            // The schedule, and the time for which the lock may wait, belong to the workload.
+            // A workload with a schedule keeps the schedule and the time for which the lock may wait.
             return Workload {
                 workers,
                 section,
@@ -149,7 +149,7 @@ impl Draw<'_> {
             workers,
             keys,
             stock: rng.random_range(1..=max_sold),
-            // Readers and leaders go on until everything is sold.
+            // Readers and leaders continue until everything is sold.
             purchases: buys.then_some(purchases),
             act_every: base.act_every.map(|_| quarter(section)),
             section,
@@ -182,8 +182,8 @@ impl Draw<'_> {
         fault
     }
 
-    /// Returns the kinds from which another fault is drawn, given the plan's faults. With bias,
-    /// some kinds occur more than once.
+    /// Returns the kinds from which the next fault of a plan with these faults is drawn. With bias, some kinds occur
+    /// more than once.
     fn kinds(&self, faults: &[FaultPlan]) -> Vec<FaultKind> {
         let has_replicas = self.lock.replicas.max(self.base.topology.replicas) > 0;
         let kinds = FaultKind::all().filter(|kind| {
@@ -209,7 +209,7 @@ impl Draw<'_> {
             ];
             let often = often.into_iter().filter(|kind| kinds.contains(kind));
             kinds.extend(often.collect::<Vec<_>>());
-            // Data that a replica lacks is only noticed when the replica takes over.
+            // Missing data on a replica has an effect only when the replica is promoted.
             let has = |kind| faults.iter().any(|fault| fault.kind == kind);
             if has(Kind::CutReplication) && !has(Kind::Failover) {
                 kinds.extend(vec![Kind::Failover; kinds.len()]);
@@ -228,7 +228,8 @@ impl Draw<'_> {
         use TriggerEvent as On;
         let at_message = match kind.affects() {
             Affects::Workers => 0.0,
-            // A fault of a node matters while a client holds the lock, which the driver's steps show.
+            // A fault of a node matters most while a client holds the lock, and the steps of the driver occur in that
+            // time.
             Affects::Nodes if !self.uniform => 0.4,
             _ => 0.7,
         };
@@ -259,7 +260,7 @@ impl Draw<'_> {
         if self.uniform || rng.random_bool(0.5) {
             when.worker = rng.random_bool(0.5).then_some(worker);
         }
-        // Each client takes such a step once per purchase.
+        // Each client makes such a step once per purchase.
         let purchases = workload.purchases.unwrap_or(u32::MAX);
         if !self.uniform && !on.is_message() && when.worker.is_some() {
             when.nth = when.nth.min(purchases);
@@ -307,7 +308,7 @@ impl Draw<'_> {
         }
         if affects != Affects::Workers {
             let at_node = on.is_some_and(TriggerEvent::is_message);
-            // A quorum does not notice that one link is down.
+            // A lock with a quorum tolerates the loss of one link.
             let is_down = matches!(fault.kind, FaultKind::Partition | FaultKind::Hold);
             let rarely = is_down && nodes > 1 && !self.uniform;
             let same = at_node && rng.random_bool(if rarely { 0.2 } else { 0.7 });
@@ -380,7 +381,7 @@ impl Draw<'_> {
 /// An arbitrary lease, because the durations of plans are relative to it.
 const LEASE: Duration = Duration::from_secs(1);
 
-/// Returns the group of a kind, or `None` if hunts do not use it.
+/// Returns the group of a kind of fault, or `None` if hunts do not use this kind.
 fn group(kind: FaultKind) -> Option<Group> {
     use FaultKind as Kind;
     Some(match kind {
@@ -394,7 +395,8 @@ fn group(kind: FaultKind) -> Option<Group> {
         | Kind::Exhaust => Group::Nodes,
         Kind::Evict | Kind::FlushScripts | Kind::FlushAll => Group::Data,
         Kind::ClockJump | Kind::ClockSkew => Group::Clocks,
-        // Untrue answers deceive any lock that believes them. The others exist only in some topologies, or are new.
+        // Untrue answers mislead any lock that relies on them. The other kinds exist only in some topologies, or are
+        // not yet part of hunts.
         _ => return None,
     })
 }

@@ -1,8 +1,8 @@
 //! A hunt: random plans, guided by new patterns.
 //!
 //! Plans are generated and run in generations, and the results of a generation are evaluated in the order of the plans,
-//! so that a hunt does not depend on the number of threads. A plan whose run shows a [pattern](super::novelty) for the
-//! first time is remembered. Half of the later plans are mutations of a remembered one.
+//! so that a hunt does not depend on the number of threads. If the run of a plan shows a [pattern](super::novelty) for
+//! the first time, the plan is remembered. Half of the later plans are mutations of remembered plans.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,8 +17,9 @@ use super::share::share;
 use super::sweep::{Progress, Tried};
 use crate::counterexamples::ViolationFilter;
 
-/// Number of plans in a generation. The next constant is the number of plans that a thread runs in one batch.
+/// Number of plans in a generation.
 const GENERATION: u64 = 128;
+/// Number of plans that a thread runs in one batch.
 const CHUNK: usize = 16;
 
 /// The settings of a hunt.
@@ -55,8 +56,8 @@ impl Hunt {
         (tried, patterns)
     }
 
-    /// Continues a hunt that was stopped before this plan, as [`Hunt::run`]. Also returns the number of the plan with
-    /// which it continues if it is stopped again. The hunt forgets what it had learned from earlier runs.
+    /// Like [`Hunt::run`], but continues a hunt that was stopped before the plan with number `from`. Also returns the
+    /// number of the plan with which the hunt can be continued again. The memory of the earlier runs is lost.
     pub fn run_from(
         &self,
         first: u64,
@@ -87,7 +88,7 @@ impl Hunt {
             for (number, plan, shown) in results {
                 let place = (plan.scenario.faults.len(), vec![number]);
                 tried.add(&plan, &place, shown.as_ref());
-                // A plan whose fault did not fire has the same run as a smaller plan.
+                // If a fault did not fire, the run equals the run of a smaller plan, so the plan is not remembered.
                 if let Some(shown) = shown.filter(|shown| !shown.missed) {
                     memory.add(plan, &shown.features);
                 }

@@ -1,8 +1,8 @@
 //! The injection points of a run: all events at which a fault can fire.
 //!
-//! Each has a trigger, so that a fault with this trigger fires at exactly this event when the run
-//! is repeated: until then, both runs are equal. A request or a reply is identified by its link,
-//! its command, the worker's request, and its number among these.
+//! Each injection point has a trigger. A fault with this trigger fires at exactly this event when the run is repeated,
+//! because both runs are equal until then. A request or a reply is identified by its link, its command, the worker's
+//! request, and its number among these.
 
 use std::collections::HashMap;
 
@@ -16,12 +16,12 @@ use crate::run_result::RunResult;
 pub struct InjectionPoint {
     /// The trigger that fires at this event.
     pub trigger: Trigger,
-    /// Whether a fault of the run has fired there.
+    /// Whether a fault of the run has fired at this event.
     pub fired: bool,
 }
 
-/// Returns all injection points of a run that logs its commands, in order. The client that inspects
-/// the locks after the run does not count.
+/// Returns all injection points of a run that logs its commands, in order. Events of the client that inspects the locks
+/// after the run are left out.
 pub fn injection_points(result: &RunResult) -> Vec<InjectionPoint> {
     let workers = result.history.header.workers;
     let mut counts = HashMap::new();
@@ -40,7 +40,8 @@ pub fn injection_points(result: &RunResult) -> Vec<InjectionPoint> {
     .collect()
 }
 
-/// Returns the injection points from the last one on at which a fault has fired. Another fault can fire there as well.
+/// Returns the last injection point at which a fault has fired, and all later ones. A further fault can fire at the
+/// same point.
 pub fn since_last_fired(injection_points: &[InjectionPoint]) -> &[InjectionPoint] {
     let last = injection_points.iter().rposition(|point| point.fired);
     &injection_points[last.unwrap_or(0)..]
@@ -62,7 +63,7 @@ pub(super) fn at_worker(on: TriggerEvent, worker: usize, nth: u32) -> Trigger {
     }
 }
 
-/// Creates the trigger for the first such event, at this worker or at any.
+/// Creates the trigger for the first such event at this worker, or at any worker if `worker` is `None`.
 pub(super) fn event(on: TriggerEvent, worker: Option<usize>) -> Trigger {
     Trigger {
         on,

@@ -4,25 +4,26 @@
 //!
 //! # Why a sweep misses nothing
 //!
-//! A run depends only on its plan. A fault changes nothing before its injection point, so until then
-//! the run equals the run without the fault, and every listed injection point is reached. A test
-//! checks each injection point, and that there is no further one.
+//! A run depends only on its plan. A fault changes nothing before its injection point. Until then, the run equals the
+//! run without the fault, so every listed injection point is reached. A test checks that each injection point is
+//! reached, and that none is missing from the list.
 //!
 //! # Pruning
 //!
 //! Plans whose run equals that of another plan are not run.
 //!
 //! **Order.** Consider a plan with the faults *a* and *b*, where *b* fires before *a*. Until *a* fires, the run equals
-//! that of the plan with only *b*. So *a*'s injection point is one of that run, not before *b* fired, and the plan is a
-//! child of the plan with *b*. If the injection point does not occur there, the run is that of *b* alone. Therefore the
-//! children of a plan only use injection points that are not before its last fault fired. All others are children of
-//! another plan. A second fault at the same injection point as the first is tried, too.
+//! the run of the plan with only *b*. So the injection point of *a* occurs in that run, after *b* has fired, and the
+//! plan is a child of the plan with only *b*. If the injection point does not occur in that run, *a* never fires, and
+//! the run equals the run with only *b*. Therefore the children of a plan only use injection points from the one on at
+//! which the plan's last fault fired. Plans with earlier injection points are children of another plan. A second fault
+//! at the same injection point as the first is tried, too.
 //!
-//! Nothing else is pruned. A fault of the next message might seem to be equivalent to one at the step before it, but a
-//! test refuted that: while an event waits for its fault, simultaneous events overtake it, and the run differs. Killing
-//! a client at two different injection points can lead to the same run. Then a second fault would have to be tried
-//! after only one of the two. This was built and removed again: it prunes a tenth of all pairs, but the shortest ones,
-//! and saves less than 5 % of the time.
+//! Nothing else is pruned. A fault at a message might seem to be equivalent to the same fault at the step before the
+//! message, but a test refuted that: while an event waits for its fault, simultaneous events overtake it, and the run
+//! differs. Killing a client at two different injection points can lead to the same run. Then a second fault would have
+//! to be tried after only one of the two. Such pruning was implemented and removed again: it removes a tenth of all
+//! pairs, but only those with the shortest runs, and saves less than 5 % of the time.
 
 mod attempt;
 mod candidates;

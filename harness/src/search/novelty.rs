@@ -35,7 +35,7 @@ pub fn features(history: &History) -> Features {
         if let EventKind::Granted { worker, .. } = event.what {
             last_granted = Some(worker);
         }
-        // The driver's steps form one sequence, and the steps of each node another.
+        // The driver's steps form one sequence, and the steps of each node form another one.
         let node = match &event.what {
             EventKind::KeyChanged { node, why, .. } => {
                 if let KeyChange::Command(command) = why {
@@ -92,7 +92,7 @@ fn hash(value: &impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// Maximum number of remembered plans. The latest ones are kept.
+/// Maximum number of remembered plans. If there are more, the oldest are dropped.
 const MAX_PLANS: usize = 512;
 
 /// The memory of a hunt.

@@ -1,7 +1,7 @@
 //! Plans: the input of one run of a search.
 //!
-//! A plan is a small workload with a list of faults. Each fault has its own injection point and is
-//! valid by itself, so any part of the list is a plan as well.
+//! A plan is a small workload with a list of faults. Each fault has its own injection point and is valid without the
+//! others, so a plan with any subset of the faults is valid, too.
 
 use picklock_scenarios::{FaultPlan, Scenario};
 
@@ -43,8 +43,8 @@ impl Plan {
         plan
     }
 
-    /// Returns the kinds of its faults and their injection points, such as `pause-client at reply
-    /// SET during acquire`, sorted.
+    /// Returns the kinds of the plan's faults and of their injection points, such as `pause-client at reply SET during
+    /// acquire`, sorted.
     pub fn signature(&self) -> Vec<String> {
         let affects = self.affects();
         let mut signature: Vec<String> = affects

@@ -1,7 +1,7 @@
 //! Checks whether a violation depends on the latencies of one run.
 //!
 //! In the simulation a message takes 50 to 250 µs, and nothing else takes any time. A counterexample that requires
-//! exactly these latencies, or a fault that ends in exactly that millisecond, does not recur on servers.
+//! exactly these latencies, or a fault that ends in a certain millisecond, does not recur on servers.
 
 use picklock_scenarios::{FaultKind, FaultPlan, LeaseDuration, Selection};
 
@@ -17,7 +17,8 @@ enum Fastest {
     Last,
 }
 
-/// Variations of a plan: the duration of its faults in per cent, and the fastest client. Each has its own seed.
+/// Variations of a plan: the duration of its faults in per cent, and the fastest client. Each variation has its own
+/// seed.
 const VARIATIONS: [(u32, Fastest); 6] = [
     (100, Fastest::Neither),
     (100, Fastest::First),
@@ -66,8 +67,8 @@ fn stretched(plan: &Plan, factor: f64) -> Plan {
     plan
 }
 
-/// Returns a fault that delays each message of a client by `hundredths` of a lease, during the time
-/// when clients first take their locks.
+/// Returns a fault that delays each message of a client by `hundredths` of a lease, in the first part of the run, when
+/// clients take their first locks.
 fn slowness(worker: usize, hundredths: usize) -> FaultPlan {
     FaultPlan {
         at: Some(LeaseDuration::ZERO),

@@ -1,8 +1,8 @@
 //! Shrinking: finds the smallest plan that still has the same violation with the same cause.
 //!
-//! Candidates are tried pass by pass, the most promising pass first. The first candidate that is
-//! smaller and has the violation replaces the plan, and the passes restart. The [size](super::size)
-//! is a total order, so this terminates. Every candidate is a valid scenario; others are not tried.
+//! Candidates are tried pass by pass, the most promising pass first. The first candidate that is smaller and has the
+//! violation replaces the plan, and the passes restart. The [size](super::size) is a total order, so this terminates.
+//! Only candidates that are valid scenarios are tried.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,7 +15,7 @@ use super::robust::is_robust;
 use super::size::size_of;
 use crate::counterexamples::{Violation, ViolationFilter};
 
-/// Number of candidates per batch. The first successful one in it ends the batch.
+/// Number of candidates per batch. The first successful candidate ends its batch.
 const CHUNK: usize = 24;
 
 /// The property that a shrunk plan must keep.
@@ -32,12 +32,12 @@ pub struct Demand {
 pub struct Shrunk {
     /// The smallest plan found.
     pub plan: Plan,
-    /// The faults of the original plan that the violation does not need: it occurred without them.
+    /// The faults of the original plan that the violation does not need, because it also occurred without them.
     pub removed: Vec<FaultPlan>,
 }
 
-/// Returns the smallest plan found that meets the demand, starting from one that does. Runs at most
-/// `budget` candidates, and several more runs for each candidate that must be robust.
+/// Returns the smallest plan found that meets the demand, starting from one that does. Tries at most `budget`
+/// candidates. If the plan must be robust, a candidate takes several runs.
 pub fn shrink(
     target: &Target,
     plan: Plan,
@@ -58,7 +58,7 @@ pub fn shrink(
         left: budget,
         stop,
     };
-    // The other passes change faults, but keep their number and order.
+    // Only a pass that removes a fault changes the number of faults; the others keep number and order.
     let (mut kept, mut removed) = (plan.scenario.faults.clone(), Vec::new());
     let mut plan = plan;
     'again: loop {

@@ -17,14 +17,15 @@ use crate::counterexamples::{ViolationFilter, worth_shrinking};
 pub struct Effort {
     /// Maximum number of runs per counterexample.
     pub runs: u64,
-    /// Maximum number of signatures per violation that are shrunk, starting with the first. The
-    /// others count as schedules of the first.
+    /// Maximum number of signatures per violation that are shrunk, starting with the first. The schedules of the others
+    /// are added to the first signature.
     pub signatures: usize,
 }
 
-/// Shrinks all counterexamples as far as possible. For each violation one is robust, if such a counterexample was
-/// found: it also occurs with other latencies. Counterexamples that shrink to the same plan are merged; those explained
-/// by another one are dropped. Once `stop` is set, the rest stay unchanged.
+/// Shrinks all counterexamples as far as possible. If a robust counterexample to a violation was found, which also
+/// occurs with other latencies, one of the results is robust. Counterexamples that shrink to the same plan are merged,
+/// and counterexamples that are explained by another one are dropped. Once `stop` is set, the remaining counterexamples
+/// stay unchanged.
 pub fn shrink_all(
     target: &Target,
     mut counterexamples: Counterexamples,
@@ -46,7 +47,7 @@ pub fn shrink_all(
     smaller.simplest()
 }
 
-/// Groups the counterexamples of one plan with one cause.
+/// Puts together the counterexamples that have the same plan and the same cause.
 fn by_plan(groups: Vec<CounterexampleGroup>) -> Vec<Vec<CounterexampleGroup>> {
     let mut together: Vec<Vec<CounterexampleGroup>> = Vec::new();
     for group in groups {
@@ -62,7 +63,8 @@ fn by_plan(groups: Vec<CounterexampleGroup>) -> Vec<Vec<CounterexampleGroup>> {
     together
 }
 
-/// Shrinks counterexamples of one plan. A later one reuses the result of an earlier one if that has its violation.
+/// Shrinks counterexamples of the same plan. If the result for an earlier counterexample also shows the violation of a
+/// later one, the result is reused.
 fn shrink_same(
     target: &Target,
     same: Vec<CounterexampleGroup>,

@@ -4,7 +4,7 @@ use picklock_scenarios::{FaultKind, FaultPlan, Lasts, LeaseDuration, TriggerEven
 
 use super::plan::{Plan, Target};
 
-/// Times in leases that are easy to read, short ones first. They are not close to a whole lease, because the outcome
+/// Times in leases that are easy to read, short ones first. None of them is close to a whole lease, because the outcome
 /// would then depend on a millisecond.
 pub(super) const ROUND: [f64; 5] = [0.1, 0.5, 1.5, 2.0, 3.0];
 
@@ -66,7 +66,7 @@ fn strength(fault: &FaultPlan) -> u32 {
         FaultKind::Evict => 13,
         FaultKind::Exhaust | FaultKind::FalseAnswer => 14,
         FaultKind::CutReplication | FaultKind::Failover | FaultKind::SentinelFailover => 15,
-        // Faults of all keys at once, and new kinds.
+        // Faults that affect all keys at once, and kinds that are not listed.
         _ => 16,
     };
     let lasts = match fault.lasts() {
@@ -110,14 +110,15 @@ fn times(plan: &Plan) -> impl Iterator<Item = &LeaseDuration> {
     })
 }
 
-/// Returns how hard a time is to read: a round time is easier than others, and a short one easier than a long one.
+/// Returns how hard a time is to read: round times are easier than others, and short times are easier than long ones.
 fn oddness(span: LeaseDuration) -> usize {
     let round = ROUND.iter().position(|it| LeaseDuration::Ttl(*it) == span);
     round.unwrap_or_else(|| ROUND.len() + span.to_string().len())
 }
 
-/// Returns how hard a trigger is to understand, and to reach on real servers. Any client is easier than a specific one,
-/// a step of the driver easier than a message, and the first event easier than the tenth.
+/// Returns how hard a trigger is to understand, and to reach on real servers. A trigger at any client is easier than
+/// one at a certain client, a step of the driver is easier than a message, and the first event is easier than the
+/// tenth.
 pub(super) fn trigger_rank(fault: &FaultPlan) -> u32 {
     let Some(when) = &fault.when else { return 5000 };
     let event = match when.on {

@@ -64,11 +64,12 @@ pub struct Tried {
     pub pruned: u64,
     /// Number of runs in which a fault did not fire.
     pub missed: u64,
-    /// For each kind of fault at each kind of injection point: the number of runs, and of those with a counterexample.
+    /// For each kind of fault at each kind of injection point, the number of runs, and the number of runs with a
+    /// counterexample.
     pub placed: BTreeMap<(String, &'static str), (u64, u64)>,
     /// Number of runs in which each property was inconclusive.
     pub inconclusive: BTreeMap<Property, u64>,
-    /// Number of runs with each violation that every lock on such servers shows, if those do not count.
+    /// Number of runs with each violation that does not count because every lock on such servers shows it.
     pub unavoidable: BTreeMap<Violation, u64>,
     /// Number of plans whose simulation did not end.
     pub stuck: u64,
@@ -142,7 +143,7 @@ impl Tried {
 /// The reason why there is nothing to sweep.
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
-    /// The run without faults produced no history, or does not fit the lock.
+    /// The run without faults does not fit the lock, or its simulation produced no history.
     #[error("the run without faults cannot be simulated")]
     NoRun,
 }
@@ -185,7 +186,7 @@ impl Sweep {
         let work_of = |number: u64| self.work_below(placements - number);
         let all_work: f64 = own.iter().map(|(number, _)| work_of(*number)).sum();
         let mut work_done = 0.0;
-        // The subtree of a one-fault plan has thousands of plans, which are enough for a thread.
+        // At a depth above 1, each one-fault plan has thousands of plans below it, which is enough work for one batch.
         let size = if self.depth > 1 { 1 } else { CHUNK };
         let chunks: Vec<Vec<(u64, Plan)>> = own.chunks(size).map(<[_]>::to_vec).collect();
         let jobs = chunks.into_iter().filter(|_| self.depth > 0);
@@ -237,7 +238,7 @@ impl Sweep {
             let shown = show(&self.target, &self.wanted, &only, keep);
             for ((path, plan), shown) in chunk.iter().zip(shown) {
                 tried.add(plan, &(depth, path.clone()), shown.as_ref());
-                // A plan whose fault did not fire has the same run as its parent.
+                // If the last fault did not fire, the run equals the run of the parent, and so do all plans below it.
                 let Some(shown) = shown.filter(|shown| !is_last && !shown.missed) else {
                     continue;
                 };

@@ -35,7 +35,7 @@ pub fn named(name: &str) -> Option<Result<Scenario, ScenarioError>> {
 }
 
 /// Returns the part of the workload that a hunt does not generate. Only jobs that run at ticks can violate `once`, so a
-/// hunt for that property alone has a schedule.
+/// hunt for only that property has a schedule.
 ///
 /// # Errors
 /// Returns an error if its file is invalid, which a test excludes.
@@ -46,8 +46,8 @@ pub fn for_hunts(properties: &[Property]) -> Result<Scenario, ScenarioError> {
     Scenario::parse(include_str!("workloads/hunt.toml"), "hunt")
 }
 
-/// Returns a workload as it is run with this lock: a semaphore gets two permits, one client more, and a stock that
-/// several clients may change. A read/write lock gets a reader more, and values that are overwritten.
+/// Returns a workload as it is run with this lock: a semaphore gets two permits, an additional client, and a stock that
+/// several clients may change. A read/write lock gets an additional reader, and values that are overwritten.
 #[must_use]
 pub fn for_lock(mut scenario: Scenario, lock: &LockSpec) -> Scenario {
     let workload = &mut scenario.workload;
@@ -73,7 +73,7 @@ pub fn for_lock(mut scenario: Scenario, lock: &LockSpec) -> Scenario {
     scenario
 }
 
-/// Makes the clients of a workload lead for a term each, with as many acts as fit into it.
+/// Changes a workload so that each client leads for a term, with as many acts as fit into it.
 fn lead(workload: &mut Workload) {
     workload.kind = WorkloadKind::Leader;
     workload.update = Update::Write;
@@ -82,7 +82,7 @@ fn lead(workload: &mut Workload) {
     if !is_long {
         workload.section = LeaseDuration::Ttl(0.8);
     }
-    // Every term ends with the stock, so there is enough of it for several.
+    // A term also ends when the stock is empty, so the stock must suffice for several terms.
     workload.stock = workload.stock.max(3) * 4;
     (workload.purchases, workload.extend) = (None, None);
 }

@@ -4,13 +4,13 @@ use super::{ServerBackend, failed};
 use crate::backend::{Clocks, Refusal};
 use crate::servers::BackendError;
 
-/// Offset of a trial shift, in nanoseconds: large enough to stand out from a slow answer, and small enough that no
-/// replica considers its master dead.
+/// Offset of a trial shift, in nanoseconds. It is larger than the delay of a slow answer, and so small that no replica
+/// considers its master dead.
 const TRIAL_NS: i64 = 10_000_000_000;
 
 impl Clocks for ServerBackend {
     async fn set_node_clock(&self, node: usize, off_ns: i64) -> Result<(), Refusal> {
-        // Only the first replica is ever promoted.
+        // If a replica was promoted, it is the first one.
         let replica = self.promoted.borrow().contains_key(&node).then_some(0);
         let servers = self.servers()?;
         let set = servers.set_clock_off(node, replica, off_ns).await;
@@ -21,7 +21,7 @@ impl Clocks for ServerBackend {
         if let Some(wall_clock) = self.wall_clock(worker)? {
             wall_clock.set_off(off_ns).map_err(failed)?;
         }
-        // A restarted worker may run another program.
+        // Check this for each shift, because a restarted worker may run another program.
         self.why_fixed(worker)
             .map_or(Ok(()), |reason| Err(Refusal::Failed(reason)))
     }

@@ -19,13 +19,13 @@ const ANSWER: Duration = Duration::from_secs(2);
 /// Changes the data and settings of a run's servers.
 #[derive(Default)]
 pub(super) struct Administrator {
-    /// The servers with an exhausted resource. The mutex serializes all changes: settings that were read must not
-    /// change before they are restored.
+    /// The servers with an exhausted resource. The mutex serializes all changes, because settings that were read must
+    /// not change before they are restored.
     servers: Mutex<HashMap<ServerAddress, ExhaustedServer>>,
 }
 
-/// A server with an exhausted resource. Its connection stays open, because a new one would be refused, and because no
-/// other client can then use its slot.
+/// A server with an exhausted resource. The connection to it stays open, because a new connection would be refused, and
+/// another client could use the free slot.
 struct ExhaustedServer {
     connection: MultiplexedConnection,
     exhaustions: Vec<Exhaustion>,
@@ -38,9 +38,9 @@ struct Exhaustion {
     original: Vec<(&'static str, String)>,
 }
 
-/// Returns the settings that exhaust a resource, in the order in which they are set. Redis (7.0) accepts no
-/// `maxclients` below one, and counts all open connections, including ours. A new connection therefore gets `ERR max
-/// number of clients reached` and is closed; open ones remain.
+/// Returns the settings that exhaust a resource, in the order in which they are set. Redis (7.0) does not accept
+/// `maxclients` below 1, and counts all open connections, including the one of this process. A new connection therefore
+/// gets `ERR max number of clients reached` and is closed; open ones remain.
 fn settings(resource: Resource) -> &'static [(&'static str, &'static str)] {
     match resource {
         Resource::Memory => &[("maxmemory-policy", "noeviction"), ("maxmemory", "1")],
@@ -156,7 +156,8 @@ async fn replenish(
         servers.remove(&server);
     }
     match result {
-        // A frozen server has the command in its socket, and executes it as soon as it is resumed.
+        // A frozen server has received the command, and executes it as soon as it is resumed. A server that is gone
+        // needs no command.
         Err(error) if error.is_timeout() || is_gone(&error) => Ok(()),
         result => result,
     }
@@ -166,7 +167,8 @@ async fn set<'a>(
     connection: &mut MultiplexedConnection,
     settings: impl Iterator<Item = (&'a str, &'a str)>,
 ) -> RedisResult<()> {
-    // Redis before 7.0 sets one parameter per command. All commands are sent together, so that none is lost.
+    // Before version 7.0, Redis sets only one parameter per command. All commands are sent together, so that none is
+    // lost.
     let mut commands = Pipeline::new();
     for (name, value) in settings {
         commands.cmd("CONFIG").arg("SET").arg(name).arg(value);

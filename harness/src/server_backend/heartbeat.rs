@@ -22,12 +22,12 @@ const BEAT: Duration = Duration::from_millis(20);
 /// Pause between two checks while no answer has arrived.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Maximum time between two checks that counts as a certain stall. During anything beyond it the harness was late, and
-/// may have missed the answer.
+/// Maximum time between two checks that counts as a certain stall. If more time passed, the harness itself was late,
+/// and the answer may have arrived earlier.
 const LATE: Duration = Duration::from_millis(20);
 
-/// Number of broken connections in a row after which a server counts as dead. The published port of a container accepts
-/// and closes connections while the container starts or stops.
+/// Number of broken connections in a row after which a server counts as dead. The number is high because the published
+/// port of a container accepts and closes connections while the container starts or stops.
 const BEATS_OF_DEATH: u32 = 50;
 
 /// A connection to a node's server.
@@ -41,7 +41,7 @@ enum Beat {
     Gone,
     /// The connection broke.
     Broke,
-    /// A fault has stopped the server in the meantime.
+    /// A fault has stopped the server while the answer was awaited.
     Stopped,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Heartbeat<'a> {
 }
 
 impl Heartbeat<'_> {
-    /// Watches the node for as long as the future is polled, or until the server has died.
+    /// Watches the node while the future is polled, until the server has died.
     pub(super) async fn run(&self) {
         let node = Watched::Node(self.node);
         let (mut connection, mut broken) = (None, 0);
@@ -77,7 +77,8 @@ impl Heartbeat<'_> {
                     0
                 }
                 Beat::Broke => {
-                    // If the server had closed the connection earlier, this is not a sign of its death.
+                    // The server may have closed the connection earlier, so a single broken connection does not show
+                    // its death.
                     connection = None;
                     broken + 1
                 }
@@ -151,7 +152,8 @@ async fn ping(address: ServerAddress, connection: &mut Connection) -> Beat {
         | io::ErrorKind::ConnectionReset
         | io::ErrorKind::ConnectionAborted
         | io::ErrorKind::BrokenPipe => Beat::Broke,
-        // The server accepts no more connections, or this process has run out of a resource.
+        // If a connection fails for another reason, the server accepts no more connections, or this process has run out
+        // of a resource.
         _ => Beat::Answered,
     }
 }

@@ -1,5 +1,5 @@
-//! The key history on real servers, with one observer for each node. It also answers the proxy's queries about the
-//! effect of commands on the locks' keys.
+//! The key history on real servers, with one observer for each node. The observers also answer the proxy's queries
+//! about the effect of commands on the locks' keys.
 
 use std::rc::Rc;
 
@@ -48,7 +48,7 @@ impl KeyHistory for ServerBackend {
             check.ends += ends;
             check.confirmed += if is_confirmed { ends } else { 0 };
         }
-        // The sort is stable: simultaneous events of one node keep their order.
+        // The sort is stable, so simultaneous events of one node keep their order.
         events.sort_by_key(|event| event.at_ns);
         self.key_history_check.set(Some(check));
         Ok(events)
@@ -128,13 +128,13 @@ impl ServerBackend {
         Ok(())
     }
 
-    /// Returns the observer of a node, if it has one.
+    /// Returns the observer of a node, or `None` if the node is not observed.
     pub(super) fn observer(&self, node: usize) -> Option<Rc<ObservedNode>> {
         self.observers.borrow().get(node).cloned()
     }
 
-    /// Returns keys that the lock has changed, that do not contain the run's prefix, and that still exist. Nothing
-    /// removes them from external servers. Returns at most [`MAX_STRAY`] keys per node.
+    /// Returns keys that the lock has changed, that still exist, and whose names do not contain the run's prefix.
+    /// Picklock does not remove such keys from external servers. Returns at most [`MAX_STRAY`] keys per node.
     pub async fn stray_keys(&self) -> Vec<String> {
         let Some(shared) = &self.parts.shared else {
             return Vec::new();
@@ -171,7 +171,7 @@ impl ServerBackend {
     }
 }
 
-/// Answers queries until the proxy is closed. Questions of different connections do not wait for each other.
+/// Answers queries until the proxy is closed. Queries about different connections do not wait for each other.
 async fn answer(
     mut queries: mpsc::UnboundedReceiver<EffectQuery>,
     observers: Vec<Rc<ObservedNode>>,
@@ -181,7 +181,7 @@ async fn answer(
             continue;
         };
         tokio::task::spawn_local(async move {
-            // The proxy may have stopped waiting.
+            // The proxy may have stopped waiting for the answer.
             if let Some(effect) = node.effect_of(query.conn, query.number).await {
                 query.reply.send(effect).unwrap_or_default();
             }

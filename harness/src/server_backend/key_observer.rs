@@ -1,8 +1,8 @@
 //! Reads the commands that the servers execute, and replays them to build the key history of their keys.
 //!
-//! Each server has a separate connection, which no fault affects, on which it reports the commands that it executes
-//! (MONITOR) and the keys that expire (keyspace notifications). A second connection sends marks: once a mark appears in
-//! the report, everything before it has been read.
+//! Each server reports the commands that it executes (`MONITOR`) and the keys that expire (keyspace notifications) on a
+//! separate connection, which no fault affects. A second connection sends marks: once a mark appears in the report,
+//! everything before it has been read.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -30,23 +30,23 @@ use crate::servers::ServerAddress;
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// Number of marks that an external server may leave unreported at the end of a run before its report counts as
-/// incomplete. Each has [`ANSWER`].
+/// incomplete. The observer waits for each of these marks for [`ANSWER`].
 const MAX_MARKS: usize = 3;
 
-/// A gap: the report does not contain a mark.
+/// Reason for a gap: the report does not contain a mark.
 const NO_MARK: &str = "a mark (ECHO) did not come back in the MONITOR output";
 
-/// A gap: the report does not contain a mark, although it does not pause.
+/// Reason for a gap: the report does not contain a mark although it continues without a pause.
 const NO_PAUSE: &str = "a mark (ECHO) did not come back within 2 s although the MONITOR output kept coming, so it is not read any further";
 
-/// Number of bytes that an external server reports after a mark was sent, and before it comes back, from which on the
-/// report counts as one without a pause.
+/// If an external server reports at least this number of bytes after a mark was sent and before the mark comes back,
+/// its report counts as one without a pause.
 const MAX_UNMARKED: u64 = CHUNK as u64;
 
 /// Maximum number of bytes of a report to read at once.
 const CHUNK: usize = 1 << 16;
 
-/// A gap: the report does not contain a command.
+/// Reason for a gap: the report does not contain a command.
 const NO_COMMAND: &str =
     "the server has answered a command on a lock's key, and its MONITOR output lacks the command";
 
@@ -77,11 +77,12 @@ struct ObservedServer {
     reader: RefCell<Option<JoinHandle<()>>>,
     /// Number of bytes of the report that were read.
     received: Cell<u64>,
-    /// Whether the report is not worth reading any further, because it does not pause.
+    /// Whether the observer has stopped reading the report, because it does not pause.
     is_given_up: Cell<bool>,
-    /// Reason why the report is incomplete, if it is.
+    /// Reason why the report is incomplete, or `None` if it is complete.
     gap: RefCell<Option<MissingKeyHistory>>,
-    /// Number of keys that an external server had evicted at the start, if it reports evictions.
+    /// Number of keys that an external server had evicted at the start of the run, or `None` if it does not report
+    /// that.
     evicted: Cell<Option<u64>>,
 }
 
@@ -134,7 +135,8 @@ impl ObservedNode {
         Ok(node)
     }
 
-    /// Resumes the observation after a restart. The server may have another address, and no client can reach it yet.
+    /// Resumes the observation after a restart. The server may have another address. No client may be able to reach it
+    /// yet.
     ///
     /// # Errors
     /// Returns an error if the server does not answer, or refuses.
@@ -154,12 +156,13 @@ impl ObservedNode {
     }
 
     /// Reads the outstanding report of the node's master before it is killed. The master must not receive further
-    /// requests. A server answers a client before it reports the command, so a server that dies in between leaves the
-    /// command unreported.
+    /// requests. This is necessary because a server answers a client before it reports the command: if it died in
+    /// between, the command would be missing from the report.
     pub(super) async fn drain_master(self: &Rc<Self>) {
         let master = self.replay.borrow().master();
         let drained = async {
-            // Among the commands that a server reads in one turn, the mark may come first.
+            // A server may execute the mark before other commands that it read in the same turn. So a second mark is
+            // needed.
             self.catch_up(master).await;
             self.catch_up(master).await;
         };
@@ -173,7 +176,7 @@ impl ObservedNode {
         self.finish_report(master).await;
     }
 
-    /// Records that a server has been promoted. No client may have reached it since.
+    /// Records that a server has been promoted. Must be called before a client can reach the new master.
     pub(super) async fn promoted(self: &Rc<Self>, server: usize) {
         self.catch_up(server).await;
         let at_ns = self.clock.now_ns();
@@ -189,8 +192,8 @@ impl ObservedNode {
     }
 
     /// Returns the effect of a command, given by its number on this connection, or no effect if `number` is `None`.
-    /// Returns `None` if the effect is unknown. Afterwards the proxy knows the names of all keys that were written so
-    /// far.
+    /// Returns `None` if the effect is unknown. Before it returns, passes the names of all keys that were written so
+    /// far to the proxy.
     pub(super) async fn effect_of(
         self: &Rc<Self>,
         conn: u64,
@@ -232,7 +235,7 @@ impl ObservedNode {
             self.check_report_keeps_up().await;
         }
         self.check_evictions().await;
-        // A replay with a gap is not compared, because the missing part may be too long to read.
+        // A replay with a gap is not compared, because the unread part of the report may be too long to read.
         let has_gap = |server: &ObservedServer| server.gap.borrow().is_some();
         if self.servers.iter().any(has_gap) {
             return false;
@@ -260,8 +263,8 @@ impl ObservedNode {
         difference.is_none()
     }
 
-    /// Records a gap if an external server does not report what it has executed: no mark comes back, or a command is
-    /// missing that was answered before a mark was sent. A program between the server and Picklock may leave out
+    /// Records a gap if an external server does not report all commands that it has executed: no mark comes back, or a
+    /// command that was answered before a mark was sent is missing. A program between the server and Picklock may drop
     /// a part of the report.
     async fn check_report_keeps_up(self: &Rc<Self>) {
         for server in 0..self.servers.len() {
@@ -279,7 +282,7 @@ impl ObservedNode {
         }
     }
 
-    /// Records a gap if an external server may have evicted keys, because it need not report evictions.
+    /// Records a gap if an external server may have evicted keys, because such a server may not report evictions.
     async fn check_evictions(&self) {
         if !self.replay.borrow().is_by_clock() {
             return;
@@ -293,7 +296,7 @@ impl ObservedNode {
         }
     }
 
-    /// Takes the changes of the node's keys, and the reason why they are incomplete, if they are.
+    /// Takes the changes of the node's keys, and the reason if they are incomplete.
     pub(super) fn take(&self) -> (Vec<KeyRecord>, Option<MissingKeyHistory>) {
         let mut gaps = self.servers.iter().map(|it| it.gap.borrow().clone());
         let mut replay = self.replay.borrow_mut();
@@ -321,8 +324,8 @@ impl ObservedNode {
         names.filter(|name| !name.contains(prefix)).collect()
     }
 
-    /// Records a gap if a live server has closed its report, as Sentinels make servers do in a failover. The commands
-    /// that it has executed since are unknown.
+    /// Records a gap if a running server has closed the connection of its report, which happens in a failover by
+    /// Sentinels. The commands that it has executed since then are unknown.
     async fn check_report_is_open(&self, server: usize) {
         let observed = &self.servers[server];
         let ended = (observed.reader.borrow().as_ref()).is_none_or(JoinHandle::is_finished);
@@ -353,7 +356,7 @@ impl ObservedNode {
         marks.seen.set(marks.sent.get());
         let node = Rc::clone(self);
         let reading = tokio::task::spawn_local(async move {
-            // Nothing more is sent, but closing this half would end the connection.
+            // No more data is sent, but closing this half would end the connection.
             let _writer = writer;
             node.read(server, reader).await;
         });
@@ -380,8 +383,8 @@ impl ObservedNode {
         self.check_report_is_complete(server);
     }
 
-    /// Records a gap if a dead server has not reported all commands. The proxy has seen its replies, so it knows which
-    /// ones are missing.
+    /// Records a gap if a dead server has not reported all commands. The proxy has recorded the server's replies, which
+    /// shows the commands that are missing.
     fn check_report_is_complete(&self, server: usize) {
         let sent = self.proxy.sent_requests();
         let is_incomplete = sent.is_some_and(|sent| sent.has_unreported(self.node, u64::MAX));
@@ -423,7 +426,7 @@ impl ObservedNode {
                 changed.await;
             }
         };
-        // A server that is frozen now executes nothing.
+        // A server that is frozen now does not execute the mark, so the wait has a limit.
         let is_seen = timeout(ANSWER, seen).await.is_ok();
         let unmarked = observed.received.get() - received_before;
         if !is_seen && self.shared.is_some() && unmarked >= MAX_UNMARKED {
@@ -438,7 +441,8 @@ impl ObservedNode {
         gap.get_or_insert_with(|| reason.to_owned().into());
     }
 
-    /// Records that the server does not report what it has executed, although it seems to.
+    /// Records a gap because the server does not report all commands that it has executed, although it accepts
+    /// `MONITOR`.
     fn record_unreported(&self, server: usize, reason: &str) {
         let mut gap = self.servers[server].gap.borrow_mut();
         gap.get_or_insert_with(|| MissingKeyHistory::gap(reason.to_owned()));
@@ -451,7 +455,7 @@ impl ObservedNode {
         }
         let mut chunk = vec![0; CHUNK];
         let observed = &self.servers[server];
-        // The proxy has recorded requests since before the first connection.
+        // The proxy records requests from the beginning, so this ends only when the proxy is closed.
         while let Some(sent) = self.proxy.sent_requests() {
             // Without this, a report that does not pause would keep timers from expiring.
             tokio::task::yield_now().await;
@@ -476,7 +480,7 @@ impl ObservedNode {
                 break;
             }
         }
-        // Release everything that waits for marks, because nothing more will be read.
+        // Wake all tasks that wait for marks, because no more of the report will be read.
         observed.marked.seen.set(u64::MAX);
         observed.marked.changed.notify_waiters();
     }

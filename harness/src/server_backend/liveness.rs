@@ -71,7 +71,7 @@ impl Liveness for ServerBackend {
 }
 
 impl ServerBackend {
-    /// Repeats the stall of a process for each client in it.
+    /// Returns the event of a process's stall once for each client in the process. All other events stay as they are.
     fn for_each_client(&self, event: EventKind) -> Vec<EventKind> {
         let EventKind::WorkerStalled {
             worker,

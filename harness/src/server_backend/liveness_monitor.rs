@@ -39,7 +39,8 @@ impl LivenessMonitor {
         self.shortest.set(shortest);
     }
 
-    /// Records that a fault is about to stop or kill the target. Returns `false` if another fault has done so before.
+    /// Records that a fault is about to stop or kill the target. Returns `false` if another fault has already stopped
+    /// it.
     pub(super) fn stop(&self, target: Watched) -> bool {
         self.end_stall(target);
         self.stopped.borrow_mut().insert(target)

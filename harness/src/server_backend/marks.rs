@@ -16,7 +16,7 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// Handles a word echoed in the MONITOR output; words that start with `beginning` are our marks.
+    /// Handles a word echoed in the MONITOR output; words that start with `beginning` are marks of this run.
     pub(super) fn echoed(&self, word: &[u8], beginning: &str) {
         let mark = std::str::from_utf8(word).ok();
         let mark = mark.and_then(|word| word.strip_prefix(beginning)?.parse().ok());

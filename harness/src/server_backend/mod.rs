@@ -55,13 +55,15 @@ const YIELDS: usize = 1000;
 /// A worker process that is running.
 struct RunningWorker {
     control: WorkerControl,
-    /// Its container, if it runs in one. `control` then controls the process that carries the container's streams.
+    /// The worker's container, if it runs in one. `control` then controls the process that carries the container's
+    /// streams.
     container: Option<WorkerContainer>,
-    // Dropped once the processes are gone. Until then the reaper must know them.
+    // The registrations are dropped once the processes are gone. Until then, the reaper must be able to kill the
+    // processes.
     _registrations: [Registration; 2],
 }
 
-/// The last operation that each client of a process was asked for, and its phase.
+/// The latest operation that was requested from each client of a process, and its phase.
 type ClientPhases = BTreeMap<usize, (u64, Phase)>;
 
 /// Redis servers, the proxy, and worker processes.
@@ -76,7 +78,7 @@ pub struct ServerBackend {
     shared_processes: RefCell<HashMap<usize, Rc<SharedProcess>>>,
     /// One mutex per shared process, so that it is started only once.
     starting: RefCell<HashMap<usize, Rc<tokio::sync::Mutex<()>>>>,
-    /// Tasks that were blocked, with the future that resolves when each is no longer blocked.
+    /// Blocked tasks, each with a future that completes when the task is no longer blocked.
     blocked: RefCell<HashMap<(usize, TaskScope), Unblocked>>,
     /// The phases of the clients of each process with shared connections.
     phases: RefCell<HashMap<usize, ClientPhases>>,
@@ -84,20 +86,20 @@ pub struct ServerBackend {
     promoted: RefCell<HashMap<usize, ServerAddress>>,
     /// Number of the last failover that a fault requested from the Sentinels, by node.
     requested_failovers: RefCell<HashMap<usize, u64>>,
-    /// URLs of each worker's links. A restarted worker gets the same ones.
+    /// URLs of each worker's links. A restarted worker gets the same URLs.
     urls: RefCell<HashMap<usize, Vec<String>>>,
     /// Nodes whose replication link was cut.
     unreplicated: RefCell<HashSet<usize>>,
-    /// Wall clocks of the workers, if they can be shifted.
+    /// Wall clocks of the workers whose clocks can be shifted.
     worker_clocks: RefCell<HashMap<usize, Rc<ShiftedWallClock>>>,
     /// The connection to the stock server, once it is open.
     store: RefCell<Option<redis::aio::MultiplexedConnection>>,
     administrator: Administrator,
     /// The observer of each node. Empty before [`ServerBackend::observe`].
     observers: RefCell<Vec<Rc<ObservedNode>>>,
-    /// Reason why the servers are not observed, if they do not allow it.
+    /// Reason why the servers are not observed, or `None` if they are.
     unobserved_reason: RefCell<Option<String>>,
-    /// How much of the key history was confirmed, once it was taken.
+    /// How much of the key history was confirmed, or `None` before the key history was taken.
     key_history_check: Cell<Option<KeyHistoryCheck>>,
     liveness: LivenessMonitor,
 }
@@ -188,8 +190,8 @@ impl ServerBackend {
         servers.ok_or_else(|| Refusal::Failed("the servers have been stopped".into()))
     }
 
-    /// Returns the masters of the Redis Cluster that is the only node, with their addresses on loopback, or nothing if
-    /// there is no Cluster.
+    /// Returns the masters of the Redis Cluster with their addresses on loopback, or an empty list if there is no
+    /// Cluster. A Cluster counts as the only node.
     fn cluster(&self) -> Result<Vec<(String, SocketAddr)>, Refusal> {
         let servers = self.servers()?;
         let names = self.parts.shared.iter().flat_map(|shared| &shared.cluster);
@@ -228,7 +230,8 @@ impl ServerBackend {
         let mut urls = Vec::new();
         for node in 0..self.parts.nodes {
             let link = LinkId { worker, node };
-            // Workers ask the Sentinels for the master, so the first link leads to the first server.
+            // With Sentinels, workers get the address of the master from them, so the first link leads to the first
+            // server.
             let upstream = match servers.watch() {
                 Some(_) => servers.address(node),
                 None => self.address(node)?,
@@ -273,10 +276,10 @@ impl ServerBackend {
         Ok((0..self.parts.nodes).map(url).collect())
     }
 
-    /// Kills all workers with all their descendants. If this is cancelled, the workers remain registered.
+    /// Kills all workers with all their descendants. If the future is cancelled, the workers remain registered.
     async fn end_workers(&self) {
         let running: BTreeSet<usize> = self.workers.borrow().keys().copied().collect();
-        // Mark them as stopped before they are killed.
+        // Mark the workers as stopped before they are killed, so that their death is not reported.
         for worker in &running {
             self.liveness.stop(Watched::Worker(*worker));
         }
@@ -284,11 +287,12 @@ impl ServerBackend {
             .iter()
             .filter_map(|worker| self.running(*worker).ok())
             .unzip();
-        // A container that cannot be removed now is tried again when the backend is taken down, and by the reaper.
+        // If a container cannot be removed now, its removal is repeated when the backend is taken down, and by the
+        // reaper.
         join_all(containers.iter().flatten().map(WorkerContainer::remove)).await;
         WorkerControl::kill_all(&controls).await;
         let ends = controls.iter().map(WorkerControl::exited);
-        // A killed process exits at once, or not at all.
+        // A process that has not exited by then is held by the kernel or a tracer.
         let _ = timeout(control::END_WITHIN, join_all(ends)).await;
         for (worker, control) in running.iter().zip(&controls) {
             self.check_has_ended(*worker, control);

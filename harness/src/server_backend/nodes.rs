@@ -12,7 +12,7 @@ impl Nodes for ServerBackend {
     async fn pause_node(&self, node: usize) -> Result<(), Refusal> {
         let is_first = self.liveness.stop(Watched::Node(node));
         let paused = self.servers()?.pause(node).await;
-        // A failed pause leaves the node running, unless another fault had stopped it before.
+        // If the pause failed, the node is running, unless another fault has stopped it.
         if paused.is_err() && is_first {
             self.liveness.resume(Watched::Node(node));
         }
@@ -30,7 +30,7 @@ impl Nodes for ServerBackend {
 
     async fn crash_node(&self, node: usize) -> Result<(), Refusal> {
         self.kill_master(node).await?;
-        // No client may reach the node before its observer does.
+        // After a restart, no client may reach the node before its observer does.
         self.parts.proxy.close_node(node);
         Ok(())
     }
@@ -46,9 +46,9 @@ impl Nodes for ServerBackend {
 }
 
 impl ServerBackend {
-    /// Kills the node's master after it has reported all commands that it has executed. In the meantime the proxy holds
-    /// requests; they are lost with the master. Otherwise the key history would lack a command executed after the last
-    /// report.
+    /// Kills the node's master after it has reported all commands that it has executed. In the meantime, the proxy
+    /// holds back requests, which are lost with the master. Otherwise the master could execute a command after its last
+    /// report, and the key history would lack it.
     ///
     /// # Errors
     /// Returns an error if the master cannot be killed.

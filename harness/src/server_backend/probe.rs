@@ -40,7 +40,7 @@ impl Probe for ServerBackend {
         let error = address.query::<()>(&["PING"], ANSWER).await.err()?;
         self.record_exhaustion(&format!("node {node} cannot be reached"), &error);
         let mut reason = format!("it no longer answers: {error}");
-        // A promoted replica is another process, whose condition is not known here.
+        // The condition of the first server does not explain why a promoted replica does not answer.
         let is_first = !self.promoted.borrow().contains_key(&node);
         if let Some(servers) = self.servers().ok().filter(|_| is_first) {
             let condition = servers.condition(node).await;
@@ -51,7 +51,7 @@ impl Probe for ServerBackend {
     }
 
     async fn key_ttl_ms(&self, node: usize, key: &str) -> Option<i64> {
-        // In a Cluster one server has the key, and the others refuse the command.
+        // In a Cluster, only one server has the key, and the others refuse the command.
         let end = match self.parts.nodes {
             1 => self.watched_servers(),
             _ => node + 1,

@@ -20,7 +20,8 @@ impl Replication for ServerBackend {
     async fn cut_replication(&self, node: usize) -> Result<(), Refusal> {
         let replica = self.servers()?.replica_address(node, 0);
         self.unreplicated.borrow_mut().insert(node);
-        // The replica keeps its data, and follows a server that does not exist: port 1 of its own machine.
+        // The replica keeps its data, but now replicates from a server that does not exist, on port 1 of its own
+        // machine.
         ask(replica, &["REPLICAOF", "127.0.0.1", "1"]).await
     }
 

@@ -1,4 +1,4 @@
-//! The connection on which a server reports what it executes (MONITOR) and which keys it removes.
+//! The connection on which a server reports the commands that it executes (`MONITOR`) and the keys that it removes.
 
 use std::io;
 
@@ -47,7 +47,7 @@ pub(super) async fn open_report(
     let mut stream = MonitorStream::default();
     let mut answers = Vec::new();
     let set_up = async {
-        // CONFIG SET and MONITOR are answered with lines, the others with frames.
+        // `CONFIG SET` and `MONITOR` are answered with lines, the other commands with frames.
         while answers.len() < 1 + usize::from(is_ours) {
             // One byte at a time, because everything that follows belongs to the report.
             let mut byte = [0];

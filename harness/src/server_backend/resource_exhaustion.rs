@@ -1,4 +1,4 @@
-//! Failures of the harness's own connections to the servers that are caused by a lack of resources in this process.
+//! Detects whether a connection of the harness to a server failed because this process lacks a resource.
 
 use std::error::Error;
 use std::io;
@@ -8,8 +8,8 @@ use super::ServerBackend;
 use crate::proxy::is_resource_exhaustion;
 
 impl ServerBackend {
-    /// Records an incident if an operation failed because this process has run out of a resource. Whatever could not be
-    /// observed then is no evidence about the lock.
+    /// Records an incident if an operation failed because this process has run out of a resource. The failed
+    /// observation then proves nothing about the lock.
     pub(super) fn record_exhaustion(&self, what: &str, error: &(dyn Error + 'static)) {
         if is_caused_by_exhaustion(error) {
             self.parts.proxy.record_incident(format!("{what}: {error}"));
@@ -29,7 +29,7 @@ fn is_caused_by_exhaustion(error: &(dyn Error + 'static)) -> bool {
     false
 }
 
-/// Extracts an I/O error. The client library wraps its errors in an `Arc`, which then is the element of the chain.
+/// Extracts an I/O error. The client library wraps its errors in an `Arc`, and the chain of causes contains the `Arc`.
 fn io_error<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a io::Error> {
     match cause.downcast_ref::<Arc<dyn Error + Send + Sync>>() {
         Some(shared) => shared.downcast_ref(),

@@ -9,22 +9,22 @@ use super::liveness_monitor::{LivenessMonitor, Watched};
 use crate::clock::Clock;
 use crate::process_stat::{Motion, families, waited_ns};
 
-/// Minimum pause between two looks at all workers.
+/// Minimum pause between two observations of all workers.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Additional pause per worker, so that the cost of looking stays bounded.
+/// Additional pause per worker, so that the cost of the observations stays bounded.
 const LOOK_EACH: Duration = Duration::from_millis(2);
 
-/// Minimum interval between two readings of the workers' CPU waits, which must read every thread.
+/// Minimum interval between two readings of the workers' CPU waits. Each reading has to read every thread.
 const DELAY_LOOK: Duration = Duration::from_millis(250);
 
-/// Number of looks after which the workers' descendants are determined again.
+/// Number of observations after which the workers' descendants are determined again.
 const FAMILY_LOOKS: u32 = 50;
 
 /// The processes of each worker.
 type Families = BTreeMap<usize, BTreeSet<u32>>;
 
-/// Watches the workers for as long as the future is polled. `leaders` returns the main process of each running worker.
+/// Watches the workers while the future is polled. `leaders` returns the main process of each running worker.
 pub(super) async fn watch(
     liveness: &LivenessMonitor,
     clock: &Clock,
@@ -47,7 +47,8 @@ pub(super) async fn watch(
                 (Some(now), Some(before)) => now.is_stalled_since(*pid, *before),
                 _ => false,
             };
-            // The kernel's data are exact even if this look is late, so the whole interval is certain.
+            // The kernel's data are exact even if this observation is late, so the stall is certain for the whole
+            // interval.
             if !liveness.is_stopped(target) && processes.iter().any(is_stalled) {
                 liveness.record_stall(target, before_ns, now_ns, now_ns - before_ns);
             } else {

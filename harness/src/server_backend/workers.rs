@@ -20,7 +20,7 @@ use crate::clock::millis;
 use crate::proxy::is_resource_exhaustion;
 use crate::servers::parent_death_signal;
 
-/// The driver's connection to a worker process, or to one client of a process that several share.
+/// The driver's connection to a worker process, or to one client of a process that several clients share.
 pub enum ProcessSession {
     /// The worker has its own process.
     Alone(Box<WorkerProcess>),
@@ -110,7 +110,7 @@ impl Workers for ServerBackend {
     async fn terminate_worker(&self, worker: usize) -> Result<(), Refusal> {
         let worker = self.process_of(worker);
         let (control, container) = self.running(worker)?;
-        // From now on the end of the process is no incident.
+        // From now on, the end of the process is expected.
         self.liveness.stop(Watched::Worker(worker));
         match container {
             Some(container) => container.terminate().await.map_err(failed),
@@ -133,7 +133,7 @@ impl Workers for ServerBackend {
     async fn kill_worker(&self, worker: usize) -> Result<(), Refusal> {
         let worker = self.process_of(worker);
         let (control, container) = self.running(worker)?;
-        // Mark it as stopped before it is killed.
+        // Mark the worker as stopped before it is killed, so that its death is not reported.
         self.liveness.stop(Watched::Worker(worker));
         if let Some(container) = container {
             container.remove().await.map_err(failed)?;
@@ -253,12 +253,12 @@ impl ServerBackend {
             Refusal::Failed(failure)
         })?;
         let control = process.control.clone();
-        // Register immediately: a process that has exited is soon reaped.
+        // Register the process immediately, because it may exit and be reaped soon.
         let group = self.parts.reaper.group(control.pid()).map_err(failed)?;
         let marked = self.parts.reaper.marked(&control.mark()).map_err(failed)?;
         if let Some(container) = &container {
-            // A busy engine takes longer than an adapter may take to answer. If the container has exited, the first
-            // read of its output reports that.
+            // Wait for the container, because a busy engine may take longer to start it than an adapter may take to
+            // answer. If the container has exited, the first read of its output reports that.
             let begun = container.until_begun(control.exited()).await;
             begun.map_err(failed)?;
         }

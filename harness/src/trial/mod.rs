@@ -37,7 +37,7 @@
 //!
 //! let build = |nodes: Vec<Node>, _: Context| MyLock(nodes.into_iter().next().unwrap(), 0);
 //!
-//! // It works as long as nothing goes wrong.
+//! // The lock works as long as no fault occurs.
 //! let calm = Trial::scenario("calm")?.seeds(0..5).run("my-lock", 1, build)?;
 //! calm.assert_held(Property::Lease);
 //!
@@ -100,7 +100,7 @@ impl Trial {
     /// Creates a trial of a catalog scenario.
     ///
     /// # Errors
-    /// Returns an error if the scenario does not exist. It names the most similar one.
+    /// Returns an error if the scenario does not exist. The error names the most similar scenario.
     pub fn scenario(name: &str) -> Result<Self, TrialError> {
         Ok(Trial {
             code: format!("Trial::scenario({name:?})?"),
@@ -112,7 +112,7 @@ impl Trial {
     /// Creates a trial of your own scenario, given as the text of its file.
     ///
     /// # Errors
-    /// Returns an error if the text is invalid, with its position.
+    /// Returns an error with the position in the text if the text is invalid.
     pub fn from_toml(text: &str) -> Result<Self, TrialError> {
         Ok(Trial::from_scenario(Scenario::parse(text, "the scenario")?))
     }
@@ -137,8 +137,8 @@ impl Trial {
         &self.scenario
     }
 
-    /// Sets the seeds, with one run for each. The default is twenty seeds. In the simulation the
-    /// same seed produces the same run.
+    /// Sets the seeds. There is one run for each seed. The default is twenty seeds. In the simulation the same seed
+    /// produces the same run.
     #[must_use]
     pub fn seeds(mut self, seeds: impl IntoIterator<Item = u64>) -> Self {
         self.seeds = seeds.into_iter().collect();
@@ -163,11 +163,11 @@ impl Trial {
     }
 
     /// Runs the trial on real `redis-server` processes instead of simulating it. Each worker is a separate process, so
-    /// that a fault can freeze or kill a whole client. The lock is code in this binary, so the workers are further
-    /// processes of this binary. `entry` states where it calls [`serve_worker`].
+    /// that a fault can freeze or kill a whole client. The lock's code is part of this binary, so each worker is
+    /// another process of this binary. `entry` states where the binary calls [`serve_worker`].
     ///
-    /// Runs take real time, one after the other, and no two are the same, so choose few seeds. A
-    /// run for which the machine was too slow is repeated, at most three times.
+    /// The runs are executed one after the other in real time, and no two are the same, so choose few seeds. If the
+    /// machine was too slow for a run, the run is repeated up to three times.
     ///
     /// ```no_run
     /// use picklock_harness::Trial;
@@ -240,8 +240,8 @@ impl Trial {
     }
 
     /// Places every fault at every injection point of the trial's own servers and workload, with its first seed: first
-    /// all single faults, then all pairs, up to `depth`. The trial's own faults are left out, and all runs are
-    /// simulated. A client that outlives its lease does not count as a counterexample to `exclusion`.
+    /// all single faults, then all pairs, up to `depth`. The faults of the trial's scenario are left out, and all runs
+    /// are simulated. A client that outlives its lease does not count as a counterexample to `exclusion`.
     ///
     /// # Errors
     /// Returns an error if the scenario does not fit the lock, or if its run without faults produces no history.
@@ -250,8 +250,8 @@ impl Trial {
         search::sweep(self.target(lock), first.scenario, first.seed, depth)
     }
 
-    /// Tries `runs` random plans on the trial's own servers, most of them with faults where locks
-    /// tend to break. All runs are simulated.
+    /// Tries `runs` random plans on the trial's own servers. Most of them have faults at events where locks tend to
+    /// break. All runs are simulated.
     ///
     /// # Errors
     /// As [`Trial::sweep`].

@@ -85,11 +85,11 @@ impl Outcome {
         runs.find(|run| verdict(run, property).status == Status::Violated)
     }
 
-    /// Asserts that the property was judged and held in every run.
+    /// Asserts that the property held in every run.
     ///
     /// # Panics
-    /// Panics if a run was judged otherwise. The message contains the story, and how to repeat the
-    /// run. An inconclusive property has not held.
+    /// Panics if a run was judged otherwise. The message contains the story, and how to repeat the run. An inconclusive
+    /// property does not count as held.
     #[track_caller]
     pub fn assert_held(&self, property: Property) {
         self.assert_each(property, "held", |verdict| verdict.status == Status::Held);
@@ -125,7 +125,7 @@ impl Outcome {
     #[track_caller]
     pub fn assert_as_expected(&self) {
         let scenario = &self.scenario;
-        // The caller asks for it, so the expectations apply to this lock.
+        // The caller applies the general expectations to this lock.
         let expected = Expected::for_lock(scenario, &self.lock.spec().name, Tables::NamedOrAll);
         if expected == Expected::default() {
             panic!("the scenario `{}` has no expectations", scenario.name);
@@ -185,7 +185,8 @@ impl Outcome {
         text
     }
 
-    /// Saves a run with its commands. Simulations log none by default, because that takes time, so the run is repeated.
+    /// Saves a run with its commands. Simulations do not log their commands by default, because that takes time, so the
+    /// run is repeated.
     fn save(&self, run: &TrialRun, code: &str) -> io::Result<PathBuf> {
         let is_simulated = run.history.header.backend == BackendName::Sim;
         let rerun = is_simulated.then(|| {
@@ -195,7 +196,7 @@ impl Outcome {
                 logs_commands: true,
             })
         });
-        // A lock that is not deterministic has another run now, whose commands do not belong to `run`.
+        // If the lock is not deterministic, the rerun differs, and its commands do not belong to `run`.
         let rerun = rerun
             .and_then(Result::ok)
             .filter(|rerun| rerun.history == run.history);

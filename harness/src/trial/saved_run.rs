@@ -43,15 +43,15 @@ pub(super) fn save(
         ..about
     };
     let record = assemble(history, verdicts, about);
-    // Written last, so that a directory with a run.json is complete.
+    // `run.json` is written last, so that a directory that contains it is complete.
     write("run.json", &|file| {
         serde_json::to_writer_pretty(file, &record).map_err(io::Error::from)
     })?;
     Ok(directory)
 }
 
-/// Returns the parent directory: in the test's target directory, which cargo marks, or else in the
-/// directory for temporary files.
+/// Returns the parent directory. It is in the test's target directory, which cargo marks, or otherwise in the directory
+/// for temporary files.
 fn parent_dir() -> PathBuf {
     let program = std::env::current_exe().unwrap_or_default();
     let mut folders = program.ancestors();
@@ -72,7 +72,7 @@ fn dir_name(history: &History) -> String {
     format!("{}-{}", parts.join("-"), header.seed)
 }
 
-/// Makes a text usable in a file name, which has at most 255 bytes.
+/// Converts a text so that it can be part of a file name, which has at most 255 bytes.
 fn sanitize(text: &str) -> String {
     let is_uniform = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     let chars = text.replace("::", "-");

@@ -1,7 +1,7 @@
 //! Runs trials on real servers, with this test binary as worker and as clean-up helper.
 //!
-//! Driver and worker communicate over pipes, but a test harness writes to standard output before
-//! the first test runs. So the pipe of the answers is passed as [`ANSWERS`], and standard output is
+//! The driver and a worker communicate over pipes, but the test harness of a test binary writes to standard output
+//! before the first test runs. So the pipe for answers is passed as the file [`ANSWERS`], and standard output is
 //! redirected to standard error, which is the worker's log.
 
 use std::ffi::{OsStr, OsString};
@@ -25,11 +25,11 @@ use crate::worker::serve_lock;
 /// The file to which a process in a role writes its answers.
 const ANSWERS: &str = "/proc/self/fd/3";
 
-/// Serves the driver until the end of the trial, if this process is a worker that a trial on real
-/// servers started. Returns `false` immediately in any other process.
+/// If this process is a worker that a trial on real servers started, serves the driver until the end of the trial, and
+/// returns `true`. Returns `false` immediately in any other process.
 ///
-/// Call it at the place that [`WorkerEntry`] states, with every lock that trials of this binary
-/// run. After `true`, `main` should return:
+/// Call this function at the place that [`WorkerEntry`] states, with every lock that trials of this binary run. If it
+/// returns `true`, `main` should return:
 ///
 /// ```
 /// # use picklock_harness::lock_factory::LockFactory;
@@ -43,7 +43,7 @@ const ANSWERS: &str = "/proc/self/fd/3";
 /// # }
 /// ```
 ///
-/// In a test binary, call it in a separate test, and pass that test's name to [`WorkerEntry::test`]:
+/// In a test binary, call the function in a separate test, and pass that test's name to [`WorkerEntry::test`]:
 ///
 /// ```text
 /// #[test]
@@ -107,8 +107,8 @@ pub(super) fn run_all(
     })
 }
 
-/// Returns an error in a process with a role. It must serve the trial that started it. If it began
-/// a trial instead, it would start itself again, endlessly.
+/// Returns an error in a process with a role. Such a process must serve the trial that started it. If it began a trial
+/// itself, it would start further processes endlessly.
 fn check_no_role(role: Option<&OsStr>) -> Result<(), WorkerError> {
     match role {
         None => Ok(()),
@@ -124,7 +124,7 @@ async fn one_run(spec: &RunSpec, entry: &WorkerEntry) -> Result<TrialRun, TrialE
         worker: WorkerCommand::new(entry.command(&format!("{WORKER}{}", spec.lock.name))?),
         reaper: reaper.next().unwrap_or_default().into(),
         reaper_args: reaper.map(OsString::from).collect(),
-        // The process belongs to the user.
+        // This process is the user's program, which may start other processes.
         starts_only_runs: false,
     });
     let output = run(spec, backend, Rc::new(()), std::future::pending()).await;
@@ -159,7 +159,7 @@ fn on_new_thread<T: Send, E: From<WorkerError> + Send>(
             .build()
             .map_err(WorkerError::Runtime)?;
         let done = tokio::task::LocalSet::new().block_on(&runtime, work());
-        // A blocked read of standard input must not keep the process alive.
+        // Do not wait for a blocked read of standard input, which would keep the process alive.
         runtime.shutdown_background();
         done
     };
@@ -173,7 +173,8 @@ fn on_new_thread<T: Send, E: From<WorkerError> + Send>(
 mod tests {
     use super::*;
 
-    /// Returns the number of the run that counts, and how many runs were made, if the first `spoiled` runs are spoiled.
+    /// Returns the number of the run that counts, and the total number of runs, if the first `spoiled` runs are
+    /// spoiled.
     fn runs(spoiled: usize) -> (usize, usize) {
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         let mut result = 0;

@@ -11,7 +11,7 @@ pub(super) const ROLE: &str = "PICKLOCK_TRIAL_ROLE";
 pub(super) const REAPER: &str = "reaper";
 pub(super) const WORKER: &str = "worker:";
 
-/// Shell command that executes the program with its arguments, and makes the pipe of the answers descriptor 3.
+/// Shell command that executes the program with its arguments, and passes the pipe for answers as descriptor 3.
 const BECOME: &str = "exec \"$0\" \"$@\" 3>&1 1>&2";
 
 /// The place where this binary calls [`serve_worker`](super::serve_worker).
@@ -21,13 +21,13 @@ pub struct WorkerEntry {
 }
 
 impl WorkerEntry {
-    /// At the beginning of `main`: in an example, a program, or a test with `harness = false`.
+    /// Returns the entry point at the beginning of `main`, for an example, a program, or a test with `harness = false`.
     pub fn main() -> Self {
         WorkerEntry { test: None }
     }
 
-    /// In a `#[test]` of this test binary that does nothing else. `name` is its full name, as
-    /// `cargo test` prints it: `tests::picklock_worker`.
+    /// Returns the entry point in a `#[test]` of this test binary that does nothing else. `name` is the test's full
+    /// name as `cargo test` prints it, such as `tests::picklock_worker`.
     pub fn test(name: &str) -> Self {
         WorkerEntry {
             test: Some(name.to_owned()),
@@ -72,7 +72,7 @@ pub enum WorkerError {
     /// The thread of the runs panicked, which is a defect of Picklock.
     #[error("the thread of the runs panicked")]
     Panicked,
-    /// This binary, when started again, did not behave as a clean-up helper.
+    /// This binary was started as a clean-up helper, but did not behave like one.
     #[error(
         "{helper}\n  = help: this binary was started again for {}, but did not call serve_worker there",
         entry.code()
@@ -86,7 +86,7 @@ pub enum WorkerError {
     /// This process was started for a trial in the given role, and began a trial itself.
     #[error("this process is the `{0}` of a trial, but did not call serve_worker first")]
     InRole(String),
-    /// The trial runs a lock that `serve_worker` does not know.
+    /// The trial runs a lock that was not passed to `serve_worker`.
     #[error("the trial runs the lock `{name}`, but serve_worker was given {}", known.join(", "))]
     Unknown {
         /// The lock of the trial.
@@ -94,7 +94,7 @@ pub enum WorkerError {
         /// The locks that were passed.
         known: Vec<String>,
     },
-    /// The pipe of the answers does not exist or broke.
+    /// The pipe for answers does not exist or broke.
     #[error("cannot answer: {0}")]
     Answers(#[source] io::Error),
     /// The adapter protocol ended with an error.

@@ -128,7 +128,7 @@ pub fn counts(history: &History) -> Counts {
 
 /// Total time that workers spend waiting, or holding.
 struct TimeSpent {
-    /// When each worker started its current period, if it is in one.
+    /// When each worker started its current period, or `None` if it is neither waiting nor holding.
     since_ns: Vec<Option<u64>>,
     spent_ns: u64,
 }

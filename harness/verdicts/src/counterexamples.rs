@@ -23,8 +23,8 @@ pub struct Violation {
 pub struct ViolationFilter {
     /// The properties that count; all if empty.
     pub properties: Vec<Property>,
-    /// Whether only violations count that are the lock's own doing. Violations that every lock on such servers shows
-    /// are counted separately then: those whose cause names a client that outlives its lease, or Redis.
+    /// Whether only violations count for which the lock itself is responsible. The others, which every lock on such
+    /// servers shows, are then counted separately: their cause is a client that outlives its lease, or Redis.
     pub own_only: bool,
     /// Whether `exclusion` violations by a client that outlives its lease count. No lock with a lease can prevent
     /// them.
@@ -64,7 +64,7 @@ impl ViolationFilter {
     }
 }
 
-/// Returns `true` if a violation with this cause is the lock's own doing, as far as the history shows.
+/// Returns `true` if the lock itself is responsible for a violation with this cause, as far as the history shows.
 fn is_own(cause: Cause) -> bool {
     matches!(
         cause.responsible(),
@@ -139,8 +139,8 @@ impl<P> Counterexamples<P> {
         groups.for_each(|one| self.add(one));
     }
 
-    /// Adds a group. If a group with the same violation and signature exists, the first plan represents both, but a
-    /// robust plan takes precedence over one that is not.
+    /// Adds a group. If a group with the same violation and signature exists, the earlier plan represents both, but a
+    /// robust plan takes precedence over a plan that is not robust.
     pub fn add(&mut self, new: CounterexampleGroup<P>) {
         match self.groups.entry((new.violation, new.signature.clone())) {
             Entry::Vacant(free) => drop(free.insert(new)),
@@ -156,8 +156,8 @@ impl<P> Counterexamples<P> {
         }
     }
 
-    /// Records each group as the origin of itself. A shard then lists every signature, whichever of them it shrinks, so
-    /// that a merge counts each where a single process would have counted it.
+    /// Records each group as its own origin. A shard then lists every signature, whether it shrinks it or not, so that
+    /// a merge counts each signature in the same group as a single process would.
     pub fn record_origins(&mut self) {
         for group in self.groups.values_mut() {
             group.unshrunk = vec![group.unshrunk()];
@@ -217,7 +217,7 @@ impl<P> Counterexamples<P> {
     }
 }
 
-/// Returns the first `max` groups of each violation, and the robust ones. The first group's count includes the plans
+/// Returns the first `max` groups of each violation, and all robust groups. The first group's count includes the plans
 /// of the omitted groups.
 pub fn worth_shrinking<P>(
     groups: Vec<CounterexampleGroup<P>>,

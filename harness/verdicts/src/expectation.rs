@@ -3,7 +3,7 @@
 //! The rules:
 //!
 //! - `[expect.NAME]` replaces `[expect."*"]` as a whole, not property by property.
-//! - `"*"` applies to the locks that the scenario's author can know, which are the built-in locks without options.
+//! - `"*"` applies to the built-in locks without options, because the author of a scenario cannot know other locks.
 //!   [`Tables`] states which tables apply to a lock.
 //! - A table covers every property. A property that it does not name gets the value of the table's own `"*"`, or `held`
 //!   without one.
@@ -21,7 +21,7 @@ use crate::record::{Mismatch, RecordedVerdict};
 /// Maximum number of reruns of a run that [`Expected::is_spoiled`] calls spoiled.
 pub const MAX_RERUNS: u64 = 3;
 
-/// Selects the `[expect]` tables of a scenario that apply to a lock.
+/// Which `[expect]` tables of a scenario apply to a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tables {
     /// The table with the lock's name, or else `"*"`; for built-in locks without options.
@@ -75,8 +75,8 @@ impl Expected {
         self.0.iter().map(|(property, one)| (*property, one))
     }
 
-    /// Returns the expectations of a lock for which this one is the reference lock: what the reference lock keeps
-    /// must hold.
+    /// Returns the expectations for a lock that is compared with this reference lock: every property that the reference
+    /// lock keeps must hold.
     #[must_use]
     pub fn as_reference(self) -> Expected {
         let weaker = |(property, expectation)| match expectation {

@@ -1,4 +1,4 @@
-//! The end of an adapter: when its standard input ends, and at SIGTERM.
+//! The exit of an adapter: after the end of its standard input, and after SIGTERM.
 
 use std::process::ExitStatus;
 
@@ -13,7 +13,7 @@ pub(super) async fn end_is_clean(clients: &mut Clients) -> CheckEnd {
     judge(&end)
 }
 
-/// A client that was refused is terminated. Its clean-up must leave the other client's lock alone.
+/// Terminates a client whose request was refused. Its clean-up must not touch the other client's lock.
 pub(super) async fn sigterm_ends_it(clients: &mut Clients) -> CheckEnd {
     let grant = clients.take(Who::One).await?;
     grant.granted()?;
@@ -40,7 +40,7 @@ fn judge_sigterm(end: &EndSeen, is_contained: bool) -> CheckEnd {
             "it {how}, and left processes behind: {}; they were killed",
             end.left.join(", ")
         )),
-        // The kernel delivers no signal to the first process of a container that it does not handle.
+        // The kernel does not deliver signals to the first process of a container if that process does not handle them.
         None if is_contained => {
             passed_with("it does not handle it, and is killed after the grace period")
         }

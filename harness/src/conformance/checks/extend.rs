@@ -4,7 +4,8 @@ use super::acquire::lease_was_running;
 use super::lease::{max_life_ms, ms};
 use super::{Answer, CheckEnd, Clients, LockName, Who, not_offered, passed};
 
-/// Number of leases that is long enough not to end during the check on a busy machine.
+/// Length of the lease as a multiple of the checks' lease time. It does not end during the check, even on a busy
+/// machine.
 const LEASES: f64 = 8.0;
 
 pub(super) async fn extension_reaches_the_key(clients: &mut Clients) -> CheckEnd {

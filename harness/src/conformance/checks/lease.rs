@@ -1,4 +1,4 @@
-//! `lease`: the key lives as long as requested, and the reported times are true.
+//! `lease`: the key lives as long as requested, and the reported times are correct.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub(super) async fn key_lives_as_long_as_the_lease(clients: &mut Clients) -> Che
     judge(&grant, &keys, after.at)
 }
 
-/// Judges a grant by the keys of the lock at `seen_at`.
+/// Judges a grant by the keys of the lock, which were inspected at `seen_at`.
 fn judge(grant: &Exchange, keys: &Keys, seen_at: Duration) -> CheckEnd {
     let Answer::Granted {
         valid_ms,
@@ -43,7 +43,7 @@ fn judge(grant: &Exchange, keys: &Keys, seen_at: Duration) -> CheckEnd {
     if rest_ms < 0 {
         return not_offered(format!("`{key}` has no expiry"));
     }
-    // Libraries that count in seconds round up.
+    // A library that counts in seconds rounds the lease up.
     let rounded_ms = (ttl_ms + 999) / 1_000 * 1_000;
     if rest_ms > rounded_ms {
         let hint = if rest_ms / 900 >= ttl_ms {
@@ -72,8 +72,8 @@ fn judge(grant: &Exchange, keys: &Keys, seen_at: Duration) -> CheckEnd {
     passed()
 }
 
-/// Returns the longest expiry that a key can have been given, if it had `rest_ms` left at `seen_at`: it was written
-/// after the request was sent.
+/// Returns the longest expiry, in milliseconds, that a key can have been given if it had `rest_ms` left at `seen_at`.
+/// The key cannot have been written before the request was sent.
 pub(super) fn max_life_ms(exchange: &Exchange, rest_ms: i64, seen_at: Duration) -> i64 {
     rest_ms + whole_ms(seen_at.saturating_sub(exchange.sent)) + ROUNDING_MS
 }
@@ -101,7 +101,7 @@ mod tests {
     fn reported_times_are_compared_with_the_key() {
         for (rest_ms, valid_ms, elapsed_ms, expected) in [
             (990, Some(985), Some(3), "passed"),
-            // Written at the latest possible time, with the longest lease that can be promised.
+            // The key was written at the latest possible time, with the longest lease that the adapter may report.
             (980, Some(1_002), None, "passed"),
             (980, Some(1_003), None, "`valid_ms` is 1003"),
             (970, None, None, "an expiry of at most 992 ms"),

@@ -22,11 +22,12 @@ mod servers;
 mod time_out;
 mod version_two;
 
-/// Rows of name, function, section of `docs/protocol.md`, and what an adapter that passes does.
+/// Declares the table. A row has the name, the function, the section of `docs/protocol.md`, and the behaviour of an
+/// adapter that passes.
 macro_rules! checks {
     ($($name:literal $module:ident::$perform:ident $paragraph:literal $about:literal;)*) => {
-        /// All checks, in the order in which they run. If the first one fails, no process is ready for the others;
-        /// the last one ends the adapter.
+        /// All checks, in the order in which they run. If the first check fails, no process is ready for the others.
+        /// The last check ends the adapter.
         pub const CHECKS: &[Check] = &[$(Check {
             name: $name,
             about: $about,

@@ -1,4 +1,4 @@
-//! How every adapter must handle requests, whatever its lock is.
+//! Rules for requests that apply to every adapter, whatever its lock is.
 
 use serde_json::json;
 
@@ -54,7 +54,7 @@ pub(super) async fn garbage_is_not_answered(clients: &mut Clients) -> CheckEnd {
     let Err(stop) = clients.ask(Who::One, RequestKind::Ping).await else {
         return passed();
     };
-    // It may exit instead of replying.
+    // The adapter may exit instead of replying.
     if let Stop::RequestAborted(who, problem) = &stop
         && let Mistake::Protocol(fault) = &problem.mistake
         && let ProtocolFault::Ended { how, .. } = &**fault

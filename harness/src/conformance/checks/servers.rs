@@ -1,4 +1,4 @@
-//! `servers`: the adapter connects to the servers in `nodes`, and to no others.
+//! `servers`: the adapter connects only to the servers in `nodes`.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;

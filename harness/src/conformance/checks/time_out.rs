@@ -16,7 +16,7 @@ pub(super) async fn frozen_server_is_an_error_in_time(clients: &mut Clients) -> 
     judge(&frozen, !after.written_since(&before).is_empty())
 }
 
-/// Judges the reply. `wrote` is whether the server executed the command when it continued.
+/// Judges the reply. `wrote` states whether the server executed the command after it was resumed.
 fn judge(frozen: &Exchange, wrote: bool) -> CheckEnd {
     match &frozen.answer {
         Answer::Granted { .. } => frozen.fail("it granted the lock while the server was frozen"),

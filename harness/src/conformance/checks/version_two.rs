@@ -10,7 +10,7 @@ use super::{
     passed_with,
 };
 
-/// Wait of the second client of a lock, in milliseconds. A check is over sooner.
+/// How long the second client of a lock waits, in milliseconds. The check ends sooner.
 const WAIT_MS: u64 = 5_000;
 
 /// Duration for which a task is blocked, in milliseconds.
@@ -22,7 +22,7 @@ pub(super) async fn waiting_client_does_not_block_others(clients: &mut Clients) 
     if !clients.offers(LockFeature::Clients) {
         return not_offered("no `clients`");
     }
-    // The process must not have served a single client before.
+    // Start a new process, because the old one has served a single client without a number.
     clients.kill(Who::Two).await;
     let outcome = two_clients(clients).await;
     clients.kill(Who::Two).await;

@@ -10,7 +10,7 @@ fn triggers_for_worker(worker: Option<usize>) -> Triggers {
     triggers
 }
 
-/// The extensions of a lock that renews in the background are its renewals, not the driver's requests.
+/// For a lock that renews in the background, the renewals count as extensions, and the driver's requests do not.
 #[test]
 fn renewal_is_an_extension_of_a_lock_that_renews() {
     let faults = catalog::named("late-extend").unwrap().faults;
@@ -42,7 +42,7 @@ fn renewal_is_an_extension_of_a_lock_that_renews() {
     assert_eq!(fires(false, Phase::Idle), (false, true));
 }
 
-/// A lock that renews in the background and extends on request does both, and its requests may replace its renewals.
+/// Some locks renew in the background and also extend on request. A granted request may then replace a renewal.
 #[test]
 fn granted_extension_makes_later_requests_extensions() {
     let faults = catalog::named("late-extend").unwrap().faults;
@@ -73,7 +73,7 @@ fn only_frames_of_awaited_workers_are_intercepted() {
         [0, 1, 2].map(|it| of_one.is_armed(it)),
         [false, true, false]
     );
-    // With more than 64 workers, some frames are intercepted in vain, but none is missed.
+    // With more than 64 workers, some frames are intercepted unnecessarily, but none is missed.
     let of_worker_100 = triggers_for_worker(Some(100));
     assert!(of_worker_100.is_armed(100));
     let of_any_worker = triggers_for_worker(None);

@@ -76,7 +76,7 @@ fn expiry_in_the_past_is_a_removal_by_its_command() {
     );
 }
 
-/// The key history is read from a history, so it has its own list of these commands.
+/// The key history, which is read from a history, has its own list of such commands.
 #[test]
 fn command_that_replaces_a_value_by_the_same_one_ends_it() {
     let names = [

@@ -8,8 +8,8 @@ use crate::model::ServerVersion;
 use crate::proxy::NoInterceptor;
 use crate::servers::Password;
 
-/// Answers every request with `+OK`, and MONITOR with lines without a pause, but not without an end: a test that waits
-/// for the end should fail.
+/// Answers every request with `+OK`, and `MONITOR` with lines without a pause. The lines do end, so that a test that
+/// waits for the end fails instead of hanging.
 fn flood(mut client: TcpStream) -> io::Result<()> {
     let lines = "+1.1 [0 1.1.1.1:1] \"SET\" \"a\" \"x\"\r\n".repeat(2_000);
     let mut chunk = [0; 4096];

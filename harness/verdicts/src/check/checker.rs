@@ -9,8 +9,8 @@ use crate::timeline::{Attempt, Step, Timeline};
 
 /// Judges one property.
 ///
-/// A checker receives every event once, in order of time, and all holds at the end. It returns its findings; it does
-/// not look for causes.
+/// A checker receives every event once, in order of time, and all holds at the end. It returns its findings, and does
+/// not determine causes.
 pub trait Checker: Sized {
     /// The description of the property for reports.
     const DESCRIPTION: Description;

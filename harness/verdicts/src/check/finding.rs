@@ -8,9 +8,9 @@ use super::inconclusive::InconclusiveReason;
 /// The first violation of a property.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// When it became apparent, in nanoseconds since the run began.
+    /// When the violation became apparent, in nanoseconds since the run began.
     pub at_ns: u64,
-    /// The observation that proves it.
+    /// The observation that proves the violation.
     pub seen: Seen,
 }
 
@@ -55,9 +55,9 @@ pub struct WrongStock {
     pub key: u32,
     /// The attempt that changed or read the stock, or `None` if the final count is wrong.
     pub op: Option<u64>,
-    /// Units sold until then.
+    /// Units sold up to that time.
     pub sold: i64,
-    /// Units left then.
+    /// Units left at that time.
     pub left: i64,
 }
 
@@ -105,46 +105,48 @@ pub struct FalseClaim {
 /// A claim of a lock that the key history can contradict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Claim {
-    /// The client has the lock. But its value was written to too few nodes.
+    /// The client has the lock. False if its value was written to too few nodes.
     Grant,
-    /// The client has the lock for the reported time. But the written expiry ends earlier.
+    /// The client has the lock for the reported time. False if the written expiry ends earlier.
     Validity,
-    /// The lease is the requested one. But the written expiry differs from it.
+    /// The lease is the requested one. False if the written expiry differs from it.
     Expiry,
-    /// Like `Validity`, but the value comes from an earlier attempt in doubt, whose late reply caused the grant.
+    /// Like `Validity`, for a value from an earlier attempt in doubt, whose late reply caused the grant.
     EarlierReply,
-    /// The request took the reported time. But the driver has waited less.
+    /// The request took the reported time. False if the driver waited for a shorter time.
     Elapsed,
-    /// The client did not get the lock. But its value was there, and stayed.
+    /// The client did not get the lock. False if its value exists and stays.
     Refusal,
-    /// The release succeeded, or had nothing to release, or ended a failed section. But the value contradicts that.
+    /// The release succeeded, or had nothing to release, or ended a failed section. False if the client's value shows
+    /// otherwise.
     Release,
-    /// The release returned without a result. But the value stayed.
+    /// The release returned without a result, which implies that the lock is free. False if the value stays.
     SilentRelease,
-    /// The lock is lost. But the value was still there.
+    /// The client lost the lock. False if its value still existed.
     Loss,
-    /// The lease was extended. But the value had gone, and was written again.
+    /// The lease was extended. False if the value had disappeared and was written again.
     Recreation,
-    /// An extension is impossible. But the client still owned the lock.
+    /// An extension is impossible. False if the client still owned the lock.
     Extension,
-    /// The lock renews its lease. But it did not.
+    /// The lock renews its lease. False if it did not.
     Renewal,
-    /// The lock is independent of other locks. But another one uses the same key.
+    /// The lock is independent of other locks. False if another lock uses the same key.
     Key,
-    /// The semaphore has a number of permits. But it granted more at the same time.
+    /// The semaphore never grants more permits than it has. False if it granted more at the same time.
     Capacity,
-    /// The lock lets writers in. But too many readers that asked later came first.
+    /// The lock does not starve writers. False if too many readers that requested the lock later were let in first.
     Turn,
-    /// The lock lets one client run the job of a tick. But another one ran it again after that one had released.
+    /// The lock lets one client run the job of a tick. False if another client ran it again after the first client had
+    /// released the lock.
     Rerun,
-    /// The lock lets a client run the job of a tick. But none got it, although it was free.
+    /// The lock lets a client run the job of a tick. False if no client got the lock although it was free.
     Tick,
 }
 
 /// A fencing token that was not higher than an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StaleToken {
-    /// The attempt that received it.
+    /// The attempt that received the token.
     pub op: u64,
     /// When it arrived.
     pub at_ns: u64,
@@ -159,38 +161,38 @@ pub struct StaleToken {
 pub struct Starvation {
     /// The lock's key.
     pub key: u32,
-    /// When the lock was free and wanted first.
+    /// When the lock was first both free and wanted.
     pub from_ns: u64,
     /// When the bound was reached.
     pub until_ns: u64,
-    /// The worker that wanted it, or `None` for the probe after the run, or if no client tried.
+    /// The worker that wanted the lock, or `None` if it was the probe after the run, or if no client tried.
     pub worker: Option<usize>,
-    /// Whether several workers requested it in turn, and `worker` began later than `from_ns`.
+    /// Whether several workers requested the lock in turn. `worker` then began to wait later than `from_ns`.
     pub in_turn: bool,
-    /// The worker and the end of the last attempt without a definite answer since the last grant. Set only if what that
-    /// attempt may have taken was still there when the clients had ended.
+    /// The worker and the end of the last attempt without a definite answer since the last grant. Set only if the value
+    /// that this attempt may have written still existed when the clients had ended.
     pub doubt: Option<(usize, u64)>,
     /// Whether a key without expiry was found after the run.
     pub has_unexpiring_key: bool,
 }
 
-/// The death of a client that nothing outside ended.
+/// The death of a client without a fault and without a signal from outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientDeath {
     /// The client.
     pub worker: usize,
     /// Its latest attempt, or `None` if it had none.
     pub op: Option<u64>,
-    /// How it died, with what it printed last.
+    /// How the client died, with the last lines that it printed.
     pub reason: String,
 }
 
 /// A cycle of clients that each wait for a lock that the next one holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deadlock {
-    /// The waits, each for the holder of the next one.
+    /// The waits. Each client waits for a lock that the client of the next wait holds.
     pub waits: Vec<Wait>,
-    /// When the last of them began.
+    /// When the last of these waits began.
     pub closed_ns: u64,
 }
 
@@ -205,7 +207,7 @@ pub struct Wait {
     pub wanted: u32,
     /// The worker that holds it.
     pub holder: usize,
-    /// Since when it waits.
+    /// When the wait began.
     pub since_ns: u64,
 }
 
@@ -245,7 +247,7 @@ impl Judgement {
         })
     }
 
-    /// Adds observations, each with its time, to this judgement. The first violation of all counts.
+    /// Adds observations, each with its time, to this judgement. The earliest violation becomes the first one.
     #[must_use]
     pub fn with(self, found: Vec<(u64, Seen)>) -> Self {
         match (Judgement::from_observations(found), self) {

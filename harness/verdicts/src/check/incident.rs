@@ -1,13 +1,13 @@
 //! Incidents: events that show that the harness, the machine, the lock or its adapter did not work as planned.
 //!
 //! An incident can make a run inconclusive ([`reason_for`]), and reports list it ([`describe_incident`]). Both use the
-//! words of [`inconclusive`](super::inconclusive).
+//! wording of [`inconclusive`](super::inconclusive).
 
 use crate::history::{EndReason, EndedBy, EventKind, Misbehaviour};
 
 use super::inconclusive::{Component, InconclusiveReason, stalled};
 
-/// Declares which events are reasons by themselves. The fields have the same names in both.
+/// Declares which events are reasons by themselves. The event and its reason have the same field names.
 macro_rules! reasons_of_events {
     ($($event:ident => $reason:ident { $($field:ident),* };)*) => {
         /// Returns the reason that has the fields of this event, or `None` if the event alone is not a reason.
@@ -66,8 +66,8 @@ pub(super) fn reason_for(event: &EventKind) -> Option<InconclusiveReason> {
     }
 }
 
-/// Describes an incident for a list, or returns `None` if the event is not an incident. `locks` has the names of the
-/// locks.
+/// Describes an incident for a list, or returns `None` if the event is not an incident. `locks` contains the names of
+/// the locks.
 pub fn describe_incident(event: &EventKind, locks: &[String]) -> Option<String> {
     Some(match event {
         EventKind::Misbehaved {

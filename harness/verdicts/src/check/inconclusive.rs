@@ -1,4 +1,4 @@
-//! The reasons why something is inconclusive, as values.
+//! The reasons why a property or a run is inconclusive, as values.
 //!
 //! Code matches on the variant; only people read the message.
 
@@ -13,11 +13,11 @@ use crate::history::{Budget, EventKind, MissedBecause};
 const RERUN: &str =
     "the run did not test the lock as the scenario describes; rerun it on a less busy machine";
 
-/// Observation that may not be the lock's fault.
+/// Beginning of the message about a starvation for which the lock may not be responsible.
 const STARVED: &str = "no client got the lock for longer than the bound, but";
 
-/// The reason why a property is `unknown`, or why nothing that was found to hold can be relied on. Times are in
-/// nanoseconds since the run began.
+/// The reason why a property is `unknown`, or why no property of a run is `held`. Times are in nanoseconds since the
+/// run began.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the field names are self-explanatory")]
@@ -69,7 +69,8 @@ pub enum InconclusiveReason {
         waited_ns: u64,
         fault: String,
     },
-    /// A fault of nodes lasted longer than its scenario says, and longer than the hold that it was meant for.
+    /// A fault of nodes lasted longer than its scenario says, and longer than the hold during which it should have
+    /// ended.
     #[error("a fault lasted too long: {fault} lasted {lasted:.3} s in total, {late:.3} s more than its scenario says, \
          and the client that held the lock when it began had left before it was over: {RERUN}, or use a longer lease \
          (`--ttl`)",
@@ -85,7 +86,7 @@ pub enum InconclusiveReason {
     FaultMissed {
         fault: String,
         reason: String,
-        /// The reason as a value, if code depends on it.
+        /// The reason as a value, or `None` if no code depends on it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         because: Option<MissedBecause>,
     },
@@ -98,7 +99,7 @@ pub enum InconclusiveReason {
         backend: BackendName,
         supported: Vec<BackendName>,
     },
-    /// The servers were observed, but not everything that happened to their keys is known.
+    /// The servers were observed, but some changes of their keys are unknown.
     #[error("the key history has a gap, so nothing that rests on it is judged: {reason}")]
     KeyHistoryGap { reason: String },
     /// A simulated server did not know a command.
@@ -109,7 +110,8 @@ pub enum InconclusiveReason {
     /// No extension was tested.
     #[error("no extension was tested: {}", not_extended(.unsupported.as_deref()))]
     ExtensionUntested {
-        /// The lock's own explanation why it cannot extend, or `None` if no holder got far enough to ask.
+        /// The lock's own explanation why it cannot extend a lease, or `None` if no holder got far enough to request an
+        /// extension.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unsupported: Option<String>,
     },
@@ -137,7 +139,7 @@ pub enum InconclusiveReason {
     /// A server died without a fault.
     #[error("node {node} failed on its own: {reason}")]
     NodeLost { node: usize, reason: String },
-    /// The Sentinels declared a slow master dead. The keys that were lost with it prove nothing about the lock.
+    /// The Sentinels declared a slow master dead. The loss of its keys proves nothing about the lock.
     #[error("the Sentinels failed over node {node} without a fault: {RERUN}")]
     UnrequestedFailover { node: usize },
     /// A worker sent data while it was frozen or dead.
@@ -193,10 +195,10 @@ pub enum InconclusiveReason {
         "too little to judge: the lock was granted {granted} times, and the scenario requires at least {needed}"
     )]
     TooFewGrants { granted: u64, needed: u64 },
-    /// No client ran the job of a tick, and the lock need not be the reason.
+    /// No client ran the job of a tick, and the reason may lie outside the lock.
     #[error("tick {tick} did not run, but {by}")]
     TickMissed { tick: u64, by: TickExcuse },
-    /// Two clients ran the job of a tick one after the other, and the machine may have kept the second one back.
+    /// Two clients ran the job of a tick in succession, and a stall of the machine may have delayed the second one.
     #[error("tick {tick} ran twice, but the machine stalled for {stalled_ms} ms before: {RERUN}")]
     LateTick { tick: u64, stalled_ms: u64 },
     /// Every worker exited, although no fault killed it.
@@ -230,7 +232,7 @@ pub enum InconclusiveReason {
     )]
     NobodyWasReady {
         fault: String,
-        /// When the holder that the fault affected had left.
+        /// When the holder that the fault affected ended its hold.
         until_ns: u64,
     },
     /// Two leases may have run at the same time.
@@ -375,7 +377,7 @@ impl InconclusiveReason {
     }
 }
 
-/// The reason why no client ran a job that the lock may not be responsible for.
+/// Why no client ran a job, if the lock may not be responsible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TickExcuse {
@@ -400,7 +402,7 @@ pub(super) fn key_history_gap(event: &EventKind) -> Option<InconclusiveReason> {
     }
 }
 
-/// Returns `{who} stalled for {length_ms} ms`, the words for a stall in every message.
+/// Returns `{who} stalled for {length_ms} ms`, the clause that every message about a stall uses.
 pub(super) fn stalled(who: impl Display, length_ms: u64) -> String {
     format!("{who} stalled for {length_ms} ms")
 }

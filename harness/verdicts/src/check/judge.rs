@@ -34,7 +34,7 @@ pub fn judge(history: &History) -> Verdicts {
     verdicts.collect()
 }
 
-/// Returns the judgement of each checker, and why the history may show too little for `held`.
+/// Returns the judgement of each checker, and the reasons why the history may show too little for `held`.
 fn check(evidence: &Evidence<'_>) -> (Vec<(Property, Judgement)>, InvalidRun) {
     let history = evidence.history;
     let mut checkers = Checkers::new(&history.header);
@@ -50,7 +50,7 @@ fn check(evidence: &Evidence<'_>) -> (Vec<(Property, Judgement)>, InvalidRun) {
             checkers.step(event.at_ns, attempt, step);
             holds.step(event, attempt, step);
         });
-        // Every second event is a changed key, and only the checkers use those.
+        // About every second event reports a changed key. Only the checkers use these events.
         if matches!(event.what, EventKind::KeyChanged { .. }) {
             if let Some(keys) = &mut keys {
                 keys.event(event, |update| checkers.key_changed(event.at_ns, &update));
@@ -110,7 +110,7 @@ fn verdict(judgement: Judgement, evidence: &Evidence<'_>, invalid: &InvalidRun) 
     }
 }
 
-/// Adds to an exclusion that held why, if the lock's key never expires.
+/// Adds a remark to an `exclusion` that held only because the lock's key never expires.
 fn with_remark(property: Property, mut verdict: Verdict, evidence: &Evidence<'_>) -> Verdict {
     if property == Property::Exclusion && verdict.status == Status::Held {
         verdict.story.extend(kept_out_without_expiry(evidence));
@@ -125,7 +125,7 @@ mod tests {
     use crate::history::read_history;
     use crate::timeline::work_count;
 
-    /// A missing feature excuses what was not tested, but no violation.
+    /// A missing feature excuses untested properties, but not a violation.
     #[test]
     fn violation_in_an_inapplicable_scenario_stays() {
         let text = include_bytes!("../../tests/histories/calm.jsonl");
@@ -198,8 +198,8 @@ mod tests {
         assert_eq!(remark(r#","ttl_ms":1000"#), None);
     }
 
-    /// Returns a history in which nothing ends: requests without an answer, grants without a release, and values that
-    /// replace each other in the one key.
+    /// Returns a history in which nothing ends: it has requests without an answer, grants without a release, and values
+    /// that replace each other in a single key.
     fn endless(events: usize, answered: bool, key_history: bool) -> History {
         let mut text = format!(
             r#"{{"format":"picklock-history/1","scenario":"q","lock":"s","backend":"sim","seed":1,"workers":3,"nodes":1,"keys":["k"],"ttl_ms":2000,"stock_start":2,"update":"decrement","min_grants":3,"progress_within_ms":6000,"key_history":{key_history}}}"#
@@ -228,7 +228,7 @@ mod tests {
         read_history(text.as_bytes()).unwrap()
     }
 
-    /// Counted steps, because times depend on the machine.
+    /// Counts steps, because times depend on the machine.
     #[test]
     fn cost_grows_with_the_number_of_events() {
         for answered in [false, true] {

@@ -2,13 +2,15 @@
 //!
 //! [`judge`] reads a history once. Each event becomes a [`Step`](crate::timeline::Step) of the attempt that it
 //! concerns, and goes to every checker in the table in `properties`, which has one file per property. Besides the
-//! findings, holds and faults, memory is proportional to what is in progress, not to the length of the history.
+//! findings, holds and faults, memory is proportional to the number of attempts in progress, not to the length of the
+//! history.
 //!
-//! Checkers return findings: an observation, and the attempts, keys and times that prove it. Only then is a finding
-//! explained. `causes::evidence` looks up what it names, `causes::cause` decides its cause (`lost_ownership` from the
-//! key history, or `cause_from_answers` without one), and `story` tells it.
+//! Checkers return findings: an observation, and the attempts, keys and times that prove it. A finding is explained
+//! afterwards. `causes::evidence` looks up the attempts, keys and commands that it names, `causes::cause` decides its
+//! cause (with `lost_ownership` from the key history, or with `cause_from_answers` without one), and `story` describes
+//! it.
 //!
-//! There is no clock, no I/O and no guess here. A property is `violated` only if the history proves it.
+//! This module uses no clock and no I/O, and does not guess. A property is `violated` only if the history proves it.
 
 mod causes;
 mod checker;

@@ -1,21 +1,21 @@
 //! Holds of one key that together weigh more than the lock's capacity.
 //!
 //! A lock with one holder has the capacity 1, and every hold of it weighs 1, so any two holds that overlap are too
-//! many. A semaphore has a capacity of as many permits as it may grant at the same time.
+//! many. The capacity of a semaphore is the number of permits that it may grant at the same time.
 
 use std::collections::HashMap;
 
 use super::finding::{Finding, Judgement, Seen};
 use crate::timeline::{Hold, Lease, work_count};
 
-/// Maximum number of concurrent holds with which a hold is compared. More than that already overlap each other, and
-/// only the number of violations is then a lower bound.
+/// Maximum number of concurrent holds with which a hold is compared. If there are more, the first violations are still
+/// found, and the number of violations is a lower bound.
 const MAX_COMPARED: usize = 256;
 
 /// Calls `on_hold` with every hold, and with the earlier holds of its key that had not ended when it began.
 ///
-/// `holds` must be in the order in which they began, and `until_ns` returns when a hold has ended for this purpose. The
-/// cost per hold is the number of concurrent holds, but at most [`MAX_COMPARED`]: those that last longest are kept.
+/// `holds` must be in the order in which they began, and `until_ns` returns when a hold has ended for this purpose.
+/// Each hold is compared with its concurrent holds, but with at most [`MAX_COMPARED`] of them: those that last longest.
 fn each_hold<'a>(
     holds: &'a [Hold],
     until_ns: impl Fn(&Hold) -> u64,
@@ -50,7 +50,7 @@ pub(super) fn last_end_ns(leases: &[Lease]) -> u64 {
     ends.max().unwrap_or(0)
 }
 
-/// A part of the latest hold in which an earlier one ran, too.
+/// A part of the latest hold in which an earlier hold ran, too.
 #[derive(Debug, Clone, Copy)]
 struct SharedPart<'a> {
     part: Lease,
@@ -58,17 +58,17 @@ struct SharedPart<'a> {
 }
 
 impl SharedPart<'_> {
-    /// Returns `true` if both holds ran at this time. A part of zero length contains its own time.
+    /// Returns `true` if both holds ran at this time. A part of zero length contains the time at which it begins.
     fn contains(&self, at_ns: u64) -> bool {
         self.part.from_ns <= at_ns
             && at_ns < self.part.until_ns.max(self.part.from_ns.saturating_add(1))
     }
 }
 
-/// Judges a property that forbids that the holds of a key together weigh more than `capacity`.
+/// Judges a property that requires that overlapping holds of a key together weigh at most `capacity`.
 ///
-/// `until_ns` returns until when a hold can overlap with later ones. `shared` adds the parts of an earlier and a later
-/// hold that overlap. Each beginning of such a part at which the holds weigh too much is a violation.
+/// `until_ns` returns the time until which a hold can overlap with later ones. `shared` adds the parts in which an
+/// earlier and a later hold overlap. It is a violation if the holds weigh too much at the beginning of such a part.
 pub(super) fn judge_overlaps(
     holds: &[Hold],
     capacity: u32,
@@ -91,7 +91,7 @@ pub(super) fn judge_overlaps(
             let at_ns = latest.part.from_ns;
             let together = || parts[..=index].iter().filter(|it| it.contains(at_ns));
             let is_too_much = |others: u64| others + u64::from(later.weight) > u64::from(capacity);
-            // For a lock with one holder, one other hold is enough.
+            // One other hold may weigh too much by itself, as always for a lock with one holder.
             let is_violated = is_too_much(u64::from(latest.other.weight))
                 || is_too_much(together().map(|it| u64::from(it.other.weight)).sum());
             if !is_violated {

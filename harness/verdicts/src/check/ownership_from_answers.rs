@@ -7,15 +7,15 @@
 //! - began strictly before x,
 //! - was not released and not ended by a kill until strictly after x, and
 //! - was granted *after* the releasing hold (see [`Hold::follows_ns`] for the proof), and
-//! - does not fit into the lock's capacity together with it, as two permits or two readers do.
+//! - exceeds the lock's capacity together with the releasing hold. (Two permits or two readers may fit.)
 //!
 //! The third condition matters because a client that overstays its lease still counts as holding the lock, but a
 //! successor that releases its own, newer lock takes nothing from it. A late *reply* proves nothing; only the time of
 //! the command counts.
 //!
-//! Nothing is proven either while a node had two masters. After a failover by Sentinels the old master may return as a
-//! master, and serve clients whose connections never broke. The lock's key is then on two servers, and a release that
-//! succeeds on one of them proves nothing about a client that has the lock on the other.
+//! A release proves nothing while a node had two masters, either. After a failover by Sentinels the old master may
+//! return as a master, and serve clients whose connections never broke. The lock's key is then on two servers, and a
+//! release that succeeds on one of them proves nothing about a client that has the lock on the other.
 
 use super::finding::{ForeignRelease, Taking};
 use crate::timeline::{Attempt, FaultSpan, Hold, Step, Timeline, leaves_two_masters};
@@ -31,8 +31,8 @@ pub(super) struct ReleaseClaim {
     fired_at_ns: u64,
 }
 
-/// Returns the releases that took another client's lock, and whether another release is in doubt because a node had two
-/// masters.
+/// Returns the releases that took another client's lock, and `true` if a further release is in doubt because a node had
+/// two masters.
 pub(super) fn foreign_releases(
     claims: &[ReleaseClaim],
     timeline: &Timeline<'_>,
@@ -86,9 +86,9 @@ impl ReleaseClaim {
     }
 
     /// Returns the last hold that owned the lock when the release's last command was sent, or `None` if only the
-    /// releasing one did. `holds` must be in the order in which they began.
+    /// releasing hold did. `holds` must be in the order in which they began.
     fn owner<'a>(&self, holds: &'a [Hold], capacity: u32) -> Option<&'a Hold> {
-        // A hold that began no later than the releasing one was not provably granted later.
+        // A hold that did not begin later than the releasing hold was not provably granted later.
         let from = holds.partition_point(|hold| hold.begin_ns <= self.begin_ns);
         let to = holds.partition_point(|hold| hold.begin_ns < self.fired_at_ns);
         let newer = holds.get(from..to)?.iter();

@@ -14,17 +14,17 @@ use crate::check::stalls::active_spans::ActiveSpans;
 use crate::check::stalls::harness_stall::{HarnessStall, HarnessStalls};
 use crate::check::stalls::stall::{LongStalls, Stall};
 
-/// Collects whether a run put the lock to the test.
+/// Collects the evidence whether a run tested the lock sufficiently.
 #[derive(Debug, Default)]
 pub(super) struct RunValidity {
     grants: u64,
     min_grants: u64,
-    /// The attempts that are over: key, request, and the end of the hold (or the refusal).
+    /// The completed attempts: the key, the time of the request, and the end of the hold (or the refusal).
     attempts: Vec<(u32, u64, u64)>,
     workers: usize,
-    /// The last worker that got each tick, and whether two workers got the same one.
+    /// The last worker that got each tick, and whether any tick went to two workers.
     ticks: (BTreeMap<u64, usize>, bool),
-    /// The workers that are dead.
+    /// The workers that are currently dead, whatever the reason.
     down: BTreeSet<usize>,
     /// The workers that died on their own.
     dead: BTreeSet<usize>,
@@ -36,7 +36,7 @@ pub(super) struct RunValidity {
     stalls: LongStalls,
     /// The first fault that outlasted the hold in progress when it began.
     overran: Option<InconclusiveReason>,
-    /// Why the history proves nothing about the lock at all.
+    /// The reason if the history proves nothing about the lock at all.
     void: Option<InconclusiveReason>,
 }
 
@@ -45,13 +45,13 @@ pub(super) struct RunValidity {
 pub(super) struct InvalidRun {
     /// The reasons; empty if the history shows enough.
     pub reasons: Vec<InconclusiveReason>,
-    /// Whether it proves nothing about the lock at all, not even a violation.
+    /// Whether the history proves nothing about the lock at all, not even a violation.
     pub is_void: bool,
 }
 
 impl InvalidRun {
-    /// Returns what the scenario requires and the lock or the backend does not offer. Empty if nothing is known about
-    /// the lock.
+    /// Returns the reasons because of which the scenario does not apply: features that it requires and that the lock or
+    /// the backend does not offer. Returns an empty list if the history proves nothing about the lock.
     pub fn inapplicable(&self) -> Vec<InconclusiveReason> {
         let reasons = self.reasons.iter().filter(|_| !self.is_void);
         let inapplicable = reasons.filter(|reason| reason.is_inapplicable());
@@ -128,10 +128,10 @@ impl RunValidity {
         }
     }
 
-    /// Returns why this history does not show enough.
+    /// Returns the reasons why this history does not show enough.
     ///
-    /// `end_ns` is when the history ends, and `under_way` has the attempts that are not over then. Two workers that are
-    /// still waiting for a lock have competed.
+    /// `end_ns` is the end of the history, and `under_way` contains the attempts that have not ended by then. Two
+    /// workers that are still waiting for a lock have competed.
     pub fn result<'a>(
         mut self,
         end_ns: u64,
@@ -157,7 +157,7 @@ impl RunValidity {
             });
         }
         let left = self.workers.saturating_sub(self.down.len());
-        // The client that is left got the lock after another one exited on its own.
+        // The remaining client got the lock after another client exited on its own.
         let is_handed_on = (self.grants_at_exit).is_some_and(|grants| self.grants > grants);
         if self.workers > 0 && self.dead.len() >= self.workers {
             reasons.push(InconclusiveReason::EverybodyDied);
@@ -188,8 +188,8 @@ fn have_competed(mut attempts: Vec<(u32, u64, u64)>) -> bool {
     })
 }
 
-/// Returns the reason if the faults tested nothing: every holder that a fault affected was alone, because no other
-/// client had sent a command yet when the holder left.
+/// Returns the reason if the faults tested nothing, because every holder that a fault affected was alone: no other
+/// client had sent a command before the holder left.
 pub(super) fn nobody_was_ready(timeline: &Timeline<'_>) -> Option<InconclusiveReason> {
     let history = timeline.history();
     let first_commands: Vec<(usize, u64)> = (history.events.iter())
@@ -211,7 +211,7 @@ pub(super) fn nobody_was_ready(timeline: &Timeline<'_>) -> Option<InconclusiveRe
             continue;
         };
         let came_too_late = |rival: usize| {
-            // If a fault froze the rival before, the scenario wants it to be late.
+            // If a fault froze the rival before that, the scenario intends it to be late.
             let frozen = timeline.frozen().get(&rival).into_iter().flatten();
             let mut frozen_from_ns = frozen.map(|(from_ns, _)| *from_ns);
             first_commands.iter().any(|(worker, first_command_at_ns)| {
@@ -256,7 +256,7 @@ mod tests {
         run_validity.result(2, std::iter::empty()).reasons
     }
 
-    /// Such a run is repeated, because a busy machine may have kept the trigger from firing.
+    /// Such a run is rerun, because a busy machine may have kept the trigger from firing.
     #[test]
     fn missed_fault_with_a_short_stall_blames_the_machine() {
         let text = include_bytes!("../../tests/histories/calm.jsonl");

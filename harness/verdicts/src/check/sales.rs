@@ -11,14 +11,14 @@ use crate::history::{Belated, EventKind, History};
 pub(super) struct Sale {
     /// The attempt that sold it.
     pub op: u64,
-    /// Why the unit was not sold when its seller requested that.
+    /// Why the unit was sold later than its seller requested, or `None` if it was not.
     belated: Option<Belated>,
 }
 
-/// A sale that rests on an outdated reading, and a sale that the reading does not show.
+/// A sale that rests on an outdated reading, and an earlier sale that the reading does not include.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OutdatedSale {
-    /// The sale that the reading does not show.
+    /// The sale that the reading does not include.
     pub missed: Sale,
     /// The sale that rests on the reading.
     pub sale: Sale,
@@ -30,8 +30,9 @@ impl OutdatedSale {
     /// Returns the fault outside the lock that damaged the stock, with the attempt that it affected and the other one.
     /// Returns `None` if one sale simply came between the reading and the writing of another.
     ///
-    /// A late change is to blame if its writer was alone when it requested the change. If the other client was inside
-    /// by then, a punctual change would have done the same damage. `begin_ns` returns when an attempt's hold began.
+    /// A late change is to blame only if its writer was alone when it requested the change. If the other client was
+    /// already inside, a punctual change would have done the same damage. `begin_ns` returns when an attempt's hold
+    /// began.
     pub fn outside_fault(
         &self,
         begin_ns: impl Fn(u64) -> Option<u64>,
@@ -58,7 +59,8 @@ pub(super) fn outdated_sales(
     until_ns: u64,
 ) -> impl Iterator<Item = OutdatedSale> {
     let mut sales: Vec<(u64, Sale)> = Vec::new();
-    // By attempt: how many sales its reading showed, and how many had been made by then.
+    // For each attempt, the number of sales that its reading included, and the number of sales that had been made by
+    // then.
     let mut seen: HashMap<u64, (usize, usize)> = HashMap::new();
     let until_end = (history.events.iter()).take_while(move |event| event.at_ns <= until_ns);
     until_end.flat_map(move |event| -> Vec<OutdatedSale> {

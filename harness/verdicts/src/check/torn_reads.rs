@@ -1,24 +1,24 @@
 //! Torn reads: a reader that sees one half of a value before a change and the other half after it.
 //!
 //! Halves that differ are a violation only if a writer was in the middle of a change while the reader was reading. The
-//! change of a writer that died remains half done until another one repairs it, and no lock can help that.
+//! change of a writer that died remains half done until another writer repairs it, and no lock can prevent that.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::finding::Seen;
 use crate::history::{Event, EventKind};
 
-/// A client that is in.
+/// A client that holds the lock.
 #[derive(Debug, Clone, Default)]
 struct Inside {
-    /// Number of grants before its own.
+    /// Number of grants before the client's own grant.
     order: u64,
     key: u32,
-    /// Whether it has changed one half only.
+    /// Whether the client has changed only one half so far.
     is_changing: bool,
-    /// Whether it has read one half only.
+    /// Whether the client has read only one half so far.
     is_reading: bool,
-    /// The writers that were changing the value while it was reading.
+    /// The writers that were changing the value while this client was reading it.
     writers: BTreeSet<u64>,
 }
 
@@ -46,7 +46,7 @@ impl TornReads {
         self.inside.remove(&op);
     }
 
-    /// Handles an event, and returns a torn read.
+    /// Handles an event. Returns a torn read if the event completes one.
     pub(super) fn event(&mut self, event: &Event) -> Option<Seen> {
         match event.what {
             EventKind::StockRead { op, key, .. } => self.begin_reading(op, key),
@@ -92,7 +92,8 @@ impl TornReads {
         }
     }
 
-    /// Returns the finding about a reader that saw two halves, or `None` if no writer that was in explains them.
+    /// Returns the finding about a reader that saw two different halves, or `None` if no writer that was changing the
+    /// value explains them.
     fn torn(&self, op: u64) -> Option<Seen> {
         let reader = self.inside.get(&op)?;
         let order = |op: &u64| self.inside.get(op).map_or(0, |it| it.order);

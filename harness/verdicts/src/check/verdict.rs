@@ -39,10 +39,10 @@ pub struct Verdict {
     /// For `held`, a remark, if there is one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub story: Vec<String>,
-    /// A violation in half a sentence, such as `two clients held the lock at once for 979 ms`.
+    /// The violation as a short clause, such as `two clients held the lock at once for 979 ms`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub summary: String,
-    /// The lines of the story that decide the violation, and those of the faults before it, in order of time.
+    /// The lines of the story that decide the violation, and the lines about the faults before it, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moments: Vec<Moment>,
     /// The reasons for `unknown`, or for `not-applicable` because of the scenario.
@@ -63,7 +63,8 @@ pub struct Moment {
     pub line: usize,
     /// When it happened, in nanoseconds since the run began.
     pub at_ns: u64,
-    /// Whether it is the beginning of an injected fault, which explains what follows but decides nothing.
+    /// Whether the line is the beginning of an injected fault, which explains later events but does not decide the
+    /// violation.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_fault: bool,
 }
@@ -238,7 +239,7 @@ mod tests {
         }
     }
 
-    /// A matrix would rerun such a run in vain.
+    /// A matrix does not rerun such a run, because the result would be the same.
     #[test]
     fn reason_is_lasting_if_a_rerun_cannot_change_it() {
         let lasting = [

@@ -1,4 +1,4 @@
-//! Why a run ended, and what a worker did wrong or what ended it.
+//! The reasons for the end of a run, and the failures of workers.
 
 use serde::{Deserialize, Serialize};
 
@@ -60,13 +60,13 @@ pub enum EndedBy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Misbehaviour {
-    /// It wrote a line that is not a message of the protocol.
+    /// The worker wrote a line that is not a message of the protocol.
     Garbage,
-    /// It did not answer within the deadline.
+    /// The worker did not answer within the deadline.
     Hung,
-    /// It did not answer within the deadline, because a signal that no fault sent had stopped it.
+    /// The worker did not answer within the deadline, because a signal that no fault sent had stopped it.
     Stopped,
-    /// It answered a request that was not sent.
+    /// The worker answered a request that was not sent.
     OutOfTurn,
 }
 

@@ -107,7 +107,7 @@ pub enum EventKind {
         message: String,
         definite: bool,
     },
-    /// The leader is about to ask whether it may act. A leader that may not is recorded as `lost`.
+    /// The leader is about to request permission to act. If the lock denies it, a `lost` event follows.
     Act { worker: usize, op: u64 },
     /// The lock lets the leader act now.
     MayAct {
@@ -143,7 +143,7 @@ pub enum EventKind {
         key: u32,
         from: i64,
         to: i64,
-        /// Why the change came later than its writer requested it; absent if it did not.
+        /// Why the change came later than its writer requested; absent if it was not late.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         belated: Option<Belated>,
     },
@@ -162,7 +162,7 @@ pub enum EventKind {
         key: u32,
         to: i64,
     },
-    /// A tick of the schedule came, by the clock of this worker, and the worker is about to request the lock.
+    /// By the clock of this worker, a tick of the schedule is due, and the worker is about to request the lock.
     TickDue { worker: usize, tick: u64 },
     /// The holder began the job of a tick.
     JobBegan {
@@ -189,8 +189,7 @@ pub enum EventKind {
     },
     /// The holder released its second acquisition, and continues to hold the lock.
     InnerReleased { worker: usize, op: u64 },
-    /// The holder's section failed. A `release` with the same time follows: from then on the lock's own clean-up
-    /// counts.
+    /// The holder's section failed. A `release` with the same time follows, and the lock then cleans up by itself.
     SectionFailed { worker: usize, op: u64 },
     /// The request to release is about to be sent: the hold ends.
     Release { worker: usize, op: u64 },
@@ -319,10 +318,10 @@ pub enum EventKind {
     /// After the buyers were done, an additional client tried to acquire the lock.
     Probe {
         key: u32,
-        /// Whether it got the lock, or all permits of a semaphore at the same time.
+        /// Whether the client got the lock, or all permits of a semaphore at the same time.
         granted: bool,
         waited_ms: u64,
-        /// How many permits of a semaphore it got at the same time, which is one more than there are at the most.
+        /// How many permits of a semaphore the client got at the same time. It requests one more than there are.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         permits: Option<u32>,
     },
@@ -367,20 +366,20 @@ pub enum EventKind {
         nodes: Vec<String>,
     },
     /// Between these two times, in nanoseconds since the run began, a worker that wanted the lock sent its nodes no
-    /// command that could take it. This is the longest such time of an attempt that is over, or that the end of the
-    /// run cut off. Times shorter than a lease are not recorded. The final inspection's client has the number after
-    /// the last worker.
+    /// command that could take it. This is the longest such span of an attempt, which either has ended or was cut off
+    /// by the end of the run. Spans shorter than a lease are not recorded. The client of the final inspection has the
+    /// number after the last worker.
     IdleWhileWaiting {
         worker: usize,
         op: u64,
         from_ns: u64,
         until_ns: u64,
-        /// Whether the attempt sent no command at all. Recorded whatever the length of the time.
+        /// Whether the attempt sent no command at all. Such an attempt is recorded whatever the length of the span.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         no_command: bool,
     },
-    /// A worker sent its first command this long after its first request to acquire, or sent none before the end;
-    /// times are in nanoseconds since the run began. Times below a tenth of a lease are not recorded.
+    /// A worker was slow to send its first command after its first request to acquire, or sent none before the end.
+    /// Times are in nanoseconds since the run began. Delays below a tenth of a lease are not recorded.
     SlowStart {
         worker: usize,
         from_ns: u64,
@@ -403,7 +402,7 @@ pub enum EventKind {
     /// The harness ran out of file descriptors, processes or memory, and could not do part of its work.
     ResourceExhausted { reason: String },
     /// A client sent this on a link of the worker, and disconnected before the harness could look up its user, so the
-    /// proxy did not serve it. This takes a client that gives up and a proxy that was starved of CPU time.
+    /// proxy did not serve it. This happens only if the client gives up and the proxy was starved of CPU time.
     ClientGone { worker: usize, sent: String },
     /// A node's server did not answer from `since_ns` on, without a fault: another process stopped it,
     /// or it was starved of CPU time. Recorded when it answers again, or at the end of the run. Stalls shorter than a
@@ -413,15 +412,15 @@ pub enum EventKind {
         since_ns: u64,
         stalled_ms: u64,
     },
-    /// The same for a worker: its process was stopped, or was starved of CPU time. The final inspection's client has
-    /// the number after the last worker.
+    /// Like `NodeStalled`, for a worker: its process was stopped, or was starved of CPU time. The client of the final
+    /// inspection has the number after the last worker.
     WorkerStalled {
         worker: usize,
         since_ns: u64,
         stalled_ms: u64,
     },
     /// The worker's processes were runnable, but waited for a CPU for `waited_ms` in total since `since_ns`. Recorded
-    /// at most four times a second, and only if it is at least a tenth of a lease.
+    /// at most four times a second, and only if the wait is at least a tenth of a lease.
     WorkerDelayed {
         worker: usize,
         since_ns: u64,

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 /// Details of a stock change that was applied later than its writer requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Belated {
-    /// The fault that delayed it.
+    /// The fault that delayed the change.
     pub by: StockFault,
-    /// When its writer requested it, or when the writer's section failed, in nanoseconds since the run began.
+    /// When the writer requested the change, or when the writer's section failed, in nanoseconds since the run began.
     pub requested_at_ns: u64,
 }
 
@@ -26,7 +26,7 @@ pub struct ClockShift {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MissedBecause {
-    /// Sentinels should have failed over, and did not. A Sentinel writes its configuration file to disk before it
+    /// The Sentinels should have failed over, but did not. A Sentinel writes its configuration file to disk before it
     /// continues, so a busy disk can delay it for seconds.
     NoFailover,
     /// The backend does not support the fault.

@@ -9,7 +9,7 @@ use super::{Event, EventKind, FORMAT, Header, History};
 /// Maximum length of a line in bytes. The longest real lines list a few thousand keys or their stock.
 const MAX_LINE_LENGTH: u64 = 1 << 20;
 
-/// Maximum number of events; this many take about 5 GB of memory.
+/// Maximum number of events. A history of this size takes about 5 GB of memory.
 const MAX_EVENTS: usize = 20_000_000;
 
 /// Maximum number of workers. Checkers keep data per worker, so a larger value in a file could exhaust the memory.
@@ -149,14 +149,14 @@ fn check_event(header: &Header, event: &Event, latest_ns: u64) -> Result<(), Str
             "{what} {number} is out of range: the header has {count}"
         ))
     };
-    // The final inspection's client has the number after the last worker, and it may wait as well.
+    // The client of the final inspection has the number after the last worker. It may wait like a worker.
     let clients =
         header.workers + usize::from(matches!(event.what, EventKind::IdleWhileWaiting { .. }));
     if let Some(worker) = event.what.worker().filter(|worker| *worker >= clients) {
         return unknown("worker", worker, header.workers);
     }
     if let EventKind::KeyChanged { node, why, .. } = &event.what {
-        // The final inspection's client changes keys as well.
+        // The client of the final inspection changes keys like a worker.
         let by = why.command().map(|by| by.worker);
         if let Some(worker) = by.filter(|worker| *worker > header.workers) {
             return unknown("worker", worker, header.workers);

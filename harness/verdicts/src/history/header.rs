@@ -49,10 +49,11 @@ pub struct Header {
     pub min_grants: u64,
     /// Bound of the `progress` property in milliseconds.
     pub progress_within_ms: u64,
-    /// Maximum number of readers that may be let in before a writer that asked earlier; absent if it does not matter.
+    /// Maximum number of readers that may be let in before a writer that requested the lock earlier; absent if there is
+    /// no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_overtakes: Option<u32>,
-    /// The schedule of the job; absent if the clients run none.
+    /// The schedule of the job; absent if the clients do not run a job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<TickSchedule>,
     /// Whether the lock promises to renew its lease while its client works.
@@ -82,7 +83,7 @@ pub struct Declarations {
 }
 
 impl Declarations {
-    /// Returns the longer of both times in each of two declarations.
+    /// Combines two declarations: returns the longer value of each time.
     pub fn or(self, other: Declarations) -> Declarations {
         Declarations {
             min_hold_ms: self.min_hold_ms.max(other.min_hold_ms),
@@ -95,7 +96,7 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// Returns the capacity of a lock with one holder, and the weight of a hold that needs no other.
+/// Returns 1: the default capacity, of a lock with one holder, and the default weight of a hold.
 pub(super) fn one() -> u32 {
     1
 }
@@ -107,14 +108,14 @@ pub(super) fn is_one(number: &u32) -> bool {
 /// The ticks of a job, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TickSchedule {
-    /// Time between two ticks in milliseconds. The first one comes this long after the beginning of the run.
+    /// Time between two ticks in milliseconds. The first tick is due this long after the beginning of the run.
     pub interval_ms: u64,
     /// Number of ticks.
     pub ticks: u64,
-    /// How much later the last client gets each tick than the first one, in milliseconds.
+    /// How much later than the first client the last client gets each tick, in milliseconds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub clock_shift_ms: u64,
-    /// Whether a tick that no client could run is made up for.
+    /// Whether a client makes up for a tick that no client could run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub catches_up: bool,
 }
@@ -131,7 +132,7 @@ impl TickSchedule {
         }
     }
 
-    /// Returns when one of `workers` clients gets a tick, in nanoseconds since the run began.
+    /// Returns when `worker`, one of `workers` clients, gets a tick, in nanoseconds since the run began.
     pub fn due_ns(&self, tick: u64, worker: usize, workers: usize) -> u64 {
         let ns = |ms: u64| ms.saturating_mul(1_000_000);
         let others = workers.saturating_sub(1).max(1) as u64;
@@ -161,12 +162,12 @@ impl Header {
     }
 }
 
-/// A comparison of the key history with the servers: for each value that had ended, the server must show what the key
-/// history contains now, and not the value.
+/// A comparison of the key history with the servers: for each value that has ended, the server must have the current
+/// value of the key history, and not the ended one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyHistoryCheck {
     /// Number of values that ended.
     pub ends: u64,
-    /// Number of those whose end a server confirmed. Servers that did not answer confirm nothing.
+    /// Number of values whose end a server confirmed. Servers that do not answer confirm nothing.
     pub confirmed: u64,
 }

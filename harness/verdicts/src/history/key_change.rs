@@ -1,7 +1,7 @@
 //! Changes of the servers' keys, from which the key history is built.
 //!
-//! They are observed on the servers, never derived from what a lock claims: the simulation reads them from its nodes,
-//! and real servers report them.
+//! The changes are observed on the servers, and never derived from the claims of a lock: the simulation reads them from
+//! its nodes, and real servers report them.
 
 use std::sync::Arc;
 
@@ -31,8 +31,8 @@ pub enum KeyName {
         /// The semaphore, by its position in the header.
         permits_of: u32,
     },
-    /// A key next to the permits of a semaphore, or next to the holders of a read/write lock, which name their holders.
-    /// It holds no lock: for example the clients that wait.
+    /// A further key of a semaphore whose permits name their holders, or of such a read/write lock. It does not hold
+    /// the lock, but for example a list of waiting clients.
     Beside {
         /// The lock, by its position in the header.
         beside: u32,
@@ -75,8 +75,8 @@ impl KeyName {
         }
     }
 
-    /// Returns `true` if two values compete for the same lock if one is in this key and one in the other: the keys are
-    /// the same, or permits of one semaphore.
+    /// Returns `true` if a value in this key and a value in the other key would compete for the same lock: the keys are
+    /// equal, or are permits of one semaphore.
     pub fn competes_with(&self, other: &KeyName) -> bool {
         let is_permit = |key: &KeyName| matches!(key, KeyName::Permit { .. });
         self == other || is_permit(self) && is_permit(other) && self.lock() == other.lock()
@@ -87,7 +87,7 @@ impl KeyName {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "kebab-case")]
 pub enum KeyChange {
-    /// A worker's command changed it.
+    /// A worker's command changed the key.
     Command(KeyCommand),
     /// The server removed the key because its expiry had passed.
     Expired,
@@ -134,7 +134,7 @@ pub struct KeyCommand {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forwarded_at_ns: Option<u64>,
     /// Whether the command named the value that it removed or replaced, although another worker had written that value
-    /// and this worker had not read it. The two have the same token then.
+    /// and this worker had not read it. The two workers then have the same token.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub names_unread_value: bool,
 }

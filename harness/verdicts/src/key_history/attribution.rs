@@ -1,15 +1,15 @@
 //! Corrects which attempt a change of a key belongs to.
 //!
-//! The proxy books a command on the request that its client was handling. Two kinds of commands belong to another
-//! attempt:
+//! The proxy attributes a command to the request that its client was handling. Three kinds of commands belong to
+//! another attempt:
 //!
 //! - A command on the key of another lock than the client has requested comes from an earlier attempt that the client
-//!   has given up: a program may answer a request by its own timer while the library goes on.
-//! - A command on the key of a lock that the client holds while it requests another one is a renewal in the background.
+//!   has given up: a program may answer a request when its own timer fires, while the library continues the attempt.
+//! - A command on the key of a lock that the client holds while it requests another one is a background renewal.
 //! - A release, or an attempt that undoes itself, may pass the lock on: it writes the token of a waiting client into
-//!   the key. The value belongs to the client whose token it is. The change then becomes two: the command removes its
-//!   own value, and the waiting client's attempt writes the new one. A client's token is known from its grant, or from
-//!   a queue to which its attempt has added it.
+//!   the key. The new value belongs to the client with this token. The change is then split into two: the command
+//!   removes its own value, and the waiting client's attempt writes the new value. A client's token is known from its
+//!   grant, or from a queue to which its attempt has added it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::history::{Event, EventKind, KeyChange, KeyCommand, KeyName};
 
 use super::lock_keys::Locks;
 
-/// Shortest text that counts as a token; shorter ones occur by chance.
+/// Minimum length of a text that counts as a token, because shorter texts occur by chance.
 const MIN_TOKEN_LENGTH: usize = 4;
 
 /// The state of an attempt.
@@ -28,7 +28,7 @@ const MIN_TOKEN_LENGTH: usize = 4;
 struct Known {
     worker: usize,
     lock: usize,
-    /// Whether it ended without a grant.
+    /// Whether the attempt ended without a grant.
     is_denied: bool,
     is_granted: bool,
     /// Whether its release was requested.
@@ -78,7 +78,7 @@ pub fn attribute_changes(events: &mut Vec<Event>, keys: &[String]) {
             reader.queued(before.as_deref(), value, command);
         }
     }
-    // A command that prolongs another client's value passes nothing on.
+    // A command that only prolongs another client's value does not pass the lock on.
     splits.retain(|(index, _)| is_new_value(events, *index));
     for (index, owner) in splits.into_iter().rev() {
         split(events, index, owner);
@@ -97,7 +97,7 @@ fn is_later_write(event: &Event) -> bool {
     }
 }
 
-/// Returns `true` if the change with this index left another value in its key than there was before.
+/// Returns `true` if the change with this index changed the value in its key.
 fn is_new_value(events: &[Event], index: usize) -> bool {
     let place = |event: &Event| match &event.what {
         EventKind::KeyChanged { node, key, .. } => Some((*node, key.clone())),
@@ -155,7 +155,7 @@ impl<'a> Reader<'a> {
                 && token.len() >= MIN_TOKEN_LENGTH
             {
                 tokens.insert(*op, token.clone());
-                // A token that several attempts received identifies none of them.
+                // A token that several attempts received does not identify any of them.
                 let known = granted.entry(token.clone()).or_insert((*worker, *op));
                 if known.1 != *op {
                     known.1 = u64::MAX;
@@ -214,7 +214,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Corrects a command that comes from an attempt for another lock, which its client has given up.
+    /// Corrects the attempt of a command that comes from an attempt for another lock, which its client has given up.
     fn correct_late(&self, key: &KeyName, command: &mut KeyCommand) {
         if let Some((op, attempt)) = self.attempt_for_another_lock(key, command)
             && attempt.is_denied
@@ -223,7 +223,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Corrects a command that prolongs the value of a lock that its client holds while it requests another one.
+    /// Corrects the attempt of a command that renews one lock of its client while the client requests another lock.
     fn correct_renewal(&self, key: &KeyName, command: &mut KeyCommand) {
         if let Some((op, attempt)) = self.attempt_for_another_lock(key, command)
             && attempt.is_granted
@@ -233,8 +233,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the client's latest attempt for the lock that the key names, if the command was booked on a request for
-    /// another lock.
+    /// Returns the client's latest attempt for the lock that the key names, if the command was attributed to a request
+    /// for another lock, and `None` otherwise.
     fn attempt_for_another_lock(
         &self,
         key: &KeyName,
@@ -251,7 +251,8 @@ impl<'a> Reader<'a> {
         Some((op, *self.attempts.get(&op)?))
     }
 
-    /// Returns the attempt without a grant so far to which a command of another one passes the lock with this value.
+    /// Returns the attempt, not granted so far, to which a command of another attempt passes the lock on by writing
+    /// this value.
     fn heir(&self, value: &str, command: &KeyCommand) -> Option<(usize, u64)> {
         let owner = self.granted.get(value).or_else(|| self.queued.get(value));
         let (worker, op) = *owner?;

@@ -24,14 +24,14 @@ pub fn is_collection(value: &str) -> bool {
     elements(value).is_some()
 }
 
-/// Returns `true` for a collection of more than one element, which may belong to several clients. Each of them may keep
-/// it alive.
+/// Returns `true` for a collection of more than one element. It may belong to several clients, each of which may
+/// prolong it.
 pub fn is_of_several(value: &str) -> bool {
     elements(value).is_some_and(|elements| elements.count() > 1)
 }
 
-/// Returns `true` if the later collection is the earlier one without some of its elements. The rest belongs to those
-/// whose elements remain, and not to the client that removed its own.
+/// Returns `true` if the later collection is the earlier one without some of its elements. The rest belongs to the
+/// clients whose elements remain, and not to the client that removed its own element.
 pub fn is_rest(before: &str, now: &str) -> bool {
     if now.len() >= before.len() {
         return false;
@@ -48,10 +48,11 @@ pub fn is_rest(before: &str, now: &str) -> bool {
     all_known && count < before.len()
 }
 
-/// Returns what identifies the owners of a collection's elements, or `None` if the value is a string (possibly JSON).
+/// Returns the texts that identify the owners of a collection's elements, or `None` if the value is a string (possibly
+/// JSON).
 ///
 /// For most collections these are the elements' names: tokens with hold counts or scores. A hash with fields of a fixed
-/// name, such as `{count: 2, owner: a}`, has the owner in a field's value; its numbers identify no owner.
+/// name, such as `{count: 2, owner: a}`, has the owner in a field's value; its numbers do not identify an owner.
 fn elements(value: &str) -> Option<impl Iterator<Item = &str>> {
     let inside = value.strip_prefix('{')?.strip_suffix('}')?;
     if inside.starts_with('"') {

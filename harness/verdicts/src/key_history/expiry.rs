@@ -12,7 +12,7 @@ pub struct Expiry {
 }
 
 impl Expiry {
-    /// Returns the lifetime in nanoseconds, or 0 if it was over when it was set.
+    /// Returns the lifetime in nanoseconds, or 0 if it had already passed when it was set.
     pub fn ttl_ns(self) -> u64 {
         ms(u64::try_from(self.ttl_ms).unwrap_or(0))
     }

@@ -49,7 +49,7 @@ impl KeyUpdate<'_> {
         self.why.command()
     }
 
-    /// Returns the holding before and after the change if the value is still the same one.
+    /// Returns the holding before and after the change if the value is still the same, and `None` otherwise.
     fn staying(&self) -> Option<(&Holding<'_>, &Holding<'_>)> {
         let both = self.before.as_ref().zip(self.now);
         both.filter(|(before, now)| before.serial == now.serial)
@@ -95,7 +95,7 @@ struct Places {
     others: BTreeMap<(usize, KeyName), usize>,
 }
 
-/// Number of locks, and of nodes per lock, that are looked up by index.
+/// Number of locks, and of nodes per lock, that are looked up by index instead of in the map.
 const MAX_INDEXED: usize = 64;
 
 impl Places {
@@ -129,8 +129,9 @@ impl<'a> KeyTable<'a> {
     /// hold count or a refreshed timestamp therefore still belongs to that attempt, and to the command that wrote the
     /// value first.
     ///
-    /// A command that removes some elements of a collection leaves the rest to its earlier author or, if that was its
-    /// own attempt, to an unknown one: a client that leaves a queue does not own the remaining elements.
+    /// A command that removes some elements of a collection leaves the rest to the author of the collection. If that
+    /// author is the command's own attempt, the author becomes unknown, because a client that leaves a queue does not
+    /// own the remaining elements.
     pub fn event(&mut self, event: &'a Event, see: impl FnOnce(KeyUpdate<'_>)) {
         let EventKind::KeyChanged {
             node,

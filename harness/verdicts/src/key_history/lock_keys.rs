@@ -1,5 +1,5 @@
 //! Finds the keys that hold a lock, and the command that took it. Both are derived from the writes, so a lock may
-//! name its keys as it likes.
+//! choose any names for its keys.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -52,12 +52,12 @@ impl Locks<'_> {
     }
 }
 
-/// Returns the keys in which this lock is held, according to the past changes of one node's keys.
+/// Returns the keys in which this lock is held, according to the changes so far of one node's keys.
 ///
-/// That is the key with exactly the lock's name if an acquisition has written it, and otherwise the keys that contain
-/// its name. If there are several, only those count that come and go as a lock does, because a counter next to the
-/// lock stays. If no key contains the name, the lock's key has another kind of name, such as a hash: it comes and
-/// goes, and only attempts to acquire this lock have written it.
+/// This is the key with exactly the lock's name if an acquisition has written it, and otherwise the keys that contain
+/// the name. If several keys contain it, only those count that have had an expiry or were removed, because a counter
+/// next to the lock stays. If no key contains the name, the lock's key has another kind of name, such as a hash. Then
+/// those keys count that have had an expiry or were removed, and that only attempts to acquire this lock have written.
 pub fn lock_keys<'a>(
     records: &'a [KeyRecord],
     locks: Locks<'_>,
@@ -91,9 +91,9 @@ pub fn lock_keys<'a>(
     }
 }
 
-/// Filters keys that were written to acquire locks: returns those that attempts for this lock have written. A key
-/// that attempts for other locks have written too counts only if there is no other, because all locks may share a
-/// heartbeat, or one key.
+/// Filters keys that were written to acquire locks: returns those that attempts for this lock have written. A key that
+/// attempts for other locks have also written counts only if there is no other key, because all locks may share a
+/// heartbeat, or a single key.
 pub(super) fn own_keys<'a, L: PartialEq>(
     written: impl Iterator<Item = (&'a KeyName, L)>,
     lock: L,
@@ -123,7 +123,7 @@ pub fn takes_lock(records: &[KeyRecord], changes: Range<usize>, locks: Locks<'_>
     })
 }
 
-/// Returns the lock that is held in this key, according to the past changes of the node's keys.
+/// Returns the lock that is held in this key, according to the changes so far of the node's keys.
 pub fn lock_of_key(records: &[KeyRecord], key: &KeyName, locks: Locks<'_>) -> Option<usize> {
     let mut held = 0..locks.names.len();
     held.find(|lock| lock_keys(records, locks, *lock).contains(key))

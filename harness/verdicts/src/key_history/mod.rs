@@ -1,11 +1,11 @@
-//! Key history: for each node and key, who wrote which value with which expiry, and how the value went away.
+//! Key history: for each node and key, which client wrote which value with which expiry, and how the value ended.
 //!
 //! It is built from the `key-changed` events of a history, that is, from what the servers did, and never from what a
 //! lock claims. A history without such events (its header does not set `key_history`) has no key history; the checkers
 //! then decide from the driver's events, or not at all.
 //!
-//! Verdicts, stories, charts and the harness during a run all use this module to find out whose a value was, until
-//! when it existed, and how it went away. [`KeyHistory`] is the key history of a whole history.
+//! Verdicts, stories, charts and the harness during a run all use this module to find out which client owned a value,
+//! until when the value existed, and how it ended. [`KeyHistory`] is the key history of a whole history.
 
 mod attribution;
 mod elements;

@@ -1,4 +1,4 @@
-//! The shifts of the nodes' wall clocks, which decide when an expiry is over.
+//! The shifts of the nodes' wall clocks, which decide when a key expires.
 
 use crate::history::{ClockShift, Event, EventKind};
 
@@ -9,7 +9,7 @@ use super::expiry::Expiry;
 pub struct NodeClocks {
     /// Time, node and shift in nanoseconds.
     shifts: Vec<(u64, usize, i64)>,
-    /// Shifts that are undone when their fault ends: fault id, nodes and shift in nanoseconds.
+    /// Shifts that are reverted when their fault ends: fault id, nodes and shift in nanoseconds.
     temporary: Vec<(u32, Vec<usize>, i64)>,
     /// The latest fault that shifted a clock, and the number of shifts before it.
     latest: Option<(u32, usize)>,
@@ -69,8 +69,8 @@ impl NodeClocks {
         })
     }
 
-    /// Returns when an expiry is over by the node's clock. A clock that was set in the same nanosecond as the expiry
-    /// counts as set after it, because their order on servers is unknown.
+    /// Returns when a key with this expiry expires by the node's clock. A clock that was set in the same nanosecond as
+    /// the expiry counts as set after it, because their order on servers is unknown.
     pub fn ended_at_ns(&self, node: usize, expiry: Expiry) -> u64 {
         let (from_ns, mut ended_at_ns) = (expiry.set_ns, expiry.ended_at_ns());
         for (at_ns, _, by_ns) in self
@@ -81,7 +81,7 @@ impl NodeClocks {
             if *at_ns < from_ns || *at_ns >= ended_at_ns {
                 continue;
             }
-            // A shift forward ends the lifetime earlier, but not before the shift itself.
+            // A shift forward ends the lifetime earlier, but not before the time of the shift.
             ended_at_ns = ended_at_ns
                 .saturating_add_signed(by_ns.saturating_neg())
                 .max(*at_ns);
@@ -106,7 +106,7 @@ mod tests {
         }
     }
 
-    /// Returns when an expiry is over that was set at 10 ms for 100 ms, in milliseconds.
+    /// Returns when a lifetime of 100 ms that was set at 10 ms ends, in milliseconds.
     fn over_ms(clocks: &NodeClocks, node: usize) -> u64 {
         clocks.ended_at_ns(node, EXPIRY) / ms(1)
     }
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(over_ms(&shifted(&[(50, 300)]), 1), 110);
     }
 
-    /// Returns the begin of a fault that shifts the clock of node 0.
+    /// Returns the event that a fault which shifts the clock of node 0 began.
     fn began(by_ns: i64, for_good: bool) -> EventKind {
         EventKind::FaultBegan {
             id: 3,

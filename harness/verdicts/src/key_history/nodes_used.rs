@@ -1,8 +1,8 @@
-//! The nodes that a lock uses, as its commands show, regardless of how many nodes it was given.
+//! The nodes that a lock actually uses according to its commands, however many nodes it was given.
 //!
-//! A program that supports one server may be given several. All its grants then rest on one node, which is all that it
-//! needs. The node may depend on the lock's name, so each lock is examined separately. Only grants count, because a
-//! lock that needs a majority and reaches one node is not granted.
+//! A program that supports one server may be given several. All its grants then rest on one node, so it needs only that
+//! node. The node may depend on the lock's name, so each lock is examined separately. Only grants count, because a lock
+//! that needs a majority and reaches only one node is not granted.
 
 use std::collections::BTreeMap;
 
@@ -17,9 +17,9 @@ use super::key_table::KeyUpdate;
 pub struct NodesUsed {
     /// Number of nodes.
     nodes: usize,
-    /// By lock, given as its position in the header.
+    /// The nodes of each lock. A lock is given by its position in the header.
     locks: BTreeMap<u32, LockNodes>,
-    /// By attempt: its lock, and the nodes on which it has changed a key in order to acquire.
+    /// The lock of each attempt, and the nodes on which the attempt has changed a key in order to acquire.
     under_way: UnderWay<(u32, Vec<usize>)>,
 }
 

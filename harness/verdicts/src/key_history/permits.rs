@@ -2,16 +2,16 @@
 //!
 //! A semaphore stores its permits in one value. If that is a hash or a sorted set whose elements name their holders,
 //! each element is a permit: a change of the value becomes the changes of the elements that it added and removed. The
-//! number of an element, such as the end of its lease, belongs to its value. It is a time of an unknown clock, so a
-//! permit has no expiry here. Any other value, such as a number or a list of tokens, belongs to no holder. It only
-//! counts the permits.
+//! number of an element, such as the end of its lease, belongs to its value. This number is a time on an unknown clock,
+//! so a permit has no expiry here. Any other value, such as a number or a list of tokens, does not belong to a holder,
+//! but only counts the permits.
 //!
 //! A read/write lock stores its holders in the same way. A field of its hash whose value is not a number, such as the
-//! mode, belongs to no holder.
+//! mode, does not belong to a holder.
 //!
 //! A lock may have several keys. Its permits are in the collection that named the tokens of the most grants when they
-//! arrived. If there is such a collection, the other keys hold no permit, whatever they name: a client that waits may
-//! leave the token there that it is granted later.
+//! arrived. If there is such a collection, the other keys do not hold permits, even if they contain tokens: a waiting
+//! client may store the token in another key with which it is granted the lock later.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,14 +25,14 @@ use crate::timeline::names_token;
 use super::lock_keys::Locks;
 
 /// Replaces each change of a value that stores permits by the changes of the permits. `keys` are the names of the
-/// locks, which are of this kind.
+/// locks, which are all of this `kind`.
 pub fn split_permits(events: &mut Vec<Event>, keys: &[String], kind: LockKind) {
     let stores = stores(events, keys, kind);
     let locks = Locks {
         names: keys,
         of_attempt: &|_| None,
     };
-    // The permits that are in each store, by node.
+    // The current permits in each store, by node and key.
     let mut held: BTreeMap<(usize, KeyName), Permits> = BTreeMap::new();
     let mut split = Vec::with_capacity(events.len());
     for event in events.drain(..) {
@@ -97,12 +97,13 @@ pub fn split_permits(events: &mut Vec<Event>, keys: &[String], kind: LockKind) {
 struct Stores {
     /// The stores, each with its lock.
     all: BTreeMap<KeyName, u32>,
-    /// The locks that have a store which names its holders.
+    /// The locks that have a store whose elements name their holders.
     named: BTreeSet<u32>,
 }
 
 impl Stores {
-    /// Returns the change of a key that is no store. It holds no permit if its lock has a store that names the holders.
+    /// Returns the event for a key that does not store permits. If the key's lock has a store that names the holders,
+    /// the key is marked as being next to the permits.
     fn beside(&self, mut event: Event, locks: Locks<'_>) -> Event {
         if let EventKind::KeyChanged { key, .. } = &mut event.what
             && let KeyName::Other(name) = key
@@ -123,22 +124,22 @@ impl Stores {
 #[derive(Debug)]
 struct Candidate {
     key: KeyName,
-    /// Number of grants whose token it named when they arrived.
+    /// Number of grants whose token the key contained when they arrived.
     grants: u32,
-    /// Whether it ever was a collection that names holders.
+    /// Whether its value has ever been a collection that names holders.
     names_holders: bool,
     /// The current value on each node.
     values: BTreeMap<usize, Arc<str>>,
 }
 
-/// Returns the keys that store permits: the key with the lock's name, and the one that named the most grants. If no key
-/// named any, it is the key with the lock's name, or else the first one that an acquisition wrote.
+/// Returns the keys that store permits. For each lock, these are the key with the lock's name, and the key that
+/// contained the tokens of the most grants. If neither exists, the first key that an acquisition wrote counts.
 fn stores(events: &[Event], keys: &[String], kind: LockKind) -> Stores {
     let mut stores = Stores::default();
     for (lock, candidates) in candidates(events, keys, kind) {
         let is_own = |it: &Candidate| matches!(it.key, KeyName::Lock(_));
         let rank = |it: &&Candidate| (it.grants, is_own(it));
-        // The first of several equal ones.
+        // If several candidates are equal, take the first one.
         let Some(best) = candidates.iter().rev().max_by_key(rank) else {
             continue;
         };

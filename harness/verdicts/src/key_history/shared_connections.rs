@@ -1,11 +1,11 @@
-//! Names the client behind each key change that arrived over connections which several clients of a process share.
+//! Finds the client behind each key change whose command came over connections that several clients of a process share.
 //!
 //! For such a command the proxy can name only the process. The value usually identifies the client: it is or contains
 //! the token of a grant, which only one client received. If the key's name contains that of a lock, only clients that
-//! have requested this lock can have sent the command. A release that passes the lock on writes the token of a waiting
-//! client in place of its own. Otherwise the client is the only one in the process that was releasing, or acquiring, at
-//! that time. If this is ambiguous, the run has no key history: its verdicts rest on the driver's events, and Picklock
-//! blames no single client.
+//! have requested this lock can have sent the command. A release that passes the lock on replaces its own token with
+//! the token of a waiting client. Otherwise the client is the only one in the process that was releasing, or acquiring,
+//! at that time. If this is ambiguous, the run has no key history: its verdicts rest on the driver's events, and
+//! Picklock blames no single client.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -85,7 +85,7 @@ pub fn name_clients(
                         key: key.text(keys).to_owned(),
                     });
                 }
-                // If no lock rests on the value, any client of the process will do.
+                // If no lock rests on the value, any client of the process is good enough.
                 named => named.or_else(|| reader.clients_of_process(&change).next()),
             };
             if let Some((worker, client)) = named {
@@ -105,8 +105,7 @@ pub fn name_clients(
     Ok(())
 }
 
-/// Returns the command that wrote a value, with the client that holds the lock by it: `heir`, if the lock was passed
-/// on.
+/// Returns the command that wrote a value. If the lock was passed on, the command is attributed to `heir`.
 fn writer(why: &KeyChange, heir: Option<(usize, Client)>) -> Option<KeyCommand> {
     let mut command = why.command().cloned()?;
     if let Some((worker, client)) = heir {
@@ -119,7 +118,7 @@ fn writer(why: &KeyChange, heir: Option<(usize, Client)>) -> Option<KeyCommand> 
 struct Change<'a> {
     process: usize,
     workload: &'a Workload,
-    /// The lock whose name the key contains.
+    /// The lock whose name the key contains, or `None` if it contains none.
     lock: Option<usize>,
     before: Option<&'a Held>,
     value: Option<&'a str>,
@@ -142,7 +141,7 @@ struct Held {
 #[derive(Debug, Clone, Copy)]
 struct Client {
     op: u64,
-    /// The lock that it requested last.
+    /// The lock that the client requested last.
     lock: usize,
     phase: Phase,
     /// Whether the lock reported a grant to the client, and the client has not begun to release it.
@@ -157,7 +156,7 @@ struct Grants {
 }
 
 struct Reader {
-    /// By attempt.
+    /// The grants of each attempt.
     tokens: HashMap<u64, Grants>,
     /// All values that were ever written.
     written: HashSet<Arc<str>>,
@@ -238,7 +237,8 @@ impl Reader {
     }
 
     /// Returns the client that releases the lock and the waiting client to which it passes the lock on: the change
-    /// writes the token of the second in place of that of the first. Otherwise returns `None`.
+    /// replaces the token of the first client with the token of the second one. Returns `None` if the change does not
+    /// pass the lock on.
     fn passed_on(&self, change: &Change<'_>) -> Option<((usize, Client), (usize, Client))> {
         let (before, value) = (&change.before?.value, change.value?);
         if value.starts_with('{') || **before == *value {
@@ -262,7 +262,7 @@ impl Reader {
         if let Some(one) = only(&named) {
             return Some(one);
         }
-        // A value that stays is renewed by the client that wrote it.
+        // A value that stays the same was renewed by the client that wrote it.
         let stays = change.before.filter(|before| &*before.value == value);
         if let Some(author) = stays.and_then(|before| self.author(before)) {
             return (change.is_of_process(author.0)).then_some(author);
@@ -281,7 +281,7 @@ impl Reader {
     fn remover(&self, change: &Change<'_>) -> Option<(usize, Client)> {
         let author = change.before.and_then(|before| self.author(before));
         let own = author.filter(|(worker, _)| change.is_of_process(*worker));
-        // The client releases its value, or undoes an acquisition that it has begun.
+        // The client releases its value, or undoes an acquisition that it had begun.
         if let Some(own) = own.filter(|(_, client)| client.phase == Phase::Release || !client.holds)
         {
             return Some(own);
@@ -304,7 +304,7 @@ impl Reader {
         }
     }
 
-    /// Returns the client that wrote this value. Its phase is idle if it has gone on to another attempt.
+    /// Returns the client that wrote this value. Its phase is `Idle` if the client has begun another attempt since.
     fn author(&self, held: &Held) -> Option<(usize, Client)> {
         let author = held.author.as_ref()?;
         let client = Client {
@@ -359,7 +359,7 @@ fn only(clients: &[(usize, Client)]) -> Option<(usize, Client)> {
     }
 }
 
-/// Minimum length of a token that is searched in values; shorter ones occur by chance.
+/// Minimum length of a token that is searched for in values, because shorter texts occur by chance.
 const MIN_PART_LENGTH: usize = 4;
 
 /// Returns `true` if token and value are equal, or one contains the other.

@@ -23,16 +23,16 @@ pub struct ValueSpan {
     pub key: KeyName,
     /// The value at the end of the span.
     pub value: Arc<str>,
-    /// The command that wrote it, or `None` if it was found or loaded from disk.
+    /// The command that wrote the value, or `None` if it was found or loaded from disk.
     pub author: Option<KeyCommand>,
-    /// When it was written, nanoseconds since the run began.
+    /// When the value was written, in nanoseconds since the run began.
     pub from_ns: u64,
     /// The latest lifetime that it was given, or `None` if it never expires.
     pub expiry: Option<Expiry>,
     /// The later settings of its expiry, in chronological order.
     pub renewals: Vec<Renewal>,
-    /// When it ended, in nanoseconds since the run began. The node's clock decides when an expiry is over, even
-    /// if the server removes the key later.
+    /// When it ended, in nanoseconds since the run began. The node's clock decides when the value expires, even if the
+    /// server removes the key later.
     pub until_ns: u64,
     /// How it ended.
     pub end: SpanEnd,
@@ -44,18 +44,19 @@ impl ValueSpan {
         may_be_lock_value(&self.key, self.expiry.is_some())
     }
 
-    /// Returns `true` if this worker wrote it in this attempt.
+    /// Returns `true` if this worker wrote the value in this attempt.
     pub fn is_of(&self, worker: usize, op: u64) -> bool {
         let author = self.author.as_ref();
         author.is_some_and(|author| author.is_of(worker, op))
     }
 
-    /// Returns the request that its writer was handling, or `None` if the writer is unknown.
+    /// Returns the kind of request that the value's writer was handling, or `None` if the writer is unknown.
     pub fn phase(&self) -> Option<Phase> {
         self.author.as_ref().map(|author| author.phase)
     }
 
-    /// Returns the life with which it was written, in nanoseconds, or `None` if it was written without an expiry.
+    /// Returns the lifetime with which the value was written, in nanoseconds, or `None` if it was written without an
+    /// expiry.
     pub fn first_life_ns(&self) -> Option<u64> {
         let last_ns = || self.expiry.map(Expiry::ended_at_ns);
         let ended_at_ns = self.renewals.first().map_or_else(last_ns, |renewal| {
@@ -64,13 +65,13 @@ impl ValueSpan {
         Some(ended_at_ns?.saturating_sub(self.from_ns))
     }
 
-    /// Returns `true` if its expiry was set again after it had been written.
+    /// Returns `true` if the value's expiry was set again after it had been written.
     pub fn is_renewed(&self) -> bool {
         self.expiry
             .is_some_and(|expiry| expiry.set_ns > self.from_ns)
     }
 
-    /// Returns the settings of its expiry by clients other than its writer.
+    /// Returns the renewals of the value by clients other than its writer.
     pub fn foreign_renewals(&self) -> impl Iterator<Item = &Renewal> {
         let owner = self.author.as_ref().map(|author| author.worker);
         let renewals = self.renewals.iter();
@@ -83,14 +84,15 @@ impl ValueSpan {
         self.from_ns <= at_ns && (at_ns < self.until_ns || stays)
     }
 
-    /// Returns when it was due to expire according to the writes until `at_ns`, if the node's clock is not set.
+    /// Returns when the value was due to expire according to the writes up to `at_ns`, provided that the node's clock
+    /// is not set.
     pub fn due_ns(&self, at_ns: u64) -> u64 {
         let later = self.renewals.iter().find(|renewal| renewal.at_ns > at_ns);
         let last_ns = || self.expiry.map_or(u64::MAX, Expiry::ended_at_ns);
         later.map_or_else(last_ns, |renewal| renewal.due_ns)
     }
 
-    /// Returns the meaning of its end for the client that wrote it.
+    /// Returns what the value's end means for the client that wrote it.
     pub fn fate(&self) -> Fate {
         match &self.end {
             SpanEnd::Stays => Fate::Stays,
@@ -130,7 +132,7 @@ impl Renewal {
         self.at_ns.saturating_add(life_ns)
     }
 
-    /// Returns `true` if the value lives longer than before. Allows a millisecond, because lifetimes are in whole
+    /// Returns `true` if the value lives longer than before. A millisecond is tolerated, because lifetimes are in whole
     /// milliseconds.
     pub fn prolongs(&self) -> bool {
         self.until_ns() > self.due_ns.saturating_add(ms(1))
@@ -142,9 +144,9 @@ impl Renewal {
 pub enum Fate {
     /// The value was still there when the history ended.
     Stays,
-    /// Its own attempt removed it, or it expired.
+    /// The attempt that wrote the value removed it, or it expired.
     Ended,
-    /// Another attempt removed or replaced it.
+    /// Another attempt removed or replaced the value.
     Taken,
     /// The server lost it, or its end was not observed.
     Lost,
@@ -184,7 +186,7 @@ impl SpanEnd {
         }
     }
 
-    /// Returns `true` if the server lost the value, rather than a client removing it or its expiry ending it.
+    /// Returns `true` if the server lost the value, as opposed to a client's removal and to its expiry.
     pub fn is_loss(&self) -> bool {
         matches!(
             self,
@@ -274,7 +276,7 @@ impl SpanReader {
         let mut until_ns = at_ns;
         if let Some(expiry) = span.expiry {
             let ended_at_ns = self.clocks.ended_at_ns(span.node, expiry);
-            // The value expired if the server reports so, or if it was due before something else happened to it. A
+            // The value expired if the server reports that, or if it was due to expire before another event ended it. A
             // command that found the value proves that it had not expired.
             let found_there = matches!(end, SpanEnd::Removed(_) | SpanEnd::Overwritten(_));
             if end == SpanEnd::RanOut || !found_there && ended_at_ns < at_ns {

@@ -1,9 +1,9 @@
 //! Times that are visible only in the servers' keys: how long a lock was free while a client waited for it, and how
 //! long a holder continued after it had lost the lock.
 //!
-//! A lock is free if its key holds no value, or only values of clients whose releases have been answered, because a
-//! release that leaves the key costs the other clients a lease. These times are measurements and not verdicts: they
-//! follow the expiries as written, regardless of faults on clocks.
+//! A lock counts as free if its key has no value, or only values of clients whose releases have been answered: a
+//! release that leaves its key makes the other clients wait for the rest of the lease. These times are measurements and
+//! not verdicts. They use the expiries as written, regardless of faults on clocks.
 
 use picklock_scenarios::Phase;
 
@@ -14,9 +14,10 @@ use crate::timeline::ms;
 /// The measured times in microseconds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct KeyTimes {
-    /// For each time that a lock was taken: how long it had been free since it was last taken, while a client waited.
+    /// For each time that a lock was taken, how long it had been free since it was last taken while a client waited.
     pub(super) handover_us: Vec<u64>,
-    /// For each holder that lost its lock and received a report of the loss: how long after the loss.
+    /// For each holder that lost its lock and received a report of the loss, how long after the loss the report
+    /// arrived.
     pub(super) loss_report_us: Vec<u64>,
 }
 
@@ -45,7 +46,7 @@ pub(super) fn key_times(history: &History) -> Option<KeyTimes> {
     };
     for event in &history.events {
         if let Some(ended_at_ns) = over(event) {
-            // By then all workers have ended.
+            // All workers have ended by the time of this event.
             reader.close(ended_at_ns);
             break;
         }
@@ -73,10 +74,10 @@ struct Lock {
     quorum: usize,
     /// Whether each grant so far rested on a single node. If so, one node decides whether the lock is free.
     single: bool,
-    /// Whether the key with its own name held a value, so that no other key can be the lock's.
+    /// Whether the key with the lock's own name has held a value, so that no other key can be the lock's key.
     has_own_key: bool,
     asking: u32,
-    /// The time up to which `free_ns` has been counted.
+    /// The time up to which `free_ns` has been computed.
     counted_ns: u64,
     /// The time for which the lock was free and wanted since it was last taken.
     free_ns: u64,
@@ -86,7 +87,7 @@ struct Lock {
 #[derive(Debug)]
 struct Holder {
     op: u64,
-    /// Number of nodes that must hold its value.
+    /// Number of nodes that must have the client's value.
     needed: usize,
     lost_ns: Option<u64>,
 }
@@ -221,7 +222,7 @@ impl Reader {
         let own = values.iter().filter(|it| it.op == op);
         let mut ended_at_ns: Vec<u64> = own.map(|it| it.ended_at_ns).collect();
         ended_at_ns.sort_unstable_by(|one, other| other.cmp(one));
-        // Until then, enough nodes held the value.
+        // Up to this time, enough nodes had the value.
         let last = holder.needed.saturating_sub(1);
         let until_ns = ended_at_ns.get(last).copied().unwrap_or(at_ns);
         if until_ns <= at_ns {
@@ -277,7 +278,7 @@ impl Reader {
         }
     }
 
-    /// Returns the lock for which a command has written a key, or `None` if the key holds no lock.
+    /// Returns the lock for which a command has written a key, or `None` if the key cannot hold a lock.
     fn lock_of(
         &mut self,
         key: &KeyName,
@@ -310,7 +311,7 @@ impl Reader {
         let before = value.op;
         let is_takeover = by.is_some_and(|by| by.phase == Phase::Acquire && by.op != before);
         // A waiter may set the expiry without taking the lock. The value is then unchanged, and the waiter has no
-        // grant. The owner matters only for losses.
+        // grant. The owner of a value matters only for losses.
         let was_over = value.ended_at_ns <= at_ns;
         value.ended_at_ns = ended_at_ns;
         if is_takeover && (was_over || value.is_released) {
@@ -333,7 +334,8 @@ impl Reader {
         self.values.swap_remove(known);
     }
 
-    /// Counts the time until now. In this time no client began or stopped waiting, and no key changed.
+    /// Adds the time since the last call to the lock's free time. Since then no client began or stopped waiting, and no
+    /// key changed.
     fn count(&mut self, now_ns: u64, lock: usize) {
         let free_ns = self.free_from_ns(lock);
         let state = &mut self.locks[lock];
@@ -343,7 +345,8 @@ impl Reader {
         }
     }
 
-    /// Returns when few enough values are left, without further writes, for a client to acquire the lock.
+    /// Returns when a client can acquire the lock because enough values have expired, provided that no further value is
+    /// written.
     fn free_from_ns(&self, lock: usize) -> u64 {
         let state = &self.locks[lock];
         let spare = if self.nodes == 1 || state.single {
@@ -361,7 +364,7 @@ impl Reader {
         ended_at_ns[ended_at_ns.len() - spare - 1]
     }
 
-    /// Ends the run. Clients that still wait for a free lock have waited until now.
+    /// Ends the run. Clients that are still waiting for a free lock have waited until now.
     fn close(&mut self, end_ns: u64) {
         for lock in 0..self.locks.len() {
             self.count(end_ns, lock);
@@ -420,7 +423,7 @@ mod tests {
             (3, GRANTED[0]),
             (10, RELEASE),
             (11, DELETED),
-            // No client waits yet.
+            // No client is waiting yet.
             (20, ASKED[1]),
             (45, TAKEN[1]),
         ]);

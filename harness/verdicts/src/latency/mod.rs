@@ -37,7 +37,7 @@ pub const HANDOVER: &str = "handover";
 /// Name in records of the time from the loss of a lock to the report of the loss to its holder.
 pub const LOSS_REPORT: &str = "loss_report";
 
-/// Computes percentiles and histogram of `values_us`, in microseconds.
+/// Computes the percentiles and the histogram of `values_us`, which are in microseconds.
 ///
 /// All values, including the maximum, are read from the histogram, so decoding it yields the same ones. They exceed
 /// the recorded values by at most 0.1 %. If nothing was recorded, all are zero.

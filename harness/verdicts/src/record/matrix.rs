@@ -97,7 +97,7 @@ pub struct Cell {
     pub scenario: String,
     /// The scenario's own summary.
     pub summary: String,
-    /// Hash of the scenario's content, by which a baseline detects that the scenario has changed.
+    /// Hash of the scenario's content. A baseline uses it to detect that the scenario has changed.
     pub scenario_hash: String,
     /// The data for comparisons of locks; absent in older records, and in the record of a single run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -109,7 +109,7 @@ pub struct Cell {
     pub redis: Option<Redis>,
     /// Number of runs.
     pub runs: u64,
-    /// Number of reruns that replaced inconclusive runs. Each of them ran without others in parallel.
+    /// Number of reruns that replaced inconclusive runs. No other run was executed in parallel with a rerun.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub reruns: u64,
     /// Seed of the representative run: the first run with an unexpected result (conclusive results come first),
@@ -185,15 +185,15 @@ impl KeyHistoryTally {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Tally {
-    /// Runs in which it held.
+    /// Number of runs in which the property held.
     pub held: u64,
-    /// Runs in which it was violated.
+    /// Number of runs in which the property was violated.
     pub violated: u64,
-    /// Runs in which it was undecided.
+    /// Number of runs in which the property was inconclusive.
     pub unknown: u64,
-    /// Runs in which it did not apply.
+    /// Number of runs in which the property did not apply.
     pub not_applicable: u64,
-    /// The violations by cause.
+    /// Number of violations by cause.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub causes: BTreeMap<Cause, u64>,
 }
@@ -250,7 +250,7 @@ impl Cell {
         self.mismatches.iter().any(Mismatch::is_judged)
     }
 
-    /// Returns `true` if the scenario has an expectation of the lock. Otherwise the cell is for information only.
+    /// Returns `true` if the scenario has an expectation for the lock. Otherwise the cell is only informative.
     pub fn is_bound(&self) -> bool {
         let is_any = |it: &Expectation| matches!(it, Expectation::Any { .. });
         !self.expected.values().all(is_any)

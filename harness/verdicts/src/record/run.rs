@@ -49,7 +49,7 @@ pub struct RunRecord {
     pub latency: BTreeMap<String, Latency>,
     /// The faults of the run, in the order in which they fired.
     pub faults: Vec<FiredFault>,
-    /// Protocol violations, unexpected deaths and stalls, in plain words.
+    /// Descriptions of protocol violations, unexpected deaths and stalls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trouble: Vec<String>,
     /// Durations of the phases.
@@ -167,9 +167,9 @@ pub struct Latency {
 /// A fault as it happened.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FiredFault {
-    /// Its kind.
+    /// The kind of fault.
     pub fault: String,
-    /// Its description in plain words.
+    /// Its description for people.
     pub detail: String,
     /// When it began, in nanoseconds since the run began, or `None` if it never fired.
     pub began_ns: Option<u64>,

@@ -4,9 +4,9 @@ use picklock_scenarios::Scenario;
 
 /// Returns a hash of everything in the scenario that affects a run, as 40 hex digits.
 ///
-/// Scenarios with the same name and different hashes are different scenarios, and their results are not comparable.
-/// Descriptions (summary, source, measures) and expectations are excluded, because they do not affect a run. The hash
-/// covers the parsed scenario, so comments, order and explicit defaults in the file do not change it.
+/// Scenarios with the same name but different hashes differ, so their results are not comparable. Descriptions
+/// (summary, source, measures) and expectations are excluded, because they do not affect a run. The hash covers the
+/// parsed scenario, so comments, order and explicit defaults in the file do not change it.
 pub fn scenario_hash(scenario: &Scenario) -> String {
     let as_run = Scenario {
         summary: String::new(),

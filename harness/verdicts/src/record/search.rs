@@ -150,7 +150,7 @@ pub struct Coverage {
     /// Number of distinct patterns of key history and protocol that the runs of a hunt have shown.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub patterns: u64,
-    /// The parameters that were the same in all runs, in plain words.
+    /// Descriptions of the parameters that were the same in all runs.
     pub fixed: Vec<String>,
 }
 
@@ -161,7 +161,7 @@ pub struct Placed {
     pub injection_point: String,
     /// The kind of fault.
     pub fault: String,
-    /// Number of plans that had the fault there.
+    /// Number of plans with this kind of fault at this kind of injection point.
     pub schedules: u64,
     /// Number of those plans with a counterexample.
     pub counterexamples: u64,
@@ -186,10 +186,10 @@ pub struct Counterexample {
     pub schedules: u64,
     /// Number of the first such plan, counted from 1.
     pub first: u64,
-    /// Whether it recurs with different latencies, or recurred on servers.
+    /// Whether the violation recurs with different latencies, or recurred on servers.
     #[serde(default)]
     pub robust: bool,
-    /// How often it recurred, if its run cannot be repeated exactly.
+    /// How often the violation recurred, or `None` if its run can be repeated exactly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recurred: Option<Recurred>,
     /// Seconds until it was found, if this was measured.
@@ -207,7 +207,8 @@ pub struct Counterexample {
     /// The command that repeats it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reproduce: String,
-    /// In a shard, the groups that it was shrunk from, from which a merge computes the result of an unsharded search.
+    /// In a shard, the groups from which the counterexample was shrunk. A merge uses them to compute the result of an
+    /// unsharded search.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unshrunk: Vec<Unshrunk>,
 }
@@ -224,7 +225,7 @@ pub struct Recurred {
 /// A group of plans with one signature, before shrinking.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unshrunk {
-    /// Their signature.
+    /// The signature of the plans.
     pub signature: Vec<String>,
     /// Position of the first plan in the order of the search, among plans with the same number of faults.
     pub place: Vec<u64>,

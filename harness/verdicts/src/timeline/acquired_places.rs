@@ -4,7 +4,7 @@
 //! earlier try may still be there, or may have expired. The grant rests on the values of the try that was granted:
 //!
 //! - If some value names the token of the grant, only the values that name it count.
-//! - A value whose life was over when the attempt wrote its last one belongs to an earlier try.
+//! - A value that had expired when the attempt wrote its last value belongs to an earlier try.
 
 use std::sync::Arc;
 
@@ -25,13 +25,13 @@ pub(super) struct AcquiredPlace {
     node: usize,
     key: KeyName,
     value: Arc<str>,
-    /// The earliest time at which it can have been written first.
+    /// The earliest time at which the value can first have been written.
     not_before_ns: u64,
-    /// When it was last observed to be written.
+    /// When the last write of the value was observed.
     written_ns: u64,
     /// When it expires, unless its node's clock is set.
     expires_ns: u64,
-    /// Whether the grant can rest on it. Always set before the grant.
+    /// Whether the grant can rest on the value. Always `true` before the grant.
     is_granted: bool,
 }
 
@@ -59,8 +59,8 @@ impl AcquiredPlace {
 }
 
 impl AcquiredPlaces {
-    /// Records a written value. Returns `true` if it starts a new try: the attempt had written another value to the
-    /// key, or its value there was over.
+    /// Records a written value. Returns `true` if it starts a new try: the attempt had written another value to the key
+    /// before, or its value there had expired.
     pub(super) fn record(&mut self, place: AcquiredPlace) -> bool {
         let mut known = self.places.iter_mut();
         let Some(known) = known.find(|known| known.is_at(place.node, &place.key)) else {
@@ -80,8 +80,8 @@ impl AcquiredPlaces {
         is_new
     }
 
-    /// Records that the lock was granted with this token. Returns the earliest time at which a value can have been
-    /// written that names the token and that the grant can rest on, or `None` if there is no such value.
+    /// Records that the lock was granted with this token. Among the values that name the token and on which the grant
+    /// can rest, returns the earliest time at which one can have been written, or `None` if there is no such value.
     pub(super) fn granted(&mut self, token: &str) -> Option<u64> {
         let is_any_named = self
             .places
@@ -110,14 +110,15 @@ impl AcquiredPlaces {
         self.places.iter().any(|place| place.is_at(node, key))
     }
 
-    /// Returns `true` if the grant can rest on what the attempt wrote to this key.
+    /// Returns `true` if the grant can rest on the value that the attempt wrote to this key.
     pub fn is_granted(&self, node: usize, key: &KeyName) -> bool {
         let place = self.places.iter().find(|place| place.is_at(node, key));
         place.is_none_or(|place| place.is_granted)
     }
 
-    /// Returns `true` if `value` is in this key because of the attempt: it is the same value, or a collection with the
-    /// element that names the attempt's token. `is_older` states whether the value was there before the release.
+    /// Returns `true` if `value` is in this key because of the attempt: it is the value that the attempt wrote, or a
+    /// collection with the element that names the attempt's token. `is_older` states whether the value was there before
+    /// the release.
     pub fn is_left_in(&self, (node, key): (usize, &KeyName), value: &str, is_older: bool) -> bool {
         let Some(own) = self.places.iter().find(|place| place.is_at(node, key)) else {
             return false;
@@ -130,7 +131,7 @@ impl AcquiredPlaces {
         }
     }
 
-    /// Returns the token of a grant that no value backs, or of one whose values are collections.
+    /// Returns the token of the grant if no value backs it, or if its values are collections.
     pub fn kept_token(&self) -> Option<&str> {
         self.token.as_deref()
     }

@@ -62,11 +62,11 @@ pub struct Attempt {
     pub extend_ns: Option<u64>,
     /// The earliest and latest time of the last key change that the pending extension made.
     pub(super) extend_written_ns: (u64, u64),
-    /// Every other grant that had arrived before this time was made before this one (see `grant_order.rs`).
+    /// Every other grant that had arrived before this time was made before this grant (see `grant_order.rs`).
     pub follows_ns: u64,
     /// The fencing token.
     pub fence: Option<u64>,
-    /// Whether the client, which leads, asks its lock before each of its acts.
+    /// Whether the client is a leader that requests permission from its lock before each act.
     asks_to_act: bool,
     pub(super) last_answer: LastAnswer,
     /// When and how the hold ended, if it has.
@@ -85,7 +85,7 @@ pub(super) enum Followed {
 }
 
 impl Attempt {
-    /// Returns the attempt that begins with this event, or `None` if the event begins no attempt.
+    /// Returns the attempt that begins with this event, or `None` if the event does not begin an attempt.
     pub(super) fn from_event(event: &Event) -> Option<Self> {
         let at_ns = event.at_ns;
         let EventKind::Acquire {
@@ -182,7 +182,7 @@ impl Attempt {
                 why: KeyChange::Command(command),
                 ..
             } => {
-                // A key that never expires and is not the lock's own is a counter.
+                // A key that never expires and does not have the lock's name is a counter.
                 let of_lock = key.may_hold_lock(ttl_ms.is_some());
                 let lives = of_lock.then_some(*ttl_ms);
                 self.record_write(at_ns, (*node, key, value), command, lives, see);
@@ -299,8 +299,9 @@ impl Attempt {
         }
     }
 
-    /// Records that a command of this attempt wrote a value or an expiry. `lives` is the expiry if the key may be the
-    /// lock's. A grant cannot have been reported before its first write, nor an extension before its last.
+    /// Records that a command of this attempt wrote a value or an expiry. `lives` is `None` if the key cannot hold the
+    /// lock; otherwise it is the value's TTL in milliseconds, or `Some(None)` if the value never expires. A grant
+    /// cannot have been reported before its first write, and an extension not before its last write.
     fn record_write(
         &mut self,
         at_ns: u64,
@@ -319,7 +320,7 @@ impl Attempt {
         match command.phase {
             Phase::Extend => self.extend_written_ns = written_ns,
             Phase::Idle => {
-                // A heartbeat or a counter next to the lock renews nothing.
+                // A write to a heartbeat or a counter next to the lock is not a renewal.
                 let is_own = self.written.contains(node, key);
                 if let Some(deadline) = self.possibly_renewed_deadline(at_ns).filter(|_| is_own) {
                     self.move_lease(at_ns, see, |_| deadline);
@@ -338,7 +339,7 @@ impl Attempt {
         }
         let deadline = match (valid_ms, self.last_write) {
             (Some(valid_ms), _) => self.reported_deadline(at_ns, valid_ms, elapsed_ms),
-            // The lock reported no validity, but the key history shows since when the key is the client's.
+            // The lock did not report a validity, but the key history shows when the client took the key.
             (None, LastWrite::On(_, written_ns)) => {
                 self.lease_observed = true;
                 self.record_answer(at_ns, elapsed_ms);
@@ -395,8 +396,7 @@ impl Attempt {
     }
 
     /// Records a key change that was made in order to acquire, with its earliest and latest time. Changes after the
-    /// grant are ignored, because they show nothing about the time before it. `lives` is the expiry if the key may be
-    /// the lock's.
+    /// grant are ignored, because they show nothing about the time before it. For `lives`, see [`Self::record_write`].
     fn record_acquire_write(
         &mut self,
         written_ns: (u64, u64),
@@ -413,7 +413,7 @@ impl Attempt {
             let life_ns = ttl_ms.map_or(u64::MAX, |ttl_ms| ms(u64::try_from(ttl_ms).unwrap_or(0)));
             let place = AcquiredPlace::new((node, key, value), written_ns, life_ns);
             if self.written.record(place) {
-                // The lease of a new try does not end with the value of an earlier one.
+                // The lease of a new try does not end with the value of an earlier try.
                 self.runs_out_ns = u64::MAX;
             }
             self.last_write = self.last_write.after(node, written_ns);
@@ -437,8 +437,9 @@ impl Attempt {
         self.longest_reported_ns = self.longest_reported_ns.max(lease_ns);
     }
 
-    /// Returns how long values that the attempt leaves on the servers can live: the TTL, or the longest reported
-    /// lease, measured from the report. A report beyond the written expiry is a false claim and does not count.
+    /// Returns how long values that the attempt leaves on the servers can live, in nanoseconds: the TTL or, if it is
+    /// longer, the longest reported lease, measured from the report. A report beyond the written expiry is a false
+    /// claim and does not count.
     pub fn longest_lease_ns(&self) -> u64 {
         let reported_ns = match self.longest_written_ns {
             0 => self.longest_reported_ns,
@@ -456,7 +457,7 @@ impl Attempt {
         }
     }
 
-    /// Returns when the hold began, for steps that only a hold can make.
+    /// Returns when the hold began. For steps that only a holder can make.
     pub fn begun_ns(&self) -> u64 {
         self.begin_ns.unwrap_or(self.acquire_ns)
     }

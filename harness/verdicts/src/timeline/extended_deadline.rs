@@ -36,8 +36,8 @@ impl Attempt {
             }
             None => (not_before_ns, arrived_ns),
         };
-        // The answer contains its duration, but not when the worker read the request. The writes on the servers give
-        // the earliest time, and the arrival of the answer the latest.
+        // The answer contains its duration, but not when the worker read the request. The writes on the servers bound
+        // the time of the report from below, and the arrival of the answer bounds it from above.
         let deadline = LeaseDeadline::reported(report_window_ns, valid_ms);
         let written_ns = self
             .extend_written_ns
@@ -53,8 +53,8 @@ impl Attempt {
         })
     }
 
-    /// Returns the deadline after a background command of a holder set a new expiry, perhaps on the lock's own key,
-    /// so that the lease may run longer. Returns `None` if the deadline does not change.
+    /// Returns the deadline after a background command of a holder set a new expiry. The command may have concerned the
+    /// lock's own key, so the lease may run longer. Returns `None` if the deadline does not change.
     pub(super) fn possibly_renewed_deadline(&self, at_ns: u64) -> Option<LeaseDeadline> {
         let deadline = self.deadline();
         let latest_ns = at_ns.saturating_add(self.ttl_ns);

@@ -30,11 +30,11 @@ pub struct FaultSpan<'a> {
     pub clock: Option<ClockShift>,
     /// Whether it could not be applied: it ended at the time at which it began, and the next event gives the reason.
     pub missed: bool,
-    /// The workers that it did not stop: they sent data while they should have been frozen or dead.
+    /// The workers that the fault did not stop: they sent data while they should have been frozen or dead.
     pub breached_by: Vec<usize>,
 }
 
-/// A fault that no plan contains: the part of a Sentinel failover during which two masters serve clients.
+/// The kind of a fault that no plan contains: the part of a Sentinel failover during which two masters serve clients.
 const STALE_MASTER: &str = "stale-master";
 
 /// Returns the cause that a fault suggests if the end of a lock's value was not observed. Returns `None` for an
@@ -62,13 +62,14 @@ pub fn spoils_clocks(fault: &str) -> bool {
     matches!(loss_cause(fault), Some(Cause::ClockJump | Cause::ClockSkew))
 }
 
-/// Returns `true` if a fault acts once, so that the rest is up to the lock. All other faults last, and excuse a lock
-/// that makes no progress, until the history shows their end.
+/// Returns `true` if a fault acts only once, and then does not excuse a lock that makes no progress. All other faults
+/// excuse such a lock until the history shows their end.
 pub fn is_instantaneous(fault: &str) -> bool {
     FaultKind::named(fault).is_some_and(FaultKind::is_instantaneous)
 }
 
-/// Returns `true` if a fault gives clients untrue answers. A lock that repeats such an answer is not held to it.
+/// Returns `true` if a fault gives clients untrue answers. An untrue report of a lock that relied on such an answer
+/// does not violate `claims`.
 pub fn answers_falsely(fault: &str) -> bool {
     FaultKind::named(fault).is_some_and(FaultKind::answers_falsely)
 }
@@ -134,7 +135,8 @@ impl FaultSpan<'_> {
         self.began_ns <= to_ns && until_ns >= from_ns
     }
 
-    /// Returns `true` if the fault could delay this worker: it took effect, and names this worker or none.
+    /// Returns `true` if the fault could delay this worker: it took effect, and either names this worker or names no
+    /// workers at all.
     pub fn affects(&self, worker: usize) -> bool {
         let named = self.workers.is_empty() || self.workers.contains(&worker);
         named && self.took_effect() && !self.breached_by.contains(&worker)
@@ -154,7 +156,8 @@ impl FaultSpan<'_> {
 }
 
 /// Returns the spans in which each worker was frozen. A freeze ends with its fault, with its worker's death, or with
-/// the history. Freezes that overlap or touch are merged. A fault that a worker breached did not freeze that worker.
+/// the history. Freezes that overlap or touch are merged. If a worker breached a fault, the fault did not freeze that
+/// worker.
 pub(super) fn frozen(
     history: &History,
     faults: &[FaultSpan<'_>],

@@ -1,14 +1,14 @@
 //! Which of two grants came first.
 //!
 //! A grant arrives later than it is made, and its reply may have been delayed, so the order of arrival proves nothing.
-//! [`follows_ns`] returns a time with this property: every other grant that had arrived before it was made before this
-//! grant. One of three arguments proves it:
+//! [`follows_ns`] returns a time with this property: every other grant that had arrived before that time was made
+//! before this grant. One of three arguments proves it:
 //!
 //! 1. This attempt was requested only after that time.
 //! 2. The lock's own report shows that the lease of this attempt began after that time (`deadline - ttl`).
 //! 3. This attempt's lease was still running at that time. If this grant had come first, the other grant would have
-//!    been made during a running lease. This argument needs a service that lost nothing, so it is not used if a fault
-//!    has affected a node's data or a clock in the meantime.
+//!    been made during a running lease. This argument requires that the servers lost no data, so it is not used if a
+//!    fault has affected a node's data or a clock in the meantime.
 //!
 //! A lease that the lock reports as expired (`valid_ms` is 0) may have expired long ago, so arguments 2 and 3 do not
 //! apply to it.
@@ -29,7 +29,7 @@ pub(super) fn follows_ns(
     if valid_ms == Some(0) {
         return attempt.acquire_ns.min(arrived_ns);
     }
-    // A lock that reports more than it requested does not thereby move the time of its grant.
+    // A reported validity beyond the requested lease does not show when the grant was made.
     let claim_is_sane = valid_ms.is_none_or(|valid_ms| ms(valid_ms) <= attempt.ttl_ns);
     let deadline_ns = if claim_is_sane {
         attempt.deadline_ns

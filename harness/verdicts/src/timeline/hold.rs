@@ -12,8 +12,9 @@ use super::step::{HoldEnd, Step};
 use super::tracker::{AttemptTracker, UnderWay};
 
 /// A hold: from the arrival of the grant until the release was sent, the worker died, or the history ended. A leader
-/// that asks its lock before each act holds it until the end of its last act that the lock allowed: after that it was
-/// not told that it leads. All times are in nanoseconds since the run began.
+/// that requests permission from its lock before each act holds the lock until the end of the last act that the lock
+/// allowed, because the lock did not confirm afterwards that it still leads. All times are in nanoseconds since the run
+/// began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hold {
     /// The worker that holds the lock.
@@ -22,7 +23,7 @@ pub struct Hold {
     pub op: u64,
     /// The lock's key, by its position in the header.
     pub key: u32,
-    /// The part of the lock's capacity that it takes.
+    /// The part of the lock's capacity that the hold takes.
     pub weight: u32,
     /// When the request was sent.
     pub acquire_ns: u64,
@@ -36,14 +37,14 @@ pub struct Hold {
     pub follows_ns: u64,
     /// The end of the lease that came with the grant.
     pub first_deadline_ns: u64,
-    /// The last known end of the lease. It is before `begin_ns` if the grant came too late, and can be after
+    /// The last known end of the lease. It is before `begin_ns` if the grant arrived after its lease, and can be after
     /// `end_ns`.
     pub deadline_ns: u64,
     /// The earliest end of the lease according to the reports after the grant.
     pub earliest_deadline_ns: u64,
-    /// The periods in which the lease certainly ran, as far as the client was informed: usually one, none if the
-    /// grant came too late, several if an extension came after the end of the lease. They end at `end_ns` at the
-    /// latest, and at the deadline of the latest report.
+    /// The periods in which the lease certainly ran according to the reports that the client received: usually one;
+    /// none if the grant arrived after its lease; several if an extension arrived after the end of the lease. None of
+    /// them ends later than `end_ns` or than the deadline of the latest report.
     pub leases: Vec<Lease>,
     /// The periods in which the lease may have run. They contain `leases`.
     pub possible_leases: Vec<Lease>,
@@ -64,11 +65,11 @@ pub struct Hold {
 /// A part of a hold in which its lease had one state. Never empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeasePhase {
-    /// When it began, nanoseconds since the run began.
+    /// When the phase began, in nanoseconds since the run began.
     pub from_ns: u64,
-    /// When it ended.
+    /// When the phase ended.
     pub until_ns: u64,
-    /// The state of the lease in it.
+    /// The state of the lease during the phase.
     pub state: LeaseState,
 }
 
@@ -120,7 +121,7 @@ impl Hold {
         self.lease_reported || self.lease_observed || !self.could_wait || faults.iter().any(delayed)
     }
 
-    /// Returns a copy of the hold that is cut to `begin_ns..end_ns`. Neither time may prolong the hold.
+    /// Returns a copy of the hold that is cut to `begin_ns..end_ns`. Both times must lie within the hold.
     pub(crate) fn cut(&self, begin_ns: u64, end_ns: u64) -> Hold {
         let mut hold = self.clone();
         hold.begin_ns = begin_ns;
@@ -138,7 +139,7 @@ impl Hold {
         }
     }
 
-    /// Returns the begin and the end.
+    /// Returns the beginning and the end of the hold.
     pub fn span(&self) -> (u64, u64) {
         (self.begin_ns, self.end_ns)
     }
@@ -200,7 +201,7 @@ impl Hold {
                 report_window_ns, ..
             } => {
                 self.deadline_ns = attempt.deadline_ns;
-                // A report of a loss does not affect the time before the report.
+                // The report of a loss does not change the lease before the report was written.
                 let deadline_ns = attempt.deadline_ns.max(report_window_ns.0);
                 self.earliest_deadline_ns = self.earliest_deadline_ns.min(deadline_ns);
                 let latest_ns = attempt.latest_deadline_ns;
@@ -226,7 +227,7 @@ impl Hold {
     }
 }
 
-/// Returns `true` if one of these periods contains `at_ns`, and until when that remains so.
+/// Returns a flag, `true` if one of these periods contains `at_ns`, and the time until which the flag does not change.
 fn runs(leases: &[Lease], at_ns: u64) -> (bool, u64) {
     let next = leases.partition_point(|lease| lease.until_ns <= at_ns);
     match leases.get(next) {
@@ -281,7 +282,7 @@ impl HoldReader {
         if !self.acted_ns.is_empty() {
             for hold in &mut self.holds {
                 let acted_ns = self.acted_ns.get(&hold.op).copied();
-                // A later deadline than the end of the hold is not cut.
+                // A deadline after the recorded end of the hold stays.
                 acted_ns
                     .filter(|acted_ns| *acted_ns < hold.end_ns)
                     .into_iter()

@@ -1,18 +1,18 @@
-//! Bounds on the age of a report that contains no age.
+//! Bounds on the age of a report that does not state its age.
 //!
 //! A worker writes its messages in order, so no report is older than the message before it. The driver reads all
 //! available messages at once, so a message that was not available then was written later. Only the driver itself can
-//! be late: everything that it reads in one go arrives at the same time. A delay of a tenth of a lease or more is
-//! recorded in the history as a stall. Therefore two messages with at least this time between their arrivals were read
+//! be late: all messages that it reads together arrive at the same time. A delay of the driver of a tenth of a lease or
+//! more is recorded in the history as a stall. So two messages that arrive at least a tenth of a lease apart were read
 //! separately.
 
-/// The driver can be late by up to this fraction of a lease without a recorded stall.
+/// Divisor of the lease: the driver can be late by this part of a lease without a recorded stall.
 const PART_OF_LEASE: u64 = 10;
 
 /// The times that bound the age of a worker's next message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct LastAnswer {
-    /// The next message was written no earlier than this.
+    /// The earliest time at which the next message can have been written.
     since_ns: u64,
     /// When the first message of the latest delivery arrived.
     arrived_ns: u64,
@@ -20,7 +20,7 @@ pub(super) struct LastAnswer {
 }
 
 impl LastAnswer {
-    /// Creates the state after a request for a lease of `ttl_ns` was sent, which every answer follows.
+    /// Creates the state after a request for a lease of `ttl_ns` was sent. All answers are written after that time.
     pub(super) fn after_request(sent_ns: u64, ttl_ns: u64) -> Self {
         LastAnswer {
             since_ns: sent_ns,

@@ -1,36 +1,36 @@
 //! The end of a lease. No other module computes it.
 //!
-//! A lock that reports the remaining validity (`valid_ms`) also reports how long after reading the request it did so
-//! (`elapsed_ms`). The lease then runs until `read + elapsed + valid`. `request_read.rs` bounds the time of reading,
-//! which usually is the time of sending. (`granted + valid` would be too late if the worker was frozen between
-//! computing the validity and writing its report.) No report is younger than its arrival: a lock that claims otherwise
-//! has measured `elapsed_ms` wrongly, and a value that is far too large is ignored.
+//! A lock that reports the remaining validity (`valid_ms`) usually also reports how much time has passed since it read
+//! the request (`elapsed_ms`). The lease then runs until `read + elapsed + valid`. `request_read.rs` bounds the time of
+//! reading, which usually is the time of sending. (`granted + valid` would be too late if the worker was frozen between
+//! computing the validity and writing its report.) A report cannot have been written after its arrival. A lock that
+//! claims otherwise has measured `elapsed_ms` wrongly, and a value that is far too large is ignored.
 //!
 //! If a lock omits one of these fields, the driver's clock bounds it. The end of the lease is then a span, from
 //! [`LeaseDeadline::earliest_ns`] to [`LeaseDeadline::latest_ns`]:
 //!
-//! - A report without `elapsed_ms` is no older than the answer before it (see `last_answer.rs`), and no younger than
-//!   its arrival.
-//! - A grant without `valid_ms` is worth the TTL. If the key history shows that the lock's key was written on a single
+//! - A report without `elapsed_ms` was written after the answer before it (see `last_answer.rs`), and before its
+//!   arrival.
+//! - A grant without `valid_ms` lasts for the TTL. If the key history shows that the lock's key was written on a single
 //!   node, the TTL counts from that write, and the lease may run longer if a later command of the holder sets an
 //!   expiry. Otherwise the TTL counts from some time between request and arrival, because the server cannot have set
 //!   the key before the request.
 //!
 //! A report with `elapsed_ms` has two bounds as well if its request was read late and its answer arrives late. With a
 //! key history, the lease then ends no later than the value that was written for it. A lock that lets its client rely
-//! on more has reported something untrue, which `claims` judges.
+//! on a longer lease has reported something untrue, which `claims` judges.
 //!
 //! For a background renewal `elapsed_ms` counts from the request to acquire, and for a requested extension from the
-//! request to extend. The worker may have read that request late, so the extension was made at the latest when its
-//! answer arrives, and with a key history no earlier than its last command. A refused extension ends the lease like
-//! `lost`.
+//! request to extend. The worker may have read that request late. So all that is known is that the extension was made
+//! before its answer arrived and, with a key history, not before its last command. A refused extension ends the lease
+//! like `lost`.
 //!
 //! The latest report counts: an extension may end earlier than the lease before it. An extension that was made before
 //! the lease had expired continues it, even if its answer arrives later; any other extension starts a new lease when
 //! it arrives. `lost` ends the lease when it arrives.
 //!
-//! An event before `earliest_ns` happened while the lease was running, and an event after `latest_ns` did not. An event
-//! between the two decides nothing.
+//! At any time before `earliest_ns` the lease was running, and after `latest_ns` it was not. An event between the two
+//! decides nothing.
 
 use super::nanoseconds::ms;
 
@@ -39,7 +39,7 @@ use super::nanoseconds::ms;
 pub(super) struct LeaseDeadline {
     /// The client may rely on the lock at least until this time.
     pub(super) earliest_ns: u64,
-    /// The client may rely on the lock no longer than until this time.
+    /// The client must not rely on the lock after this time.
     pub(super) latest_ns: u64,
     /// The earliest and latest time at which the lock can have written its report.
     pub(super) report_window_ns: (u64, u64),

@@ -7,8 +7,8 @@ pub fn ms(count: u64) -> u64 {
     count.saturating_mul(NS_PER_MS)
 }
 
-/// Returns `true` if a written expiry is the requested lease, exactly or rounded up to the next whole second. Allows
-/// one millisecond more, because a server's clock is not exact.
+/// Returns `true` if a written expiry is the requested lease, exactly or rounded up to the next whole second. An excess
+/// of one millisecond is tolerated, because a server's clock is not exact.
 pub fn is_rounded_up(written_ns: u64, requested_at_ns: u64) -> bool {
     let second_ns = ms(1000);
     let max_ns = requested_at_ns

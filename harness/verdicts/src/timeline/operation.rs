@@ -50,7 +50,8 @@ pub enum OperationOutcome {
 }
 
 impl Operation {
-    /// Returns when the operation was due: in an open loop, this can be before its request was sent.
+    /// Returns when the operation was due. In an open loop, this is the buyer's arrival, which can be before the
+    /// request was sent.
     pub fn wanted_ns(&self) -> u64 {
         self.intended_ns
             .map_or(self.requested_at_ns, |intended_ns| {
@@ -58,7 +59,7 @@ impl Operation {
             })
     }
 
-    /// Returns `true` if this is an operation of this kind that was granted or answered.
+    /// Returns `true` if this is an operation of this kind that succeeded.
     pub fn succeeded(&self, kind: OperationKind) -> bool {
         self.kind == kind && self.outcome == OperationOutcome::Done
     }

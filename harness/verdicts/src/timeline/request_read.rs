@@ -1,22 +1,22 @@
-//! When a worker read a request, which is where its reported times begin.
+//! The time at which a worker read a request. The worker's reported times count from it.
 //!
 //! A worker that reports `elapsed_ms` counts from the reading of the request. Usually it reads the request when the
-//! driver sends it. A worker that was frozen or stalled reads it later, and its report counts from then on. Two things
-//! bound the time of reading:
+//! driver sends it. A worker that was frozen or stalled reads it later, and its reported time then counts from that
+//! later time. Two sources bound the time of reading:
 //!
 //! - The key history: the worker sent the first command that changed a key for the attempt after it had read the
-//!   request. It reported the grant after the write that the grant rests on.
+//!   request. The worker reported the grant after the write on which the grant rests.
 //! - The driver's own clock, if a fault froze the worker around the request: the worker read the request after it was
-//!   resumed for the first time, and before its answer arrived. Later freezes do not change that. The resumption is
-//!   recorded only when it is complete, so a worker that reports more time than has passed since then, or that wrote a
-//!   key before, had been resumed earlier. If the harness was stalled then, the worker may have been resumed at any
-//!   time of the stall.
+//!   resumed for the first time, and before its answer arrived. Later freezes do not matter. The resumption is recorded
+//!   only when it is complete. So if a worker reports more time than has passed since the record, or wrote a key before
+//!   the record, it had been resumed earlier. If the harness was stalled when it recorded the resumption, the worker
+//!   may have been resumed at any time of the stall.
 //!
 //! A reported time that is longer than the driver waited is void: it proves nothing.
 
 use super::nanoseconds::ms;
 
-/// Reports are in whole milliseconds.
+/// Resolution of reported times, which are in whole milliseconds.
 const UNIT_NS: u64 = 1_000_000;
 
 /// Maximum excess of a reported time over the driver's wait, because the worker's clock can differ.
@@ -129,8 +129,8 @@ pub(super) fn is_void(elapsed_ms: u64, waited_ns: u64, ttl_ns: u64) -> bool {
     ms(elapsed_ms) > waited_ns.saturating_add(clock_tolerance_ns(ttl_ns))
 }
 
-/// Returns how much the driver's clock may differ from a worker's without a recorded stall. Stalls of less than a
-/// hundredth of the lease are not recorded.
+/// Returns how much times on the driver's clock and on a worker's clock may differ without a recorded stall, in
+/// nanoseconds. Stalls of less than a hundredth of the lease are not recorded.
 fn clock_tolerance_ns(ttl_ns: u64) -> u64 {
     CLOCK_TOLERANCE_NS + ttl_ns / 100
 }
@@ -154,7 +154,7 @@ mod tests {
         let mut read = RequestRead::at_once(0);
         read.record_write((ms(801), ms(801)));
         read.record_answer(2, TTL_NS);
-        // The report was written no earlier than its value, and read no later.
+        // The report was written after its value, and the request was read before it.
         assert_eq!(read.report_window(2, ms(900)), (ms(801), ms(804)));
         assert_eq!(read.report_window(502, ms(1500)), (ms(1300), ms(1304)));
     }

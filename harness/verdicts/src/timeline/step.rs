@@ -25,7 +25,7 @@ pub enum Step {
         /// The earliest and latest time at which the lock can have written the report.
         report_window_ns: (u64, u64),
     },
-    /// The leader asked whether it may act, was let, or acted. Only for locks that answer this question.
+    /// The leader requested permission to act, received it, or acted. Only for locks that grant such permissions.
     Acted,
     /// The hold ended.
     Ended(HoldEnd),
@@ -49,7 +49,7 @@ pub enum AcquireFailure {
     Refused,
     /// The attempt ended in an error.
     Failed {
-        /// Whether it certainly took nothing.
+        /// Whether the attempt certainly took nothing.
         definite: bool,
     },
 }

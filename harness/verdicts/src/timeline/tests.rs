@@ -1,4 +1,4 @@
-//! The timeline of small histories, times in milliseconds.
+//! Tests of the timeline with small histories. Times are in milliseconds.
 
 use picklock_scenarios::Phase;
 
@@ -106,7 +106,7 @@ fn written(ttl_ms: i64, phase: Phase) -> EventKind {
     }
 }
 
-/// The request was read at 9 or later. The report was written at 60 or later, and arrived at 75.
+/// The request was read at 9 ms or later. The report was written at 60 ms or later, and arrived at 75 ms.
 #[test]
 fn lease_with_an_uncertain_report_time_ends_with_its_key() {
     let late = |ttl_ms| {
@@ -128,7 +128,7 @@ fn lease_with_an_uncertain_report_time_ends_with_its_key() {
     assert_eq!(late(40), [(75, 155, LeaseState::Running), over]);
 }
 
-/// The request was read at 9 or later, so the renewal was reported at 99 or later. Earlier writes do not count.
+/// The request was read at 9 ms or later, so the renewal was reported at 99 ms or later. Earlier writes do not count.
 #[test]
 fn renewal_with_an_uncertain_report_time_ends_with_its_key() {
     let requested = [

@@ -2,7 +2,7 @@
 //!
 //! Events after `acquire` name only worker and operation. The [`AttemptTracker`] keeps the attempts in progress, and
 //! reports each attempt together with its step, so that no caller has to look it up. A worker normally has one attempt
-//! at a time, so short lists are searched, and only longer ones have an index.
+//! at a time, so its list is short and is searched linearly. Only longer lists have an index.
 //!
 //! Events about an attempt that is over (an extension after the release, an answer after the kill) do not affect any
 //! verdict, and are ignored.
@@ -129,7 +129,7 @@ impl AttemptTracker {
         self.workers.iter().flat_map(|open| &open.list)
     }
 
-    /// Records that workers are frozen, including attempts that were requested in the same nanosecond.
+    /// Records that workers are frozen. This also affects attempts that were requested in the same nanosecond.
     fn record_freeze(&mut self, at_ns: u64, id: u32, workers: &[usize]) {
         self.freezes.push((id, workers.to_vec()));
         for worker in workers {
@@ -212,8 +212,8 @@ impl OpenAttempts {
     }
 }
 
-/// One value per attempt in progress, by the attempt's number. There are few of them, so searching a list is faster
-/// than a tree; a history with more than [`MAX_SEARCHED`] has the others in a map.
+/// One value per attempt in progress, by the attempt's number. There are usually few of them, and a list is then faster
+/// to search than a tree. Attempts beyond the first [`MAX_SEARCHED`] are stored in a map.
 #[derive(Debug, Clone)]
 pub struct UnderWay<T> {
     few: Vec<(u64, T)>,

@@ -5,7 +5,7 @@ thread_local! {
     static COUNT: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
-/// Adds the number of values that a search or a comparison looked at. Does nothing outside tests.
+/// Adds the number of values that a search or a comparison examined. Does nothing outside tests.
 #[inline]
 pub(crate) fn add(looked_at: usize) {
     #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Decides the cause of a violation from its finding and the evidence.
 //!
-//! The clients' own leases come first: if they do not overlap, a client outlived its lease, or used a grant that had
-//! expired. The key history decides everything else: how the first client's value went away on the servers
-//! (`lost_ownership.rs`), how the token counter went away, and which values blocked a lock that no client got
+//! The clients' own leases are examined first: if they do not overlap, a client outlived its lease, or used a grant
+//! that had expired. The key history decides everything else: how the first client's value disappeared from the servers
+//! (`lost_ownership.rs`), how the token counter disappeared, and which values blocked a lock that no client got
 //! (`blocked_lock.rs`). Without key history, only releases and faults explain a violation (`cause_from_answers.rs`).
 //!
 //! If the evidence shows no cause, it is `undetermined`. The verdict does not depend on the cause: a property is
@@ -91,7 +91,7 @@ fn cause_of_finding(facts: &Facts<'_>) -> Cause {
             let missing = permits::cause_of_starvation(history, key_history, holds, starvation);
             missing.unwrap_or_else(|| {
                 let lock = BlockedLock::new(history, facts.faults, key_history, **starvation);
-                // The other causes rest on one value that blocks everybody.
+                // The other causes need a single value that blocks every client.
                 match lock.cause() {
                     Cause::LostWakeUp => Cause::LostWakeUp,
                     _ => Cause::Undetermined,
@@ -143,8 +143,8 @@ fn cause_of_claim(facts: &Facts<'_>, claim: Option<Claim>, ops: &[u64], holds: &
     }
 }
 
-/// Returns why two holds of one key overlap. One grant has one cause, so a grant without any value on the servers comes
-/// before everything that the client did with it.
+/// Returns why two holds of one key overlap. If a grant had no value on the servers at all, that is the cause, whatever
+/// its client did afterwards.
 fn cause_of_overlap(facts: &Facts<'_>, key_history: &KeyHistory, holds: &Overlap<'_>) -> Cause {
     if let Some(cause) = holds.unbacked {
         return cause;
@@ -159,7 +159,7 @@ fn cause_of_overlap(facts: &Facts<'_>, key_history: &KeyHistory, holds: &Overlap
         return Cause::SilentLoss;
     }
     // If a lock does not report how long its lease runs, the lease may have been longer than is known. Then the key
-    // history decides.
+    // history decides the cause.
     if holds.is_outlived {
         return match (holds.late_loss_report, holds.late_extension_ns) {
             (true, _) => Cause::LateLossReport,
@@ -185,7 +185,7 @@ fn cause_of_overlap(facts: &Facts<'_>, key_history: &KeyHistory, holds: &Overlap
 }
 
 /// Returns `true` if an expired lease of the first hold was extended after the other client had come and gone, and no
-/// later than `by_ns`. A lease that was extended before the other client came, and expired again, explains nothing.
+/// later than `by_ns`. A lease that was extended before the other client came, and expired again, does not count.
 fn was_resumed(holds: &Overlap<'_>, by_ns: u64) -> bool {
     let resumed = |lease: &Lease| (holds.second.end_ns..=by_ns).contains(&lease.from_ns);
     holds.first.leases.iter().any(resumed)
@@ -213,7 +213,7 @@ fn cause_of_foreign_release(facts: &Facts<'_>, taken: &Taken<'_>) -> Cause {
     if taken.by.is_some_and(|(by, _)| is_unrequested(by)) {
         return Cause::ForeignRemoval;
     }
-    // A client that removes the value and takes the lock itself has taken it over.
+    // A client that removes the value and then takes the lock itself has taken the lock over.
     if let (Some((by, span)), Some(owner)) = (taken.by, taken.owner_hold)
         && by.phase == Phase::Acquire
         && let Some(key_history) = facts.key_history
@@ -277,13 +277,13 @@ fn cause_of_false_claim(claim: Claim) -> Cause {
     }
 }
 
-/// Returns why the counter that gave `before` its token was lost without a client's command, up to `to_ns`.
+/// Returns why the counter that gave `before` its token was lost by `to_ns`, if no client's command removed it.
 fn cause_of_lost_counter(spans: &[ValueSpan], token: u64, before: &Hold, to_ns: u64) -> Cause {
     let (token_text, from_ns) = (token.to_string(), before.acquire_ns);
     let is_of = |span: &&ValueSpan| span.is_of(before.worker, before.op);
     let is_counted = |span: &&ValueSpan| *span.value == *token_text && is_of(span);
-    // A key with a lock's name holds lock values. A counter may expire, but a value that expires may also be the
-    // lock's, unless the grant's own token is in another key.
+    // A key with a lock's name holds lock values. A counter may expire. But a value that expires may also be the lock
+    // value, unless the grant's own token is in another key.
     let beside = spans
         .iter()
         .filter(is_of)

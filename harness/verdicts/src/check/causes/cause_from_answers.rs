@@ -1,8 +1,8 @@
 //! Causes in a history without key history, from releases and faults.
 //!
-//! They are looked for in this order: an extension of an expired lease, the clients' own leases, another client's
-//! release, a fault that makes a service lose the lock. A clock that was set back is not a cause, and neither is the
-//! restart of a quorum node before the lock was acquired.
+//! The possible causes are examined in this order: an extension of an expired lease, the clients' own leases, another
+//! client's release, and a fault that makes a server lose the lock. A clock that was set back is not a cause, and
+//! neither is the restart of a quorum node before the lock was acquired.
 
 use crate::check::causes::facts::{Facts, Found, Overlap};
 use crate::check::verdict::Cause;
@@ -52,18 +52,18 @@ fn cause_of_overlap(facts: &Facts<'_>, holds: &Overlap<'_>) -> Cause {
     )
 }
 
-/// Returns the cause by the latest fault until `to_ns` that could have lost the lock of this hold. A fault of clients
-/// counts only if it affects one of `workers`.
+/// Returns the cause that belongs to the latest fault before `to_ns` that could have made a server lose the lock of
+/// this hold. A fault of clients counts only if it affects one of `workers`.
 fn cause_from_faults(facts: &Facts<'_>, hold: &Hold, to_ns: u64, workers: &[usize]) -> Cause {
     let header = &facts.history.header;
-    // A lease never lasts longer than the TTL, so a fault before that cannot have lost the lock.
+    // A lease never lasts longer than the TTL, so a fault that fired earlier than that cannot have lost the lock.
     let earliest_ns = hold.first_deadline_ns.saturating_sub(ms(header.ttl_ms));
     let from_ns = hold.acquire_ns.max(earliest_ns);
     let cause_of = |fault: &FaultSpan<'_>| match loss_cause(fault.fault)? {
         // A node that was already dead when the lock was acquired never had its value.
         Cause::LostOnRestart if fault.began_ns < from_ns => None,
         Cause::LostOnRestart if header.nodes > 1 => Some(Cause::QuorumErosion),
-        // A node's clock that is set back keeps a key longer.
+        // If a node's clock is set back, its keys live longer.
         Cause::ClockJump if fault.clock.is_some_and(|shift| shift.by_ns <= 0) => None,
         // A client's clock misleads that client.
         Cause::ClockSkew if !workers.iter().any(|worker| fault.affects(*worker)) => None,

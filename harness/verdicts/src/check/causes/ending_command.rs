@@ -9,8 +9,8 @@ use crate::history::{EventKind, History, KeyCommand, KeyName};
 use crate::key_history::{ValueSpan, is_of_several};
 use crate::timeline::{Hold, HoldEnd, names_token};
 
-/// Returns the hold to whose release this command may belong although it arrived late, outside any release: the last
-/// hold of the same client and lock that was released at most one lease before.
+/// Returns the hold whose release may have sent this command, although the command arrived late and outside any
+/// release: the last hold of the same client and lock, if it was released at most one lease before.
 pub(in crate::check) fn late_release<'a>(
     holds: &'a [Hold],
     by: &KeyCommand,
@@ -26,7 +26,8 @@ pub(in crate::check) fn late_release<'a>(
 }
 
 /// Returns `true` if a command that removed another client's value at `at_ns` belongs to no request: its client was
-/// neither acquiring nor releasing, and has released no hold of this lock lately, or has been started again since.
+/// neither acquiring nor releasing, and had either released no hold of this lock within the last lease, or been
+/// restarted since.
 pub(in crate::check) fn is_unrequested_removal(
     history: &History,
     holds: &[Hold],
@@ -58,13 +59,13 @@ pub(in crate::check) fn is_own_token(
     by.is_script() && span.author.as_ref().is_some_and(is_later) && spans.iter().any(wrote)
 }
 
-/// Returns `true` if a script of a client mistook another client's value for its own, because the run has a shared
-/// token: the two, or one of them and a third client, wrote the same value to take the lock.
+/// Returns `true` if a script of a client mistook another client's value for its own, because clients shared a token:
+/// these two clients, or one of them and a third client, wrote the same value to take the lock.
 ///
 /// A script that compares values cannot distinguish them. The command may have named the other client's value although
-/// its client had not read it. The removed value need not be the shared one: a client that draws the same
-/// tokens as another one also tries, and releases, tokens that it never wrote. A client that was granted the lock with
-/// the other's value as its token may have written nothing at all.
+/// its client had not read it. The removed value need not be the shared one: a client that generates the same tokens as
+/// another client also tries, and releases, tokens that it never wrote. A client that was granted the lock with the
+/// other client's value as its token may have written nothing at all.
 pub(in crate::check) fn is_same_token(
     spans: &[ValueSpan],
     holds: &[Hold],
@@ -79,7 +80,7 @@ pub(in crate::check) fn is_same_token(
         return false;
     }
     let granted = holds.iter().find(|hold| by.is_of(hold.worker, hold.op));
-    // A command that removes a permit names it.
+    // A command that removes a permit contains the permit's token.
     if granted.is_some_and(|hold| names_permit(span, hold)) {
         return true;
     }

@@ -1,4 +1,4 @@
-//! The evidence for causes and stories: the history, read a second time.
+//! The evidence for causes and stories, from a second reading of the history.
 //!
 //! Only violations are explained, so each part is computed on first use, and only once.
 
@@ -52,7 +52,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Returns the judgement without violations that rest on a stall. If other violations remain, the first of them is
+    /// Removes the violations that rest on a stall from a judgement. If other violations remain, the first of them is
     /// the finding; otherwise the property is `Unknown`.
     pub fn correct_for_stalls(&self, property: Property, judgement: Judgement) -> Judgement {
         let (Judgement::Violated { first, .. }, Some(correction)) =
@@ -73,7 +73,8 @@ impl<'a> Evidence<'a> {
             Seen::Overlap { holders, later } => {
                 let capacity = self.history.header.capacity;
                 let holds = correction.holds(self.timeline.holds());
-                // A hold that is moved earlier may meet others then, but the history does not show that.
+                // A corrected hold may begin earlier, and overlap others only because of that. The history does not
+                // show such an overlap, so it does not count.
                 let overlapped = |one: &Hold, other: &Hold| {
                     let recorded = self.hold(one.op).zip(self.hold(other.op));
                     recorded.is_some_and(|(one, other)| one.overlaps(other))
@@ -93,8 +94,8 @@ impl<'a> Evidence<'a> {
         reason.map_or(judgement, Judgement::Unknown)
     }
 
-    /// Returns the judgement without releases of another client's lock that a stall may have delayed. Without the stall
-    /// of the client or a server, such a release might have come in time.
+    /// Removes releases of another client's lock that a stall may have delayed from a judgement. If the client or the
+    /// server had not stalled, such a release might have arrived in time.
     fn correct_releases(
         &self,
         judgement: Judgement,
@@ -119,8 +120,8 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Returns a finding with everything that it names. If several clients held the lock when another one got it, the
-    /// explanation is about the first of them whose hold explains that it was let in.
+    /// Returns a finding with everything that it names. If several clients held the lock when another client got it,
+    /// the facts are about the first holder for which a cause can be decided.
     pub fn facts<'e>(&'e self, finding: &'e Finding) -> Facts<'e> {
         if let Seen::Overlap { holders, .. } = &finding.seen
             && holders.len() > 1
@@ -138,8 +139,8 @@ impl<'a> Evidence<'a> {
         self.facts_about(finding, None)
     }
 
-    /// Returns a finding with everything that it names. If several clients held the lock when another one got it,
-    /// `deciding` is the attempt of one of them.
+    /// Returns a finding with everything that it names. If several clients held the lock when another client got it,
+    /// `deciding` is the attempt of the holder that the facts are about.
     fn facts_about<'e>(&'e self, finding: &'e Finding, deciding: Option<u64>) -> Facts<'e> {
         let at_ns = finding.at_ns;
         let holds_of = |ops: &[u64]| ops.iter().filter_map(|op| self.hold(*op)).collect();
@@ -208,8 +209,8 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Returns the facts about a hold that began at `at_ns` while those of `holders` were active. They are about the
-    /// hold of the attempt `deciding` among these.
+    /// Returns the facts about two overlapping holds: the hold of the attempt `deciding`, which is one of `holders`,
+    /// and the hold of `later`, which began at `at_ns`.
     fn overlap_of(
         &self,
         deciding: Option<u64>,
@@ -224,7 +225,7 @@ impl<'a> Evidence<'a> {
         })
     }
 
-    /// Returns the facts about two holds that overlap at `at_ns`. A later event explains nothing.
+    /// Returns the facts about two holds that overlap at `at_ns`. Events after that time are ignored.
     fn overlap<'e>(&'e self, (first, second): (&'e Hold, &'e Hold), at_ns: u64) -> Overlap<'e> {
         let faults = self.timeline.faults();
         let shared_since_ns = Lease::shared_since_ns(&first.leases, &second.leases);
@@ -239,8 +240,8 @@ impl<'a> Evidence<'a> {
             .key_history()
             .map_or(1, |it| it.nodes.quorum(first.key));
         let ran_out_ns = ran_out_ns(&self.timeline, &own, first, quorum);
-        // A lock that confirmed an extension after the loss was not silent. If only that lease overlaps, it is the
-        // cause.
+        // A lock that confirmed an extension after the loss was not silent. If the leases overlap only because of that
+        // extension, the extension is the cause.
         let is_confirmed_since =
             |lost_ns: u64| shared && first.leases.iter().any(|lease| lease.from_ns >= lost_ns);
         let second_arrived_late = second.arrived_late(faults);
@@ -249,7 +250,7 @@ impl<'a> Evidence<'a> {
             let between_ns = first.begin_ns + 1..second.begin_ns;
             release.key == first.key && between_ns.contains(&release.fired_at_ns)
         });
-        // The first client stays inside, because it prolongs a value that the second one owns by then.
+        // The first client stays inside because it prolongs a value that belongs to the second client by then.
         let prolonged = releases.filter(|release| {
             release.how == Taking::Prolonged
                 && release.fired_at_ns >= second.begin_ns
@@ -276,8 +277,8 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Returns `true` if the lock reported the loss to the first client only when the second one was inside. It does
-    /// not count if the first client was frozen, because a frozen client receives no report.
+    /// Returns `true` if the lock reported the loss to the first client only when the second client was inside. Returns
+    /// `false` if the first client was frozen, because a frozen client receives no report.
     fn late_loss_report(&self, first: &Hold, second: &Hold) -> bool {
         let is_lost =
             |event: &&Event| matches!(event.what, EventKind::Lost { op, .. } if op == first.op);
@@ -307,11 +308,11 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Returns the overlapping holds in which the stock was sold twice, because one changed the stock between the
-    /// other's reading and change.
+    /// Returns the overlapping holds in which the stock was sold twice, because one client changed the stock between
+    /// the other client's reading and its change.
     ///
-    /// If the stock is below zero, the change that took it there did the damage; otherwise the first such change did.
-    /// Holds that overlap even without stalls are preferred.
+    /// If the stock is below zero, the change that made it negative did the damage; otherwise the first such change
+    /// did. Holds that overlap even without stalls are preferred.
     pub fn sellers(&self, stock: &WrongStock, at_ns: u64) -> Option<Sellers<'_>> {
         let mut sellers = (self.damaging_sales(stock, at_ns))
             .filter_map(|outdated| self.pair(outdated.missed.op, outdated.sale.op))
@@ -433,7 +434,7 @@ impl<'a> Evidence<'a> {
         })
     }
 
-    /// Returns the client's previous attempt if it ended without a definite answer.
+    /// Returns the previous attempt of this hold's client if it ended without a definite answer, or `None` otherwise.
     fn doubt_before(&self, hold: &Hold) -> Option<u64> {
         let is_later = |event: &&Event| event.what.attempt() != Some((hold.worker, hold.op));
         let mut before = self.history.events.iter().rev().skip_while(is_later);
@@ -483,6 +484,6 @@ impl<'a> Evidence<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(in crate::check) struct Sellers<'a> {
     pub pair: (&'a Hold, &'a Hold),
-    /// Whether they would have overlapped without stalls.
+    /// Whether the holds would have overlapped without stalls.
     pub overlap_without_stalls: bool,
 }

@@ -1,4 +1,5 @@
-//! The facts behind a finding: everything that it names, looked up once. The cause and the story are functions of them.
+//! The facts behind a finding: everything that it names, looked up once. The cause and the story are functions of these
+//! facts.
 
 use picklock_scenarios::StockFault;
 
@@ -17,7 +18,7 @@ pub(in crate::check) struct Facts<'a> {
     /// All holds, in the order in which they began.
     pub holds: &'a [Hold],
     pub faults: &'a [FaultSpan<'a>],
-    /// The key history, if the history has one.
+    /// The key history, or `None` if the history has none.
     pub key_history: Option<&'a KeyHistory>,
     /// When the finding became apparent, in nanoseconds since the run began.
     pub at_ns: u64,
@@ -35,9 +36,9 @@ pub(in crate::check) enum Found<'a> {
     /// A stock is wrong.
     WrongStock {
         stock: &'a WrongStock,
-        /// The overlapping holds in which it was sold twice.
+        /// The overlapping holds in which the stock was sold twice.
         sellers: Option<Overlap<'a>>,
-        /// The fault outside the lock that damaged it.
+        /// The fault outside the lock that damaged the stock.
         outside: Option<OutsideFault<'a>>,
         /// Whether one seller changed the stock between another one's reading and change.
         is_interleaved: bool,
@@ -68,7 +69,7 @@ pub(in crate::check) enum Found<'a> {
         holds: Vec<&'a Hold>,
         statement: &'a str,
     },
-    /// The history does not have the holds that the finding names.
+    /// The history does not contain the holds that the finding names.
     Nothing,
 }
 
@@ -86,18 +87,20 @@ pub(in crate::check) struct Overlap<'a> {
     pub second_arrived_late: bool,
     /// Whether every lease that the first hold can have had was over when the second hold began.
     pub is_outlived: bool,
-    /// Whether every lease that the first hold certainly had was over when the second hold began.
+    /// Whether every lease that the first hold certainly had was over when the second hold began. Leases that it only
+    /// may have had are ignored.
     pub is_perhaps_outlived: bool,
     /// Whether the lock reported the loss to the first client only when the second one was inside already, although the
     /// first client could run.
     pub late_loss_report: bool,
-    /// When the first client requested an extension in time, if it reached no server before the end of the lease.
+    /// When the first client requested an extension in time, if no command of that extension reached a server before
+    /// the end of the lease.
     pub late_extension_ns: Option<u64>,
-    /// Whether the lock promises renewal, and the first value ran out before the second grant, or its client was never
-    /// told that its lease had ended.
+    /// Whether the lock promises renewal, and either the first client's value expired before the second grant, or the
+    /// lock never reported to that client that its lease had ended.
     pub is_silent_loss: bool,
     /// The cause if one of the two holds was granted without any value on the servers: `UnbackedGrant`, or `StaleReply`
-    /// if its grant can have been the late reply to an earlier attempt in doubt that had written a value.
+    /// if the grant can have been the late reply to an earlier attempt in doubt that had written a value.
     pub unbacked: Option<Cause>,
     /// When the lock let the first client act as the leader although no lease of its key could run any more.
     pub phantom_ns: Option<u64>,
@@ -105,7 +108,7 @@ pub(in crate::check) struct Overlap<'a> {
     pub taken: Vec<Taken<'a>>,
 }
 
-/// A fault outside the lock that damaged a stock. A correct lock does not prevent it.
+/// A fault outside the lock that damaged a stock. A correct lock cannot prevent such damage.
 pub(in crate::check) struct OutsideFault<'a> {
     pub fault: StockFault,
     /// The hold whose access the fault affected, and the hold whose sale came in between.

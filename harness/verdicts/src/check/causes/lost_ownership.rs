@@ -1,10 +1,11 @@
 //! Why two clients owned one lock at the same time, from the key history of its keys.
 //!
 //! The earlier of two attempts is the one that took the lock first on the servers. For each node that the later attempt
-//! took, the key history shows how the earlier value went away, or that it was never written. The cause is the end
+//! took, the key history shows how the earlier value ended, or that it was never written. The cause is the kind of end
 //! without which the later attempt could not have reached a quorum. (On a single node, that node is the quorum.)
 //!
-//! If the key history does not show the cause, it is `undetermined`: no party is blamed by elimination.
+//! If the key history does not show the cause, it is `undetermined`. The lock is never blamed merely because no other
+//! reason was found.
 
 use std::collections::HashSet;
 
@@ -127,8 +128,8 @@ impl LostOwnership<'_> {
             .last()
     }
 
-    /// Returns the value itself, unless attempts without a grant overwrote it and then restored or lost it. In that
-    /// case their writing took no lock, and the last value of the chain is returned.
+    /// Returns `span` itself, unless attempts without a grant overwrote the value and then restored or lost it. Their
+    /// writing did not take the lock, so the last value of that chain is returned.
     fn outlasting<'a>(&'a self, span: &'a ValueSpan) -> &'a ValueSpan {
         let mut last = span;
         let before = |one: &&ValueSpan| !std::ptr::eq(*one, span);
@@ -146,7 +147,7 @@ impl LostOwnership<'_> {
         if is_restored_or_lost { last } else { span }
     }
 
-    /// Returns what the end of the earlier value means for the lock that rested on it.
+    /// Returns the cause that the end of the earlier value indicates for the lock that rested on it.
     fn cause_of_end(
         &self,
         span: &ValueSpan,
@@ -164,7 +165,7 @@ impl LostOwnership<'_> {
                 }
                 cause => cause,
             },
-            // Even without the loss, the later attempt would have found the key empty.
+            // Even if the server had not lost the value, the later attempt would have found the key empty.
             (end, Some(_)) if end.is_loss() && has_lapsed(earlier, later) => Cause::PhantomExtend,
             (end, Some(due_ns)) if end.is_loss() => cause_of_expiry(due_ns, earlier, later),
             (SpanEnd::ClockLeapt, Some(due_ns)) => cause_of_expiry(due_ns, earlier, later),
@@ -185,8 +186,8 @@ impl LostOwnership<'_> {
         }
     }
 
-    /// Like [`Self::cause_of_end`], for a value that would otherwise still have existed when the later attempt took the
-    /// lock.
+    /// Like [`Self::cause_of_end`], for a value that would still have existed when the later attempt took the lock if
+    /// it had not been ended early.
     fn cause_of_loss(
         &self,
         span: &ValueSpan,
@@ -202,12 +203,12 @@ impl LostOwnership<'_> {
                     // The value contains the elements of both clients.
                     Cause::NotExclusive
                 } else {
-                    // The later client found its own element there.
+                    // The later client's element was already in the value, so both clients use the same element.
                     Cause::SharedToken
                 }
             }
             SpanEnd::Overwritten(by) => match self.cause_of_overwriting(by, span, earlier) {
-                // The lock was free for everyone until an extension was granted.
+                // The lock was free until the earlier client's extension was granted.
                 Cause::Race if !share_granted_leases(earlier, later) => Cause::PhantomExtend,
                 cause => cause,
             },
@@ -219,7 +220,8 @@ impl LostOwnership<'_> {
         }
     }
 
-    /// Returns the value that the attempt of a command wrote there when it ended `span`, or next after that.
+    /// Returns the first value that the attempt of a command wrote to the key of `span` when the command ended `span`,
+    /// or later.
     fn taken_after(&self, span: &ValueSpan, by: &KeyCommand) -> Option<&ValueSpan> {
         self.spans.iter().find(|one| {
             one.node == span.node
@@ -229,7 +231,7 @@ impl LostOwnership<'_> {
         })
     }
 
-    /// Returns why a permit was granted while those of others were there.
+    /// Returns why a permit was granted although permits of other clients existed.
     fn cause_of_crowding(&self, taken: &ValueSpan, span: &ValueSpan, earlier: &Hold) -> Cause {
         let by = taken.author.as_ref();
         let values = (span, Some(taken));
@@ -241,8 +243,8 @@ impl LostOwnership<'_> {
         })
     }
 
-    /// Returns when the value would have expired undisturbed, or `None` if it has no expiry, or if its node's clock was
-    /// set, so that the time is unknown.
+    /// Returns when the value would have expired if nothing had ended it before. Returns `None` if it has no expiry, or
+    /// if a fault changed its node's clock, so that the time is unknown.
     fn due_ns(&self, span: &ValueSpan) -> Option<u64> {
         let expiry = span.expiry?;
         let sets_clock = |fault: &FaultSpan<'_>| {
@@ -253,8 +255,8 @@ impl LostOwnership<'_> {
         is_known.then(|| expiry.ended_at_ns())
     }
 
-    /// Returns why a client overwrote a value that still existed. A renewal may arrive during the release; it writes
-    /// the value with which the attempt took the lock again.
+    /// Returns why a client overwrote a value that still existed. A renewal that arrives during the release writes the
+    /// value again with which the attempt had taken the lock.
     fn cause_of_overwriting(&self, by: &KeyCommand, span: &ValueSpan, earlier: &Hold) -> Cause {
         match by.phase {
             Phase::Idle | Phase::Extend => Cause::PhantomExtend,
@@ -275,7 +277,7 @@ impl LostOwnership<'_> {
         }
     }
 
-    /// Returns why a command removed the earlier value, by the sender of the command.
+    /// Returns why a command removed the earlier value, depending on its sender.
     fn cause_of_removal(
         &self,
         by: &KeyCommand,
@@ -293,7 +295,7 @@ impl LostOwnership<'_> {
             }
             _ if is_own => Cause::StolenRelease,
             _ if is_own_token(self.spans, by, span) => {
-                // An inner release of a lock that its client has taken twice belongs to the later attempt.
+                // If the client has taken its lock twice, the release of the inner hold belongs to the later attempt.
                 let is_late = span.author.as_ref().is_some_and(|it| by.op < it.op);
                 if is_late {
                     Cause::SharedToken
@@ -318,8 +320,8 @@ impl LostOwnership<'_> {
 
     /// Returns why a client removed the earlier value and took the lock itself.
     ///
-    /// A lock that takes over by removal checked the value first, and then removed one that was written in between.
-    /// With any other lock, the removal does not belong to this acquisition.
+    /// If the lock takes expired locks over by removing their values, the client checked a value and then removed a
+    /// newer one, which was written in between. With any other lock, the removal does not belong to this acquisition.
     pub fn cause_of_takeover(&self, by: &KeyCommand, span: &ValueSpan, earlier: &Hold) -> Cause {
         let takes_over = self.spans.iter().any(|other| {
             let in_acquisition =
@@ -337,8 +339,9 @@ impl LostOwnership<'_> {
     }
 }
 
-/// Keeps the values of the try that was granted, because an attempt may have tried more than once: those that name the
-/// token of the grant, if any does, and those that had not run out when the last one was written.
+/// Keeps only the values of the try that was granted, because an attempt may have tried more than once. If any value
+/// names the token of the grant, the others are removed. Values that had expired when the last value was written are
+/// removed, too.
 fn retain_granted(acquired: &mut Vec<&ValueSpan>, hold: &Hold) {
     let is_named = |span: &&ValueSpan| names_token(&span.value, &hold.token);
     if acquired.iter().any(is_named) {
@@ -364,19 +367,19 @@ fn is_undone(span: &ValueSpan, hold: &Hold) -> bool {
             && span.until_ns <= hold.begin_ns)
 }
 
-/// Returns `true` if no lease of the earlier client was running when the later one was let in.
+/// Returns `true` if no lease of the earlier client was running when the later client was let in.
 fn has_lapsed(earlier: &Hold, later: &Hold) -> bool {
     let runs = |lease: &Lease| (lease.from_ns..lease.until_ns).contains(&later.begin_ns);
     earlier.begin_ns <= later.begin_ns && !earlier.possible_leases.iter().any(runs)
 }
 
-/// Returns the cause if the earlier value expired at `ended_at_ns`, as it had been written.
+/// Returns the cause if the earlier value expired at `ended_at_ns`, which is its written expiry.
 fn cause_of_expiry(ended_at_ns: u64, earlier: &Hold, later: &Hold) -> Cause {
     let meets = |lease: &&Lease| overlap(lease.span(), later.span());
     let shared = earlier.leases.iter().find(meets);
-    // An extension was granted when the value was gone already, and the leases overlap only since then. It wrote no new
-    // value, and may have extended the other client's value. An extension that may have been granted before explains
-    // nothing.
+    // The lease of an extension that was granted after the value was gone is the only one that overlaps. That extension
+    // wrote no new value, and may have extended the other client's value. An extension that may have been granted
+    // earlier does not explain the overlap.
     let is_too_late = shared.is_some_and(|lease| ended_at_ns <= lease.from_ns);
     if is_too_late && !share_granted_leases(earlier, later) {
         Cause::PhantomExtend
@@ -386,9 +389,11 @@ fn cause_of_expiry(ended_at_ns: u64, earlier: &Hold, later: &Hold) -> Cause {
     }
 }
 
-/// Returns the end without which the later attempt would not have reached a quorum, or else the most frequent end.
+/// Returns the cause without which the later attempt would not have reached a quorum, or the most frequent cause if
+/// there is no such cause. `ends` has one cause for each node on which the earlier value ended.
 fn decisive(ends: &[Cause], nodes: usize, quorum: usize) -> Cause {
-    // The later attempt needed none of the earlier one's nodes: the grants rest on different nodes.
+    // The later attempt reached a quorum without the nodes of the earlier attempt, so the two grants rest on different
+    // nodes.
     if nodes.saturating_sub(ends.len()) >= quorum {
         return Cause::UnbackedGrant;
     }

@@ -14,10 +14,10 @@ use crate::check::verdict::Cause;
 /// The changes of one attempt to a value that only counts permits.
 #[derive(Debug, Clone, Copy, Default)]
 struct Changes {
-    /// Number of permits that it took, and that it gave back.
+    /// Number of permits that the attempt took.
     taken: u64,
     given: u64,
-    /// Whether it wrote the first number, which shows nothing about its own permit.
+    /// Whether the attempt wrote the first number, which does not show whether it took a permit.
     is_first: bool,
 }
 
@@ -41,7 +41,7 @@ pub(in crate::check) fn cause_of_count(
     let lost = |from_ns| loss(history, key_history, second.key, (from_ns, second.begin_ns));
     let weights = weights(holds);
     let changes = changes(history, second.key, second.begin_ns);
-    // An attempt that counted nothing may have lost its change to another one, which is a race.
+    // An attempt without a change of the number may have lost its change to another attempt, which is a race.
     let mints = |(op, changes): (&u64, &Changes)| {
         let granted = weights.get(op).copied();
         let counts_less = changes.taken > 0
@@ -52,7 +52,7 @@ pub(in crate::check) fn cause_of_count(
     };
     let is_minted = || changes.iter().any(mints);
     let is_script = || last.author.as_ref().is_some_and(|by| by.is_script());
-    // A number that was lost earlier may have been wrong ever since.
+    // If the number was lost before the first hold, it may have been wrong ever since.
     let by_then = || {
         is_minted()
             .then_some(Cause::PermitMinted)
@@ -67,7 +67,7 @@ pub(in crate::check) fn cause_of_count(
     }))
 }
 
-/// Returns why one client got more permits than there are after the run.
+/// Returns why one client got more permits after the run than the semaphore has.
 pub(in crate::check) fn cause_of_surplus(
     history: &History,
     key_history: &KeyHistory,
@@ -78,7 +78,8 @@ pub(in crate::check) fn cause_of_surplus(
     lost.unwrap_or(Cause::PermitMinted)
 }
 
-/// Returns the cause for the last time between two times at which a server lost a value of the semaphore.
+/// Returns the cause of the last loss of a value of the semaphore on a server between two times, or `None` if there was
+/// none.
 fn loss(
     history: &History,
     key_history: &KeyHistory,
@@ -89,7 +90,7 @@ fn loss(
         names: &history.header.keys,
         of_attempt: &|_| None,
     };
-    // A semaphore may store in a separate key that its permits exist.
+    // A semaphore may use a separate key that states that its permits exist.
     let of_lock = |span: &&ValueSpan| {
         (from_ns..=until_ns).contains(&span.until_ns)
             && locks.named_by(&span.key) == Some(lock as usize)
@@ -100,13 +101,13 @@ fn loss(
         SpanEnd::LostInRestart => Some(Cause::LostOnRestart),
         SpanEnd::LostInFailover => Some(Cause::LostOnFailover),
         SpanEnd::ClockLeapt => Some(Cause::ClockJump),
-        // The number of permits was forgotten while clients held theirs.
+        // The number of permits expired while clients held permits.
         SpanEnd::RanOut if matches!(span.key, KeyName::Count { .. }) => Some(Cause::PermitMinted),
         _ => None,
     })
 }
 
-/// Returns why clients did not get all permits of a semaphore, or `None` if the history does not show a permit that is
+/// Returns why clients did not get all permits of a semaphore, or `None` if the history does not show that a permit is
 /// missing.
 pub(in crate::check) fn cause_of_starvation(
     history: &History,
@@ -134,7 +135,8 @@ pub(in crate::check) fn cause_of_starvation(
     (permits.any(is_left) || changes.iter().any(is_missing)).then_some(Cause::PermitLeaked)
 }
 
-/// Returns why readers overtook a writer: a hold that outlived its client kept it out, or else the lock has no queue.
+/// Returns why readers overtook a writer: either a hold that outlived its client kept the writer out, or the lock has
+/// no queue.
 pub(in crate::check) fn cause_of_overtaking(
     history: &History,
     key_history: Option<&KeyHistory>,
@@ -171,8 +173,8 @@ fn weights(holds: &[Hold]) -> HashMap<u64, u64> {
     weights.collect()
 }
 
-/// Returns the changes of the number of permits up to `until_ns`, by attempt. What most attempts do when they acquire
-/// is taking, whether that makes the number larger or smaller.
+/// Returns the changes of the number of permits up to `until_ns`, by attempt. The direction in which most acquiring
+/// attempts change the number counts as taking, whether it makes the number larger or smaller.
 fn changes(history: &History, lock: u32, until_ns: u64) -> HashMap<u64, Changes> {
     let key = KeyName::Count { permits_of: lock };
     let mut before: HashMap<usize, i64> = HashMap::new();
@@ -209,7 +211,7 @@ fn changes(history: &History, lock: u32, until_ns: u64) -> HashMap<u64, Changes>
     let balance: i64 = acquired
         .filter_map(|(_, change, _)| Some(change.as_ref()?.signum()))
         .sum();
-    // The first number is counted from none, or from all permits.
+    // The first number counts up from 0, or down from the number of all permits.
     let start = match balance.signum() {
         1 => Some(0),
         -1 => Some(i64::from(history.header.capacity)),
@@ -230,7 +232,7 @@ fn changes(history: &History, lock: u32, until_ns: u64) -> HashMap<u64, Changes>
     changes
 }
 
-/// Returns the number that a value is, or how many elements it has.
+/// Returns the number in a value or, for a collection, the number of its elements. Returns 0 for any other value.
 fn number(value: &str) -> i64 {
     match value.strip_prefix('{').and_then(|it| it.strip_suffix('}')) {
         Some(elements) => elements.split(", ").count() as i64,

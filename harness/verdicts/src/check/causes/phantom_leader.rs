@@ -7,9 +7,9 @@ use crate::timeline::Hold;
 /// Returns when the lock first let the leader of `first` act although no lease of its key could run any more and
 /// `second` was led by another client, or `None` if it never did.
 ///
-/// `own` are the values that the attempt of `first` wrote. A value that was written or renewed at some time is worth
-/// one lease from then on, whatever happened to it on the servers: a lock that relies on its lease for so long is not
-/// to blame here, and the key history shows who is. After that, nothing is left that the answer could rest on.
+/// `own` are the values that the attempt of `first` wrote. Each writing or renewal of a value justifies answers for one
+/// lease, whatever happened to the value on the servers in the meantime. A lock that relies on its lease for that long
+/// is not to blame here; the key history decides the cause. After that, nothing justifies the answer.
 pub(in crate::check) fn phantom_ns(
     history: &History,
     own: &[&ValueSpan],
@@ -44,8 +44,8 @@ mod tests {
     use crate::key_history::KeyHistory;
     use crate::timeline::Timeline;
 
-    /// A leader whose key is removed at 100 ms, and another one from 150 ms on. The first one is told at `at_ms` that
-    /// it may act, and acts.
+    /// A leader's key is removed at 100 ms, and another client leads from 150 ms on. At `at_ms`, the lock confirms to
+    /// the first leader that it may act.
     fn phantom_ms(at_ms: u64) -> Option<u64> {
         let text = format!(
             r#"{{"format":"picklock-history/1","scenario":"leader","lock":"example","backend":"sim","seed":1,"workers":2,"nodes":1,"keys":["lock"],"ttl_ms":1000,"stock_start":9,"update":"write","min_grants":0,"progress_within_ms":3000,"key_history":true}}
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn leader_is_a_phantom_once_no_lease_of_its_key_can_run() {
-        // Within a lease of the last write it is the server that lost the key.
+        // Within one lease after the last write, the server is to blame, because it lost the key.
         assert_eq!(phantom_ms(900), None);
         assert_eq!(phantom_ms(1100), Some(1100));
     }

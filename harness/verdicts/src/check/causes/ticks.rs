@@ -1,13 +1,13 @@
-//! Why a tick ran twice, one time after the other, and why no client ran one.
+//! Why the job of a tick ran twice in succession, and why no client ran it.
 
 use crate::check::verdict::Cause;
 use crate::history::{EventKind, History, KeyName};
 use crate::key_history::{KeyHistory, ValueSpan};
 use crate::timeline::Hold;
 
-/// Returns why a tick ran again after its first run had released the lock. `lost` is why the first client's value was
-/// gone by then. If its own release or its expiry ended it, the lock did as it was asked. A second key matters only if
-/// the first client's value still stood when the second client took the lock.
+/// Returns why a tick ran again after its first run had released the lock. `lost` is the cause for which the first
+/// client's value was gone by then. If the value was ended by its client's release or by its expiry, the lock worked as
+/// requested. A second key matters only if the first client's value still existed when the second client took the lock.
 pub(in crate::check) fn cause_of_rerun(
     key_history: &KeyHistory,
     [first, second]: [&Hold; 2],
@@ -36,7 +36,7 @@ pub(in crate::check) fn cause_of_rerun(
     }
 }
 
-/// Returns why the attempts in `ops` did not get the lock at a tick: a key without expiry kept them out, or else the
+/// Returns why the attempts in `ops` did not get the lock at a tick: either a key without expiry blocked them, or the
 /// lock let no client in.
 pub(in crate::check) fn cause_of_skipped_tick(
     history: &History,

@@ -6,9 +6,9 @@ use crate::history::KeyCommand;
 use crate::key_history::{Renewal, ValueSpan};
 use crate::timeline::{Hold, names_token};
 
-/// Returns `true` if the attempt was granted the lock without any value: it wrote none, and removed or renewed none to
-/// take the lock; no value names its token; and its client has no value from an earlier attempt, except from `doubt`,
-/// which ended without a definite answer.
+/// Returns `true` if the attempt was granted the lock without any value: the attempt did not write, remove or renew a
+/// value to take the lock, no value names its token, and its client has no value from an earlier attempt. Values of the
+/// attempt `doubt`, which ended without a definite answer, are ignored.
 pub(in crate::check) fn is_unwritten(spans: &[ValueSpan], hold: &Hold, doubt: Option<u64>) -> bool {
     let is_before = |at_ns: u64| at_ns <= hold.begin_ns;
     let acquires = |by: &KeyCommand| by.phase == Phase::Acquire && by.is_of(hold.worker, hold.op);

@@ -1,21 +1,21 @@
-//! Wrong wall clocks as a cause. A fault that was merely on is no cause: the violation must follow from it.
+//! Wrong wall clocks as a cause. It is not enough that a clock fault was active: the violation must follow from the
+//! wrong time.
 
 use crate::check::verdict::Cause;
 use crate::history::KeyCommand;
 use crate::key_history::ValueSpan;
 use crate::timeline::{FaultSpan, Hold, is_instantaneous, spoils_clocks};
 
-/// Returns the wrong clock because of which a client took a running value for expired, or `None` if no clock
-/// explains it. Either the clock of one of the two clients was wrong, or the server's clock leapt and the value has
-/// no expiry on the server. `taken` is the value that the client wrote itself, with a time of the same clock.
+/// Returns the cause if a wrong clock made a client treat an unexpired value as expired, or `None` if no clock explains
+/// it. Either the clock of one of the two clients was wrong, or the server's clock leapt and the value has no expiry on
+/// the server. `taken` is the value that the client itself wrote, which contains a time from the same clock.
 pub(super) fn cause_of_clocks(
     faults: &[FaultSpan<'_>],
     by: &KeyCommand,
     (span, taken): (&ValueSpan, Option<&ValueSpan>),
     earlier: &Hold,
 ) -> Option<Cause> {
-    // A lock that let the client in although the earlier value had not expired by these times was not misled by a
-    // clock.
+    // By the times in the two values, the earlier value had not expired. So the lock was not misled by a clock.
     if !taken.is_some_and(|taken| looked_expired(&span.value, &taken.value, earlier.ttl_ns)) {
         return None;
     }
@@ -45,8 +45,8 @@ pub(super) fn cause_of_clocks(
     })
 }
 
-/// Returns `true` if the earlier value was over by the time that the later one contains. Whether a lock stores the
-/// beginning of a lease or its end, the later time is at least a lease after the earlier one.
+/// Returns `true` if the earlier value had expired according to the time in the later value. Whether a lock stores the
+/// beginning or the end of a lease, the later time is then at least one lease after the earlier time.
 ///
 /// Only a lock that stores times in its values compares them with a clock.
 fn looked_expired(earlier: &str, later: &str, lease_ns: u64) -> bool {
@@ -74,9 +74,9 @@ fn timestamp(value: &str) -> Option<(u128, u128)> {
     })
 }
 
-/// Returns `true` if an expiry that the client set until `by_ns` differs from the lease by about as much as a fault had
-/// shifted the client's clock by then. An acquisition may count the lease from its request, an extension counts it from
-/// now on.
+/// Returns `true` if an expiry that the client set by `by_ns` differs from the lease by about as much as a fault had
+/// shifted the client's clock. An acquisition may count the lease from its request; an extension counts it from the
+/// time of the command.
 pub(in crate::check) fn is_off_by_its_clock(
     faults: &[FaultSpan<'_>],
     span: &ValueSpan,
@@ -103,7 +103,7 @@ pub(in crate::check) fn is_off_by_its_clock(
         .any(|(set_ns, off_ns)| {
             let explains = |fault: &FaultSpan<'_>| {
                 let shift_ns = fault.clock.map_or(0, |shift| i128::from(shift.by_ns));
-                // The shift need only match within a tenth of itself, or within 20 ms.
+                // The difference must match the shift with a tolerance of a tenth of the shift, but at least 20 ms.
                 let tolerance_ns = (shift_ns.abs() / 10).max(20_000_000);
                 spoils_clocks(fault.fault)
                     && fault.began_ns <= set_ns

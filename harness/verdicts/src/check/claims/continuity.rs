@@ -14,9 +14,9 @@ use crate::timeline::{FaultSpan, Hold, Timeline, ms};
 /// The reports of the lock about each attempt.
 #[derive(Debug, Default)]
 pub(in crate::check) struct Reports {
-    /// When a loss was reported first.
+    /// When the loss of each hold was first reported, by attempt.
     pub(in crate::check) losses: HashMap<u64, u64>,
-    /// When the release was answered, and the answer.
+    /// When each release was answered, and the answer, by attempt.
     pub(in crate::check) releases: HashMap<u64, (u64, Option<bool>)>,
 }
 
@@ -103,8 +103,9 @@ impl Course<'_, '_> {
         found
     }
 
-    /// Returns when a renewal or an extension wrote a value of this holder again that had gone, and how long it had
-    /// been gone, in nanoseconds. It does not count while the values on the other nodes are a quorum.
+    /// Returns when a renewal or an extension recreated a value of this holder that had disappeared, and how long the
+    /// value had been gone, in nanoseconds. A value that is recreated while the values on the other nodes are a quorum
+    /// does not count.
     fn recreated_ns(&self) -> Option<(u64, u64)> {
         let (own, hold) = (lock_values(self.own), self.hold);
         own.iter().find_map(|span| {
@@ -123,11 +124,11 @@ impl Course<'_, '_> {
         })
     }
 
-    /// Returns `true` if the loss that was reported at `at_ns` was none: the value existed on a quorum with time left,
-    /// and nothing may have kept the client from knowing that. Stalls may have delayed a renewal and its answer.
+    /// Returns `true` if the loss that was reported at `at_ns` had not happened: the value existed on a quorum with
+    /// time left, and neither a fault nor a stall can have kept a renewal or its answer from the client.
     fn is_false_loss(&self, at_ns: u64) -> bool {
         let (timeline, hold) = (self.timeline, self.hold);
-        // A command that a fault held back may have renewed the value when the client had given it up.
+        // A command that a fault held back may have renewed the value after the client had given it up.
         let since_ns = at_ns.saturating_sub(hold.ttl_ns).max(hold.acquire_ns);
         let is_active =
             |fault: &FaultSpan<'_>| concerns(fault, hold.worker) && fault.touches(since_ns, at_ns);
@@ -144,8 +145,8 @@ impl Course<'_, '_> {
         nodes_at(&own, at_ns) >= self.quorum
     }
 
-    /// Returns a key in which a value of this holder stayed after its release was answered at `at_ns`, and kept the
-    /// others out: it expired, another client wanted the lock, and no client got it before.
+    /// Returns a key in which a value of this holder stayed after its release was answered at `at_ns`, and blocked the
+    /// lock: another client wanted the lock, and no client got it before the value expired.
     fn blocking_rest(&self, at_ns: u64) -> Option<&KeyName> {
         let (history, hold) = (self.timeline.history(), self.hold);
         let clients_end_ns = ended_clients_ns(history);
@@ -167,9 +168,9 @@ impl Course<'_, '_> {
             let is_meanwhile = (at_ns..blocked_until_ns).contains(&other.begin_ns);
             other.op != hold.op && other.key == hold.key && is_meanwhile
         });
-        // Half of the time is long enough for several attempts.
+        // The client must have wanted the lock in the first half of the time, so that it could make several attempts.
         let middle_ns = at_ns + (blocked_until_ns - at_ns) / 2;
-        // The remaining nodes are fewer than a quorum.
+        // The value stayed on so many nodes that the others are fewer than a quorum.
         let used = if self.quorum == 1 {
             1
         } else {
@@ -181,8 +182,8 @@ impl Course<'_, '_> {
     }
 }
 
-/// Returns `true` if another client requested the lock before the second of these times, and was not answered before
-/// the first.
+/// Returns `true` if another client wanted the lock in this span: it sent a request before `until_ns` that was not
+/// answered by `from_ns`.
 fn is_wanted_at(history: &History, hold: &Hold, (from_ns, until_ns): (u64, u64)) -> bool {
     let mut requested = HashMap::new();
     for event in &history.events {

@@ -24,7 +24,7 @@ use crate::check::stalls::reply_delays::ReplyDelays;
 /// event loop turn.
 pub(in crate::check) const SLACK_NS: u64 = 2_000_000;
 
-/// The values of active attempts, and those that attempts left behind.
+/// The values of active attempts, and the values that attempts left behind.
 #[derive(Debug, Clone, Default)]
 pub(in crate::check) struct KeptValues {
     /// The declared time for which a value may stay after a release, in nanoseconds.
@@ -32,21 +32,21 @@ pub(in crate::check) struct KeptValues {
     clocks: NodeClocks,
     false_answers: FalseAnswers,
     delays: ReplyDelays,
-    /// The attempts whose section failed, and whose release is not answered.
+    /// The attempts whose section failed and whose release has not been answered yet.
     failed_sections: Vec<u64>,
     /// The current value of each place.
     current: Vec<Option<CurrentValue>>,
     /// The values of each active attempt.
     attempts: UnderWay<Vec<Value>>,
     acquired: AcquiredValues,
-    /// In the order of the reports that they contradict.
+    /// The values that were left, in the order of the reports that they contradict.
     left: Vec<LeftValue>,
     /// The positions in `left` of the values that each attempt wrote.
     left_by: HashMap<u64, Vec<usize>>,
 }
 
-/// The values with which locks were taken, by place. An attempt with a definite answer is settled, and its values are
-/// not kept.
+/// The values with which locks were taken, by place. An attempt is settled once it has a definite answer. Its values
+/// are then no longer needed.
 #[derive(Debug, Clone, Default)]
 struct AcquiredValues {
     places: Vec<AcquiredAtPlace>,
@@ -60,17 +60,17 @@ struct AcquiredAtPlace {
     worker: usize,
     /// Each attempt with the value that it wrote.
     values: Vec<(u64, Arc<str>)>,
-    /// Length from which on values of settled attempts are removed from the list.
+    /// Length at which the values of settled attempts are next removed from the list.
     full: usize,
 }
 
-/// Maximum number of values of unsettled attempts that are kept at one place. A value that is no longer known counts as
-/// removed, so no client is blamed for it.
+/// Maximum number of values of unsettled attempts that are kept at one place. A value that is dropped from the list
+/// counts as removed, so no client is blamed for it.
 const MAX_UNSETTLED: usize = 1000;
 
 impl AcquiredAtPlace {
-    /// Adds a value. Without the removal of settled attempts, the list would grow with every attempt if a key is never
-    /// removed; a long list is searched only when it has doubled.
+    /// Adds a value. First removes the values of settled attempts if the list has doubled since it last did so:
+    /// otherwise the list would grow with every attempt on a key that is never removed.
     fn push(&mut self, op: u64, value: &Arc<str>, unsettled: &BTreeSet<u64>) {
         if self.values.len() >= self.full {
             work_count::add(self.values.len());
@@ -110,7 +110,8 @@ impl AcquiredValues {
             return false;
         };
         let is_other = |op: &u64| *op != command.op && self.unsettled.contains(op);
-        // A reentrant hold counts the same attempt twice, and one of the two is released.
+        // In a reentrant hold, the same attempt counts the value up twice, and a release of the inner hold only counts
+        // it down.
         let before = update.before.as_ref();
         let is_counted = before.is_some_and(|before| shares_element(before.value, now.value));
         let mut same = here.values.iter().filter(|(_, value)| value == now.value);
@@ -119,12 +120,12 @@ impl AcquiredValues {
     }
 }
 
-/// The value that a key has now.
+/// The current value of a key.
 #[derive(Debug, Clone)]
 struct CurrentValue {
     node: usize,
     key: KeyName,
-    /// The worker that wrote it, and its attempt.
+    /// The worker that wrote the value, and its attempt.
     worker: usize,
     op: u64,
     /// Whether only that worker has written the key since it was free.
@@ -141,9 +142,9 @@ struct Value {
     key: KeyName,
     text: Arc<str>,
     expiry: Option<Expiry>,
-    /// Whether the attempt itself has removed it.
+    /// Whether the attempt itself has removed the value.
     removed: bool,
-    /// Whether it is a collection in a key without the lock's name, such as a list of waiting clients.
+    /// Whether the value is a collection in a key without the lock's name, such as a list of waiting clients.
     is_collection: bool,
     /// Whether the key did not exist when the value was written. Overwriting an existing value need not take the lock.
     on_free_key: bool,
@@ -172,12 +173,12 @@ impl KeptValues {
         &self.clocks
     }
 
-    /// Returns what can have delayed replies so far.
+    /// Returns the faults and stalls so far that can have delayed replies.
     pub(in crate::check) fn delays(&self) -> &ReplyDelays {
         &self.delays
     }
 
-    /// Returns `true` if some key has a value that names this token, by whichever client.
+    /// Returns `true` if the value of some key names this token, whichever client wrote it.
     pub(in crate::check) fn is_named(&self, token: &str) -> bool {
         let mut current = self.current.iter().flatten();
         current.any(|value| names_token(&value.text, token))
@@ -220,8 +221,8 @@ impl KeptValues {
             self.ended(update, removed_own.is_some());
         }
         let Some(now) = update.now else { return };
-        // A value that a release wrote takes no lock: it is the rest of a collection, or marks the lock as free. But a
-        // renewal that arrives during the release may write the value anew that the release has removed.
+        // A value that a release wrote does not take the lock: it is the rest of a collection, or marks the lock as
+        // free. But a renewal that arrives during the release may write the removed value again.
         let is_again = |by: &KeyCommand| {
             let own = self.attempts.get(by.op).into_iter().flatten();
             let mut removed = own.filter(|value| value.removed && value.is_at(update));
@@ -250,7 +251,8 @@ impl KeptValues {
 
     /// Handles the end of a value. If its own attempt removed it, it is marked as removed.
     fn ended(&mut self, update: &KeyUpdate<'_>, removed_own: bool) {
-        // The end of a mark that a release wrote does not change whether its attempt removed its own value.
+        // The value that ends may be a mark that a release wrote. Its end does not show that the attempt removed its
+        // own value.
         let before = update.before.as_ref();
         let author =
             (before.and_then(|before| before.author)).filter(|by| by.phase != Phase::Release);
@@ -342,9 +344,9 @@ impl KeptValues {
         }
     }
 
-    /// Returns the values that belong to the client of the attempt, because they name its token or are the ones with
-    /// which it took the lock, although another attempt of the client wrote them. Nodes on which the attempt removed
-    /// one of its values do not count: the removed one was the lock.
+    /// Returns the values that another attempt of the same client wrote, but that belong to this attempt: they name its
+    /// token, or it took the lock with them. Nodes on which the attempt removed one of its values do not count, because
+    /// the removed value was the lock.
     fn values_of_client(&self, at_ns: u64, attempt: &Attempt) -> Vec<&CurrentValue> {
         let released_ns = attempt.ended.map_or(at_ns, |(released_ns, _)| released_ns);
         let own = self.attempts.get(attempt.op).map_or(&[][..], Vec::as_slice);
@@ -352,7 +354,7 @@ impl KeptValues {
         let is_left = |value: &&CurrentValue| {
             let place = (value.node, &value.key);
             let is_older = value.written_ns < released_ns;
-            // Clients that share a token are counted in one value.
+            // A value that several workers have written counts the clients that share a token.
             value.worker == attempt.worker
                 && !is_released(value.node)
                 && value.is_of_one_worker
@@ -363,7 +365,7 @@ impl KeptValues {
         self.current.iter().flatten().filter(is_left).collect()
     }
 
-    /// Returns where values of the attempt exist.
+    /// Returns the places of the attempt's values that exist.
     fn living_values(&self, at_ns: u64, op: u64) -> Vec<(usize, KeyName)> {
         self.places(op, |value| {
             let is_lock = may_be_lock_value(&value.key, value.expiry.is_some());
@@ -371,8 +373,8 @@ impl KeptValues {
         })
     }
 
-    /// Returns where values of the attempt exist and are not about to end. A lock may store the end of its lease in the
-    /// value; a value without expiry counts until the end of the lease.
+    /// Returns the places of the attempt's values that exist and are not about to end. A lock may store the end of its
+    /// lease in the value; a value without expiry counts until the end of the lease.
     fn lasting_values(&self, at_ns: u64, attempt: &Attempt) -> Vec<(usize, KeyName)> {
         let until_ns = ending_anyway_until_ns(at_ns, attempt);
         let lease_ns = match attempt.begin_ns {
@@ -388,7 +390,7 @@ impl KeptValues {
     }
 
     /// Returns the places of the attempt's values that satisfy a condition, except on nodes where the attempt removed
-    /// one of its values. A lock may have other keys besides its own, and the removed one was its own.
+    /// one of its values. A lock may have other keys besides its lock key, and the removed value was in the lock key.
     fn places(&self, op: u64, is_there: impl Fn(&Value) -> bool) -> Vec<(usize, KeyName)> {
         let values = self.attempts.get(op).map_or(&[][..], Vec::as_slice);
         let remaining = values.iter().filter(|value| {

@@ -17,7 +17,7 @@ pub(in crate::check) enum ReportedState {
     NotItsOwn,
     /// The release returned without a result.
     Nothing,
-    /// A failed section was over. Whatever the lock reports, its client's value must not stay.
+    /// The clean-up after a failed section had ended. Whatever the lock reports, its client's value must not stay.
     SectionOver,
     /// Another client has the lock.
     Refused,
@@ -63,7 +63,7 @@ impl ReportedState {
             ReportedState::Free => "reported that it had released the lock",
             ReportedState::NotItsOwn => "reported that the lock was no longer its own",
             ReportedState::Nothing => "reported nothing about its release",
-            ReportedState::SectionOver => "was over with a section that failed",
+            ReportedState::SectionOver => "had ended a section that failed",
             ReportedState::Refused => "reported that another client has the lock",
             ReportedState::NothingHappened => "reported that its attempt had no effect",
         }
@@ -79,9 +79,9 @@ pub(in crate::check) struct LeftValue {
     pub(in crate::check) worker: usize,
     pub(in crate::check) op: u64,
     pub(in crate::check) lock: u32,
-    /// When its attempt last set an expiry, if that is known.
+    /// When the attempt last set an expiry, or `None` if none of its values expires.
     pub(in crate::check) written_ns: Option<u64>,
-    /// A value that ends before this time was kept on purpose; 0 if the lock declares no minimum hold.
+    /// A value that ends before this time was kept because of the declared minimum hold; 0 if the lock declares none.
     pub(in crate::check) held_on_until_ns: u64,
     /// Whether another attempt of the client may have written the values.
     pub(in crate::check) of_other_attempts: bool,
@@ -114,15 +114,15 @@ impl LeftValue {
         }
     }
 
-    /// Handles the end of a value. It no longer counts as left if its own client removed it in the end, or if it was
-    /// ending anyway. `released` is the attempt that released the value, if one did.
+    /// Handles the end of a value. The value no longer counts as left if its own client removed it after all, or if it
+    /// was ending anyway. `released` is the attempt that released the value, or `None` if none did.
     pub(in crate::check) fn ended(
         &mut self,
         at_ns: u64,
         update: &KeyUpdate<'_>,
         released: Option<u64>,
     ) {
-        // A value that was written since the report is another value.
+        // A value that was written after the report is a different value.
         let before = (update.before.as_ref()).filter(|before| before.written_ns <= self.at_ns);
         let author = before.and_then(|before| before.author);
         let is_own = author.is_some_and(|author| {

@@ -1,9 +1,9 @@
 //! Holders whose lock promises to renew its lease, but did not.
 //!
-//! The key of such a holder ran out on its quorum while it held the lock, and no loss was reported before. It does not
-//! count if a fault since the last renewal may have kept commands from the servers or the client from running, or if
-//! the harness, the client or a server was stalled for long enough to explain it. Short stalls add up. But no fault and
-//! no stall excuses a silence after the loss that is longer than itself.
+//! The key of such a holder expired on its quorum while it held the lock, and no loss had been reported before. The
+//! loss is excused if, since the last renewal, a fault may have kept commands from the servers or the client from
+//! running, or if the harness, the client or a server was stalled for long enough to explain it. Short stalls add up.
+//! If the lock reports nothing after the loss for longer than the faults and stalls lasted, the excuse does not count.
 
 use std::collections::BTreeSet;
 
@@ -20,11 +20,13 @@ fn is_own_name(key: &KeyName) -> bool {
     matches!(key, KeyName::Lock(_))
 }
 
-/// Returns when the key of this holder ran out on its quorum, with `own` as the values of its attempt. Returns `None`
-/// if it did not, if the lock promises no renewal, if it reported the loss, or if something else may be the reason.
+/// Returns when the key of this holder expired on its quorum. `own` contains the values of its attempt. Returns `None`
+/// if the key did not expire, if the lock promises no renewal, if it had reported the loss before, or if the loss is
+/// excused.
 ///
-/// A fault or a stall excuses the loss, but no silence after it that is longer than itself. A report of the loss ends
-/// the silence, and so does an extension that the lock confirms: what that report is worth is another question.
+/// A fault or a stall excuses the loss unless the lock then reports nothing for longer than the fault or the stall
+/// lasted. This silence ends when the lock reports the loss, or confirms an extension. Whether that confirmation is
+/// true is judged elsewhere.
 pub(in crate::check) fn ran_out_ns(
     timeline: &Timeline<'_>,
     own: &[&ValueSpan],
@@ -37,7 +39,7 @@ pub(in crate::check) fn ran_out_ns(
     }
     let lock_values = own.iter().filter(|span| span.may_be_lock_value());
     let has_own_name = lock_values.clone().any(|span| is_own_name(&span.key));
-    // Keys that the lock does not rest on may run out.
+    // If a key has the lock's own name, the lock rests on it, and other keys may expire.
     let own = lock_values.filter(|span| is_own_name(&span.key) || !has_own_name);
     let nodes_at = |at_ns: u64| {
         let existing = own.clone().filter(|span| span.exists_at(at_ns));
@@ -75,9 +77,9 @@ pub(in crate::check) fn ran_out_ns(
     is_silent(timeline, hold, (until_ns, reported_at_ns), any_fault).then_some(until_ns)
 }
 
-/// Returns `true` if the lock was silent between two times for longer than the disturbances that count since the
-/// request excuse. A disturbance excuses nothing of the silence before it, so each of them is also left out with what
-/// follows.
+/// Returns `true` if the silence of the lock from `since_ns` to `until_ns` is longer than its excuse: the total time of
+/// the disturbances since the request. A disturbance does not excuse a silence before it. So the silence up to the
+/// beginning of each fault is also compared with the disturbances until then.
 fn is_silent(
     timeline: &Timeline<'_>,
     hold: &Hold,
@@ -98,8 +100,8 @@ fn is_silent(
 }
 
 /// Returns `true` if a lock that promises renewal never reported to this holder that its lease had ended, although
-/// another client was inside since `since_ns`. Only what stops the holder or spoils its clock excuses that: a lock
-/// whose servers are out of reach still knows when its lease ends.
+/// another client was inside since `since_ns`. Only faults that stop the holder or change its clock excuse that,
+/// because a client that cannot reach its servers can still compute when its lease ends.
 pub(in crate::check) fn is_never_reported(
     timeline: &Timeline<'_>,
     hold: &Hold,
@@ -136,7 +138,7 @@ fn confirmed_after_ns(history: &History, hold: &Hold, lost_ns: u64) -> Option<u6
         .map(|event| event.at_ns)
 }
 
-/// Returns when the run has ended its clients. What happens to a key after that proves nothing.
+/// Returns when the run ended its clients, or `u64::MAX` if it did not. Changes of keys after that prove nothing.
 pub(in crate::check) fn ended_clients_ns(history: &History) -> u64 {
     let mut last_first = history.events.iter().rev();
     let ended = last_first.find(|event| matches!(event.what, EventKind::CommandsSent { .. }));
@@ -144,15 +146,16 @@ pub(in crate::check) fn ended_clients_ns(history: &History) -> u64 {
 }
 
 /// Returns `true` if the fault may have disturbed this worker. Any fault counts, because clients may share a
-/// connection, except one that stopped only other clients.
+/// connection, except a fault that stopped or ended only other clients.
 pub(in crate::check) fn concerns(fault: &FaultSpan<'_>, worker: usize) -> bool {
     let is_of_others = !fault.workers.is_empty() && !fault.workers.contains(&worker);
     let ends_clients = matches!(fault.fault, "crash-client" | "terminate-client");
     !(is_of_others && (stops_clients(fault.fault) || ends_clients))
 }
 
-/// Returns how long stalls and the faults that count disturbed this worker or a server between two times, in
-/// nanoseconds. Returns `None` if a clock was wrong, which disturbs for longer than it lasts.
+/// Returns how long stalls, and the faults for which `counts` returns `true`, disturbed this worker or a server between
+/// two times, in nanoseconds. Returns `None` if a clock was wrong, because the effect of a wrong clock lasts longer
+/// than the fault.
 pub(in crate::check) fn disturbed_ns(
     timeline: &Timeline<'_>,
     worker: usize,
@@ -221,7 +224,8 @@ pub(in crate::check) fn is_disturbed(
     }
 }
 
-/// Returns when this holder requested an extension that came too late because of the lock, or `None` if there was none.
+/// Returns when this holder requested an extension that the lock answered too late through its own fault, or `None` if
+/// there was no such request.
 ///
 /// The request came early enough before the end of the lease, was not answered before the end, and no renewal reached a
 /// server in between. It does not count if a fault or the machine may have held it back.

@@ -3,7 +3,7 @@
 //! - An extension was refused, although the client's own value had existed all the time on a quorum of the nodes, with
 //!   time left. It does not count if a fault or a stall may be the reason.
 //! - A release reported success, although the client's own value had gone before and the release removed nothing. A
-//!   release that removes another client's value is a question of ownership.
+//!   release that removes another client's value is judged by the property `ownership`.
 
 use std::collections::HashSet;
 
@@ -17,8 +17,8 @@ use crate::check::claims::kept_values::SLACK_NS;
 use crate::check::claims::promised_renewal::is_disturbed;
 use crate::check::stalls::thresholds::ENDING_ANYWAY;
 
-/// Returns when an extension of this holder was refused without need, or `None` if none was. `own` has the values of
-/// its attempt.
+/// Returns when an extension of this holder was refused although the lock could have granted it, or `None` if there was
+/// no such refusal. `own` contains the values of its attempt.
 pub(in crate::check) fn refused_ns(
     timeline: &Timeline<'_>,
     own: &[&ValueSpan],
@@ -72,7 +72,7 @@ pub(in crate::check) fn gone_ns(
     let answer = events.find(|event| {
         matches!(event.what, EventKind::Released { op, released: Some(true), .. } if op == hold.op)
     })?;
-    // Within the lease, the server lost the value.
+    // If the lease was still running, the server lost the value, and the lock is not to blame.
     if answer.at_ns <= hold.begin_ns.saturating_add(hold.ttl_ns) {
         return None;
     }
@@ -85,7 +85,7 @@ pub(in crate::check) fn gone_ns(
     let mut gone_ns = None;
     for span in own.iter().filter(|span| span.may_be_lock_value()) {
         let by_own_client = span.end.by().is_some_and(|by| by.worker == hold.worker);
-        // On a node whose clock was set, the end of a value is not known precisely enough.
+        // If a fault changed the clock of the node, the end of the value is not known precisely enough.
         let sets_clock =
             |fault: &FaultSpan<'_>| fault.clock.is_some() && fault.nodes.contains(&span.node);
         if by_own_client || timeline.faults().iter().any(sets_clock) {

@@ -1,8 +1,9 @@
 //! The expiry that a lock wrote, compared with the lease that its client requested.
 //!
 //! Only the end of the key matters. A lock may round the lease up to a whole second. It may count the lease from its
-//! request, and write the rest. A script may read the time after it has run for a while: the server counts the life of
-//! a key from the beginning of the script, so the expiry may be longer by the time for which the script can have run.
+//! request, and write the remaining time. A script may read the time after it has run for a while. The server counts
+//! the lifetime of a key from the beginning of the script, so the expiry may be longer by the time for which the script
+//! can have run.
 
 use crate::check::claims::written_values::{Written, WrittenValue};
 use crate::history::Declarations;
@@ -11,15 +12,16 @@ use crate::timeline::Attempt;
 /// Tolerance for a written expiry, in milliseconds.
 const SLACK_MS: i64 = 1;
 
-/// Returns a node on which no written expiry is the requested lease, and the shortest expiry there in milliseconds.
-/// `quorum` is the number of nodes that the lock needs, and `margin_ms` the margin that it declares.
+/// Returns a node on which no written expiry matches the requested lease, and the shortest expiry there in
+/// milliseconds. Returns `None` if there is no such node. `quorum` is the number of nodes that the lock needs, and
+/// `margin_ms` the margin that it declares.
 pub(in crate::check) fn wrong_expiry(
     attempt: &Attempt,
     written: &Written,
     quorum: usize,
     margin_ms: i64,
 ) -> Option<(usize, i64)> {
-    // A key on fewer nodes than the lock needs is not the lock's key.
+    // A key that was written on fewer nodes than the lock needs is not the lock's key.
     let is_lock = |value: &WrittenValue| written.node_count(&value.key) >= quorum;
     let any_is_lock = written.lock_values().any(is_lock);
     written.by_node().find_map(|on_node| {
@@ -29,7 +31,7 @@ pub(in crate::check) fn wrong_expiry(
         };
         let expiries = acquired().filter_map(|value| value.expiry);
         let ttl_ms = expiries.map(|expiry| expiry.ttl_ms).min()?;
-        // A lock may write other keys besides its own. A key with the right expiry is its own.
+        // A lock may write other keys besides its lock key. If any key has the right expiry, that key counts.
         let is_wrong = !acquired().any(|value| fits(attempt, value, margin_ms));
         is_wrong.then_some((on_node[0].node, ttl_ms))
     })

@@ -30,10 +30,10 @@ struct CurrentValue {
 pub(in crate::check) struct Written {
     /// In the order of their nodes.
     values: Vec<WrittenValue>,
-    /// Whether it also removed a value of others or an element of a collection, such as a token of a semaphore, which
-    /// may be the lock's way to take the lock.
+    /// Whether the attempt also removed another client's value or an element of a collection, such as a token of a
+    /// semaphore. Some locks are taken in this way.
     pub(in crate::check) took_away: bool,
-    /// The earlier attempt of the same client that wrote the values, if it was not this one.
+    /// The earlier attempt of the same client that wrote the values, or `None` if this attempt wrote them.
     pub(in crate::check) left_by: Option<u64>,
 }
 
@@ -135,7 +135,7 @@ impl WrittenValues {
         shortest
     }
 
-    /// Returns what an attempt has written so far, without the values of tries that were not granted.
+    /// Returns the values that an attempt has written so far, without the values of tries that were not granted.
     pub(in crate::check) fn by_attempt(&self, attempt: &Attempt) -> Written {
         let mut written = self.attempts.get(attempt.op).cloned().unwrap_or_default();
         let granted = &attempt.written;
@@ -149,7 +149,8 @@ impl WrittenValues {
     }
 }
 
-/// Returns `true` if the command took an element out of a collection while it acquired. The rest is not its value.
+/// Returns `true` if the command took an element out of a collection while it acquired. The rest of the collection is
+/// not the value of this attempt.
 fn takes_element(update: &KeyUpdate<'_>, now: &Holding<'_>, command: &KeyCommand) -> bool {
     let before = update.before.as_ref();
     command.phase == Phase::Acquire && before.is_some_and(|before| is_rest(before.value, now.value))
@@ -210,8 +211,8 @@ impl Written {
         nodes.filter(|on_node| on_node.iter().any(WrittenValue::is_lock_value))
     }
 
-    /// Returns when the lock values on each node expire, the latest first. A lock may write other keys besides its own;
-    /// the value that lives longest counts.
+    /// Returns when the lock values on each node expire, the latest first. A lock may write other keys besides its lock
+    /// key, so the value that lives longest on each node counts.
     pub(in crate::check) fn ended_at_ns(&self) -> Vec<u64> {
         let longest = |on_node: &[WrittenValue]| {
             let lock_values = on_node.iter().filter(|value| value.is_lock_value());
@@ -258,7 +259,7 @@ fn script_ms(by: &KeyCommand, expiry: Option<Expiry>) -> i64 {
     i64::try_from(ran_ns.div_ceil(1_000_000)).unwrap_or(0)
 }
 
-/// The lock and the attempt that used each key of each node first.
+/// For each key of each node, the lock and the attempt that used it first.
 #[derive(Debug, Clone, Default)]
 pub(in crate::check) struct KeyUsers {
     users: BTreeMap<(usize, KeyName), (u32, u64)>,

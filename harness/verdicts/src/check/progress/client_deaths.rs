@@ -6,7 +6,7 @@ use crate::timeline::{Attempt, Step};
 
 #[derive(Debug, Default)]
 pub(in crate::check) struct ClientDeaths {
-    /// By worker.
+    /// The state of each worker's client.
     clients: Vec<Client>,
     /// Each death with its time.
     found: Vec<(u64, ClientDeath)>,
@@ -14,7 +14,7 @@ pub(in crate::check) struct ClientDeaths {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Client {
-    /// Whether its program has been ready since it was last started.
+    /// Whether the client's program has reported that it is ready since it was last started.
     is_up: bool,
     latest_op: Option<u64>,
 }

@@ -1,8 +1,8 @@
 //! Cycles of clients that each wait for a lock that the next one holds.
 //!
-//! A client that holds one lock while it waits for another can close a cycle. Nobody in the cycle gets on until one of
-//! the leases expires or one of the clients gives up. A cycle that outlasts the progress bound is a deadlock. Clients
-//! that take their locks in one order never close a cycle.
+//! A client that holds one lock while it waits for another can close a cycle. No client in the cycle can continue until
+//! one of the leases expires or one of the clients gives up. A cycle that outlasts the progress bound is a deadlock.
+//! Clients that all take their locks in the same order never close a cycle.
 
 use crate::check::finding::{Deadlock, Seen, Wait};
 use crate::timeline::{Attempt, Step};
@@ -19,11 +19,11 @@ struct Want {
 #[derive(Debug, Default)]
 pub(in crate::check) struct Deadlocks {
     bound_ns: u64,
-    /// By worker.
+    /// The request that each worker is waiting for.
     wants: Vec<Option<Want>>,
     /// The attempt and the worker that holds each lock, by key.
     holders: Vec<Option<(u64, usize)>>,
-    /// Waiting until then proves nothing, because of a fault or a stall.
+    /// Waiting until this time proves nothing, because of a fault or a stall.
     excused_until_ns: u64,
     found: Vec<(u64, Deadlock)>,
 }
@@ -137,7 +137,7 @@ impl Deadlocks {
             if holder == worker {
                 return Some(waits);
             }
-            // It leads into a cycle of others.
+            // The worker is not part of the cycle, but waits for a client in it.
             if waits.len() > self.wants.len() {
                 return None;
             }

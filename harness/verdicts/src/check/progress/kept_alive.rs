@@ -2,7 +2,7 @@
 //!
 //! A dead client's value should expire when it was due at the time of the death. If another worker's command prolongs
 //! it beyond that, no client owns it: its owner is dead, and the others did not write it. It does not matter if one of
-//! them believes that it holds the lock although its own value is long gone.
+//! the others believes that it holds the lock although its own value is long gone.
 
 use picklock_scenarios::Phase;
 
@@ -18,18 +18,19 @@ struct CurrentValue {
     /// The worker that wrote it.
     author: usize,
     author_died: bool,
-    /// When it would have expired, if others have prolonged it since its author died.
+    /// If other workers have prolonged the value since its author died, when it would have expired without them;
+    /// otherwise `None`.
     due_ns: Option<u64>,
 }
 
 /// The current values of the locks.
 #[derive(Debug, Default)]
 pub(in crate::check) struct KeptAlive {
-    /// By the number of the key.
+    /// The values, by the number of the key.
     current_values: Vec<Option<CurrentValue>>,
     /// The lock of each active attempt.
     locks: UnderWay<u32>,
-    /// Whether any value is kept alive. If not, no search is needed.
+    /// Whether any value is kept alive. If `false`, the values need not be searched.
     any: bool,
 }
 

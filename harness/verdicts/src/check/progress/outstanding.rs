@@ -2,12 +2,13 @@
 //!
 //! While a client holds the lock, it may renew its lease. Afterwards the lock is free
 //!
-//! - when its release has been answered: the lock is judged by its own report. An answer that arrives after the end of
-//!   the lease prolongs nothing;
+//! - when its release has been answered, because the lock is judged by its own report. An answer that arrives after the
+//!   end of the lease prolongs nothing;
 //! - when the longest lease that its holder can have left has expired, if the holder was killed, or its release failed
 //!   or is not answered. No command of that attempt can have set or renewed the key later than that, unless one is in
-//!   flight. A fault that holds commands back lets them pass when it ends, and then the observation restarts. Only a
-//!   fault that delays each command does not, so the release of a worker that it keeps from its nodes is awaited;
+//!   flight. A fault that holds commands back lets them pass when it ends, and then the observation restarts. A fault
+//!   that delays each command does not restart the observation for delayed commands, so the release of a worker that
+//!   such a fault keeps from its nodes is awaited;
 //! - when the same time has passed after an attempt without a definite answer, which may have taken the lock. If
 //!   nothing kept that worker from its nodes, the lock itself caused the doubt. Then it counts only once, so that a
 //!   lock with only ambiguous attempts is not excused forever.
@@ -34,23 +35,23 @@ struct Release {
 struct Doubt {
     worker: usize,
     at_ns: u64,
-    /// When the lease that it may have taken has expired.
+    /// When the lease that the attempt may have taken has expired.
     clear_ns: u64,
 }
 
 /// The leases of one lock that may be outstanding.
 #[derive(Debug, Clone, Default)]
 pub(in crate::check) struct Outstanding {
-    /// Number of clients that hold the lock.
+    /// Number of clients that currently hold the lock.
     holding: u32,
     /// The longest lease that a holder may have had.
     held_lease_ns: u64,
-    /// Whether it was held when all workers were ended.
+    /// Whether the lock was held when all workers were ended.
     cut_off: bool,
     releases: Vec<Release>,
     /// When all other leases have certainly expired.
     clear_ns: u64,
-    /// When leases have expired that workers may have taken while a fault kept them from their nodes.
+    /// When all leases have expired that workers may have taken while a fault kept them from their nodes.
     kept_away_clear_ns: u64,
     /// When the lock was last held.
     held_ns: u64,
@@ -129,8 +130,8 @@ impl Outstanding {
         }
     }
 
-    /// Returns when a lock whose release is answered now became free: no later than the end of its lease, unless
-    /// commands of the releasing worker may be late.
+    /// Returns when a lock became free whose release is answered now: now, or at the end of its lease if that was
+    /// earlier and commands of the releasing worker cannot be late.
     fn free_ns(&self, at_ns: u64, attempt: &Attempt, reach: &Reach) -> u64 {
         let mut releases = self.releases.iter();
         let release = releases.find(|release| release.op == attempt.op);
@@ -170,7 +171,7 @@ impl Outstanding {
         attempt.longest_lease_ns().max(self.lease_ns)
     }
 
-    /// Lets the lock be excused once more, because the observation restarts.
+    /// Allows the lock to be excused again, because the observation restarts.
     pub(in crate::check) fn forgive(&mut self) {
         self.excused = false;
     }
@@ -200,7 +201,7 @@ impl Outstanding {
         (self.holding == 0).then_some(self.held_ns)
     }
 
-    /// Returns when the last hold that is over ended.
+    /// Returns when the last completed hold ended.
     pub(in crate::check) fn held_until_ns(&self) -> u64 {
         self.held_ns
     }
@@ -232,13 +233,14 @@ pub(in crate::check) struct WantedKey {
     pub starved: bool,
     /// Whether a client waited for longer than the bound while a fault that is still active kept it away.
     pub kept_away: bool,
-    /// When a key without expiry was found.
+    /// When a key without expiry was found, or `None` if none was found.
     pub unexpiring_ns: Option<u64>,
     /// Whether a key was found after the run.
     pub left: bool,
-    /// Whether the lock is a semaphore. Its value may stay: whether a permit is missing, the probe shows.
+    /// Whether the lock is a semaphore. The value of a semaphore may stay, because the probe shows whether a permit is
+    /// missing.
     is_semaphore: bool,
-    /// Whether the probe after the run got the lock.
+    /// Whether the probe after the run got the lock, or `None` if there was no probe.
     pub probe_granted: Option<bool>,
 }
 

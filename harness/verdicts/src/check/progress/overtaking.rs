@@ -1,10 +1,10 @@
-//! Overtaking: a writer of a read/write lock that waits, while readers that asked after it are let in.
+//! Overtaking: a writer of a read/write lock waits while readers that requested the lock later are let in.
 //!
 //! A client waits from its first request until it is let in, however many requests that takes. A reader overtakes a
 //! writer if it began to wait later and was let in earlier. More overtakes than the scenario allows are a violation.
 //!
-//! A fault, or a stall of anything, restarts the count, because a writer that was kept away did not ask. While a fault
-//! on the nodes or on the writer lasts, nothing is counted.
+//! A fault, or a stall of any component, restarts the count, because a writer that was kept away sent no request. While
+//! a fault on the nodes or on the writer lasts, nothing is counted.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,7 +18,7 @@ use crate::timeline::{Attempt, Step};
 #[derive(Debug, Clone, Copy)]
 struct Wait {
     since_ns: u64,
-    /// Its latest attempt.
+    /// The client's latest attempt.
     op: u64,
     is_writer: bool,
     overtakes: u32,
@@ -139,7 +139,8 @@ impl Overtaking {
         self.waits.values_mut().for_each(|wait| wait.overtakes = 0);
     }
 
-    /// Returns the judgement of the waits, or else that of the overtakes if there were too many.
+    /// Returns `of_waits`, unless it shows no violation and there were too many overtakes: then returns the judgement
+    /// of the overtakes.
     pub(in crate::check) fn judge(self, of_waits: Judgement) -> Judgement {
         if matches!(of_waits, Judgement::Violated { .. }) || self.found.is_empty() {
             return of_waits;

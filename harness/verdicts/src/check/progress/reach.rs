@@ -2,15 +2,15 @@
 //!
 //! A lock on one node needs that node. A lock on several nodes needs a majority of them, unless the header specifies a
 //! quorum. The key history shows which nodes it uses: a program that knows only one of several nodes needs that one. As
-//! long as no grant has shown this, it needs a majority of all nodes and of those that it has used, and all of them if
-//! it has used none.
+//! long as no grant has shown this, the lock is assumed to need a majority of all nodes and a majority of the nodes
+//! that it has used, or all nodes if it has used none.
 //!
 //! An active fault takes its nodes away from its workers. A fault without nodes takes away all of them, and one without
 //! workers affects all of them, including the client that probes after the run. A worker that no fault affects, and
 //! that reaches enough nodes, has all that its lock needs, however long faults of other workers last.
 //!
-//! Instantaneous faults keep nothing away. A node whose replicas are cut off is in reach, but a lock may need the
-//! replicas. If a request that was sent during the cut is granted, the lock does not need them.
+//! Instantaneous faults keep nothing away. A node whose replicas are cut off can be reached, but a lock may need the
+//! replicas. If a request that was sent while they were cut off is granted, the lock does not need them.
 
 use crate::history::{EventKind, Header};
 use crate::key_history::{KeyUpdate, NodesUsed};
@@ -24,9 +24,9 @@ struct Obstacle {
     id: u32,
     workers: Vec<usize>,
     nodes: Vec<usize>,
-    /// Whether it only delays commands.
+    /// Whether the fault only delays commands.
     delays: bool,
-    /// When the replicas were cut off, if the fault affects only replicas.
+    /// When the replicas were cut off, or `None` if the fault affects more than replicas.
     replicas_cut_ns: Option<u64>,
 }
 
@@ -41,7 +41,7 @@ impl Obstacle {
 pub(in crate::check) struct Reach {
     nodes: usize,
     quorum: usize,
-    /// The longest delay that keeps no node away, in milliseconds.
+    /// The longest delay with which a node still counts as reachable, in milliseconds.
     max_short_delay_ms: u64,
     /// The nodes that the locks use, if there is a key history.
     used: Option<NodesUsed>,

@@ -1,4 +1,4 @@
-//! Excuses for a starvation: what the machine did that can have kept all clients from a lock.
+//! Excuses for a starvation: events on the machine that can have kept all clients from a lock.
 
 use std::collections::BTreeMap;
 
@@ -24,9 +24,9 @@ pub(in crate::check) struct StarvationExcuses {
     /// Short stalls of servers and workers.
     stalls: Vec<Stall>,
     harness_stalls: Vec<HarnessStall>,
-    /// The spans in which each worker waited for a CPU (from, until), and for how long of each.
+    /// The spans in which each worker waited for a CPU: start, end, and total wait within the span, in nanoseconds.
     cpu_waits: BTreeMap<usize, Vec<(u64, u64, u64)>>,
-    /// When each slow worker got its first request, and when it sent its first command.
+    /// When each worker that was slow to start got its first request, and when it sent its first command.
     slow_starts: BTreeMap<usize, (u64, u64)>,
 }
 
@@ -129,7 +129,7 @@ impl StarvationExcuses {
         bound_ns: u64,
         operations: &[Operation],
     ) -> Option<InconclusiveReason> {
-        // It is unknown when the node failed, so no wait can be held against the lock.
+        // It is unknown when the node failed, so the lock cannot be blamed for any wait.
         if self.lost_node.is_some() {
             return self.lost_node.clone();
         }
@@ -137,7 +137,7 @@ impl StarvationExcuses {
         if self.exhausted.is_some() {
             return self.exhausted.clone();
         }
-        // A single worker that was served would show whether it gets the lock.
+        // If even one worker had been served, it would show whether a client can get the lock.
         if self.refused.len() >= self.workers {
             return self.refused.values().next().cloned();
         }
@@ -166,7 +166,7 @@ impl StarvationExcuses {
     }
 
     /// Returns how long the harness was stalled between two times, and so may have kept clients waiting. A stall of at
-    /// least `long_ns` may have upset leases, so it counts `after_ns` longer.
+    /// least `long_ns` may have let leases expire, so it counts for `after_ns` longer.
     fn harness_stalled_ns(&self, from_ns: u64, until_ns: u64, long_ns: u64, after_ns: u64) -> u64 {
         let counted = self.harness_stalls.iter().map(|stall| {
             let is_long = stall.until_ns - stall.from_ns >= long_ns;
@@ -183,9 +183,9 @@ mod tests {
     use super::*;
     use crate::timeline::OperationOutcome;
 
-    /// Returns how long clients waited for a CPU, in milliseconds. They wanted the lock from 1 to 5 s, and had to get
-    /// it within 3 s. `clients` has the time of each one's first command, and its CPU wait in the first second, both in
-    /// milliseconds.
+    /// Returns how long clients waited for a CPU, in milliseconds. The clients wanted the lock from 1 to 5 s, and had
+    /// to get it within 3 s. `clients` contains the time of each client's first command and its CPU wait in the first
+    /// second, both in milliseconds.
     fn not_begun_ms(clients: &[(u64, u64)]) -> Option<u64> {
         let mut excuses = StarvationExcuses::new(clients.len());
         let mut operations = Vec::new();

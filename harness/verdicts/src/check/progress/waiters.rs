@@ -1,20 +1,20 @@
 //! Tracks which locks are wanted, and since when.
 //!
 //! A lock is wanted while a worker that reaches what it needs requests it. A denied request does not end the want if a
-//! worker requests the lock again within a quarter of the progress bound, so that any period as long as the bound has
-//! several requests. It does not matter whether the same worker requests it again, or for which buyer of an open loop.
-//! If no worker does so within that time, the lock had no chance in between, and the next request begins a new want. A
-//! client that pauses between two requests is not kept waiting.
+//! worker requests the lock again within a quarter of the progress bound, so that any period as long as the bound
+//! contains several requests. It does not matter which worker requests it again, or for which buyer of an open loop. If
+//! no worker does so within that time, the lock could not be granted in between, and the next request begins a new
+//! want. A client that pauses between two requests is not kept waiting.
 //!
-//! When the last worker that requested the lock gets it, no client wants it any more. A fault that begins or ends
+//! When the last worker that requested the lock gets it, the lock is no longer wanted. A fault that begins or ends
 //! changes which workers reach what they need, so all wants restart.
 //!
-//! If a fault keeps a worker from what the lock needs, pauses between its attempts were no chances for the lock. Then
-//! all its requests for one lock, until it gets that lock, are one want.
+//! If a fault keeps a worker from what the lock needs, the lock could not be granted during its attempts anyway, so
+//! pauses between them do not matter. Then all its requests for one lock, until it gets that lock, are one want.
 
 use crate::timeline::Attempt;
 
-/// Minimum number of attempts in a continuous want as long as the bound.
+/// Minimum number of attempts within a want that lasts as long as the progress bound.
 const MIN_ATTEMPTS_WITHIN_BOUND: u64 = 4;
 
 /// A request without an answer so far.
@@ -33,7 +33,7 @@ struct Want {
     since_ns: u64,
     /// Number of requests from workers that reach what the lock needs.
     requests: u32,
-    /// When the last of them was denied, or `None` if no client wants the lock any more.
+    /// When the last request was denied, or `None` if no client wants the lock any more.
     denied_ns: Option<u64>,
 }
 

@@ -12,9 +12,9 @@
 //!   judged, because some locks measure the lease in another way.
 //! - *The lock is free.* After a release, and after a failed section, whatever it reports, the value is gone from
 //!   enough nodes that another client can get a quorum, whichever attempt of the client wrote it. If the client's own
-//!   command removes the value later, the removal was in flight. A release that reports nothing is not untrue, but
-//!   silent. If one of several keys of the lock stays, and no other client gets the lock until it has expired, that is
-//!   enough.
+//!   command removes the value later, the removal was in flight. A release that reports nothing is called silent, and
+//!   has its own cause. If the lock has several keys, one key that stays is enough, provided that no other client gets
+//!   the lock until that key has expired.
 //! - *The client lost the lock.* A loss is not reported while the client's value exists on a quorum of the nodes, with
 //!   time left, and nothing has disturbed the lock.
 //! - *The lease goes on.* A value that had gone is not written again within the same hold.
@@ -52,7 +52,7 @@ use crate::timeline::{Attempt, Step, Timeline, ms};
 /// The checker.
 pub(in crate::check) struct Claims {
     key_history: bool,
-    /// Why the key history of an observed run is missing.
+    /// Why the key history of an observed run is incomplete, or `None` if it is complete.
     gap: Option<InconclusiveReason>,
     nodes: usize,
     locks: Vec<String>,
@@ -99,8 +99,8 @@ impl Claims {
     fn granted(&mut self, at_ns: u64, attempt: &Attempt) {
         let written = self.written.by_attempt(attempt);
         self.judge_elapsed(at_ns, attempt);
-        // A lock that keeps its value from one attempt to the next has nothing to write. But that does not prolong the
-        // value.
+        // A lock that keeps its value from one attempt to the next writes nothing. The kept value must still live as
+        // long as the lease that the lock reports.
         if written.is_empty()
             && let Some(kept) = self.kept_value(at_ns, attempt)
             && self.may_rest_on(attempt, &kept)
@@ -114,7 +114,7 @@ impl Claims {
         self.judge_key(at_ns, attempt, &written);
     }
 
-    /// Judges the claim how long the request took.
+    /// Judges the reported duration of the request, which must not exceed the time for which the driver waited.
     fn judge_elapsed(&mut self, at_ns: u64, attempt: &Attempt) {
         let Some((elapsed_ms, waited_ms)) = attempt.void_elapsed else {
             return;
@@ -194,8 +194,8 @@ impl Claims {
 
     /// Judges the claim that the client has the lock.
     ///
-    /// A lease that is over when it is reported promises nothing, so a value that was written and has gone is no false
-    /// claim then. But a grant without any value is one.
+    /// A lease that is over when it is reported promises nothing. Such a grant is true if its value was written at any
+    /// time, even if the value is gone by now. A grant without any value is a false claim.
     fn judge_grant(&mut self, at_ns: u64, attempt: &Attempt, written: &Written) {
         let is_promised = attempt.lease_reported && attempt.deadline_ns > at_ns;
         let nodes = if is_promised {
@@ -205,7 +205,7 @@ impl Claims {
         };
         let takes_lock_otherwise = written.took_away || written.has_no_lock_value();
         let is_backed = nodes > self.nodes / 2 || !is_promised && nodes > 0;
-        // Another client may have handed the lock over.
+        // A value that names the token shows that another client may have handed the lock over.
         let token = attempt.written.kept_token().unwrap_or_default();
         if is_backed || takes_lock_otherwise || !is_promised && self.kept.is_named(token) {
             return;
@@ -220,7 +220,7 @@ impl Claims {
         }
     }
 
-    /// Judges the claim how long the client has the lock.
+    /// Judges the reported end of the lease, which must not be later than the written expiry.
     fn judge_validity(&mut self, at_ns: u64, attempt: &Attempt, written: &Written) {
         let quorum = self.nodes_used.quorum(attempt.key);
         let ended_at_ns = written.ended_at_ns();
@@ -250,7 +250,7 @@ impl Claims {
         }
     }
 
-    /// Judges the claim that it is a separate lock.
+    /// Judges the claim that the lock is separate: no other lock uses its key.
     fn judge_key(&mut self, at_ns: u64, attempt: &Attempt, written: &Written) {
         let (lock, op) = (attempt.key, attempt.op);
         let Some(shared) = self.users.granted(lock, op, written) else {
@@ -275,7 +275,7 @@ impl Claims {
             let quorum = self.nodes / 2 + 1;
             let too_many = match (is_on_one_node, left.reported.is_of_release()) {
                 (true, _) => 1,
-                // The remaining nodes are fewer than a quorum.
+                // The value stayed on so many nodes that the others are fewer than a quorum.
                 (false, true) => self.nodes - quorum + 1,
                 (false, false) => quorum,
             };

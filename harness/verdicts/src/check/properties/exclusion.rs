@@ -1,5 +1,5 @@
-//! Exclusion: the holds of one key that overlap do not together weigh more than the lock's capacity. Two holds of a
-//! lock with one holder do.
+//! Exclusion: the holds of one key that overlap do not together weigh more than the lock's capacity. For a lock that
+//! admits one holder, any two overlapping holds are too many.
 //!
 //! A hold is judged from the arrival of the grant at the driver until the release is sent, the worker dies, or the
 //! history ends. The true hold is no shorter: the client had the grant before it arrived at the driver, and had not yet
@@ -7,8 +7,8 @@
 //! here. A worker that dies on its own holds the lock until the driver sees its output close, which is when the process
 //! exits.
 //!
-//! Holds that only touch do not overlap. A hold of zero length strictly inside another one does: in the simulation, a
-//! client that takes the lock, finds nothing to do and releases it needs no time.
+//! Holds that only touch do not overlap. A hold of zero length strictly inside another hold overlaps it. Such holds
+//! occur in the simulation, where a client needs no time to take the lock, find nothing to do and release it.
 
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
@@ -20,7 +20,7 @@ use crate::timeline::{Hold, Lease, Timeline};
 /// The checker. It uses the holds, and for a semaphore the probe after the run.
 pub(in crate::check) struct Exclusion {
     capacity: u32,
-    /// When a probe got more permits than there are, and how many.
+    /// When a probe got more permits than the lock has, and how many it got.
     minted: Option<(u64, u32)>,
 }
 

@@ -15,7 +15,7 @@ use crate::check::finding::{Judgement, Seen, StaleToken};
 use crate::history::Header;
 use crate::timeline::{Hold, Timeline};
 
-/// Times in ascending order, each with the highest token until then.
+/// Times in ascending order, each with the highest token up to that time.
 #[derive(Debug, Default)]
 struct HighestTokens(Vec<(u64, u64)>);
 

@@ -1,5 +1,5 @@
 //! Lease: the holds that overlap do not weigh more than the lock's capacity even when each is cut at its own lease
-//! deadline. Two holds of a lock with one holder do.
+//! deadline. For a lock that admits one holder, two such holds are too many.
 //!
 //! A violation means that two clients were inside while each had been promised exclusive access: the service let two
 //! in. The deadline is never later than what the client may believe (see `timeline/lease_deadline.rs`), so a lock is
@@ -7,11 +7,11 @@
 //!
 //! A lease that is extended after it has expired starts again when the extension arrives; the gap does not count. A
 //! client that was let in during the gap, and left before the extension, met no running lease. The message `lost` ends
-//! the lease when it arrives; the holder knew of the loss no later.
+//! the lease when the message arrives. The holder learned of the loss at that time or earlier.
 //!
 //! If the lock does not report enough, two spans are known: when a lease certainly ran, and when it may have run. Two
-//! leases that certainly ran at the same time prove a violation. If they only may have done so, the history is
-//! inconclusive.
+//! leases that certainly ran at the same time prove a violation. If the leases only may have run at the same time, the
+//! history is inconclusive.
 //!
 //! If a lock does not report how long its lease runs, the lease begins when its key was written, as far as the key
 //! history of its only node shows that. Otherwise the grant happened at some time between the request and the arrival.
@@ -32,8 +32,8 @@ use crate::timeline::{self, Hold, Timeline};
 /// The checker. It uses only the holds.
 pub(in crate::check) struct Lease;
 
-/// Returns `true` if the lock was granted to `hold` during a lease of `other`, at whatever time between the request and
-/// the arrival that was. For locks that do not report the time of the grant.
+/// Returns `true` if the lock was granted to `hold` during a lease of `other`, for every possible time of the grant
+/// between the request and its arrival. Applies to locks that do not report how long their lease runs.
 fn was_granted_during_lease(hold: &Hold, other: &Hold) -> bool {
     let certain = &other.leases;
     // A later report may have withdrawn the lease.
@@ -44,7 +44,7 @@ fn was_granted_during_lease(hold: &Hold, other: &Hold) -> bool {
     let Some(met) = certain.iter().find(meets) else {
         return false;
     };
-    // If granted later than this, its own lease ran while the two were inside.
+    // If the lock was granted later than this, the lease of `hold` was running while both clients were inside.
     let early_ns = met.from_ns.max(hold.begin_ns).saturating_sub(hold.ttl_ns);
     let around =
         |lease: &timeline::Lease| lease.from_ns < hold.acquire_ns && early_ns < lease.until_ns;
@@ -72,7 +72,7 @@ pub(in crate::check) fn judge_leases(
             });
             let is_during =
                 || was_granted_during_lease(one, other) || was_granted_during_lease(other, one);
-            // When such a lease ran is unknown, so it shows nothing about more than two holds.
+            // It is unknown when exactly such a lease ran, so it proves nothing about more than two holds.
             if !is_shared && capacity == 1 && is_during() {
                 let at_ns = one.begin_ns.max(other.begin_ns);
                 on_part(timeline::Lease {

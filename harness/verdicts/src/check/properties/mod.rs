@@ -1,7 +1,7 @@
 //! The table of checkers: one file for each property.
 //!
-//! The rows are those of [`picklock_scenarios::properties!`]. For each row, the module with its name has a type with
-//! the name of the [`Property`]'s variant, which implements [`Checker`]. So a new property needs one file and one `mod`
+//! The rows come from [`picklock_scenarios::properties!`]. For each row, the module with its name has a type with the
+//! name of the [`Property`]'s variant, which implements [`Checker`]. So a new property needs one file and one `mod`
 //! line here, and one line in that table.
 
 pub(super) mod claims;

@@ -3,12 +3,12 @@
 //! Two rules. Both are judged at the end, from the whole run:
 //!
 //! - No job begins twice for one tick. If the two holds overlap, the finding is that overlap, which has the causes of
-//!   `exclusion`. Otherwise the lock was free again when the second client got the tick: a lock that is right about
-//!   exclusion need not be right about this.
+//!   `exclusion`. Otherwise the lock was free again when the second client got the tick: a lock can guarantee exclusion
+//!   and still let a job run twice.
 //! - No tick is skipped ([`skipped`]): a client requested the lock for it while no client held it or could still hold
 //!   it, and no client began the job.
 //!
-//! The machine is never blamed on the lock: what a stall can have caused is `unknown`.
+//! The lock is never blamed for the machine: if a stall can have caused the finding, the property is `unknown`.
 
 mod recorded;
 mod skipped;
@@ -28,7 +28,8 @@ pub(in crate::check) struct Once {
 }
 
 impl Once {
-    /// Returns what shows that a tick ran twice, or why that proves nothing. Returns `None` if it did not.
+    /// Returns the finding that the job of this tick ran twice, or the reason if that is inconclusive. Returns `None`
+    /// if the job ran only once.
     fn rerun(
         &self,
         tick: u64,

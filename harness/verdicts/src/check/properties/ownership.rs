@@ -4,25 +4,25 @@
 //! replaced or prolonged a value that another client's acquisition had written. A value that never expires and does not
 //! have the name of a lock is not a lock (for example a counter or a list of waiting clients).
 //!
-//! An attempt that had taken a key and later prolongs the value there counts as a renewal, too.
+//! If an attempt had taken a key and later prolongs another client's value there, the command counts as a renewal, too.
 //!
-//! A removal during an acquisition takes the lock over if the owner's lease had run out by then. That is a question of
-//! leases. If the owner's lease was still running, the removal counts as a release, whether or not the attempt writes
-//! the key afterwards. The attempt then undid a value that it had not written, deleted the key in order to take it, or
-//! the command is a delayed one of an earlier release.
+//! A removal during an acquisition takes the lock over if the owner's lease had run out by then. That is judged by the
+//! property `lease`. If the owner's lease was still running, the removal counts as a release, whether or not the
+//! attempt writes the key afterwards. The attempt then undid a value that it had not written, deleted the key in order
+//! to take it, or the command is a delayed one of an earlier release.
 //!
-//! A release can also be so late that its own client holds the lock again. If a plain removal outside every request
-//! takes a running value of its own client, at most one lease after that client had released another hold of the lock,
-//! the removal belongs to that release, and took a lock that was not the one to release. A client that was started
-//! again since sends nothing that belongs to an earlier release.
+//! A release can also arrive so late that its own client holds the lock again. A removal counts as such a late release
+//! if it was sent outside every request and not by a script, if it removes a value of the same client whose lease was
+//! running, and if that client had released another hold of the lock at most one lease before. If the client was
+//! restarted in the meantime, the removal does not belong to an earlier release.
 //!
-//! A collection whose key had the token of no grant, while another key had them, is a queue of waiting clients, and no
-//! lock: a release may take the next ticket from it.
+//! A collection is a queue of waiting clients, and not a lock, if its key never contained the token of a grant,
+//! although another key did. A release may take the next ticket from such a queue.
 //!
 //! A value that was written to a free key belongs to its writer, whether or not the writer learns that it has the lock.
-//! A value that was written over another one may not be a lock: GETSET writes even if it finds that another client has
-//! the lock. So a finding stays pending until the attempt that wrote the value is granted. If that attempt writes the
-//! value again, the grant does not rest on the first one.
+//! A value that was written over another one need not be a lock: `GETSET` writes even if another client has the lock.
+//! So a finding stays pending until the attempt that wrote the value is granted. If that attempt writes the value
+//! again, the grant does not rest on the first one.
 //!
 //! Without key history, ownership is judged from the clients' answers (`ownership_from_answers.rs`), and only until the
 //! first overlap of two leases. After that, the two clients shared the lock anyway, and the answer to a release does
@@ -48,17 +48,17 @@ use crate::timeline::{Attempt, AttemptTracker, HoldEnd, Step, Timeline};
 #[derive(Default)]
 pub(in crate::check) struct Ownership {
     key_history: bool,
-    /// Why the key history of an observed run is missing.
+    /// Why the key history of an observed run is incomplete, or `None` if it is complete.
     gap: Option<InconclusiveReason>,
     /// Without key history, the releases that reported success.
     claims: Vec<ReleaseClaim>,
     /// The latest attempt of each worker.
     attempts: Vec<AttemptState>,
-    /// The latest attempt of each worker, with the places that it has written.
+    /// The latest attempt of each worker, with the numbers of the keys that it has written.
     written: Vec<(u64, Vec<usize>)>,
     /// The latest release of each worker.
     releases: Vec<LastRelease>,
-    /// The attempts that wrote over another value and are not granted, by the place of the key.
+    /// The attempts that wrote over another value and have not been granted the lock, by the number of the key.
     unproven: HashMap<usize, u64>,
     pending: Vec<PendingFinding>,
     found: Vec<ForeignRelease>,
@@ -71,7 +71,7 @@ pub(in crate::check) struct Ownership {
 struct PendingFinding {
     release: ForeignRelease,
     place: usize,
-    /// The attempt that owned the value, while it is not granted.
+    /// The attempt that owned the value, until it is granted the lock; `None` afterwards.
     ungranted: Option<(usize, u64)>,
 }
 
@@ -90,8 +90,8 @@ struct AttemptState {
 struct LastRelease {
     op: u64,
     key: u32,
-    /// When the release counts as late for the last time: a lease after it was sent. 0 if the worker has released
-    /// nothing.
+    /// The last time at which a command still counts as part of this release: one lease after the release was sent. 0
+    /// if the worker has released nothing.
     late_until_ns: u64,
 }
 
@@ -106,7 +106,7 @@ enum Answer {
 }
 
 impl Ownership {
-    /// Returns all foreign releases, and whether another release is in doubt because a node had two masters.
+    /// Returns all foreign releases, and `true` if a further release is in doubt because a node had two masters.
     fn releases(mut self, timeline: &Timeline<'_>) -> (Vec<ForeignRelease>, bool) {
         if !self.key_history {
             return ownership_from_answers::foreign_releases(&self.claims, timeline);
@@ -122,7 +122,8 @@ impl Ownership {
         (self.found, false)
     }
 
-    /// Records that an attempt is granted the lock, so values that were taken from it before were its own.
+    /// Records that an attempt was granted the lock. So the values that other commands took from it before were its
+    /// lock.
     fn confirm(&mut self, owner: &Attempt) {
         self.unproven.retain(|_, op| *op != owner.op);
         let owner = (owner.worker, owner.op);
@@ -149,8 +150,8 @@ impl Ownership {
     fn record_taken(&mut self, taken: &TakenValue, is_unproven: bool) {
         let acquires = taken.is_of_acquisition();
         let is_finding = match (taken.how, acquires) {
-            // A waiting client may keep the value that it finds alive. An attempt that had taken the key renews a value
-            // that is not its own.
+            // A waiting client may prolong the value that it finds. But if the attempt had taken the key before, it
+            // renews a value that is no longer its own.
             (Taking::Prolonged, true) => {
                 let written = self.written.get(taken.by.worker);
                 written
@@ -328,7 +329,7 @@ impl Checker for Ownership {
     }
 
     fn key_changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
-        // A command that only prolongs a value leaves it unproven.
+        // A command that only prolongs a value does not change whether its writer's lock is proven.
         let is_unproven = if update.ends_value() {
             self.unproven.remove(&update.place).is_some()
         } else {

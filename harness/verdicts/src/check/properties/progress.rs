@@ -34,9 +34,9 @@
 //!
 //! A clock that is set back may keep a key alive for longer than its TTL, so with a wrong clock, waiting too long is
 //! `unknown`. The time for which the machine was stalled, or kept a runnable worker from its CPUs, does not count, and
-//! a wait that exceeds the bound only with it is `unknown`. The same applies if attempts of workers that a fault
-//! affected left the lock in doubt for the whole wait, if a server or a worker stalled without a fault, and if a client
-//! that was supposed to be frozen or dead was running.
+//! a wait that exceeds the bound only with it is `unknown`. The property is also `unknown` if attempts of workers that
+//! a fault affected left the lock in doubt for the whole wait, if a server or a worker stalled without a fault, or if a
+//! client that was supposed to be frozen or dead was running.
 
 mod judgement;
 
@@ -62,7 +62,7 @@ use crate::timeline::{AcquireFailure, Attempt, Step, Timeline, is_rounded_up, ms
 pub(in crate::check) struct Progress {
     bound_ns: u64,
     ttl_ns: u64,
-    /// Life of a key according to the written expiry: the TTL, or the TTL rounded up to a whole second.
+    /// Lifetime of a key according to the written expiry: the TTL, or the TTL rounded up to a whole second.
     lease_ns: u64,
     workers: usize,
     keys: Vec<WantedKey>,
@@ -73,9 +73,9 @@ pub(in crate::check) struct Progress {
     last_change_ns: u64,
     /// Number of refused attempts, and of failed ones.
     denied: (u64, u64),
-    /// From this time on no command that a fault delayed can set a key.
+    /// The time from which no command that a fault delayed can set a key any more.
     faults_clear_ns: u64,
-    /// Whether a clock was set wrong, or set right again.
+    /// Whether a fault set a clock wrong, or corrected it.
     clocks_spoilt: bool,
     run_over: bool,
     admits_many_holders: bool,
@@ -93,15 +93,15 @@ pub(in crate::check) struct Progress {
 }
 
 impl Progress {
-    /// Judges a wait for a key that has lasted from `since_ns` until now. `worker` wants the key; others may have
-    /// wanted it before. The number after the last worker is the probe.
+    /// Judges a wait for a key that has lasted from `since_ns` until now. `worker` wants the key; other clients may
+    /// have wanted it before. The probe has the number after the last worker.
     fn judge_wait(&mut self, at_ns: u64, key: u32, worker: usize, since_ns: u64) {
         let state = &self.keys[key as usize];
         if state.starved {
             return;
         }
         if !self.reach.has_quorum(worker, key) {
-            // A fault keeps it away, and may still end. Then the period starts again.
+            // A fault keeps the client away. When the fault ends, the period starts again.
             let clear_ns = state.outstanding.clear_but_for_kept_away_ns(&self.reach);
             return self.judge_kept_away(at_ns, key, since_ns, clear_ns);
         }
@@ -154,16 +154,16 @@ impl Progress {
         is_blocked.then_some(due_ns)
     }
 
-    /// Judges a wait for a key while a fault keeps the client away, or delays commands that may free the lock. Without
-    /// the fault, the lock has been free since `free_ns`. If the fault never ends, the wait is not decided.
+    /// Judges a wait for a key while a fault keeps the client away, or delays commands that may free the lock. Apart
+    /// from the fault, the lock has been free since `free_ns`. If the fault never ends, the wait is `unknown`.
     fn judge_kept_away(&mut self, at_ns: u64, key: u32, since_ns: u64, free_ns: Option<u64>) {
         let since_ns = since_ns.max(self.faults_clear_ns);
         let limit_ns = free_ns.map(|free_ns| since_ns.max(free_ns).saturating_add(self.bound_ns));
         self.keys[key as usize].kept_away |= limit_ns.is_some_and(|limit_ns| at_ns > limit_ns);
     }
 
-    /// Returns `true` if a wait was too long apart from attempts without a definite answer, which may have taken the
-    /// lock one after the other.
+    /// Returns `true` if the wait is too long when attempts without a definite answer are ignored. Those attempts may
+    /// have taken the lock one after the other.
     fn was_in_doubt(&self, at_ns: u64, key: u32, since_ns: u64) -> bool {
         let outstanding = &self.keys[key as usize].outstanding;
         outstanding.idle_since_ns().is_some_and(|idle_ns| {
@@ -173,8 +173,8 @@ impl Progress {
         })
     }
 
-    /// Judges the waits of the clients that are requesting this key: of those that reach what the lock needs together,
-    /// and of the one that has waited longest among the others. Cheap unless the key was idle for long.
+    /// Judges the waits of the clients that are requesting this key: the common wait of those that reach what the lock
+    /// needs, and the longest wait of the others. Returns early unless the key was idle for longer than the bound.
     fn judge_key(&mut self, at_ns: u64, key: u32) {
         let outstanding = &self.keys[key as usize].outstanding;
         let idle_since_ns = outstanding.clear_ns().max(self.faults_clear_ns);
@@ -190,7 +190,7 @@ impl Progress {
         }
     }
 
-    /// Recounts the waiters that reach what they need. Without an active fault, every worker does.
+    /// Recounts the waiters that reach what they need. Without an active fault, all of them do.
     fn recount(&mut self, key: u32) {
         let reach = &self.reach;
         if reach.is_obstructed() {
@@ -199,10 +199,11 @@ impl Progress {
         }
     }
 
-    /// Judges the wait of the client whose attempt is being denied, even if each of its attempts leaves a doubt.
+    /// Judges the wait of the client whose attempt is being denied, even if each of its attempts ends without a
+    /// definite answer.
     fn judge_denied(&mut self, at_ns: u64, attempt: &Attempt) {
         let (worker, key) = (attempt.worker, attempt.key);
-        // Cheap unless the key was idle for long.
+        // Return early unless the key was idle for longer than the bound.
         let held_until_ns = self.keys[key as usize].outstanding.held_until_ns();
         let idle_since_ns = held_until_ns.max(self.faults_clear_ns);
         if at_ns <= idle_since_ns.saturating_add(self.bound_ns) {
@@ -231,7 +232,7 @@ impl Progress {
             self.judge_all_keys(at_ns);
             self.with_deadlocks(|deadlocks, stalled_ns| deadlocks.run_over(at_ns, stalled_ns));
             self.waiters.forget_all();
-            // Commands of a worker that could not be ended still count.
+            // If a worker could not be stopped, its commands after this event still count.
             let ended_ns = at_ns.max(self.last_change_ns);
             for state in &mut self.keys {
                 state.outstanding.workers_ended(ended_ns);
@@ -248,7 +249,7 @@ impl Progress {
         let before = self.found.len();
         let starved = self.keys[key as usize].starved;
         if ms(waited_ms) >= self.bound_ns {
-            // For the probe, a wait exactly as long as the bound is too long, hence one nanosecond more.
+            // For the probe, a wait exactly as long as the bound is too long, so one nanosecond is added.
             let since_ns = at_ns.saturating_sub(ms(waited_ms));
             self.judge_wait(at_ns.saturating_add(1), key, self.workers, since_ns);
         }
@@ -283,8 +284,8 @@ impl Progress {
         self.restart(stall.until_ns);
     }
 
-    /// Withdraws the findings about waits that overlap a span. Returns when the first of these waits began, or `None`
-    /// if there were none.
+    /// Withdraws the findings about waits that overlap this span. Returns the time at which the first of these waits
+    /// began, or `None` if there were no such findings.
     fn withdraw(&mut self, from_ns: u64, until_ns: u64) -> Option<u64> {
         let (keys, mut since_ns) = (&mut self.keys, None);
         self.found.retain(|found| {
@@ -298,8 +299,8 @@ impl Progress {
         since_ns
     }
 
-    /// Handles the report that a worker has waited for a CPU since `since_ns`, which was unknown until now. Clients
-    /// that still wait are judged again.
+    /// Handles the report, which arrives late, that a worker has waited for a CPU since `since_ns`. Withdraws findings
+    /// that overlap the wait, and judges clients that are still waiting again.
     fn cpu_wait_reported(&mut self, since_ns: u64, at_ns: u64) {
         if let Some(wanted_ns) = self.withdraw(since_ns, at_ns) {
             let waited_ms = self.excuses.delayed_ns(wanted_ns, at_ns) / 1_000_000;
@@ -381,7 +382,7 @@ impl Checker for Progress {
                     self.keys[key as usize].starved = false;
                 }
             }
-            // The lock may have been free before its release was answered.
+            // The lock may have become free before its release was answered.
             Step::Answered { .. } => self.judge_key(at_ns, key),
             Step::LeaseMoved { .. } | Step::Acted | Step::Ended(_) => {}
         }

@@ -3,8 +3,8 @@
 //! The resource of a semaphore admits every client. A client is inside from the time at which it takes a job from the
 //! stock until its hold ends. More clients inside than there are permits are a violation.
 //!
-//! The resource of a read/write lock is a value of two halves. A reader that sees one half before a change and the
-//! other one after it is a violation ([`crate::check::torn_reads`]), and so is a writer that overwrites another one's
+//! The resource of a read/write lock is a value of two halves. It is a violation if a reader sees one half before a
+//! change and the other half after it ([`crate::check::torn_reads`]), or if a writer overwrites another writer's
 //! change.
 //!
 //! Each key is judged separately, from the accesses as they happen and from the final count:
@@ -46,12 +46,12 @@ pub(in crate::check) struct Resource {
     kind: LockKind,
     /// The number of permits, and 1 for a lock with one holder.
     capacity: u32,
-    /// The latest attempt of each client of a semaphore, with the permits that it takes.
+    /// The latest attempt of each client of a semaphore, with the number of permits that it takes.
     weights: Vec<(u64, u32)>,
     /// The clients of a semaphore that are inside.
     inside: Vec<Inside>,
     torn_reads: TornReads,
-    /// Whether the clients run jobs, and change no stock.
+    /// Whether the clients run jobs instead of changing a stock.
     runs_jobs: bool,
 }
 

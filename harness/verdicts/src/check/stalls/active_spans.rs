@@ -14,25 +14,25 @@ const MAX_TRACKED_FAULTS: usize = 64;
 /// The holds and faults in progress.
 #[derive(Debug, Default)]
 pub(in crate::check) struct ActiveSpans {
-    /// Number of holds and faults so far: orders their beginnings.
+    /// Number of holds and faults so far. It numbers their beginnings.
     serial: u64,
     /// Serial numbers of the holds in progress, by worker and attempt.
     holds: BTreeMap<(usize, u64), u64>,
     faults: BTreeMap<u32, Fault>,
-    /// End of the last hold that is over.
+    /// When the last completed hold ended.
     held_until_ns: Option<u64>,
-    /// End of the last fault that is over.
+    /// When the last completed fault ended.
     faulty_until_ns: Option<u64>,
 }
 
 #[derive(Debug)]
 struct Fault {
     detail: String,
-    /// Whether it affects nodes.
+    /// Whether the fault affects nodes.
     affects_nodes: bool,
     began_ns: u64,
     serial: u64,
-    /// End of the last hold that was in progress when the fault began, or `None` if none of them is over.
+    /// Latest end among the holds that were in progress when the fault began, or `None` if none of them has ended.
     left_ns: Option<u64>,
 }
 
@@ -82,7 +82,8 @@ impl ActiveSpans {
         }
     }
 
-    /// Returns what was in progress at some time from `from_ns` until now: a fault, else a hold, else `None`.
+    /// Returns the kind of period, a fault or a hold, that was in progress at any time from `from_ns` until now, or
+    /// `None`. If there were both, it returns the fault.
     pub(in crate::check) fn since(&self, from_ns: u64) -> Option<inconclusive::StallContext> {
         let reaches = |until_ns: Option<u64>| until_ns.is_some_and(|until_ns| until_ns >= from_ns);
         if !self.faults.is_empty() || reaches(self.faulty_until_ns) {
@@ -94,11 +95,12 @@ impl ActiveSpans {
         }
     }
 
-    /// Returns why a fault that ends `late_ms` milliseconds too late invalidates the run, or `None` if it does not.
+    /// Returns the reason if a fault that ends `late_ms` milliseconds too late invalidates the run, or `None` if it
+    /// does not.
     ///
-    /// It does if the last client that held the lock when the fault began left after the fault should have been over.
-    /// For example, a scenario that restarts a server needs it back while that client still holds the lock: only then
-    /// does it show whether the server has forgotten the lock.
+    /// The run is invalid if the clients that held the lock when the fault began left before the fault was over, but
+    /// after it should have been over. For example, a scenario that restarts a server needs the server back while such
+    /// a client still holds the lock. Only then does the run show whether the server lost the lock.
     pub(in crate::check) fn overran(
         &self,
         id: u32,

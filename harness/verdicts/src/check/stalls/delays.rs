@@ -1,4 +1,4 @@
-//! The time that the harness lost: it was stalled, or a fault took long to inject.
+//! The time that the harness lost because it was stalled, or because the injection of a fault took long.
 
 use std::collections::BTreeMap;
 
@@ -56,8 +56,8 @@ impl Spans {
     }
 }
 
-/// Returns for how long the harness, this worker or a server was stalled between two times. Times in which several of
-/// them were stalled count once.
+/// Returns how long the harness, this worker or a server was stalled between two times, in nanoseconds. Overlapping
+/// stalls count once.
 pub(in crate::check) fn stalled_ns(
     history: &History,
     worker: usize,
@@ -80,9 +80,10 @@ const MAX_ACTIONS: usize = 6;
 pub(in crate::check) struct Delays {
     /// The stalls of the harness.
     stalls: Spans,
-    /// The times in which a fault was being injected for which every client may have waited.
+    /// The injections of faults for which every client may have waited.
     injections: Spans,
-    /// The same with those for which only this client waited, by worker.
+    /// For each worker, the injections for which it may have waited: those in `injections`, and those for which only
+    /// this worker waited.
     own_injections: BTreeMap<usize, Spans>,
 }
 
@@ -126,10 +127,11 @@ impl Delays {
         self.stalls.within(from_ns, until_ns)
     }
 
-    /// Returns by how much the harness can have delayed an event, measured from the previous event of the same hold.
+    /// Returns how long the harness can have delayed an event, in nanoseconds. `before_ns` is the time of the previous
+    /// event of the same hold.
     ///
-    /// Between the two it acts at most [`MAX_ACTIONS`] times, and each action can fall into one stall. All other
-    /// stalls fell into the client's work, or into a sleep that still ended on time.
+    /// Between the two events, the harness acts at most [`MAX_ACTIONS`] times, and each action can fall into one stall.
+    /// The other stalls happened during the client's work, or during a sleep that still ended on time.
     pub(in crate::check) fn late_ns(&self, before_ns: u64, event_ns: u64) -> u64 {
         self.late_outside_ns(&Spans::default(), before_ns, event_ns)
     }
@@ -163,7 +165,7 @@ impl Delays {
         own.unwrap_or(&self.injections)
     }
 
-    /// Returns for how long this worker may have waited for the injection of faults between two times.
+    /// Returns how long this worker may have waited for the injection of faults between two times, in nanoseconds.
     pub(in crate::check) fn injecting_ns(
         &self,
         worker: usize,

@@ -1,8 +1,8 @@
 //! Stalls of the harness, and which of them coincide with a fault or a hold.
 //!
 //! While the harness is stalled, faults do not end on time, requests do not reach the workers, and the proxy forwards
-//! nothing. A run in which that happened during a fault or a hold did not do to the lock what its scenario says.
-//! `stall_correction.rs` decides which violations rest on it.
+//! nothing. If that happens during a fault or a hold, the run does not test the lock as its scenario describes.
+//! `stall_correction.rs` decides which violations rest on the stall.
 
 use crate::history::{Event, EventKind, Header};
 use crate::timeline::ms;

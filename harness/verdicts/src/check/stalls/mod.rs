@@ -1,7 +1,7 @@
-//! Unplanned stalls of the harness, a server or a worker, and what they excuse.
+//! Unplanned stalls of the harness, a server or a worker, and the findings that they excuse.
 //!
 //! `thresholds` has all minimum lengths, `harness_stall` and `stall` read the events that report a stall, and the other
-//! modules decide which findings rest on one.
+//! modules decide which findings rest on a stall.
 
 pub(super) mod active_spans;
 pub(super) mod delays;

@@ -1,7 +1,7 @@
 //! Times in which the reply to a command could be late.
 //!
-//! A grant that rests on the reply to an earlier command needs evidence: something delayed that reply, from the writing
-//! of the value until the later attempt was requested.
+//! A grant is attributed to the reply to an earlier command only with evidence that something delayed that reply, from
+//! the writing of the value until the later attempt was requested.
 
 use crate::history::{Event, EventKind, History};
 use crate::timeline::{is_instantaneous, ms};
@@ -15,13 +15,13 @@ pub(in crate::check) struct ReplyDelays(Vec<ReplyDelay>);
 
 #[derive(Debug, Clone)]
 struct ReplyDelay {
-    /// The fault's number; `None` for a stall.
+    /// The fault's number, or `None` for a stall.
     fault: Option<u32>,
     /// The affected workers; empty if it affects all of them.
     workers: Vec<usize>,
     from_ns: u64,
     until_ns: u64,
-    /// How much longer than the fault itself a reply can be under way.
+    /// How long after the end of the fault a delayed reply can still arrive, in nanoseconds.
     delay_ns: u64,
 }
 
@@ -94,7 +94,7 @@ impl ReplyDelays {
     }
 
     /// Returns `true` if a fault or a stall can have kept commands of this worker from a server, or their replies from
-    /// the worker, at some time between two times.
+    /// the worker, at any time in this span.
     pub(in crate::check) fn touch(&self, worker: usize, from_ns: u64, until_ns: u64) -> bool {
         self.0.iter().any(|delay| {
             delay.affects(worker) && delay.from_ns <= until_ns && delay.until_ns >= from_ns

@@ -1,7 +1,7 @@
 //! Stalls of servers and workers that no fault caused.
 //!
-//! Another process stopped them, or they were starved of CPU time. The lock is not responsible for what a stall
-//! affects, so no violation may rest on it, and no property is held during a long one.
+//! Another process stopped them, or they were starved of CPU time. The lock is not responsible for the effects of a
+//! stall, so no violation may rest on a stall, and no property is `held` in a run with a long stall.
 
 use crate::history::{Event, EventKind, Header};
 use crate::timeline::ms;
@@ -35,8 +35,8 @@ impl Stall {
         })
     }
 
-    /// Returns `true` if what this worker did between two times can rest on the stall. Any worker can have waited for a
-    /// stalled server.
+    /// Returns `true` if the stall can have affected the actions of this worker between two times. Any worker can have
+    /// waited for a stalled server.
     pub(in crate::check) fn touches(&self, worker: usize, (from_ns, until_ns): (u64, u64)) -> bool {
         let concerns = match self.who {
             Component::Node(_) => true,
@@ -50,12 +50,12 @@ impl Stall {
         self.from_ns <= until_ns && from_ns <= self.until_ns
     }
 
-    /// Returns `true` if no property is held during the stall, with leases of `ttl_ns`.
+    /// Returns `true` if the stall is so long that no property is `held`, for leases of `ttl_ns`.
     pub(in crate::check) fn is_long(&self, ttl_ns: u64) -> bool {
         self.until_ns - self.from_ns >= LONG_STALL.part_of(ttl_ns)
     }
 
-    /// Returns the reason for what the stall makes inconclusive.
+    /// Returns the stall as the reason why something is inconclusive.
     pub(in crate::check) fn reason(&self) -> InconclusiveReason {
         InconclusiveReason::UnexpectedStall {
             who: self.who,
@@ -66,7 +66,7 @@ impl Stall {
     }
 }
 
-/// The long stalls of a run, during which no property is held.
+/// The long stalls of a run, because of which no property is `held`.
 #[derive(Debug, Default)]
 pub(in crate::check) struct LongStalls {
     ttl_ns: u64,
@@ -93,7 +93,7 @@ impl LongStalls {
         }
     }
 
-    /// Returns why no property is held, or `None` if no stall matters. If a fault missed its trigger
+    /// Returns the reason why no property is `held`, or `None` if no stall matters. If a fault missed its trigger
     /// (`is_fault_missed`), even a short stall may be the reason for that.
     pub(in crate::check) fn reason(self, is_fault_missed: bool) -> Option<InconclusiveReason> {
         let short = self.first_of_any_length.filter(|_| is_fault_missed);

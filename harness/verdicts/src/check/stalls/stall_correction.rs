@@ -13,11 +13,11 @@
 //! If a client or a server stalled without a fault, what the client would have done otherwise is unknown. So its hold
 //! counts only until the stall began, and not at all if the hold began later.
 //!
-//! A grant that arrived after its lease, but would have arrived in time without the stalls since it was requested, is
-//! no hold: the client is not responsible for them, however short each of them was.
+//! A grant that arrived after its lease, but would have arrived in time without the stalls since it was requested, does
+//! not count as a hold: the client is not responsible for the stalls, however short each of them was.
 //!
-//! A grant that would have arrived after its lease anyway is moved earlier by the time it spent in the harness. No
-//! other hold begins earlier, and every hold ends earlier, if it changes at all. So two holds that overlap after the
+//! A grant that would have arrived after its lease anyway is moved earlier by the time it spent in the harness. All
+//! other holds keep their beginning, and no hold ends later than recorded. So two holds that overlap after the
 //! correction would have overlapped on a punctual machine, and the violation is proven. A violation that only the
 //! uncorrected history shows proves nothing.
 
@@ -46,11 +46,12 @@ pub(in crate::check) struct StallCorrection {
 struct ShortenedHold {
     worker: usize,
     begin_ns: u64,
-    /// When it ends. A hold that ends no later than it begins would have been over before its grant arrived.
+    /// When the hold ends. If this is not later than its beginning, the hold would have been over before its grant
+    /// arrived.
     end_ns: u64,
-    /// Time that the machine lost.
+    /// Time that the machine lost, in nanoseconds.
     lost_ns: u64,
-    /// End of the time in which it was lost.
+    /// End of the span in which that time was lost.
     until_ns: u64,
     cause: DelayCause,
 }
@@ -61,7 +62,7 @@ enum DelayCause {
     HarnessStall,
     /// The hold waited for the injection of a fault.
     Injection,
-    /// Its worker or a server stalled.
+    /// The worker or a server stalled.
     UnexpectedStall(Stall),
 }
 
@@ -71,9 +72,9 @@ struct ActiveHold {
     worker: usize,
     begin_ns: u64,
     last_event_ns: u64,
-    /// By how much the harness can have delayed the last event since the lock was taken.
+    /// How long stalls of the harness since the lock was taken can have delayed the last event.
     late_ns: u64,
-    /// By how much it can have done so since the lock reported the latest end of the lease.
+    /// How long stalls since the lock reported the latest end of the lease can have delayed the last event.
     late_since_report_ns: u64,
     /// The earliest time at which the lock can have been taken.
     taken_ns: u64,
@@ -167,7 +168,8 @@ impl StallCorrection {
         let injecting_ns = delays.injecting_ns(hold.worker, (since_ns, at_ns));
         let lost_ns = hold.late_since_report_ns + injecting_ns;
         let in_time = at_ns.saturating_sub(lost_ns) <= hold.latest_deadline_ns;
-        // If the lock does not report how long its lease runs, it may have run until now. Then nothing was late.
+        // If the lock does not report how long its lease runs, the lease may still be running. Then the step was not
+        // late.
         if at_ns <= hold.latest_deadline_ns || !in_time {
             return;
         }
@@ -254,7 +256,7 @@ impl StallCorrection {
 }
 
 impl ShortenedHold {
-    /// Returns the begin and end of the hold, or `None` if it would have been over before its grant arrived.
+    /// Returns the beginning and the end of the hold, or `None` if it would have been over before its grant arrived.
     fn span(&self) -> Option<(u64, u64)> {
         (self.begin_ns < self.end_ns).then_some((self.begin_ns, self.end_ns))
     }
@@ -302,11 +304,12 @@ impl ActiveHold {
         }
     }
 
-    /// Ends the hold before it began if its grant arrived after its lease only because of stalls.
+    /// Removes the hold, by moving its end before its beginning, if its grant arrived after its lease only because of
+    /// stalls.
     fn excuse_late_grant(&mut self, history: &History, attempt: &Attempt) {
         let at_ns = self.last_event_ns;
-        // A lease without any rest may have ended long before its report, but no earlier than a lease after the
-        // request.
+        // If the lock reported that no time was left, the lease may have ended long before the report, but not earlier
+        // than one lease after the request.
         let due_ns = if attempt.latest_deadline_ns == at_ns {
             attempt.acquire_ns.saturating_add(attempt.ttl_ns)
         } else {
@@ -337,8 +340,8 @@ impl ActiveHold {
         self.last_event_ns = at_ns;
     }
 
-    /// Shortens the hold so that it ends at `end_ns`, unless it has been shortened more already. `lost_ns` nanoseconds
-    /// were lost before `until_ns`. Returns the hold shortened in this way.
+    /// Shortens the hold so that it ends at `end_ns`, unless it already ends earlier. `lost_ns` nanoseconds were lost
+    /// before `until_ns`. Returns the hold shortened in this way.
     fn shorten(
         &mut self,
         end_ns: u64,
@@ -361,7 +364,7 @@ impl ActiveHold {
     }
 }
 
-/// Returns the attempt whose holder did this between its grant and its release, or `None` for any other event.
+/// Returns the attempt whose holder caused this event between its grant and its release, or `None` for any other event.
 fn holder_of(what: &EventKind) -> Option<u64> {
     match *what {
         EventKind::StockRead { op, .. }

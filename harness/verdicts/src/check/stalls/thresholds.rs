@@ -1,12 +1,12 @@
 //! Thresholds of the checkers: the minimum length of a stall, a delay or a remaining lease that matters.
 //!
-//! Almost all of them scale with the lease. No other module of the checkers has a fraction of the lease as a bare
-//! number.
+//! Almost all of them scale with the lease. Other modules of the checkers use these constants, and no literal fractions
+//! of the lease.
 
 /// A fraction of the lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaseFraction {
-    /// The lease is divided by this.
+    /// The number by which the lease is divided.
     pub divisor: u32,
 }
 
@@ -26,16 +26,16 @@ impl LeaseFraction {
 /// and an extension must be requested at least this long before the end of the lease.
 pub const NOTABLE_DELAY: LeaseFraction = LeaseFraction::one_in(10);
 
-/// Maximum remaining life of a value that counts as ending anyway, because its removal may be in flight or its expiry
-/// is due. It is [`NOTABLE_DELAY`], because shorter delays of a command are normal.
+/// A value with at most this remaining lifetime counts as ending anyway, because its removal may be in flight or its
+/// expiry is due. The threshold is [`NOTABLE_DELAY`], because shorter delays of a command are normal.
 pub(in crate::check) const ENDING_ANYWAY: LeaseFraction = NOTABLE_DELAY;
 
-/// Minimum part of the lease that a value must still have to make the report of its loss a false one. A lock that
-/// counts its lease itself reports a loss in good time before the end.
+/// A report of a loss is false only if the value still has at least this part of the lease left. A lock that measures
+/// its lease itself reports a loss some time before the end.
 pub(in crate::check) const TIME_LEFT: LeaseFraction = LeaseFraction::one_in(4);
 
-/// Shortest stall of a server or a worker during which nothing is judged as held. A shorter one is a test that a busy
-/// machine adds to the scenario, but no violation may rest on it either.
+/// Shortest stall of a server or a worker because of which no property is `held`. A shorter stall is only an additional
+/// test by a busy machine, but no violation may rest on it either.
 pub(in crate::check) const LONG_STALL: LeaseFraction = LeaseFraction::one_in(4);
 
 /// Maximum excess of a reported lease over the written expiry. A worker measures the duration of its request and the
@@ -43,14 +43,14 @@ pub(in crate::check) const LONG_STALL: LeaseFraction = LeaseFraction::one_in(4);
 pub(in crate::check) const REPORT_SLACK: LeaseFraction = LeaseFraction::one_in(100);
 
 /// Total length of harness stalls that can turn a grant into a refusal. A client that waits [`NOTABLE_DELAY`] for a
-/// node gives up an answer that arrives slightly later.
+/// node discards an answer that arrives slightly later.
 pub(in crate::check) const ANSWER_DELAY: LeaseFraction = LeaseFraction::one_in(50);
 
-/// Distance from the writing of a value within which harness stalls count towards [`ANSWER_DELAY`]: twice the time for
-/// which the client waits for a node.
+/// Harness stalls count towards [`ANSWER_DELAY`] if they are at most this far from the writing of a value: twice the
+/// time for which the client waits for a node.
 pub(in crate::check) const AROUND_WRITE: LeaseFraction = LeaseFraction::one_in(5);
 
-/// Maximum part of the lease that is used up when a grant arrives and still counts as a whole lease.
+/// A lease still counts as whole if at most this part of it has passed when its grant arrives.
 pub(in crate::check) const USED_AT_GRANT: LeaseFraction = LeaseFraction::one_in(10);
 
 /// Divisor of the progress bound, not of the lease: a client that waited for a CPU for this part of the bound was kept

@@ -12,7 +12,7 @@ use crate::timeline::{Hold, HoldEnd};
 
 /// A finished story.
 pub(in crate::check) struct Story {
-    /// The violation in half a sentence.
+    /// The violation as a short clause.
     pub summary: String,
     pub lines: Vec<String>,
     /// The lines that decide the violation.
@@ -32,7 +32,7 @@ impl<'a> Draft<'a> {
         Draft { facts, lines }
     }
 
-    /// Returns the most important sentences, in order of time, and which of them decide the violation.
+    /// Returns the most important sentences, in order of time, and marks those that decide the violation.
     pub fn finish(mut self, summary: String) -> Story {
         let mut known = HashSet::new();
         (self.lines).retain(|(at_ns, _, text)| known.insert((*at_ns, text.clone())));
@@ -116,7 +116,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Adds how the values of a holder went away, up to `to_ns`.
+    /// Adds how the values of a holder disappeared, up to `to_ns`.
     pub fn describe_lost_values(&mut self, hold: &Hold, to_ns: u64) {
         for (at_ns, text) in lost_values(self.facts, hold, to_ns) {
             self.add(at_ns, Weight::Decisive, text);
@@ -219,7 +219,7 @@ fn after_its_lease(facts: &Facts<'_>, op: u64, at_ns: u64) -> Option<String> {
     (at_ns <= hold.end_ns).then(|| format!(", {} after its lease had ended", length(ago_ns)))
 }
 
-/// Returns ` (lease until 1.810 s)`, or the words for a lease that had already expired.
+/// Returns ` (lease until 1.810 s)`, or, if the lease had already expired, a clause that states when it expired.
 fn describe_lease(facts: &Facts<'_>, hold: &Hold) -> String {
     let until = clock(hold.first_deadline_ns);
     if hold.first_deadline_ns > hold.begin_ns {

@@ -1,4 +1,4 @@
-//! Sentences about the values that blocked a lock: which clients wrote them, and which clients keep them alive.
+//! Sentences about the values that blocked a lock: which clients wrote the values, and which clients prolonged them.
 
 use std::collections::BTreeSet;
 
@@ -46,7 +46,7 @@ pub(super) fn describe_blocked_lock(draft: &mut Draft<'_>, starvation: &Starvati
     }
 }
 
-/// Returns the name of a worker, or of the client that takes the locks after the run.
+/// Returns the name of a worker, or of the probe, which takes the locks after the run.
 fn client(facts: &Facts<'_>, worker: usize) -> String {
     if worker < facts.history.header.workers {
         format!("worker {worker}")
@@ -79,8 +79,8 @@ fn describe_value(draft: &mut Draft<'_>, span: &ValueSpan, why: Cause) {
     }
 }
 
-/// Describes the commands that prolonged a value, with the times of the first and the last one. Returns `None` if no
-/// command that the cause is about did.
+/// Describes the commands that prolonged a value, with the times of the first and the last one. Returns `None` if none
+/// of the commands that the cause concerns prolonged it.
 fn prolonged(
     facts: &Facts<'_>,
     span: &ValueSpan,

@@ -17,10 +17,11 @@ const MAX_VALUE_LENGTH: usize = 12;
 /// Maximum number of values of an attempt to describe.
 const MAX_VALUES: usize = 3;
 
-/// Describes how the values of a holder went away before `to_ns`, each with its time. Omits values that expired on time
-/// and values that the holder itself removed.
+/// Describes how the values of a holder disappeared before `to_ns`, each with its time. Omits values that expired on
+/// time and values that the holder itself removed.
 pub(super) fn lost_values(facts: &Facts<'_>, hold: &Hold, to_ns: u64) -> Vec<(u64, String)> {
-    // A value that was lost in this way, the way, and the nodes.
+    // Each entry has one of the values that were lost in the same way, the description of the loss, and the nodes of
+    // all these values.
     let mut all: Vec<(&ValueSpan, String, Vec<usize>)> = Vec::new();
     for span in spans_of(facts, hold) {
         if !(hold.acquire_ns..=to_ns).contains(&span.until_ns) {
@@ -43,7 +44,7 @@ pub(super) fn lost_values(facts: &Facts<'_>, hold: &Hold, to_ns: u64) -> Vec<(u6
     sentences.collect()
 }
 
-/// Returns when the last of a holder's values ran out before `by_ns`, or `None` if none did.
+/// Returns when the last of a holder's values that expired by `by_ns` expired, or `None` if none had expired.
 pub(super) fn ran_out_ns(facts: &Facts<'_>, hold: &Hold, by_ns: u64) -> Option<u64> {
     let spans = spans_of(facts, hold);
     let ran_out = spans.filter(|span| span.end == SpanEnd::RanOut && span.until_ns <= by_ns);
@@ -128,8 +129,8 @@ fn node_list(nodes: impl IntoIterator<Item = usize>) -> String {
     format!("node{plural} {}", numbers.join(", "))
 }
 
-/// Returns `true` if the value that replaced this one still has an element of it, so that its owner has lost nothing: a
-/// waiting client has increased a counter next to it, or joined a queue.
+/// Returns `true` if the value that replaced `span` still contains an element of it, so that its owner has lost
+/// nothing. For example, a waiting client increased a counter in the same key, or joined a queue.
 fn is_shared_on(facts: &Facts<'_>, span: &ValueSpan) -> bool {
     let spans = (facts.key_history).map_or(&[][..], |key_history| &key_history.spans);
     let is_next = |one: &&ValueSpan| {
@@ -140,7 +141,8 @@ fn is_shared_on(facts: &Facts<'_>, span: &ValueSpan) -> bool {
         && next.is_some_and(|next| shares_element(&span.value, &next.value))
 }
 
-/// Returns how a value of a holder went away, as the predicate of a sentence, or `None` if it is not worth describing.
+/// Returns how a value of a holder disappeared, as the predicate of a sentence, or `None` if the story need not mention
+/// it.
 fn how_lost(facts: &Facts<'_>, span: &ValueSpan, hold: &Hold) -> Option<String> {
     let is_part_of_hold = |by: &KeyCommand| {
         by.is_of(hold.worker, hold.op) && matches!(by.phase, Phase::Acquire | Phase::Release)

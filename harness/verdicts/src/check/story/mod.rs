@@ -57,7 +57,8 @@ pub(super) fn story(facts: &Facts<'_>) -> Story {
     draft.finish(summary(facts))
 }
 
-/// Returns a violation in half a sentence, or an empty text if the history does not have what the finding names.
+/// Returns a violation as a short clause, or an empty text if the history does not contain the holds that the finding
+/// names.
 fn summary(facts: &Facts<'_>) -> String {
     let lock = &facts.lock;
     match &facts.found {
@@ -104,7 +105,7 @@ fn summary(facts: &Facts<'_>) -> String {
     }
 }
 
-/// Returns in half a sentence which holds were more than the lock has permits.
+/// Returns a short clause that states which holds overlapped.
 fn summary_of_overlap(facts: &Facts<'_>, overlap: &Overlap<'_>) -> String {
     let Overlap { first, second, .. } = overlap;
     let (lock, header) = (&facts.lock, &facts.history.header);
@@ -128,7 +129,7 @@ fn summary_of_overlap(facts: &Facts<'_>, overlap: &Overlap<'_>) -> String {
     }
 }
 
-/// States how many permits of a semaphore were held at once.
+/// Returns a clause that states how many permits of a semaphore were held at once.
 fn too_many_permits(facts: &Facts<'_>, holds: &Overlap<'_>) -> String {
     let all = || (holds.others.iter().copied()).chain([holds.first, holds.second]);
     let (clients, capacity) = (all().count(), facts.history.header.capacity);
@@ -144,7 +145,7 @@ fn too_many_permits(facts: &Facts<'_>, holds: &Overlap<'_>) -> String {
     )
 }
 
-/// Adds two holds of one key that overlap.
+/// Adds the sentences about two overlapping holds of one key.
 fn describe_overlap(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
     let (facts, first, second) = (draft.facts, holds.first, holds.second);
     let lock = &facts.lock;
@@ -194,7 +195,7 @@ fn describe_overlap(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
         );
         draft.add(requested_at_ns, Weight::Decisive, text);
     }
-    // The values that were taken from the first holder are described with its lost values.
+    // Values that were taken from the first holder are already described among its lost values.
     let is_described = |taken: &&Taken<'_>| {
         let is_of_first = taken.owner_hold.is_some_and(|owner| owner.op == first.op);
         is_of_first && taken.by.is_some() && taken.release.how != Taking::Prolonged
@@ -212,7 +213,8 @@ fn describe_overlap(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
     }
 }
 
-/// Adds that a client began a section that took longer than the part of the lease that its grant still had.
+/// Adds a sentence if a client began a section that took longer than the rest of its lease, and little of the lease was
+/// left when its grant arrived.
 fn describe_long_section(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
     let hold = holds.first;
     let left_ns = hold.first_deadline_ns.saturating_sub(hold.begin_ns);
@@ -220,7 +222,7 @@ fn describe_long_section(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
     let mut faults = draft.facts.faults.iter();
     let was_frozen =
         faults.any(|fault| fault.freezes(hold.worker) && fault.touches(hold.begin_ns, hold.end_ns));
-    // Nine tenths of the lease count as a whole one.
+    // A lease of which nine tenths are left counts as whole.
     let whole_ns = USED_AT_GRANT.part_of(hold.ttl_ns) * u64::from(USED_AT_GRANT.divisor - 1);
     let is_short = hold.lease_reported && left_ns < whole_ns && left_ns < took_ns;
     if holds.is_outlived && is_short && !was_frozen {
@@ -257,7 +259,8 @@ fn lease_at(facts: &Facts<'_>, hold: &Hold, at_ns: u64) -> String {
         Some(lease)
             if !(hold.possible_leases.iter()).any(|l| l.from_ns <= at_ns && l.until_ns > at_ns) =>
         {
-            // The reported lease may be only a bound. Then the value shows when the lease ended.
+            // The reported lease may be only an upper bound. In that case the end of the value shows when the lease
+            // ended.
             let ran_out = ran_out_ns(facts, hold, at_ns).filter(|_| hold.is_lease_a_bound());
             let ago = length(at_ns - ran_out.unwrap_or(lease.until_ns));
             format!("worker {worker}'s lease had expired {ago} earlier")
@@ -267,7 +270,7 @@ fn lease_at(facts: &Facts<'_>, hold: &Hold, at_ns: u64) -> String {
 }
 
 /// Returns `true` if the lock reported at this time that the lease of the hold was lost. The lease may have ended
-/// before.
+/// earlier.
 fn is_loss_reported(facts: &Facts<'_>, hold: &Hold, at_ns: u64) -> bool {
     facts.history.events.iter().any(|event| match event.what {
         EventKind::Lost { op, .. } | EventKind::ExtendRefused { op, .. } => {
@@ -277,7 +280,7 @@ fn is_loss_reported(facts: &Facts<'_>, hold: &Hold, at_ns: u64) -> bool {
     })
 }
 
-/// Adds a stock that is wrong.
+/// Adds the sentences about a wrong stock.
 fn describe_wrong_stock(
     draft: &mut Draft<'_>,
     wrong: &WrongStock,
@@ -289,14 +292,14 @@ fn describe_wrong_stock(
         describe_overlap(draft, sellers);
     }
     if let Some(&OutsideFault { holds, .. }) = outside {
-        // The story of the overlap has the grants already.
+        // The story of the overlap already contains the grants.
         if sellers.is_none() {
             holds.iter().for_each(|hold| draft.describe_grant(hold));
         }
         let from_ns = holds.map(|hold| hold.acquire_ns).into_iter().min();
         draft.describe_attempts(&holds.map(|hold| hold.op), from_ns.unwrap_or(0), at_ns);
     } else {
-        // A late change is not part of the story of the overlap.
+        // The story of the overlap does not contain a late change.
         let from_ns = sellers.map_or(0, |_| at_ns);
         draft.describe_attempts(wrong.op.as_slice(), from_ns, at_ns);
     }
@@ -310,7 +313,7 @@ fn describe_wrong_stock(
     }
 }
 
-/// Adds a command that took another client's lock.
+/// Adds the sentences about a command that took another client's lock.
 fn describe_foreign_release(draft: &mut Draft<'_>, taken: &Taken<'_>) {
     let release = taken.release;
     let holds = || taken.taker_hold.into_iter().chain(taken.owner_hold);
@@ -323,7 +326,7 @@ fn describe_foreign_release(draft: &mut Draft<'_>, taken: &Taken<'_>) {
     draft.describe_attempts(&[release.releaser, release.owner], from_ns, to_ns);
 }
 
-/// Adds a token that was not higher than an earlier one.
+/// Adds the sentences about a token that was not higher than an earlier one.
 fn describe_stale_token(
     draft: &mut Draft<'_>,
     stale: &StaleToken,
@@ -360,7 +363,7 @@ fn describe_false_claim(draft: &mut Draft<'_>, ops: &[u64], holds: &[&Hold], sta
     draft.add(at_ns, Weight::Decisive, statement.to_owned());
 }
 
-/// Adds the death of a client, and what it did in its latest attempt.
+/// Adds the death of a client, and the events of its latest attempt.
 fn describe_client_death(draft: &mut Draft<'_>, death: &ClientDeath) {
     let at_ns = draft.facts.at_ns;
     let holds = draft.facts.holds.iter();
@@ -372,7 +375,7 @@ fn describe_client_death(draft: &mut Draft<'_>, death: &ClientDeath) {
     draft.add(at_ns, Weight::Plot, text);
 }
 
-/// Adds the waits of a cycle, and the holds that they wait for.
+/// Adds the waits of a cycle, and the holds that the clients wait for.
 fn describe_deadlock(draft: &mut Draft<'_>, deadlock: &Deadlock) {
     let facts = draft.facts;
     for wait in &deadlock.waits {
@@ -393,7 +396,7 @@ fn describe_deadlock(draft: &mut Draft<'_>, deadlock: &Deadlock) {
     }
 }
 
-/// Adds a period in which a free lock was not granted.
+/// Adds the sentences about a period in which a free lock was not granted.
 fn describe_starvation(draft: &mut Draft<'_>, starvation: &Starvation, last: Option<&Hold>) {
     let lock = &draft.facts.lock;
     let (from_ns, until_ns) = (starvation.from_ns, starvation.until_ns);
@@ -428,7 +431,7 @@ fn describe_starvation(draft: &mut Draft<'_>, starvation: &Starvation, last: Opt
     describe_aftermath(draft, starvation.key);
 }
 
-/// Adds what was found after the run.
+/// Adds the findings of the inspection and the probe after the run.
 fn describe_aftermath(draft: &mut Draft<'_>, of_key: u32) {
     for event in &draft.facts.history.events {
         let (weight, text) = match event.what {

@@ -13,7 +13,7 @@ pub(super) enum Weight {
     Plot,
     /// The beginning of an injected fault.
     Fault,
-    /// A reason for such an event.
+    /// An event that explains a more important one.
     Reason,
     Detail,
     Background,
@@ -146,7 +146,7 @@ fn stock_read(worker: usize, name: &str, stock: i64, as_of_ns: Option<u64>) -> (
     }
 }
 
-/// Returns the subject of a sentence about a change of the stock that was not made when its writer requested it.
+/// Returns the subject of a sentence about a change of the stock that was made later than its writer requested.
 fn belated_write(
     worker: usize,
     Belated {

@@ -1,5 +1,6 @@
-//! The remarks on properties that held. On `progress`, if attempts did not get the lock: how many there were, and which
-//! client never released the lock. On `exclusion`, if a holder outlived its lease behind a key that never expires.
+//! Remarks on properties that held. `progress` has a remark if attempts did not get the lock: the number of these
+//! attempts, and which client held the lock for long. `exclusion` has a remark if a holder outlived its lease and only
+//! a key that never expires kept other clients out.
 
 use crate::check::causes::evidence::Evidence;
 use crate::history::EventKind;
@@ -32,8 +33,8 @@ pub(in crate::check) fn unserved(evidence: &Evidence<'_>, refused: u64, failed: 
     }
 }
 
-/// Returns the remark on a holder that was alone for longer than its lease only because its value never expires, or
-/// `None` if there was none.
+/// Returns the remark on a holder that had the lock for longer than its lease only because its value never expires, or
+/// `None` if there was no such holder.
 pub(in crate::check) fn kept_out_without_expiry(evidence: &Evidence<'_>) -> Option<String> {
     let spans = &evidence.key_history()?.spans;
     let never_expires = |hold: &&Hold| {
@@ -53,8 +54,8 @@ pub(in crate::check) fn kept_out_without_expiry(evidence: &Evidence<'_>) -> Opti
     ))
 }
 
-/// Returns the longest hold and its end, if it lasted longer than a client may wait for a free lock. An open hold ended
-/// when the workers were ended.
+/// Returns the longest hold and its end, if it lasted longer than a client may wait for a free lock. A hold without a
+/// release counts until the workers were ended.
 fn longest_hold<'a>(evidence: &'a Evidence<'_>) -> Option<(&'a Hold, u64)> {
     let bound_ns = ms(evidence.history.header.progress_within_ms);
     let mut latest_first = evidence.history.events.iter().rev();
@@ -69,7 +70,7 @@ fn longest_hold<'a>(evidence: &'a Evidence<'_>) -> Option<(&'a Hold, u64)> {
         .filter(|longest| held_ns(longest) > bound_ns)
 }
 
-/// Describes a long hold, and the limit that the lock sets on it.
+/// Describes a long hold, and the limit that the lock sets on its duration.
 fn describe_hold(evidence: &Evidence<'_>, hold: &Hold, end_ns: u64) -> String {
     let held = length(end_ns.saturating_sub(hold.begin_ns));
     let until = match hold.ended {

@@ -18,7 +18,7 @@ pub(super) struct Job {
 #[derive(Debug, Default)]
 pub(super) struct Tick {
     pub(super) jobs: Vec<Job>,
-    /// The attempts that were made for it.
+    /// The attempts that were made for this tick.
     pub(super) attempts: Vec<u64>,
 }
 
@@ -29,16 +29,16 @@ pub(super) struct Recorded {
     pub(super) keys: u32,
     pub(super) workers: usize,
     pub(super) ttl_ns: u64,
-    /// How long a value can live after the last renewal.
+    /// How long a value can exist after its last renewal, in nanoseconds.
     pub(super) lease_ns: u64,
     pub(super) min_hold_ns: u64,
-    /// Number of nodes that may be away while the lock still has its quorum.
+    /// Number of nodes that may be unreachable while the lock still has its quorum.
     pub(super) spare_nodes: usize,
     /// The latest tick of each worker.
     pub(super) current: HashMap<usize, u64>,
-    /// By key and tick.
+    /// The records by key and tick.
     pub(super) ticks: BTreeMap<(u32, u64), Tick>,
-    /// The stalls of the machine and of its parts, each from when to when.
+    /// The stalls of the harness, the nodes and the workers: the start and the end of each, in nanoseconds.
     pub(super) stalls: Vec<(u64, u64)>,
 }
 
@@ -104,7 +104,7 @@ impl Recorded {
         }
     }
 
-    /// Returns how long the machine stalled in this span, if that can have changed anything.
+    /// Returns the total duration of the stalls in this span, or `None` if it is too short to have changed anything.
     pub(super) fn stalled_ns(&self, (from_ns, until_ns): (u64, u64)) -> Option<u64> {
         let within =
             |(from, until): &(u64, u64)| until_ns.min(*until).saturating_sub(from_ns.max(*from));
@@ -112,13 +112,14 @@ impl Recorded {
         (total_ns >= NOTABLE_DELAY.part_of(self.ttl_ns)).then_some(total_ns)
     }
 
-    /// Returns when a worker gets a tick.
+    /// Returns when a worker is due to start the job of a tick.
     pub(super) fn due_ns(&self, tick: u64, worker: usize) -> u64 {
         let due = |schedule: TickSchedule| schedule.due_ns(tick, worker, self.workers);
         self.schedule.map_or(0, due)
     }
 
-    /// Returns until when a hold keeps others out, or may do so.
+    /// Returns the latest time until which a hold may keep other clients out. `release` is the operation that ended the
+    /// hold, if there is one.
     pub(super) fn taken_until_ns(&self, hold: &Hold, release: Option<&Operation>) -> u64 {
         let is_answered = release.is_some_and(|it| {
             matches!(

@@ -1,11 +1,12 @@
 //! Ticks whose job did not run.
 //!
-//! An attempt for such a tick is excused if another client held the lock or could still hold it: a job that lasts over
-//! the tick, the lease of a client that died or whose release failed, an attempt without a definite answer, or the time
-//! for which the lock declares that it keeps its key. It is also excused if a fault kept its client from Redis.
+//! An attempt for such a tick is excused if another client held the lock or could still hold it. Reasons are a job that
+//! is still running at the tick, the lease of a client that died or whose release failed, an attempt without a definite
+//! answer, and the time for which the lock declares that it keeps its key. It is also excused if a fault kept its
+//! client from Redis.
 //!
-//! If any attempt has no excuse, the tick was skipped. If every attempt is excused by faults alone, or faults kept
-//! every client from making one, nothing is known. So it is if the machine stalled.
+//! If any attempt has no excuse, the tick was skipped. The property is `unknown` if faults alone excuse every attempt,
+//! if faults kept a client from making one, or if the machine stalled.
 
 use std::collections::HashMap;
 
@@ -28,7 +29,7 @@ struct Taken {
 /// Why an attempt did not get the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Excuse {
-    /// Another client held it, or could still hold it.
+    /// Another client held the lock, or could still hold it.
     Taken,
     /// A fault kept the client from Redis.
     Fault,
@@ -84,8 +85,8 @@ impl<'a, 'h> Skips<'a, 'h> {
         }
     }
 
-    /// Returns what shows that a tick without a job was skipped, or why that is unknown. Returns `None` if the lock was
-    /// taken, or the run ended before.
+    /// Returns the finding that a tick without a job was skipped, or the reason if that is unknown. Returns `None` if
+    /// the lock was taken at the tick, or the run ended before it.
     pub(super) fn skipped(
         &self,
         key: u32,
@@ -131,8 +132,8 @@ impl<'a, 'h> Skips<'a, 'h> {
         Some(Ok((missed.ended_at_ns, Seen::FalseClaim(claim))))
     }
 
-    /// Returns the attempts that could have run the job of a tick: those that were made for it, or, if missed ticks are
-    /// made up for, for a later one too.
+    /// Returns the attempts that could have run the job of a tick: the attempts that were made for it and, if the
+    /// schedule catches up on missed ticks, for any later tick.
     fn attempts_for(&self, key: u32, tick: u64) -> Vec<&'a Operation> {
         let catches_up = self.recorded.schedule.is_some_and(|it| it.catches_up);
         let last = if catches_up { u64::MAX } else { tick };
@@ -142,7 +143,8 @@ impl<'a, 'h> Skips<'a, 'h> {
             .collect()
     }
 
-    /// Returns why no client requested the lock for a tick, or `None` if all were busy or the run had ended.
+    /// Returns the reason if a fault kept a client from requesting the lock for a tick, or `None` if all clients were
+    /// busy or the run had ended.
     fn nobody_came(&self, tick: u64) -> Option<InconclusiveReason> {
         let mut away = (0..self.recorded.workers).filter_map(|worker| {
             let due_ns = self.recorded.due_ns(tick, worker);
@@ -155,17 +157,16 @@ impl<'a, 'h> Skips<'a, 'h> {
 
     fn excuse(&self, attempt: &Operation) -> Option<Excuse> {
         match attempt.outcome {
-            // Its client had the lock, or its lock may have been taken. It could not begin the job.
+            // The client of this attempt had the lock, or the attempt may have taken it without an answer. Either way,
+            // the job could not begin in another attempt.
             OperationOutcome::Done | OperationOutcome::Unanswered => return Some(Excuse::Taken),
             OperationOutcome::Refused | OperationOutcome::Failed => {}
         }
         let span = (attempt.requested_at_ns, attempt.ended_at_ns);
-        let mut others = self
-            .taken
-            .iter()
-            .filter(|it| (it.op, it.key) != (attempt.op, attempt.key) && it.op != attempt.op);
-        let is_taken =
-            others.any(|it| it.key == attempt.key && it.from_ns <= span.1 && span.0 <= it.until_ns);
+        let mut others = self.taken.iter().filter(|taken| taken.op != attempt.op);
+        let is_taken = others.any(|taken| {
+            taken.key == attempt.key && taken.from_ns <= span.1 && span.0 <= taken.until_ns
+        });
         if is_taken {
             return Some(Excuse::Taken);
         }
@@ -173,8 +174,8 @@ impl<'a, 'h> Skips<'a, 'h> {
         is_away.then_some(Excuse::Fault)
     }
 
-    /// Returns `true` if faults kept a worker from a quorum of the nodes, or from running. A lease after its end, a
-    /// fault can still have an effect.
+    /// Returns `true` if faults kept a worker from a quorum of the nodes, or from running, in this span. A fault counts
+    /// until one lease after its end, because it can still have an effect until then.
     fn is_kept_away(&self, worker: usize, (from_ns, until_ns): (u64, u64)) -> bool {
         let is_active = |fault: &&FaultSpan<'_>| {
             let ended_ns = if is_instantaneous(fault.fault) {

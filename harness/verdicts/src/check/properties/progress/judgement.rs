@@ -12,7 +12,7 @@ impl Progress {
         &mut self,
         work: impl FnOnce(&mut Deadlocks, &dyn Fn(u64, u64) -> u64),
     ) {
-        // A client that never holds two locks closes no cycle.
+        // A client that never holds two locks cannot close a cycle.
         if self.keys.len() < 2 || self.admits_many_holders {
             return;
         }
@@ -44,7 +44,7 @@ impl Progress {
         }
         let state = &self.keys[first.key as usize];
         first.has_unexpiring_key = state.unexpiring_ns.is_some();
-        // If the probe found no key and was not granted either, an attempt in doubt explains nothing.
+        // If no key was left and the probe was not granted the lock, an attempt in doubt does not explain the wait.
         let is_key_explained = state.left || state.probe_granted == Some(true);
         first.doubt = first.doubt.filter(|_| is_key_explained);
         let operations = timeline.operations();
