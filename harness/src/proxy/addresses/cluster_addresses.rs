@@ -11,11 +11,12 @@ use crate::proxy::addresses::cluster_topology::with_known_servers;
 pub(in crate::proxy) type ClusterMap = HashMap<String, SocketAddr>;
 
 /// Returns a complete reply in which the addresses of the run's servers are replaced by the addresses of the links, in
-/// `MOVED` and `ASK`, and in lists of servers. Also returns the address of a foreign server to which a redirection leads
-/// or which is listed as a master.
+/// `MOVED` and `ASK` and, if `lists_servers` is set, in lists of servers. Also returns the address of a foreign server to
+/// which a redirection leads or which is listed as a master.
 pub(in crate::proxy) fn with_links<'a>(
     reply: &'a [u8],
     map: &ClusterMap,
+    lists_servers: bool,
 ) -> (Cow<'a, [u8]>, Option<String>) {
     if let Some(place) = foreign_redirection(reply, map) {
         return (Cow::Borrowed(FOREIGN), Some(place.into_owned()));
@@ -27,6 +28,7 @@ pub(in crate::proxy) fn with_links<'a>(
         }
         // A number or a short line lists no server.
         Some(b':' | b'#' | b',' | b'_') => (Cow::Borrowed(reply), None),
+        _ if !lists_servers => (Cow::Borrowed(reply), None),
         _ => {
             let (known, foreign) = with_known_servers(reply, map);
             (Cow::Owned(known), foreign)
@@ -86,7 +88,7 @@ mod tests {
             ("10.0.0.1:7001".to_owned(), link(40001)),
             ("10.0.0.2:7002".to_owned(), link(40002)),
         ]);
-        let (got, foreign) = with_links(before.as_bytes(), &map);
+        let (got, foreign) = with_links(before.as_bytes(), &map, true);
         assert_eq!(String::from_utf8_lossy(&got), after);
         foreign
     }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use memchr::memmem;
@@ -84,10 +84,11 @@ async fn carry(
     upstream: SocketAddr,
     map: Arc<ClusterMap>,
 ) {
-    let answers = AnswerTimes {
+    let requests = Requests {
         proxy: &task.0,
         node: of.node,
         asked_ns: AtomicU64::new(0),
+        ask_for_servers: AtomicBool::new(false),
     };
     let both_ways = async {
         link.set_nodelay(true)?;
@@ -96,8 +97,9 @@ async fn carry(
         let (mut from_link, mut to_link) = link.split();
         let (mut from_server, mut to_server) = server.split();
         let rewrite = |reply: &[u8]| {
-            answers.answered();
-            let (known, foreign) = with_links(reply, &map);
+            requests.record_answer();
+            let lists_servers = requests.ask_for_servers.load(Ordering::Relaxed);
+            let (known, foreign) = with_links(reply, &map, lists_servers);
             if let Some(place) = foreign {
                 let worker = of.worker;
                 let incident = ProxyIncident::AddressWithheld { worker, place };
@@ -106,7 +108,7 @@ async fn carry(
             known.into_owned()
         };
         tokio::select! {
-            ended = forward_requests(&mut from_link, &mut to_server, &answers) => ended,
+            ended = forward_requests(&mut from_link, &mut to_server, &requests) => ended,
             ended = forward_replies(&mut from_server, &mut to_link, rewrite) => ended,
         }
     };
@@ -116,21 +118,24 @@ async fn carry(
         // Both sides find their connection closed, whatever the reason was.
         _ = both_ways => {}
     }
-    answers.answered();
+    requests.record_answer();
 }
 
-/// Forwards requests, and records when they were sent.
 async fn forward_requests(
     client: &mut ReadHalf<'_>,
     server: &mut WriteHalf<'_>,
-    answers: &AnswerTimes<'_>,
+    requests: &Requests<'_>,
 ) -> io::Result<()> {
     let mut chunk = [0; CHUNK];
+    // The end of the previous chunk, because a word may be split.
+    let mut recent = Vec::new();
     loop {
         match client.read(&mut chunk).await? {
             0 => return server.shutdown().await,
             count => {
-                answers.asked(&chunk[..count]);
+                recent.extend_from_slice(&chunk[..count].to_ascii_uppercase());
+                requests.record(&recent);
+                recent.drain(..recent.len().saturating_sub(LONGEST_WORD - 1));
                 server.write_all(&chunk[..count]).await?;
             }
         }
@@ -140,29 +145,41 @@ async fn forward_requests(
 /// Beginnings of the commands that a server may answer late on purpose.
 const BLOCKING: [&[u8]; 5] = [b"\nBL", b"\nBR", b"\nBZ", b"\nXREAD", b"\nWAIT"];
 
-/// Measures how long a server takes to answer. Replies carry no number, so that only the first answer after a request
-/// counts.
-struct AnswerTimes<'a> {
+/// Commands whose replies list servers, possibly within a script.
+const LISTING: [&[u8]; 2] = [b"CLUSTER", b"SENTINEL"];
+
+const LONGEST_WORD: usize = b"SENTINEL".len();
+
+/// The requests on a connection, as far as the replies do not show them.
+struct Requests<'a> {
     proxy: &'a ProxyState,
     node: usize,
-    /// When the oldest request without an answer was sent, or 0 if there is none.
+    /// When the oldest request without an answer was sent, or 0 if there is none. Replies carry no number, so only the
+    /// first answer after a request counts.
     asked_ns: AtomicU64,
+    /// Whether a request on this connection has asked for lists of servers. Only such replies are rewritten: the fields
+    /// of another reply, such as `ip` and `port` in a hash of the lock, are data.
+    ask_for_servers: AtomicBool,
 }
 
-impl AnswerTimes<'_> {
-    fn asked(&self, request: &[u8]) {
-        let request = request.to_ascii_uppercase();
-        let is_blocking = |name: &&[u8]| memmem::find(&request, name).is_some();
-        if self.asked_ns.load(Ordering::Relaxed) == 0
-            && !BLOCKING.iter().any(|name| is_blocking(name))
-        {
-            self.asked_ns
-                .store(self.proxy.clock.now_ns().max(1), Ordering::Relaxed);
+impl Requests<'_> {
+    /// Records requests, in upper case.
+    fn record(&self, requests: &[u8]) {
+        let has = |words: &[&[u8]]| {
+            let mut words = words.iter();
+            words.any(|word| memmem::find(requests, word).is_some())
+        };
+        if has(&LISTING) {
+            self.ask_for_servers.store(true, Ordering::Relaxed);
+        }
+        if self.asked_ns.load(Ordering::Relaxed) == 0 && !has(&BLOCKING) {
+            let now_ns = self.proxy.clock.now_ns().max(1);
+            self.asked_ns.store(now_ns, Ordering::Relaxed);
         }
     }
 
     /// Records the end of the wait for an answer, if there is one and it was long.
-    fn answered(&self) {
+    fn record_answer(&self) {
         let (since_ns, until_ns) = (
             self.asked_ns.swap(0, Ordering::Relaxed),
             self.proxy.clock.now_ns(),
