@@ -40,15 +40,25 @@ pub enum ProxyIncident {
         /// User ID that the proxy serves.
         served: u32,
     },
-    /// A server of a Cluster redirected a client to an address that is not one of the run's servers.
+    /// A server redirected a client to an address that is not one of the run's servers, or named one as a master.
     #[error(
-        "a server redirected worker {worker} to {place:?}, which is not one of the servers of the run: the redirection was refused"
+        "a server sent worker {worker} the address {place:?}, which is not one of the servers of the run: it was withheld"
     )]
-    RedirectionRefused {
+    AddressWithheld {
         /// Worker whose link the client used.
         worker: usize,
         /// The address.
         place: String,
+    },
+    /// A server that was running before answered a command late, or not until the client closed the connection.
+    #[error("node {node} did not answer a command for {} ms", (.until_ns - .since_ns) / 1_000_000)]
+    SlowAnswer {
+        /// The node.
+        node: usize,
+        /// When the command was sent, in nanoseconds since the run began.
+        since_ns: u64,
+        /// When the answer arrived, or the client closed the connection.
+        until_ns: u64,
     },
 }
 

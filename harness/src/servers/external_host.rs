@@ -19,6 +19,7 @@ use super::server::{Answer, Host, KeyReport, Server};
 use super::server_order::ServerOrder;
 use super::upstream::{Upstream, line};
 use super::{BackendError, Password, ServerAddress};
+use crate::clock::Clock;
 use crate::external_servers::{DEFAULT_PREFIX, ExternalServer, ExternalServers};
 use crate::record;
 
@@ -30,6 +31,9 @@ const MAX_PAGES: usize = 1_000_000;
 
 /// Maximum duration of a search.
 const SEARCH: Duration = Duration::from_secs(60);
+
+/// Maximum duration of the examination of all servers.
+const EXAMINATION: Duration = Duration::from_secs(120);
 
 /// Maximum number of keys that a search may find.
 const MAX_KEYS: usize = 1_000_000;
@@ -79,11 +83,19 @@ pub fn find_masters(servers: &ExternalServers) -> Answer<'_, ExternalServers> {
 pub fn examine(servers: &ExternalServers) -> Answer<'_, Vec<ExaminedServer>> {
     Box::pin(async move {
         let password = Password::fresh().map_err(io_error("create a password"))?;
-        let mut examined = Vec::new();
+        let (mut examined, clock) = (Vec::new(), Clock::start());
         for upstream in Upstream::all(servers)? {
-            let server = External::reach(upstream, password, servers).await?;
-            let result = server.examine().await;
-            examined.push(result.map_err(|fault| server.upstream.error(fault))?);
+            let examining = async {
+                let server = External::reach(Arc::clone(&upstream), password, servers).await?;
+                let result = server.examine().await;
+                result.map_err(|fault| server.upstream.error(fault))
+            };
+            let left = EXAMINATION.saturating_sub(clock.elapsed());
+            let result = timeout(left, examining).await;
+            examined.push(result.unwrap_or_else(|_| {
+                let what = "the commands that examine the servers";
+                Err(upstream.error(ExternalFault::timed_out(what, EXAMINATION)))
+            })?);
         }
         Ok(examined)
     })
@@ -167,7 +179,7 @@ impl External {
 
     async fn ask<T: FromRedisValue>(&self, words: &[&str]) -> Result<T, ExternalFault> {
         let answer = self.gateway.address().query(words, ANSWER).await;
-        answer.map_err(|error| self.fault(&error))
+        answer.map_err(|error| self.fault(words[0], &error))
     }
 
     /// Reads information about the server without writing anything, and checks that no keys have the run's prefix.
@@ -328,7 +340,10 @@ impl External {
         };
         timeout(ANSWER, exchange)
             .await
-            .map_err(|_| ExternalFault::TimedOut(ANSWER))?
+            .map_err(|_| {
+                let name = command.split_whitespace().next().unwrap_or_default();
+                ExternalFault::timed_out(name, ANSWER)
+            })?
             .map_err(|_| ExternalFault::Closed)
     }
 
@@ -348,7 +363,7 @@ impl External {
             scan.arg(&cursor).arg("MATCH").arg(&pattern);
             scan.arg("COUNT").arg(KEYS_AT_ONCE);
             let page: RedisResult<(String, Vec<Vec<u8>>)> = scan.query_async(&mut connection).await;
-            let (next, page) = page.map_err(|error| self.fault(&error))?;
+            let (next, page) = page.map_err(|error| self.fault("SCAN", &error))?;
             let is_meant = |name: &Vec<u8>| memmem::find(name, part.as_bytes()).is_some();
             keys.extend(page.into_iter().filter(is_meant));
             if next == "0" {
@@ -362,14 +377,22 @@ impl External {
         Err(ExternalFault::Endless("SCAN"))
     }
 
-    /// Removes the run's keys. Searches for keys twice, because a client's last command may arrive late.
+    /// Removes the run's keys, within a limited time.
     async fn clean(&self) -> Result<(), ExternalFault> {
+        let timed_out = Err(ExternalFault::timed_out("SCAN and DEL", SEARCH));
+        timeout(SEARCH, self.remove_keys())
+            .await
+            .unwrap_or(timed_out)
+    }
+
+    /// Removes the run's keys. Searches for keys twice, because a client's last command may arrive late.
+    async fn remove_keys(&self) -> Result<(), ExternalFault> {
         for _ in 0..2 {
             let mut connection = self.connection().await?;
             for key in self.keys(&self.prefix).await? {
                 let mut delete = redis::cmd("DEL");
                 let deleted: RedisResult<()> = delete.arg(key).query_async(&mut connection).await;
-                deleted.map_err(|error| self.fault(&error))?;
+                deleted.map_err(|error| self.fault("DEL", &error))?;
             }
         }
         Ok(())
@@ -377,11 +400,11 @@ impl External {
 
     async fn connection(&self) -> Result<MultiplexedConnection, ExternalFault> {
         let connection = self.gateway.address().connection(ANSWER).await;
-        connection.map_err(|error| self.fault(&error))
+        connection.map_err(|error| self.fault("a connection with AUTH", &error))
     }
 
-    fn fault(&self, error: &RedisError) -> ExternalFault {
-        ExternalFault::from_reply(error, &self.prefix)
+    fn fault(&self, command: &str, error: &RedisError) -> ExternalFault {
+        ExternalFault::from_reply(error, command, &self.prefix)
     }
 }
 

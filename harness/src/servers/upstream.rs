@@ -78,7 +78,7 @@ impl Upstream {
             .unwrap_or_else(|_| match self.tls {
                 // A server without TLS treats the handshake as an incomplete command, and waits for the rest.
                 Some(_) => Err(ExternalFault::Tls(io::ErrorKind::TimedOut.into())),
-                None => Err(ExternalFault::TimedOut(PATIENCE)),
+                None => Err(ExternalFault::timed_out("a connection with AUTH", PATIENCE)),
             })
     }
 
@@ -117,7 +117,7 @@ impl Upstream {
         let mut connection = self.connect().await?;
         timeout(PATIENCE, self.answer(&mut connection, b"PING\r\n"))
             .await
-            .unwrap_or(Err(ExternalFault::TimedOut(PATIENCE)))
+            .unwrap_or_else(|_| Err(ExternalFault::timed_out("PING", PATIENCE)))
             .map(drop)
     }
 
