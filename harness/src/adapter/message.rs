@@ -160,8 +160,8 @@ pub enum RequestKind {
         /// The lock's name.
         key: String,
     },
-    /// Cancels an `acquire` request. `cancel` has no reply of its own: the `acquire` is answered by `cancelled`, or
-    /// by its result if that came first. Sent only if the adapter offers it.
+    /// Cancels an `acquire` request. `cancel` has no separate reply. The `acquire` is answered by `cancelled`, or by
+    /// its result if the result came first. Sent only if the adapter offers it.
     Cancel {
         /// The number of the `acquire` request.
         of: u64,

@@ -38,7 +38,7 @@ pub struct FieldShape {
     pub name: &'static str,
     /// Type of its value.
     pub kind: FieldKind,
-    /// Whether it is required. An optional field may be omitted or `null`.
+    /// Whether the field is required. An optional field may be omitted or `null`.
     pub required: bool,
 }
 

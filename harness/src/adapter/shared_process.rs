@@ -254,7 +254,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Cancels the client's request with this number. `cancel` has no reply of its own.
+    /// Cancels the client's request with this number. `cancel` has no separate reply.
     fn cancel(&mut self, client: usize, own: u64) -> Result<(), Closed> {
         let is_requested = |request: &PendingRequest| {
             request.client == client && matches!(request.purpose, Purpose::Own(id) if id == own)

@@ -173,7 +173,7 @@ mod tests {
             drop(arrivals.turn().await);
             assert_eq!(arrivals.waiting(), 1);
             assert_eq!(arrivals.take(arrivals.turn().await), Some(0));
-            // Ends the arrivals and informs every worker.
+            // After the last arrival, every turn returns `None`.
             assert_eq!(arrivals.take(arrivals.turn().await), None);
             assert_eq!(arrivals.take(arrivals.turn().await), None);
         };

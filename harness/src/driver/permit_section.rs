@@ -4,7 +4,7 @@ use super::client_driver::{ClientDriver, Hold, RequestAborted};
 use crate::backend::Backend;
 
 impl<B: Backend> ClientDriver<B> {
-    /// Takes one job from the stock, and works on it. Several clients may do so at the same time, so the stock is read
+    /// Takes one job from the stock, and works on it. Several clients may buy at the same time, so the stock is read
     /// and changed in one step.
     pub(super) async fn permit_section(&mut self, mut hold: Hold) -> Result<(), RequestAborted> {
         self.ping(&hold).await?;

@@ -293,7 +293,7 @@ fn merge(driver: Vec<Event>, keys: Vec<Event>) -> Vec<Event> {
     merged
 }
 
-/// Records that the scenario does not support the backend, if that is so. The run is then inconclusive.
+/// Records the fact that the scenario does not support the backend, if this is the case. The run is then inconclusive.
 fn check_backend_support<B: Backend>(context: &RunContext<B>) {
     let scenario = &context.spec.scenario;
     let backend = context.backend.name();

@@ -81,7 +81,7 @@ async fn monitor_liveness<B: Backend>(context: Rc<RunContext<B>>) {
             record_liveness_events(&context, false).await;
         }
     };
-    // Neither future ends by itself: the caller aborts this task at the end of the run.
+    // Both futures are endless; the caller aborts this task at the end of the run.
     tokio::join!(context.backend.monitor_liveness(shortest), record);
 }
 

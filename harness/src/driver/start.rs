@@ -67,7 +67,7 @@ fn node_timeout(spec: &RunSpec) -> Duration {
     }
 }
 
-/// Records features that the scenario requires and the lock does not offer, because of which the scenario is not
+/// Records the features that the scenario requires but the lock does not offer. Such features make the scenario not
 /// applicable. Records the lock's name, its declarations and the features that it offers.
 fn record_ready<B>(context: &RunContext<B>, ready: Answer) {
     let Answer::Ready {

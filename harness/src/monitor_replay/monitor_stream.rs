@@ -43,7 +43,7 @@ pub enum Source {
 pub enum ServerMessage {
     /// The server has executed a command.
     Executed(MonitorLine),
-    /// The server has removed a key by itself, and not for a command.
+    /// The server has removed a key without a command.
     Lost {
         /// The reason.
         loss: Loss,
@@ -56,7 +56,7 @@ pub enum ServerMessage {
     Answer(String),
 }
 
-/// The reason why a server removed a key by itself.
+/// The reason why a server removed a key without a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
     /// The key had expired.

@@ -1,7 +1,7 @@
 //! Incidents of the proxy: resources that this process ran out of, and clients that the proxy did not serve.
 //!
-//! If the proxy cannot accept a connection, the client waits, and the node seems to be slow or dead. The harness is
-//! responsible for that, so no lock may be blamed.
+//! If the proxy cannot accept a connection, the client waits, and the node seems to be slow or dead. The harness causes
+//! these errors, so no lock may be blamed for them.
 
 use std::collections::BTreeSet;
 use std::io;

@@ -32,7 +32,7 @@ pub struct Draw<'a> {
     pub groups: &'a [Group],
     /// Seed from which the plans are generated.
     pub seed: u64,
-    /// Whether all choices are equally likely and plans are independent of earlier ones.
+    /// Whether all choices are equally likely and plans are independent of earlier plans.
     pub uniform: bool,
     /// Number of the shard, starting at 1, and the total number of shards.
     pub shard: (u64, u64),

@@ -13,9 +13,9 @@ const PREFIX: &str = "picklock-";
 /// Name of the file in each directory that contains its owner.
 const MARKER: &str = ".picklock-owner";
 
-/// Prefix of a directory's name while the directory has no marker, which is so before the marker is written and after
-/// it is removed. The prefix is followed by the owner, so that a directory always has a known owner, even if this
-/// process is killed. The final name must be shorter, because the length of socket paths is limited.
+/// Prefix of a directory's name while the directory has no marker, that is, before the marker is written and after it
+/// is removed. The prefix is followed by the owner, so that a directory always has a known owner, even if this process
+/// is killed. The final name must be shorter, because the length of socket paths is limited.
 const UNMARKED: &str = "picklock-of-";
 
 /// A temporary directory of this run. Dropping this removes it; otherwise the reaper removes it after this process has

@@ -17,8 +17,8 @@ use super::{BackendError, Password, ServerAddress};
 /// seconds at the earliest.
 const DOWN_AFTER: Duration = Duration::from_millis(400);
 
-/// How much later than the preceding Sentinel each Sentinel considers a master down. If all Sentinels did so at the
-/// same time, each would vote for itself, and an election without a winner is repeated only much later.
+/// How much later than the preceding Sentinel each Sentinel considers a master down. If all Sentinels considered it
+/// down at the same time, each would vote for itself, and an election without a winner is repeated only much later.
 const STAGGER: Duration = Duration::from_millis(250);
 
 /// Half of the time after which a failed failover is repeated. This is also the time for which Sentinels tolerate a

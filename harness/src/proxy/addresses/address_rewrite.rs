@@ -75,7 +75,7 @@ fn message(text: &str, map: &AddressMap) -> Option<String> {
 pub(in crate::proxy) struct Item<'a> {
     pub whole: &'a [u8],
     pub bytes: &'a [u8],
-    /// Whether it is a bulk string.
+    /// Whether the element is a bulk string.
     pub is_word: bool,
 }
 

@@ -73,8 +73,8 @@ impl<'a> Evidence<'a> {
             Seen::Overlap { holders, later } => {
                 let capacity = self.history.header.capacity;
                 let holds = correction.holds(self.timeline.holds());
-                // A corrected hold may begin earlier, and overlap others only because of that. The history does not
-                // show such an overlap, so it does not count.
+                // The correction may make a hold begin earlier, so that it overlaps other holds only because of the
+                // correction. The history does not show such an overlap, so it does not count.
                 let overlapped = |one: &Hold, other: &Hold| {
                     let recorded = self.hold(one.op).zip(self.hold(other.op));
                     recorded.is_some_and(|(one, other)| one.overlaps(other))

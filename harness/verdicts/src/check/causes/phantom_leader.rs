@@ -8,7 +8,7 @@ use crate::timeline::Hold;
 /// `second` was led by another client, or `None` if it never did.
 ///
 /// `own` are the values that the attempt of `first` wrote. Each writing or renewal of a value justifies answers for one
-/// lease, whatever happened to the value on the servers in the meantime. A lock that relies on its lease for that long
+/// lease, whatever happened to the value on the servers in the meantime. A lock that relies on its lease for this time
 /// is not to blame here; the key history decides the cause. After that, nothing justifies the answer.
 pub(in crate::check) fn phantom_ns(
     history: &History,

@@ -69,8 +69,8 @@ struct AcquiredAtPlace {
 const MAX_UNSETTLED: usize = 1000;
 
 impl AcquiredAtPlace {
-    /// Adds a value. First removes the values of settled attempts if the list has doubled since it last did so:
-    /// otherwise the list would grow with every attempt on a key that is never removed.
+    /// Adds a value. First removes the values of settled attempts if the list has doubled since the last such removal.
+    /// Otherwise the list would grow with every attempt on a key that is never removed.
     fn push(&mut self, op: u64, value: &Arc<str>, unsettled: &BTreeSet<u64>) {
         if self.values.len() >= self.full {
             work_count::add(self.values.len());

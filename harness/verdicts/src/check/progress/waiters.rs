@@ -3,8 +3,8 @@
 //! A lock is wanted while a worker that reaches what it needs requests it. A denied request does not end the want if a
 //! worker requests the lock again within a quarter of the progress bound, so that any period as long as the bound
 //! contains several requests. It does not matter which worker requests it again, or for which buyer of an open loop. If
-//! no worker does so within that time, the lock could not be granted in between, and the next request begins a new
-//! want. A client that pauses between two requests is not kept waiting.
+//! no worker requests the lock within that time, the lock could not be granted in between, and the next request begins
+//! a new waiting time. A client that pauses between two requests is not kept waiting.
 //!
 //! When the last worker that requested the lock gets it, no worker waits any more. When a fault begins or ends, other
 //! workers can reach the nodes that they need, so the waiting times of all workers restart.

@@ -29,8 +29,8 @@
 //! Clients that hold a lock and wait for another lock can wait for each other. Such a cycle is a violation if it
 //! outlasts the bound (see [`crate::check::progress::deadlocks`]).
 //!
-//! A client that dies without a fault is a violation by itself: it wanted the lock, or its stock, and will never get
-//! anything any more. A death by a signal from outside, or before the client was ready, is not the client's doing.
+//! The death of a client without a fault is already a violation, because the client can no longer get the lock or its
+//! stock. A death by a signal from outside, or before the client was ready, is not the client's doing.
 //!
 //! A clock that is set back may keep a key alive for longer than its TTL, so with a wrong clock, waiting too long is
 //! `unknown`. The time for which the machine was stalled, or kept a runnable worker from its CPUs, does not count, and

@@ -94,7 +94,7 @@ impl LongStalls {
     }
 
     /// Returns the reason why no property is `held`, or `None` if no stall matters. If a fault missed its trigger
-    /// (`is_fault_missed`), even a short stall may be the reason for that.
+    /// (`is_fault_missed`), even a short stall may be the reason.
     pub(in crate::check) fn reason(self, is_fault_missed: bool) -> Option<InconclusiveReason> {
         let short = self.first_of_any_length.filter(|_| is_fault_missed);
         let mut reason = self.first.or(short)?.reason();

@@ -1,4 +1,4 @@
-//! What was recorded about the ticks of a schedule, and how long the lock can keep others out.
+//! The recorded events of the ticks of a schedule, and the time for which the lock can keep other clients out.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,7 +14,7 @@ pub(super) struct Job {
     pub(super) op: u64,
 }
 
-/// What was recorded about one tick of one key.
+/// The recorded events of one tick of one key.
 #[derive(Debug, Default)]
 pub(super) struct Tick {
     pub(super) jobs: Vec<Job>,
@@ -22,7 +22,7 @@ pub(super) struct Tick {
     pub(super) attempts: Vec<u64>,
 }
 
-/// What was recorded about all ticks.
+/// The recorded events of all ticks.
 #[derive(Debug, Default)]
 pub(super) struct Recorded {
     pub(super) schedule: Option<TickSchedule>,
