@@ -5,7 +5,7 @@ use picklock_verdicts::check::{
 };
 use picklock_verdicts::history::read_history;
 
-/// Events of two workers at two ticks, 2 s and 4 s; a lease lasts 1 s.
+/// Events of two workers at two ticks, at 2 s and at 4 s. A lease lasts 1 s.
 struct Ticks {
     lines: Vec<String>,
 }
