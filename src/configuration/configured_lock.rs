@@ -169,8 +169,8 @@ pub fn check_number(
     if bounds.contains(&number) {
         return Ok(());
     }
-    let (least, most) = (bounds.start(), bounds.end());
-    Err(format!("{key} = {number}: expected {least} to {most}"))
+    let (min, max) = (bounds.start(), bounds.end());
+    Err(format!("{key} = {number}: expected {min} to {max}"))
 }
 
 /// Refuses variables that the operating system cannot pass on or that Picklock sets itself.
