@@ -38,7 +38,7 @@ pub(crate) enum Mistake {
 #[derive(Debug, Clone)]
 struct Term {
     token: String,
-    /// The end of the lease as far as the client knows. A leader never acts after it.
+    /// The end of the lease as computed by the client. A leader never acts after it.
     until: Deadline,
     is_lost: bool,
 }

@@ -15,7 +15,7 @@
 //! holder that dies publishes nothing, but a waiter checks on its own when the lease is over (L8: redisson#5761).
 //!
 //! **Does not survive.**
-//! - A lost reply: the client repeats the request, finds its own name, and has two holds, of which it knows one. Its
+//! - A lost reply: the client repeats the request, finds its own name, and then has two holds, but counts only one. Its
 //!   release ends only one hold, and like Redisson's `unlock()` returns without an error. The lock stays taken until
 //!   the lease that began then is over, or the same client comes back (S11: redisson#7367). The same happens after a
 //!   release that did not arrive.

@@ -127,7 +127,7 @@ impl Gate {
     }
 }
 
-/// Whoever makes such a mistake sees it at the first gate. The locks that pass are those of [`SAFE`], with the reasons.
+/// A lock with such a mistake fails its first gate. The locks that pass are listed in [`SAFE`], with the reasons.
 #[test]
 fn gate_of_init_catches_every_mutant() {
     let passes = |mutant: &&'static BuiltInLock| Gate::new(mutant).failures(mutant, 1).is_empty();
