@@ -4,7 +4,7 @@
 //!
 //! | open | read as |
 //! |---|---|
-//! | too little to judge, with a proven violation | the violation stands |
+//! | too little to judge, with a proven violation | the violation counts |
 //! | "competed" | two attempts of two workers for one lock, from the request to the end of the hold, overlap |
 //! | "competed", for jobs that run at ticks | two workers requested one lock for one tick, even if not at the same time |
 //! | a grant without a command, a freeze breach | `unknown` for every property, even if a violation was observed |

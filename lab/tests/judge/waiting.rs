@@ -1,4 +1,4 @@
-//! What happened in a wait for the lock that became too long.
+//! The events of a wait for the lock that became too long.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -98,7 +98,7 @@ pub fn wait_causes(case: &Case, key: u64, free: Span) -> Vec<&'static str> {
     causes
 }
 
-/// Returns the causes for which a value that stands at a time can keep others waiting.
+/// Returns the causes for which a value that exists at a time can keep others waiting.
 fn causes_of_value(case: &Case, key: u64, value: &Value, at: u64) -> Vec<&'static str> {
     let mut causes = Vec::new();
     let owner = value.owner;

@@ -8,7 +8,7 @@
 //! $ PICKLOCK_JUDGE_RUNS=2000 PICKLOCK_JUDGE_SEED=7 cargo test -p picklock-lab --test judge kinds -- --nocapture
 //! ```
 //!
-//! Its interpretation where the definitions leave something open stands at the top of each file.
+//! The top of each file states the interpretation of definitions that leave something open.
 
 mod after_the_run;
 mod leadership;
