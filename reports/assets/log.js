@@ -10,9 +10,11 @@ function fillLog(timeline) {
     const time = document.createElement('button');
     time.type = 'button';
     time.textContent = formatTime(at);
-    for (const content of [time, route, text]) {
+    const short = shortTokens(text);
+    for (const content of [time, route, short]) {
       const cell = document.createElement('td');
       cell.append(content);
+      if (content === short && short !== text) cell.title = text;
       row.append(cell);
     }
     row.addEventListener('click', () => {

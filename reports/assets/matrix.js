@@ -111,6 +111,7 @@ function startFilters() {
   const filters = document.querySelector('.filters');
   if (!filters) return;
   filters.hidden = false;
+  document.querySelector('.symbols').open = !matchMedia('(max-width: 620px)').matches;
   FILTERS.forEach((name) => filter(name).addEventListener('input', filterMatrix));
   filter('clear').addEventListener('click', clearFilters);
   // The counts are filters, too.
@@ -124,6 +125,7 @@ function startFilters() {
     const types = event.target.closest('input, select, textarea');
     if (event.key === '/' && !types && !event.ctrlKey && !event.metaKey) {
       event.preventDefault();
+      filters.open = true;
       filter('lock').focus();
     }
     if (event.key === 'Escape' && event.target.closest('.filters, table.matrix')) {

@@ -34,6 +34,11 @@ function firstIndex(low, high, test) {
   return low;
 }
 
+// Shortens the long tokens in a text as the terminal does: words of hexadecimal digits, and UUIDs.
+function shortTokens(text) {
+  return text.replace(/[\p{L}\p{N}_-]{20,}/gu, (word) => (/^[0-9a-f-]+$/i.test(word) && /\d/.test(word) ? `${word.slice(0, 8)}…` : word));
+}
+
 function readTrack(element) {
   const track = JSON.parse(element.textContent);
   const count = track.lanes.reduce((sum, lane) => sum + lane.pieces, 0);

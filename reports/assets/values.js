@@ -128,8 +128,9 @@ function valueWords(pen, piece, { left, top, width, height }, view, colours) {
   if (height < 10 || room < 14) return;
   const who = piece.many ? `${piece.many[0]} values` : piece.who === undefined ? '?' : `w${piece.who}`;
   const ended = piece.many ? '' : piece.end + (piece.by === undefined ? '' : ` by w${piece.by}`);
-  const few = piece.value.length > 9 ? `${Array.from(piece.value).slice(0, 8).join('')}…` : piece.value;
-  const tries = [[who, ended, piece.value], [who, ended, few], [who, ended], [who]].map((words) => words.filter(Boolean).join(' · '));
+  const value = shortTokens(piece.value);
+  const few = value.length > 9 ? `${Array.from(value).slice(0, 8).join('')}…` : value;
+  const tries = [[who, ended, value], [who, ended, few], [who, ended], [who]].map((words) => words.filter(Boolean).join(' · '));
   const words = tries.find((words) => pen.measureText(words).width <= room);
   if (!words) return;
   pen.fillStyle = colours.ink;

@@ -2,7 +2,7 @@
 
 use picklock_verdicts::record::Counts;
 
-use crate::units::count;
+use crate::units::{count, grouped};
 
 /// Formats the commands per grant and per second of waiting. Returns `None` if they were not counted or no
 /// attempt was granted.
@@ -10,10 +10,10 @@ pub fn describe_commands(counts: &Counts) -> Option<String> {
     let commands = counts.commands_per_grant()?;
     let mut costs = vec![format!("{commands:.1} per grant")];
     if let Some(commands) = counts.waiting_per_s {
-        costs.push(format!("{commands} per second of waiting"));
+        costs.push(format!("{} per second of waiting", grouped(commands)));
     }
     if let Some(commands) = counts.holding_per_s.filter(|commands| *commands > 0) {
-        costs.push(format!("{commands} per second of holding"));
+        costs.push(format!("{} per second of holding", grouped(commands)));
     }
     if counts.undeclared_keys > 0 {
         let keys = count(counts.undeclared_keys, "undeclared key");

@@ -1,8 +1,8 @@
 //! Makes untrusted text safe to print.
 //!
-//! Names, tokens and error messages come from the lock under test, and run records may come from any source.
-//! Terminals execute control characters, and bidirectional overrides make a line look like a different one.
-//! This module replaces both by escapes.
+//! Names, tokens and error messages come from the lock under test, and run records may come from any source. Terminals
+//! execute control characters, and bidirectional overrides make a line look like a different one. This module replaces
+//! both with escapes.
 //!
 //! [`visible`] is for a piece of foreign text. [`crate::inert::Inert`] is the only type that is printed.
 
@@ -25,7 +25,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(inert(shown))
 }
 
-/// Escapes the first characters of what the runner of a CI job would execute as a command in this line.
+/// Escapes the first characters of each command in this line that the runner of a CI job would execute.
 fn inert(line: String) -> String {
     let line = without_marked_commands(line, "\\u{23}#");
     if !is_workflow_command(&line) {
@@ -48,7 +48,7 @@ fn is_name_of_command(c: char) -> bool {
     c == '[' || c.is_ascii_alphabetic()
 }
 
-/// Replaces the `##` of each such command by `mark`.
+/// Replaces the `##` of each such command with `mark`.
 pub(crate) fn without_marked_commands(text: String, mark: &str) -> String {
     if !has_marked_command(&text) {
         return text;
@@ -72,7 +72,7 @@ pub(crate) fn is_workflow_command(text: &str) -> bool {
     })
 }
 
-/// Returns `true` if a terminal or a reader may lose the character: a blank that is no ordinary space is copied as one.
+/// Returns `true` for blanks other than the ordinary space, which become ordinary spaces when they are copied.
 fn is_lost_in_copies(c: char) -> bool {
     is_control(c) || (c.is_whitespace() && c != ' ')
 }
@@ -107,6 +107,58 @@ pub fn quoted(word: &str) -> String {
     }
     typed.push('\'');
     typed
+}
+
+/// Splits the words as a shell does, with quotes and backslashes.
+pub(crate) fn shell_words(command: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let (mut start, mut quote, mut escaped) = (0, None, false);
+    for (at, c) in command.char_indices() {
+        match (quote, c) {
+            _ if escaped => escaped = false,
+            (None | Some('"'), '\\') => escaped = true,
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(open), _) if open == c => quote = None,
+            (None, ' ') => {
+                words.push(&command[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    words.push(&command[start..]);
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// Minimum length of a token that is shortened. Tokens are random, and a reader distinguishes them by their beginning.
+const MIN_LONG_TOKEN: usize = 20;
+
+/// Number of characters of a long token that are shown.
+const SHOWN_OF_TOKEN: usize = 8;
+
+/// Shortens long tokens in a text for people: words of hexadecimal digits, and UUIDs, such as `dad7a2c1…`.
+pub(crate) fn short_tokens(text: &str) -> String {
+    let is_part = |c: char| c.is_ascii_hexdigit() || c == '-';
+    let is_word = |c: char| c.is_alphanumeric() || "_-".contains(c);
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let is_inside = |c: char| is_word(c) == is_word(first);
+        let end = rest.find(|c| !is_inside(c)).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        let is_token = word.len() >= MIN_LONG_TOKEN
+            && word.chars().all(is_part)
+            && word.contains(|c: char| c.is_ascii_digit());
+        if is_token {
+            shown.push_str(&word[..SHOWN_OF_TOKEN]);
+            shown.push('…');
+        } else {
+            shown.push_str(word);
+        }
+        rest = after;
+    }
+    shown
 }
 
 /// Returns visible text on one line, truncated to `max` characters.
@@ -144,7 +196,7 @@ pub fn visible_json(document: String) -> String {
     }
 }
 
-/// Replaces these characters by escapes in a JSON document. They must occur only inside strings.
+/// Replaces these characters with escapes in a JSON document. They must occur only inside strings.
 pub(crate) fn escaped_json(document: &str, is_hidden: impl Fn(char) -> bool) -> String {
     let mut shown = String::with_capacity(document.len() + 16);
     for c in document.chars() {
@@ -284,6 +336,32 @@ fn is_closed_after_escapes(chars: &mut std::str::Chars<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn quoted_word_is_not_split() {
+        assert_eq!(
+            shell_words(r#"picklock  --impl 'exec:a b' "c \" d" e\ f"#),
+            ["picklock", "--impl", "'exec:a b'", r#""c \" d""#, r"e\ f"]
+        );
+    }
+
+    #[test]
+    fn long_tokens_are_shortened_and_words_are_not() {
+        let token = "dad7a2c1".repeat(5);
+        let text = format!("SET picklock:stock:0000 {token} NX PX 2000");
+        let short = "SET picklock:stock:0000 dad7a2c1… NX PX 2000";
+        assert_eq!(short_tokens(&text), short);
+        let uuid = "granted, token 1e6f9b1c-0d3c-4f0e-9a55-2d5b0c7e8f11:31";
+        assert_eq!(short_tokens(uuid), "granted, token 1e6f9b1c…:31");
+        for plain in [
+            "feedfacefeedfacefeedface",
+            "command-read-timeout-exceeded",
+            "é 12345678",
+            "",
+        ] {
+            assert_eq!(short_tokens(plain), plain);
+        }
+    }
 
     #[test]
     fn command_that_starts_anything_else_is_not_picklocks() {

@@ -13,8 +13,9 @@ pub fn count<N: Display + PartialEq + From<u8>>(number: N, noun: &str) -> String
 
 /// Formats an integer with thousands separators: `2,527`.
 pub fn grouped(number: impl Display) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    let number = number.to_string();
+    let digits = number.trim_start_matches('-');
+    let mut text = number[..number.len() - digits.len()].to_owned();
     for (place, digit) in digits.chars().enumerate() {
         let left = digits.len() - place;
         if place > 0 && left.is_multiple_of(3) {
@@ -104,6 +105,22 @@ mod tests {
         for (ns, shown) in cases {
             assert_eq!(span_ns(ns), shown, "{ns} ns");
         }
+    }
+
+    #[test]
+    fn thousands_are_separated() {
+        let shown = [0, 999, 1_000, 2_527, 1_234_567, -1, -123, -1_234].map(grouped);
+        let expected = [
+            "0",
+            "999",
+            "1,000",
+            "2,527",
+            "1,234,567",
+            "-1",
+            "-123",
+            "-1,234",
+        ];
+        assert_eq!(shown, expected);
     }
 
     #[test]

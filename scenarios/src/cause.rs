@@ -70,7 +70,7 @@ macro_rules! causes {
     };
 }
 
-// One entry per cause: its name, the responsible party, what happened, and the remedy, if there is one. Its page of
+// One entry per cause: its name, the responsible party, a description, and the remedy, if there is one. Its page of
 // `picklock explain` is `scenarios/explain/NAME.md`.
 causes! {
     OutlivedLease "outlived-lease", Client("it kept working after its lease had expired"),
@@ -190,17 +190,17 @@ impl Cause {
         self.row().word
     }
 
-    /// Returns what happened, in half a sentence.
+    /// Describes the cause in half a sentence.
     pub fn summary(self) -> &'static str {
         self.row().summary
     }
 
-    /// Returns what helps against it, or `None` if the cause is unknown.
+    /// Returns the remedy, or `None` if the cause is unknown.
     pub fn remedy(self) -> Option<&'static str> {
         self.row().remedy
     }
 
-    /// Returns one line that describes what happened and what helps against it.
+    /// Returns one line with the description and the remedy.
     pub fn meaning(self) -> String {
         match self.remedy() {
             Some(remedy) => format!("{}: {remedy}", self.summary()),
@@ -216,6 +216,13 @@ impl Cause {
     /// Returns the page of `picklock explain`, in Markdown.
     pub fn page(self) -> &'static str {
         self.row().page
+    }
+
+    /// Returns the paragraph of its page about what to do, on one line, with code in backticks.
+    pub fn advice(self) -> String {
+        let mut paragraphs = self.page().split("\n\n");
+        let advice = paragraphs.find_map(|text| text.strip_prefix("What to do: "));
+        advice.unwrap_or_default().replace('\n', " ")
     }
 
     fn row(self) -> &'static Row {
@@ -237,5 +244,16 @@ mod tests {
             assert_eq!(value.as_str(), Some(cause.as_str()));
         }
         assert_eq!(Cause::named("undecided"), None);
+    }
+
+    #[test]
+    fn every_cause_has_advice() {
+        for cause in Cause::ALL {
+            let advice = cause.advice();
+            assert!(
+                advice.trim_end().ends_with('.') && !advice.contains('\n'),
+                "{cause}: {advice}"
+            );
+        }
     }
 }

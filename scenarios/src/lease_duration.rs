@@ -64,12 +64,17 @@ impl LeaseDuration {
         }
     }
 
-    /// Formats the duration for people: `1.5 leases`, `500ms`.
+    /// Formats the duration for people: `1.5 leases`, `500 ms`.
     pub fn describe(self) -> String {
         match self {
             LeaseDuration::Ttl(1.0) => "a lease".to_owned(),
             LeaseDuration::Ttl(factor) => format!("{factor} leases"),
-            LeaseDuration::Absolute(_) => self.to_string(),
+            LeaseDuration::Absolute(_) => {
+                let text = self.to_string();
+                let unit = text.trim_start_matches(|c: char| !c.is_ascii_alphabetic());
+                let number = &text[..text.len() - unit.len()];
+                format!("{number} {}", unit.replace("us", "µs"))
+            }
         }
     }
 }

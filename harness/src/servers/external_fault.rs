@@ -1,4 +1,4 @@
-//! The reasons why an external server cannot be used, each with what the user can do about it.
+//! The reasons why an external server cannot be used, each with advice for the user.
 
 use std::io;
 use std::time::Duration;

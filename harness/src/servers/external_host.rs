@@ -1,4 +1,4 @@
-//! The servers of a run if they were started by someone else. Picklock connects to them, and does nothing else to them.
+//! The servers of a run if they were started by someone else. Picklock only connects to them.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -41,21 +41,22 @@ const MAX_KEYS: usize = 1_000_000;
 /// Maximum number of masters of a Redis Cluster.
 const MAX_MASTERS: usize = 1000;
 
-/// Result of examining a server before anything is written to it.
+/// The result of examining a server, which happens before anything is written to it.
 #[derive(Debug, Clone)]
 pub struct ExaminedServer {
     /// Host and port of the server.
     pub place: String,
     /// Name and version of the server.
     pub redis: record::Redis,
-    /// The events that it reports about its keys.
+    /// The events that the server reports about its keys.
     pub report: KeyReport,
     /// Keys of other runs, which are still in progress or were killed.
     pub other_runs: Vec<String>,
 }
 
 /// Returns the servers of a run: those that were given, or the masters of the Redis Cluster to which the first of them
-/// belongs. Connects only to the first server, so that the user can be asked about the addresses that it names.
+/// belongs. Connects only to the first server, so that the user can confirm the addresses that this server announces
+/// before anything else is contacted.
 ///
 /// # Errors
 /// Returns an error if the first server cannot be used, with the reason.
@@ -125,7 +126,8 @@ impl Host for ExternalHost {
             if order.name != order.family {
                 return Err(BackendError::NotOurs);
             }
-            // The stock may be on a server that is also a node: faults on links do not affect the stock there.
+            // The stock may be stored on a server that is also a node, because faults on links do not affect accesses
+            // to the stock.
             let known = self.upstreams.get(order.node).or(self.upstreams.first());
             let upstream = Arc::clone(known.ok_or(BackendError::NotOurs)?);
             let mut server = External::reach(upstream, order.password, &self.servers).await?;
@@ -215,7 +217,7 @@ impl External {
         let ranges: Vec<Value> = self.ask(&["CLUSTER", "SLOTS"]).await?;
         let mut masters = Vec::new();
         for range in ranges {
-            // The first two values are slots. The third begins with the host and port of their master.
+            // The first two values are slots. The third value begins with the host and port of the slots' master.
             let (_, _, master): (u64, u64, Vec<Value>) = match range {
                 Value::Array(mut range) => {
                     range.truncate(3);
@@ -231,7 +233,7 @@ impl External {
             let host = short(&host);
             let known = &self.upstream.server;
             let master = ExternalServer {
-                // A server that does not know its own host name leaves it out.
+                // A server that does not know its own host name sends an empty one.
                 host: Some(host)
                     .filter(|it| !it.is_empty())
                     .unwrap_or(known.host.clone()),
@@ -273,7 +275,7 @@ impl External {
         })
     }
 
-    /// Returns the name and version of a server, if it accepts writes.
+    /// Returns the name and version of the server, or an error if it does not accept writes.
     async fn identify(&self) -> Result<record::Redis, ExternalFault> {
         let hello = self.hello().await?;
         match (hello.mode.as_str(), hello.role.as_str()) {
@@ -293,7 +295,7 @@ impl External {
         let life_ms = ANSWER.as_millis().to_string();
         for words in [&["SET", &key, "1", "PX", &life_ms][..], &["DEL", &key]] {
             match self.ask::<Value>(words).await {
-                // Another master has this key.
+                // The key belongs to another master.
                 Err(ExternalFault::Cluster(_)) if self.is_cluster => {}
                 answer => drop(answer?),
             }
@@ -329,7 +331,7 @@ impl External {
         })
     }
 
-    /// Returns the first line of the reply to a command, on a separate connection.
+    /// Sends a command on a separate connection, and returns the first line of the reply.
     async fn line_for(&self, command: &str) -> Result<String, ExternalFault> {
         let exchange = async {
             let mut stream = self.gateway.address().connect().await?;
@@ -345,7 +347,8 @@ impl External {
             .map_err(|_| ExternalFault::Closed)
     }
 
-    /// Returns the keys whose names contain `part`, whatever the server lists. Its list must end.
+    /// Returns the keys whose names contain `part`. Checks the names, because the server may list other keys. Returns
+    /// an error if the server's list does not end.
     async fn keys(&self, part: &str) -> Result<Vec<Vec<u8>>, ExternalFault> {
         let endless = Err(ExternalFault::Endless("SCAN"));
         timeout(SEARCH, self.scan(part)).await.unwrap_or(endless)
@@ -382,7 +385,7 @@ impl External {
             .unwrap_or(timed_out)
     }
 
-    /// Removes the run's keys. Searches for them twice, because a client's last command may arrive late.
+    /// Removes the run's keys. Searches for keys twice, because a client's last command may arrive late.
     async fn remove_keys(&self) -> Result<(), ExternalFault> {
         for _ in 0..2 {
             let mut connection = self.connection().await?;

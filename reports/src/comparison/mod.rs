@@ -4,8 +4,10 @@
 //! A latency ratio counts as a change only if the confidence intervals of the two quantiles do not overlap
 //! ([`crate::statistics`]); all other ratios are reported as noise.
 
+mod changed_story;
 mod outcome;
 mod parameter;
+mod story_key;
 mod words;
 
 use picklock_scenarios::BackendName;
@@ -26,11 +28,13 @@ use crate::matrix::lock_with_options;
 use crate::statistics::estimate;
 
 use parameter::Parameters;
+use story_key::{Problems, StoryKey};
 
 pub use crate::statistics::Estimate;
+pub(crate) use changed_story::ChangedStory;
 pub use outcome::Outcome;
 pub use parameter::Parameter;
-pub(crate) use words::{METHOD, describe_ratio, percentile};
+pub(crate) use words::{METHOD, describe_ratio, headline, percentile};
 pub use words::{json, markdown, text};
 
 /// Format and version of the JSON document.
@@ -46,16 +50,16 @@ pub struct Comparison {
     pub format: &'static str,
     /// Number of cells in both sets.
     pub cells: usize,
-    /// Parameters with other values after. They may explain any difference.
+    /// Parameters whose values differ between the sets. They may explain any difference.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parameters: Vec<Parameter>,
     /// Changed verdicts, the worst first.
     pub verdicts: Vec<Change>,
     /// Latency ratios: those beyond noise first, the worst at the top.
     pub latency: Vec<Ratio>,
-    /// Cells that are only in the set before.
+    /// Cells that are only in the earlier set.
     pub only_before: Vec<Place>,
-    /// Cells that are only in the set after.
+    /// Cells that are only in the later set.
     pub only_after: Vec<Place>,
     /// Cells in both sets whose scenario has changed, apart from its parameters. The scenario may explain any
     /// difference.
@@ -63,14 +67,6 @@ pub struct Comparison {
     /// Cells in both sets that ran on other servers or other server versions. The server may explain any
     /// difference.
     pub other_server: Vec<OtherServer>,
-}
-
-impl Comparison {
-    /// Returns the changes in this direction.
-    pub(crate) fn changed(&self, direction: Direction) -> impl Iterator<Item = &Change> {
-        let changes = self.verdicts.iter();
-        changes.filter(move |change| change.direction == direction)
-    }
 }
 
 /// A cell that ran on different servers.
@@ -129,9 +125,12 @@ pub struct Change {
     pub expected: Option<Expectation>,
     /// The direction.
     pub direction: Direction,
-    /// The position of the cell in the set after.
+    /// The position of the cell in the later set.
     #[serde(skip)]
     pub(crate) after_index: usize,
+    /// Changes of one cell with the same key are one story.
+    #[serde(skip)]
+    pub(crate) story: StoryKey,
 }
 
 /// A latency after the change, divided by the latency before it.
@@ -144,9 +143,9 @@ pub struct Ratio {
     pub operation: String,
     /// The quantile, 0 to 1.
     pub quantile: f64,
-    /// Before.
+    /// The latency before the change.
     pub before: Estimate,
-    /// After.
+    /// The latency after the change.
     pub after: Estimate,
     /// After divided by before, or `None` if the value before was 0.
     pub ratio: Option<f64>,
@@ -180,7 +179,7 @@ pub fn compare(before: &MatrixRecord, after: &MatrixRecord) -> Result<Comparison
         };
         let other = &after.cells[index];
         comparison.cells += 1;
-        // Another lease or number of workers is another scenario, too.
+        // Another lease or number of workers changes the hash of the scenario as well.
         let has_other_parameters = parameters.add(cell, other);
         if !has_other_parameters
             && cell.scenario_hash != other.scenario_hash
@@ -236,6 +235,7 @@ fn direction(before: &Outcome, after: &Outcome, expected: Option<&Expectation>) 
 }
 
 fn changes(before: &Cell, after: &Cell, after_index: usize) -> Vec<Change> {
+    let problems = Problems::new(before, after);
     let change = |property: Option<Property>, one: Outcome, other: Outcome| {
         let expected = property.and_then(|property| {
             let of = |cell: &Cell| cell.expected.get(&property).cloned();
@@ -245,6 +245,7 @@ fn changes(before: &Cell, after: &Cell, after_index: usize) -> Vec<Change> {
             place: place(before),
             property,
             direction: direction(&one, &other, expected.as_ref()),
+            story: property.map_or(StoryKey::Cell, |it| problems.story(it, [&one, &other])),
             before: one,
             after: other,
             expected,

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::fmt;
 
-use picklock_verdicts::check::{Property, Status};
+use picklock_verdicts::check::{Cause, Property, Status};
 use picklock_verdicts::record::{Cell, RecordedVerdict};
 use serde::{Serialize, Serializer};
 
@@ -76,15 +76,22 @@ impl Outcome {
     }
 
     pub(super) fn is_violated(&self) -> bool {
-        matches!(self, Outcome::Verdict { verdict, .. } if verdict.status == Status::Violated)
+        self.verdict()
+            .is_some_and(|(status, _)| status == Status::Violated)
+    }
+
+    /// Returns status and cause, or `None` for a whole cell.
+    pub(super) fn verdict(&self) -> Option<(Status, Option<Cause>)> {
+        match self {
+            Outcome::Verdict { verdict, .. } => Some((verdict.status, verdict.cause)),
+            Outcome::Ran | Outcome::NotRun(_) => None,
+        }
     }
 
     /// Returns `true` if both have the same verdict and cause, however many runs had it.
     pub(super) fn has_same_verdict(&self, other: &Outcome) -> bool {
-        match (self, other) {
-            (Outcome::Verdict { verdict: one, .. }, Outcome::Verdict { verdict: other, .. }) => {
-                one == other
-            }
+        match (self.verdict(), other.verdict()) {
+            (Some(one), Some(other)) => one == other,
             _ => self == other,
         }
     }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::units::{count, span_ms};
 
-/// A parameter with another value in the set after.
+/// A parameter whose value differs in the later set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Parameter {
     /// Its name, such as `ttl`.
@@ -22,9 +22,13 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// Formats the change, such as `ttl 1 s or 2 s → 3 s (118 cells)`.
+    /// Formats the change, such as `ttl 1 s or 2 s → 3 s (118 cells)`. More than two values are a range.
     pub fn describe(&self) -> String {
-        let (before, cells) = (self.before.join(" or "), count(self.cells, "cell"));
+        let before = match self.before.as_slice() {
+            [least, _, .., greatest] => format!("{least} to {greatest}"),
+            few => few.join(" or "),
+        };
+        let cells = count(self.cells, "cell");
         format!("{} {before} → {} ({cells})", self.name, self.after)
     }
 }

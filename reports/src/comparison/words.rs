@@ -2,14 +2,12 @@
 
 use std::fmt::{self, Write};
 
-use picklock_verdicts::check::Property;
-
-use super::{Change, Comparison, Direction, OtherServer, Place, Ratio};
+use super::{ChangedStory, Comparison, Direction, OtherServer, Place, Ratio};
 use crate::escape::{shortened, visible};
 use crate::inert::Inert;
 use crate::markdown::quoted::code;
 use crate::markdown::{COMMENT_BYTES, Page, place_columns, table_of};
-use crate::units::span_us;
+use crate::units::{count, grouped, span_us};
 
 pub(crate) const METHOD: &str = "Bounds are distribution-free 99 % intervals of each quantile, from binomial \
                       order statistics; \"within noise\" means that they overlap. They cover the noise \
@@ -17,19 +15,20 @@ pub(crate) const METHOD: &str = "Bounds are distribution-free 99 % intervals of 
 
 /// Formats the comparison for a terminal. The text ends with a newline.
 pub fn text(comparison: &Comparison) -> Inert {
-    let mut out = format!("Before and after: {} cells in both\n", comparison.cells);
+    let mut out = format!("{}\n", headline(comparison));
     for parameter in &comparison.parameters {
         writeln!(out, "Changed: {}", parameter.describe()).ok();
     }
-    writeln!(out, "\nVerdicts: {}", tally(comparison)).ok();
-    for change in &comparison.verdicts {
-        let (sign, cell, item) = (
-            sign(change.direction),
-            named(&change.place),
-            changed_item(change),
-        );
-        let [before, after] =
-            [&change.before, &change.after].map(|it| shortened(&it.to_string(), 160));
+    let stories = comparison.stories();
+    if !stories.is_empty() {
+        out.push('\n');
+    }
+    for story in &stories {
+        let (sign, cell) = (sign(story.direction), named(&story.first().place));
+        let [before, after] = story
+            .outcomes()
+            .map(|outcome| shortened(&outcome.to_string(), 160));
+        let item = story.item();
         writeln!(out, "  {sign} {cell}  {item}: {before} → {after}").ok();
     }
     let ratios = comparison.latency.iter();
@@ -54,11 +53,6 @@ impl fmt::Display for Place {
     }
 }
 
-/// Returns the name of the changed property, or "cell" if the whole cell changed.
-fn changed_item(change: &Change) -> &'static str {
-    change.property.map_or("cell", Property::as_str)
-}
-
 fn named(place: &Place) -> String {
     shortened(&place.to_string(), 160)
 }
@@ -72,19 +66,27 @@ fn sign(direction: Direction) -> &'static str {
     }
 }
 
-fn tally(comparison: &Comparison) -> String {
-    if comparison.verdicts.is_empty() {
-        return "nothing changed".to_owned();
+/// Returns in how many cells a verdict changed, and in which direction.
+pub(crate) fn headline(comparison: &Comparison) -> String {
+    let all = count(comparison.cells, "cell");
+    let cells = comparison.changed_cells();
+    let changed: usize = cells.iter().map(|(_, cells)| cells).sum();
+    if changed == 0 {
+        return format!("No verdict changed in {all}");
     }
-    let count_of = |wanted| comparison.changed(wanted).count();
-    let [worse, other] = [Direction::Worse, Direction::Other].map(count_of);
-    let [passes, better] = [Direction::UnexpectedPass, Direction::Better].map(count_of);
-    let passes = match passes {
-        0 => String::new(),
-        1 => "1 unexpected pass, ".to_owned(),
-        number => format!("{number} unexpected passes, "),
+    let words = |(direction, cells): &(Direction, usize)| {
+        let cells = grouped(*cells);
+        match direction {
+            Direction::Worse => format!("{cells} worse"),
+            Direction::UnexpectedPass if cells == "1" => "1 unexpected pass".to_owned(),
+            Direction::UnexpectedPass => format!("{cells} unexpected passes"),
+            Direction::Other => format!("{cells} with another cause"),
+            Direction::Better => format!("{cells} better"),
+        }
     };
-    format!("{worse} worse, {passes}{other} with another cause, {better} better")
+    let words: Vec<String> = cells.iter().map(words).collect();
+    let (changed, words) = (grouped(changed), words.join(", "));
+    format!("{changed} of {all} changed: {words}")
 }
 
 /// Formats a quantile, such as `p99`.
@@ -138,19 +140,16 @@ impl OtherServer {
 /// Formats the comparison for a pull-request comment, worst changes first.
 pub fn markdown(comparison: &Comparison) -> String {
     let mut page = Page::new(COMMENT_BYTES);
-    let head = format!(
-        "## Picklock: before and after\n\n{} cells in both. Verdicts: {}.\n\n",
-        comparison.cells,
-        tally(comparison)
-    );
+    let head = format!("## Picklock: {}\n\n", headline(comparison));
     page.add("headlines", &head);
     for parameter in &comparison.parameters {
         let line = format!("- Changed: {}\n", parameter.describe());
         page.add("changed parameters", &line);
     }
-    let head = "| | lock | scenario | backend | property | before | after |\n\
+    let head = "| | lock | scenario | backend | properties | before | after |\n\
                 |---|---|---|---|---|---|---|\n";
-    let changes = comparison.verdicts.iter().map(change_row);
+    let stories = comparison.stories();
+    let changes = stories.iter().map(change_row);
     table_of(&mut page, "verdict changes", head, changes.collect());
     let head = "| lock | scenario | backend | latency | ratio | before | after |\n\
                 |---|---|---|---|---|---|---|\n";
@@ -167,10 +166,10 @@ fn cells(place: &Place) -> String {
     place_columns(&place.lock, &place.scenario, place.backend)
 }
 
-fn change_row(change: &Change) -> String {
-    let sign = sign(change.direction).trim_end();
-    let (cell, item) = (cells(&change.place), changed_item(change));
-    let [before, after] = [&change.before, &change.after].map(|it| code(&it.to_string()));
+fn change_row(story: &ChangedStory<'_>) -> String {
+    let sign = sign(story.direction);
+    let (cell, item) = (cells(&story.first().place), story.item());
+    let [before, after] = story.outcomes().map(|it| code(&it.to_string()));
     format!("| {sign} | {cell} | {item} | {before} | {after} |\n")
 }
 

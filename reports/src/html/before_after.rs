@@ -1,25 +1,21 @@
 //! The page that compares two sets of runs: changed verdicts first, then latencies.
 
-use std::collections::BTreeSet;
-
 use askama::Template;
 use picklock_verdicts::check::{Property, Status, describe};
 use picklock_verdicts::record::Cell;
 
-use super::cell_details::{Story, story_line};
+use super::cell_details::{ProblemView, problem_views};
 use super::frame::{Command, Count, Frame, counts};
 use super::name::{Name, name, sentence};
 use super::page::facts;
 use super::ratio_axis::{self, Axis, Mark, Tick};
 use super::tone::Tone;
-use crate::cell_status;
 use crate::comparison::{
-    Change, Comparison, Direction, METHOD, OtherServer, Parameter, Place, Ratio, describe_ratio,
-    percentile,
+    Change, ChangedStory, Comparison, Direction, METHOD, OtherServer, Parameter, Place, Ratio,
+    describe_ratio, headline, percentile,
 };
 use crate::formats::{File, FormatError};
 use crate::report_input::ReportInput;
-use crate::units::count;
 
 const STYLE: &str = concat!(
     include_str!("../../assets/base.css"),
@@ -37,7 +33,7 @@ const SCRIPT: &str = concat!(
     "startTheme();\nstartNavigation();\n})();\n",
 );
 
-/// Maximum number of changes per direction and of ratios per kind to list. The rest is counted.
+/// Maximum number of stories per direction and of ratios per kind to list. The rest is counted.
 const MAX_ROWS: usize = 1_000;
 /// Maximum number of cells per list. The rest is counted.
 const MAX_PLACES: usize = 200;
@@ -46,7 +42,6 @@ const MAX_PLACES: usize = 200;
 #[template(path = "before_after.html")]
 struct BeforeAfter {
     frame: Frame,
-    cells: usize,
     /// Parameters with other values after, in words.
     parameters: Vec<String>,
     groups: Vec<Group>,
@@ -56,7 +51,7 @@ struct BeforeAfter {
     ticks: Vec<Tick>,
     ratios: Vec<RatioTable>,
     compared: Vec<Compared>,
-    commands: Vec<(&'static str, Name)>,
+    commands: Vec<(&'static str, Command)>,
     method: &'static str,
 }
 
@@ -70,19 +65,29 @@ struct Group {
     more: usize,
 }
 
-/// One property of one cell.
+/// Changes of one cell that one story explains.
 struct Changed {
     lock: Name,
     scenario: Name,
     backend: Name,
-    letter: Option<char>,
+    letters: Vec<char>,
+    item: String,
+    before: Name,
+    after: Name,
+    /// The verdict on each property, if there are several, and what the scenario expects.
+    verdicts: Vec<ChangedVerdict>,
+    open: bool,
+    /// The violation after.
+    problem: Option<ProblemView>,
+    command: Command,
+}
+
+/// The change of the verdict on one property.
+struct ChangedVerdict {
     property: &'static str,
     before: Name,
     after: Name,
     expected: Option<Name>,
-    open: bool,
-    story: Option<Story>,
-    command: Command,
 }
 
 /// Cells that are in only one set, or whose scenario has changed.
@@ -138,7 +143,6 @@ pub fn comparison_page(
             counts: change_counts(comparison),
             ..Frame::new(STYLE, SCRIPT, &after.matrix.picklock, headline(comparison))
         },
-        cells: comparison.cells,
         parameters: comparison
             .parameters
             .iter()
@@ -152,22 +156,12 @@ pub fn comparison_page(
         height: ratio_axis::HEIGHT,
         compared: compared(before, after),
         commands: vec![
-            ("before", sentence(&before.matrix.reproduce)),
-            ("after", sentence(&after.matrix.reproduce)),
+            ("before", Command::for_command(&before.matrix.reproduce)),
+            ("after", Command::for_command(&after.matrix.reproduce)),
         ],
         method: METHOD,
     };
     page.render().map_err(super::refused)
-}
-
-/// Returns in how many cells a verdict changed.
-fn headline(comparison: &Comparison) -> String {
-    let cells: BTreeSet<String> = comparison
-        .verdicts
-        .iter()
-        .map(|it| it.place.to_string())
-        .collect();
-    format!("Verdicts changed in {}", count(cells.len(), "cell"))
 }
 
 /// Returns the page as a report file, `comparison.html`.
@@ -183,30 +177,21 @@ pub fn comparison_file(
     Ok(File::page("comparison.html", page))
 }
 
+/// Returns the counts that the headline does not have.
 fn change_counts(comparison: &Comparison) -> Vec<Count> {
-    let cells = |tone, sign, direction, label| {
-        let count = comparison.changed(direction).count();
-        (tone, sign, count, label)
-    };
     let latencies = |tone, sign, label| {
         let ratios = comparison.latency.iter();
         let count = ratios.filter(|ratio| self::tone(ratio) == tone).count();
         (tone, sign, count, label)
     };
-    let (held, violated) = (Status::Held.sign(), Status::Violated.sign());
-    let unexpected = Direction::UnexpectedPass;
     let one_sided = comparison.only_before.len() + comparison.only_after.len();
     let all = [
-        cells(Tone::Lock, violated, Direction::Worse, "got worse"),
-        cells(Tone::Mismatch, "‼", unexpected, "unexpected passes"),
-        cells(Tone::Client, "≠", Direction::Other, "with another cause"),
-        cells(Tone::Held, held, Direction::Better, "got better"),
         latencies(Tone::Client, "▲", "latencies grew"),
         latencies(Tone::Held, "▼", "latencies fell"),
         (Tone::Unknown, "◐", one_sided, "cells on one side only"),
     ];
-    // The first count is shown even if it is zero.
-    counts(all, Tone::Lock)
+    // No count is shown if it is zero.
+    counts(all, Tone::Absent)
 }
 
 fn notices(before: &ReportInput, after: &ReportInput) -> Vec<Name> {
@@ -250,19 +235,20 @@ fn groups(comparison: &Comparison, after: &[Cell]) -> Vec<Group> {
             (Tone::Held, Status::Held.sign()),
         ),
     ];
+    let stories = comparison.stories();
     let group = |(direction, title, about, (tone, sign))| {
-        let changed = |change: &Change| changed(change, after.get(change.after_index));
-        let shown = comparison.changed(direction).take(MAX_ROWS);
-        let mut rows: Vec<Changed> = shown.map(changed).collect();
+        let here = stories.iter().filter(|it| it.direction == direction);
+        let shown = here.clone().take(MAX_ROWS);
+        let mut rows: Vec<Changed> = shown.map(|story| changed(story, after)).collect();
         if let [only] = &mut rows[..] {
-            only.open = only.story.is_some();
+            only.open = only.problem.is_some();
         }
         Group {
             title,
             about,
             tone,
             sign,
-            more: comparison.changed(direction).count() - rows.len(),
+            more: here.count() - rows.len(),
             rows,
         }
     };
@@ -270,31 +256,39 @@ fn groups(comparison: &Comparison, after: &[Cell]) -> Vec<Group> {
     groups.filter(|group| !group.rows.is_empty()).collect()
 }
 
-fn changed(change: &Change, after: Option<&Cell>) -> Changed {
-    let story = |property: Property| {
-        let lines = cell_status::story(after?, property);
-        let own = after?.verdicts.get(&property)?.story == lines;
-        (own && !lines.is_empty()).then(|| Story {
-            properties: property.as_str().to_owned(),
-            lines: lines.iter().map(|line| story_line(line)).collect(),
-        })
-    };
+fn changed(story: &ChangedStory<'_>, after: &[Cell]) -> Changed {
+    let first = story.first();
+    let after = after.get(first.after_index);
+    let properties = || story.changes.iter().filter_map(|change| change.property);
+    let problems = after.map_or_else(Vec::new, |cell| problem_views(&cell.verdicts));
+    let mut problems = problems.into_iter();
+    let problem = problems.find(|it| properties().any(|property| it.violates(property)));
     let reproduce = after.map_or("", |cell| cell.reproduce.as_str());
+    let [one, other] = story.outcomes().map(|it| sentence(&it.to_string()));
+    let has_more = |change: &&&Change| story.changes.len() > 1 || change.expected.is_some();
+    let verdicts = story.changes.iter().filter(has_more);
     Changed {
-        lock: name(&change.place.lock),
-        scenario: name(&change.place.scenario),
-        backend: name(change.place.backend.as_str()),
-        letter: change.property.map(|property| describe(property).letter),
+        lock: name(&first.place.lock),
+        scenario: name(&first.place.scenario),
+        backend: name(first.place.backend.as_str()),
+        letters: properties().map(|it| describe(it).letter).collect(),
+        item: story.item(),
+        before: one,
+        after: other,
+        verdicts: verdicts.map(|change| changed_verdict(change)).collect(),
+        open: false,
+        problem,
+        command: Command::for_command(reproduce),
+    }
+}
+
+fn changed_verdict(change: &Change) -> ChangedVerdict {
+    let expected = change.expected.as_ref();
+    ChangedVerdict {
         property: change.property.map_or("cell", Property::as_str),
         before: sentence(&change.before.to_string()),
         after: sentence(&change.after.to_string()),
-        expected: change
-            .expected
-            .as_ref()
-            .map(|expected| name(&expected.to_string())),
-        open: false,
-        story: change.property.and_then(story),
-        command: Command::for_command(reproduce),
+        expected: expected.map(|expected| name(&expected.to_string())),
     }
 }
 

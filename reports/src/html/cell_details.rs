@@ -8,7 +8,7 @@ use picklock_verdicts::timeline::Timeline;
 use super::embedded_json;
 use super::figures::{self, Figures};
 use super::frame::Command;
-use super::name::{Fact, Name, fact, name, sentence};
+use super::name::{CommandWords, Fact, Name, command_words, fact, name, sentence};
 use super::tile::{self, Tile, tile};
 use super::timeline_data::{Room, TimelineData, timeline_data};
 use super::tone::Tone;
@@ -16,11 +16,11 @@ use crate::cell_status::verdict_line;
 use crate::costs::describe_commands;
 use crate::escape::quoted;
 use crate::matrix::CellOutcome;
-use crate::problem::{Problem, problems};
+use crate::problem::{Problem, capitalized, problems};
 use crate::report_input::{Evidence, ReportInput};
-use crate::units::{count, span_ms, span_us, time_ns};
+use crate::units::{count, grouped, span_ms, span_us, time_ns};
 
-/// Maximum number of troubles to list.
+/// Maximum number of incidents to list.
 const MAX_TROUBLES: usize = 50;
 
 pub(super) struct CellDetails {
@@ -38,8 +38,8 @@ pub(super) struct CellDetails {
     pub(super) run_dir: Option<Name>,
     /// Whether the saved run's directory could not be read.
     pub(super) is_gone: bool,
-    /// Whether that directory has a file for `picklock replay`.
-    pub(super) has_repro: bool,
+    /// The command that repeats the saved run, if its directory has a file for it.
+    pub(super) replay: Option<CommandWords>,
     pub(super) facts: Vec<Fact>,
     pub(super) trouble: Vec<Name>,
     pub(super) faults: Vec<FaultRow>,
@@ -66,7 +66,7 @@ pub(super) struct VerdictRow {
     pub(super) unexpected: bool,
 }
 
-/// Violations that one story tells.
+/// Violations that share a story.
 pub(super) struct ProblemView {
     pub(super) tone: Tone,
     pub(super) headline: Name,
@@ -77,13 +77,20 @@ pub(super) struct ProblemView {
     /// The causes, with the command that explains the first.
     pub(super) causes: String,
     pub(super) explain: &'static str,
-    cause: Option<Cause>,
-    /// What to do, in full, with code in every second part. Empty on a page of many cells.
-    pub(super) advice: Vec<String>,
+    /// The complete advice. Empty if the cause is unknown.
+    pub(super) advice: Name,
     pub(super) story: Story,
+    properties: Vec<Property>,
 }
 
-/// A story, once for all properties that share it.
+impl ProblemView {
+    /// Returns `true` if `property` is violated.
+    pub(super) fn violates(&self, property: Property) -> bool {
+        self.properties.contains(&property)
+    }
+}
+
+/// A story, shown once for all properties that share it.
 pub(super) struct Story {
     pub(super) properties: String,
     pub(super) lines: Vec<StoryLine>,
@@ -92,7 +99,7 @@ pub(super) struct Story {
 /// A line of a story: its number if it is a deciding one, its time, if it begins with one, and the rest.
 pub(super) struct StoryLine {
     pub(super) number: Option<usize>,
-    /// When it happened, in nanoseconds since the run began. Only deciding lines have it.
+    /// Time of the event in nanoseconds since the run began. Only deciding lines have a time.
     pub(super) at_ns: Option<u64>,
     pub(super) at: String,
     pub(super) text: Name,
@@ -106,25 +113,16 @@ pub(super) struct FaultRow {
 }
 
 impl CellDetails {
-    /// Adds the advice for the first cause of each problem.
-    pub(super) fn with_advice(mut self) -> CellDetails {
-        for problem in &mut self.problems {
-            let advice = problem.cause.map_or_else(String::new, advice);
-            problem.advice = advice.split('`').map(str::to_owned).collect();
-        }
+    /// Adds facts about how the only run of a page was run.
+    pub(super) fn with_facts(mut self, facts: Vec<Fact>) -> CellDetails {
+        self.facts.extend(facts);
+        self.facts.retain(|it| !REPEATED_FACTS.contains(&it.what));
         self
     }
 }
 
-/// Returns the paragraph about what to do from the page of a cause.
-fn advice(cause: Cause) -> String {
-    let mut paragraphs = cause.page().split("\n\n");
-    let advice = paragraphs.find_map(|text| text.strip_prefix("What to do: "));
-    let advice = advice.unwrap_or_default().replace('\n', " ");
-    let mut letters = advice.chars();
-    let first = letters.next().map(|first| first.to_uppercase().to_string());
-    first.unwrap_or_default() + letters.as_str()
-}
+/// Facts that a page of one run does not repeat, because its first line has them, or because they count cells.
+const REPEATED_FACTS: [&str; 5] = ["picklock", "setting", "server", "seed", "cells"];
 
 /// Creates the details of each cell lazily. If there is only one cell, its details are expanded.
 pub(super) fn all_cell_details(input: &ReportInput) -> impl Iterator<Item = CellDetails> {
@@ -162,7 +160,9 @@ fn cell_details(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room)
         command: Command::for_command(&cell.reproduce),
         run_dir: cell.run_dir.as_ref().map(|run_dir| name(run_dir)),
         is_gone: found.is_none(),
-        has_repro: found.is_some_and(|evidence| evidence.has_repro),
+        replay: (cell.run_dir.as_ref())
+            .filter(|_| found.is_some_and(|evidence| evidence.has_repro))
+            .map(|run_dir| command_words(&format!("picklock replay {}", quoted(run_dir)))),
         facts: facts(cell, found),
         trouble: record.map_or_else(Vec::new, |record| {
             let trouble = record.trouble.iter().take(MAX_TROUBLES);
@@ -224,7 +224,7 @@ fn verdict_rows(cell: &Cell) -> Vec<VerdictRow> {
     Property::ALL.into_iter().filter_map(row).collect()
 }
 
-fn problem_views(verdicts: &Verdicts) -> Vec<ProblemView> {
+pub(super) fn problem_views(verdicts: &Verdicts) -> Vec<ProblemView> {
     let mut number = 0;
     let view = |problem: Problem<'_>| {
         let text = problem.fault(verdicts);
@@ -249,15 +249,19 @@ fn problem_views(verdicts: &Verdicts) -> Vec<ProblemView> {
             remedy: problem.remedy().unwrap_or_default(),
             causes: causes.join(", "),
             explain: problem.name(),
-            cause: problem.causes.first().copied(),
-            advice: Vec::new(),
+            advice: problem.causes.first().map_or_else(Name::default, advice),
             story: Story {
                 properties: properties.join(", "),
                 lines: problem.story().iter().map(line).collect(),
             },
+            properties: problem.properties,
         }
     };
     problems(verdicts).into_iter().map(view).collect()
+}
+
+fn advice(cause: &Cause) -> Name {
+    sentence(&capitalized(&cause.advice()))
 }
 
 pub(super) fn story_line(line: &str) -> StoryLine {
@@ -306,21 +310,27 @@ fn facts(cell: &Cell, found: Option<&Evidence>) -> Vec<Fact> {
         facts.push(fact("options", options.join(", ")));
     }
     if cell.runs > 1 {
-        facts.push(fact("runs", cell.runs.to_string()));
+        facts.push(fact("runs", grouped(cell.runs)));
         facts.push(fact("seed shown", cell.seed.to_string()));
     } else {
         facts.push(fact("seed", cell.seed.to_string()));
     }
     let counts = &cell.counts;
-    let lock = format!(
-        "{} granted, {} refused, {} failed, {} extended, {} released",
-        counts.granted, counts.refused, counts.failed, counts.extended, counts.released
-    );
-    let (start, left) = (counts.stock_start, counts.stock_left);
-    let stock = format!("{start} at the start, {} sold, {left} left", counts.sold);
+    let of_lock = [
+        (counts.granted, "granted"),
+        (counts.refused, "refused"),
+        (counts.failed, "failed"),
+        (counts.extended, "extended"),
+        (counts.released, "released"),
+    ];
+    let lock = of_lock.map(|(number, what)| format!("{} {what}", grouped(number)));
+    let lock = lock.join(", ");
+    let [start, sold, left] = [counts.stock_start, counts.sold, counts.stock_left].map(grouped);
+    let stock = format!("{start} at the start, {sold} sold, {left} left");
     facts.extend([fact("lock", lock), fact("stock", stock)]);
     facts.extend(describe_commands(counts).map(|text| fact("commands", text)));
     if let (Some(arrived), Some(unserved)) = (counts.arrived, counts.unserved) {
+        let [arrived, unserved] = [arrived, unserved].map(grouped);
         let arrivals = format!("{arrived} arrived, {unserved} unserved");
         facts.push(fact("buyers", arrivals));
     }

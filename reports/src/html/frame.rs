@@ -6,9 +6,10 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use sha2::{Digest, Sha256};
 
-use super::name::{Name, name, sentence};
+use super::name::{CommandWords, Name, command_words, name};
 use super::tone::Tone;
 use crate::escape::visible;
+use crate::units::grouped;
 
 /// The frame around a page: head, title, notices and counts.
 pub(super) struct Frame {
@@ -60,6 +61,13 @@ pub(super) struct Count {
     pub(super) words: &'static str,
 }
 
+impl Count {
+    /// Formats the number.
+    pub(super) fn shown(&self) -> String {
+        grouped(self.number)
+    }
+}
+
 /// Returns the counts with a tone, sign, number and label. Zeros are omitted, except for the tone `always`.
 pub(super) fn counts<const N: usize>(
     all: [(Tone, &'static str, usize, &'static str); N],
@@ -77,7 +85,7 @@ pub(super) fn counts<const N: usize>(
 
 /// A command line, with a button that copies it.
 pub(super) struct Command {
-    pub(super) shown: Name,
+    pub(super) shown: CommandWords,
     /// The text to copy. Empty if the command has invisible characters, because a reader must not paste those
     /// into a shell.
     pub(super) copied: String,
@@ -86,7 +94,7 @@ pub(super) struct Command {
 impl Command {
     pub(super) fn for_command(command: &str) -> Self {
         Command {
-            shown: sentence(command),
+            shown: command_words(command),
             copied: match visible(command) {
                 Cow::Borrowed(plain) => plain.to_owned(),
                 Cow::Owned(_) => String::new(),

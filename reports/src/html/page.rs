@@ -1,10 +1,10 @@
-//! The whole page.
+//! The complete page of a matrix or a run.
 
 use askama::Template;
 use picklock_verdicts::check::Status;
 
 use super::cell_details::{CellDetails, all_cell_details};
-use super::frame::{Count, Frame, counts};
+use super::frame::{Command, Count, Frame, counts};
 use super::grid::{self, BackendGrid, Slot};
 use super::name::{Fact, Name, fact, name, sentence};
 use super::pack::{Pack, packs};
@@ -60,7 +60,7 @@ pub(super) struct Page {
     /// The same by colour and sign, as the legend of the matrix.
     legend: Vec<Count>,
     facts: Vec<Fact>,
-    reproduce: Name,
+    command: Command,
     many_runs: bool,
     /// Cells that are not applicable, with the reasons.
     inapplicable: Vec<Name>,
@@ -97,9 +97,11 @@ pub(super) fn view(input: &ReportInput) -> Result<Page, askama::Error> {
     let reasons = inapplicable.iter().take(MAX_REASONS);
     let mut details = all_cell_details(input);
     let only = match matrix.cells.len() {
-        1 => details.next().map(CellDetails::with_advice),
+        1 => details.next(),
         _ => None,
     };
+    let mut facts = facts(input);
+    let only = only.map(|details| details.with_facts(std::mem::take(&mut facts)));
     Ok(Page {
         frame: Frame {
             notices: notices(input),
@@ -107,8 +109,8 @@ pub(super) fn view(input: &ReportInput) -> Result<Page, askama::Error> {
         },
         counted: describe_counts(matrix),
         legend: cell_counts(input),
-        facts: facts(input),
-        reproduce: sentence(&matrix.reproduce),
+        facts,
+        command: Command::for_command(&matrix.reproduce),
         many_runs: matrix.cells.iter().any(|cell| cell.runs > 1),
         inapplicable: reasons.map(|group| sentence(&group.describe())).collect(),
         inapplicable_more: inapplicable.len().saturating_sub(MAX_REASONS),

@@ -3,7 +3,7 @@
 use picklock_verdicts::record::{Cell, MatrixRecord};
 
 use super::severity::Severity;
-use crate::units::count;
+use crate::units::{count, grouped};
 
 /// The term for a cell whose lock or backend does not offer what the scenario requires.
 pub(crate) const NOT_APPLICABLE: &str = "not applicable";
@@ -17,7 +17,7 @@ pub enum CellOutcome {
     Unexpected,
     /// A property with an expectation is inconclusive, and no verdict is unexpected.
     Inconclusive,
-    /// A run failed, and the other runs show no violation that counts.
+    /// A run failed, and no other run has an unexpected violation.
     NotRun,
     /// The cell has no expectation, and no property was violated.
     HeldNoExpectation,
@@ -93,9 +93,9 @@ impl CellOutcome {
             CellOutcome::Unexpected => "unexpected",
             CellOutcome::Inconclusive => "inconclusive",
             CellOutcome::NotRun => "failed to run",
-            CellOutcome::HeldNoExpectation => "held without expectation",
-            CellOutcome::ViolatedNoExpectation => "violated without expectation",
-            CellOutcome::InconclusiveNoExpectation => "inconclusive without expectation",
+            CellOutcome::HeldNoExpectation => "held (nothing expected)",
+            CellOutcome::ViolatedNoExpectation => "violated (nothing expected)",
+            CellOutcome::InconclusiveNoExpectation => "inconclusive (nothing expected)",
             CellOutcome::NotApplicable => NOT_APPLICABLE,
         }
     }
@@ -120,7 +120,7 @@ pub fn cell_counts(record: &MatrixRecord) -> Vec<(CellOutcome, usize)> {
 pub fn describe_counts(record: &MatrixRecord) -> String {
     let counts = cell_counts(record).into_iter();
     let parts: Vec<String> = counts
-        .map(|(outcome, number)| format!("{number} {}", outcome.as_str()))
+        .map(|(outcome, cells)| format!("{} {}", grouped(cells), outcome.as_str()))
         .collect();
     let total = describe_total(record);
     if parts.is_empty() {
@@ -185,7 +185,7 @@ impl Conclusion {
     }
 
     /// Returns the severity of the worst cell. A violation without an expectation counts as in a single run, because
-    /// users who test their own lock want to know that it failed.
+    /// the exit code must show users that their own lock failed.
     pub fn severity(self) -> Severity {
         if self.unexpected + self.no_expectation > 0 {
             Severity::Failed

@@ -1,24 +1,26 @@
-//! Leaves out most of a log of waiting clients: they retry many times, and only the first and the last request of each
-//! wait are informative.
+//! Shortens the log of waiting clients: they retry many times, but only the first and the last request of each wait are
+//! informative.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use picklock_verdicts::history::{EventKind, History};
 
 use super::entry::{Entry, EntryKind};
+use crate::escape::short_tokens;
 use crate::units::count;
 
 /// Number of entries of a wait on one node that are shown at its beginning, and as many at its end: a command, its
 /// reply, and a change of a key.
 const SHOWN: usize = 3;
 
-/// How an attempt to get the lock was answered.
+/// The answer to an attempt to get the lock.
 struct Answer {
     at_ns: u64,
     is_refused: bool,
 }
 
-/// Replaces the requests of waiting clients, except for the first and the last, by one entry with their number.
+/// Replaces the requests of waiting clients, except for the first and the last, with one entry that has their number,
+/// and shortens tokens.
 /// `entries` must be in order of time.
 pub(super) fn shorten(entries: Vec<Entry>, history: &History) -> Vec<Entry> {
     let hidden = hidden(&entries, history);
@@ -30,6 +32,7 @@ pub(super) fn shorten(entries: Vec<Entry>, history: &History) -> Vec<Entry> {
             counts.entry(worker).or_insert((entry.at_ns, 0)).1 += 1;
             continue;
         }
+        let text = short_tokens(&entry.text);
         if let Some((at_ns, lines)) = counts.remove(&worker) {
             let text = format!(
                 "… {} while it waited (--all shows them)",
@@ -40,7 +43,7 @@ pub(super) fn shorten(entries: Vec<Entry>, history: &History) -> Vec<Entry> {
                 ..Entry::new(at_ns, EntryKind::Harness, format!("w{worker}"), text)
             });
         }
-        shown.push(entry);
+        shown.push(Entry { text, ..entry });
     }
     shown.sort_by_key(|entry| entry.at_ns);
     shown

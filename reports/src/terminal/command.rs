@@ -6,7 +6,7 @@ use picklock_verdicts::record::RunRecord;
 use super::detail::Detail;
 use super::line::{COOL, FAINT, Line, STRONG, columns};
 use crate::cell_status::overall;
-use crate::escape::visible;
+use crate::escape::{shell_words, visible};
 
 /// Returns the command that repeats the run, and how to see more of it.
 pub(super) fn again(record: &RunRecord, width: usize, detail: Detail) -> Vec<Line> {
@@ -68,39 +68,9 @@ fn break_command(command: &str, width: usize) -> Vec<String> {
     rows
 }
 
-/// Splits the words as a shell does, with quotes and backslashes.
-fn shell_words(command: &str) -> Vec<&str> {
-    let mut words = Vec::new();
-    let (mut start, mut quote, mut escaped) = (0, None, false);
-    for (at, c) in command.char_indices() {
-        match (quote, c) {
-            _ if escaped => escaped = false,
-            (None | Some('"'), '\\') => escaped = true,
-            (None, '\'' | '"') => quote = Some(c),
-            (Some(open), _) if open == c => quote = None,
-            (None, ' ') => {
-                words.push(&command[start..at]);
-                start = at + 1;
-            }
-            _ => {}
-        }
-    }
-    words.push(&command[start..]);
-    words.retain(|word| !word.is_empty());
-    words
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn quoted_word_is_not_split() {
-        assert_eq!(
-            shell_words(r#"picklock  --impl 'exec:a b' "c \" d" e\ f"#),
-            ["picklock", "--impl", "'exec:a b'", r#""c \" d""#, r"e\ f"]
-        );
-    }
 
     #[test]
     fn command_is_broken_between_words_only() {

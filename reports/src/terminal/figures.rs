@@ -7,7 +7,7 @@ use picklock_verdicts::record::{Counts, Latency, RunRecord};
 
 use super::line::{BAD, FAINT, Line};
 use crate::costs::describe_commands;
-use crate::units::{span_ms, span_us};
+use crate::units::{grouped, span_ms, span_us};
 
 /// Column in which figures begin.
 const NAME_COLUMN: usize = 12;
@@ -63,23 +63,25 @@ pub(super) fn brief(record: &RunRecord, width: usize) -> Vec<Line> {
 
 fn counts(counts: &Counts, width: usize) -> Vec<Line> {
     let mut attempts = vec![
-        format!("{} granted", counts.granted),
-        format!("{} refused", counts.refused),
-        format!("{} failed", counts.failed),
-        format!("{} released", counts.released),
+        format!("{} granted", grouped(counts.granted)),
+        format!("{} refused", grouped(counts.refused)),
+        format!("{} failed", grouped(counts.failed)),
+        format!("{} released", grouped(counts.released)),
     ];
     if counts.extended > 0 {
-        attempts.push(format!("{} extended", counts.extended));
+        attempts.push(format!("{} extended", grouped(counts.extended)));
     }
     let sale = format!(
         "{} sold of {}, {} left",
-        counts.sold, counts.stock_start, counts.stock_left
+        grouped(counts.sold),
+        grouped(counts.stock_start),
+        grouped(counts.stock_left)
     );
     let adds_up = counts.stock_left >= 0
         && counts.sold.checked_add(counts.stock_left) == Some(counts.stock_start);
     if let (Some(arrived), Some(unserved)) = (counts.arrived, counts.unserved) {
-        attempts.insert(0, format!("{arrived} arrived"));
-        attempts.insert(1, format!("{unserved} unserved"));
+        attempts.insert(0, format!("{} arrived", grouped(arrived)));
+        attempts.insert(1, format!("{} unserved", grouped(unserved)));
     }
     let line = Line::new()
         .styled(FAINT, "  counts")

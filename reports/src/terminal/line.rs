@@ -81,7 +81,15 @@ impl Line {
         let mut begun = false;
         for mut word in self.words() {
             let wide: usize = word.iter().map(|(_, text)| columns(text)).sum();
-            if begun && wrapped.used + wide > width {
+            let is_wider = wrapped.used + wide > width;
+            let is_blank = word
+                .iter()
+                .all(|(_, text)| text.trim_start_matches(' ').is_empty());
+            if begun && is_wider && is_blank {
+                // Blanks at the end of a full line are no further line.
+                continue;
+            }
+            if begun && is_wider {
                 wrapped.next_line();
                 if let Some((_, text)) = word.first_mut() {
                     *text = text.trim_start_matches(' ').to_owned();
@@ -234,6 +242,12 @@ mod tests {
             plain(line.wrap(14, 2)),
             ["the client", "  outlived its", "  lease"]
         );
+    }
+
+    #[test]
+    fn blanks_behind_a_full_line_are_no_line() {
+        let line = Line::new().plain("the client").plain("  ");
+        assert_eq!(plain(line.wrap(10, 2)), ["the client"]);
     }
 
     #[test]

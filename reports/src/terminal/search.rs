@@ -67,7 +67,8 @@ fn describe_counterexamples(
     );
     let style = style_of_party(party);
     let head = Line::new().styled(style, "✘ ").styled(STRONG, &title);
-    let head = head.styled(style, &format!(", {}", party.fault()));
+    let fault = format!(", {}: {}", party.fault(), first.cause.summary());
+    let head = head.styled(style, &fault);
     let mut lines = head.styled(FAINT, &often).wrap(width, 4);
     if first.faults.is_empty() {
         lines.push(Line::new().plain("    without a fault"));

@@ -45,7 +45,8 @@ fn set_compared_with_itself_has_no_changes() {
     let same = compare(&matrix, &matrix).unwrap();
     assert_eq!((same.cells, same.verdicts.len()), (5, 0));
     assert!(!same.latency.is_empty() && same.latency.iter().all(|ratio| ratio.within_noise));
-    assert!(text(&same).contains("nothing changed"), "{}", text(&same));
+    let headline = "No verdict changed in 5 cells\n";
+    assert!(text(&same).starts_with(headline), "{}", text(&same));
 }
 
 #[test]
@@ -71,6 +72,10 @@ fn changed_parameters_are_one_line_each() {
     let shown = text(&comparison);
     let line = "Changed: ttl 1 s or 2 s → 3 s (5 cells)\n";
     assert!(shown.contains(line), "{shown}");
+    let mut several = before.clone();
+    several.cells[1].setting = Some(setting(8_000));
+    let several = compare(&several, &after).unwrap().parameters[0].describe();
+    assert_eq!(several, "ttl 1 s to 8 s → 3 s (5 cells)");
     assert!(markdown(&comparison).contains(line));
     assert!(comparison.other_scenario.is_empty());
     assert!(!shown.contains("Scenario changed"), "{shown}");
@@ -113,6 +118,42 @@ fn all_directions() -> Comparison {
 }
 
 #[test]
+fn violations_of_one_story_are_one_change() {
+    let before = matrix().matrix;
+    let mut after = before.clone();
+    let lost = |cause| Verdict {
+        status: Status::Violated,
+        cause: Some(cause),
+        ..Verdict::held()
+    };
+    let broken = &mut after.cells[0];
+    for property in [Property::Exclusion, Property::Lease, Property::Resource] {
+        let verdict = lost(Cause::LostOnFailover);
+        broken.verdicts.insert(property, verdict);
+    }
+    broken
+        .verdicts
+        .insert(Property::Claims, lost(Cause::FalseRelease));
+    broken.tally.clear();
+    let comparison = compare(&before, &after).unwrap();
+    assert_eq!(comparison.verdicts.len(), 4);
+    let shown = text(&comparison);
+    let headline = "1 of 5 cells changed: 1 worse\n";
+    assert!(shown.starts_with(headline), "{shown}");
+    let changes: Vec<&str> = shown.lines().filter(|line| line.contains("✘")).collect();
+    let cell = "  ✘ worse set-nx-px × calm × process";
+    let story = "exclusion, lease, resource: held → violated: lost-on-failover";
+    assert_eq!(
+        changes,
+        [
+            format!("{cell}  {story}"),
+            format!("{cell}  claims: held → violated: false-release"),
+        ]
+    );
+    assert_eq!(markdown(&comparison).matches("| ✘ worse |").count(), 2);
+}
+
+#[test]
 fn verdict_changes_are_sorted_worst_first() {
     let comparison = all_directions();
     let directions: Vec<Direction> = comparison
@@ -141,9 +182,8 @@ fn verdict_changes_are_sorted_worst_first() {
 fn text_and_markdown_describe_all_directions() {
     let comparison = all_directions();
     insta::assert_snapshot!(text(&comparison), @r#"
-    Before and after: 4 cells in both
+    3 of 4 cells changed: 1 worse, 1 unexpected pass, 1 better
 
-    Verdicts: 1 worse, 1 unexpected pass, 1 with another cause, 1 better
       ✘ worse set-nx-px × calm × process  lease: held → violated: lost-on-failover
       ‼ unexpected pass set-nx-px × gc-pause × process  exclusion: violated: outlived-lease → held
       ≠ other set-nx-px × gc-pause × process  resource: violated: outlived-lease → violated: lost-on-failover
@@ -155,11 +195,9 @@ fn text_and_markdown_describe_all_directions() {
     Bounds are distribution-free 99 % intervals of each quantile, from binomial order statistics; "within noise" means that they overlap. They cover the noise of the count, not of the machine.
     "#);
     insta::assert_snapshot!(markdown(&comparison), @r#"
-    ## Picklock: before and after
+    ## Picklock: 3 of 4 cells changed: 1 worse, 1 unexpected pass, 1 better
 
-    4 cells in both. Verdicts: 1 worse, 1 unexpected pass, 1 with another cause, 1 better.
-
-    | | lock | scenario | backend | property | before | after |
+    | | lock | scenario | backend | properties | before | after |
     |---|---|---|---|---|---|---|
     | ✘ worse | <code>set-nx-px</code> | <code>calm</code> | <code>process</code> | lease | <code>held</code> | <code>violated: lost-on-failover</code> |
     | ‼ unexpected pass | <code>set-nx-px</code> | <code>gc-pause</code> | <code>process</code> | exclusion | <code>violated: outlived-lease</code> | <code>held</code> |

@@ -103,8 +103,8 @@ fn every_report_has_the_same_counts() {
     let counts = describe_counts(&record);
     assert_eq!(
         counts,
-        "10 cells: 1 as expected, 1 unexpected, 1 inconclusive, 1 failed to run, 2 held without expectation, \
-         1 violated without expectation, 1 inconclusive without expectation, 2 not applicable"
+        "10 cells: 1 as expected, 1 unexpected, 1 inconclusive, 1 failed to run, 2 held (nothing expected), \
+         1 violated (nothing expected), 1 inconclusive (nothing expected), 2 not applicable"
     );
     let document: MatrixRecord = serde_json::from_str(&documents::json(&record)).unwrap();
     assert_eq!(describe_counts(&document), counts);

@@ -1,5 +1,5 @@
-//! The workflow that `picklock init` writes, for GitHub and for GitLab: from an empty folder to a green gate, and to a
-//! red gate whose artefacts lead to the story.
+//! The workflow that `picklock init` writes, for GitHub and for GitLab, and for adapters in several languages: from an
+//! empty folder to a green gate, and to a red gate whose artefacts lead to the story.
 //!
 //! The shell steps are executed as written. Other steps are replaced by their effects: `actions/checkout` (the
 //! repository is present), `actions/cache` and `cache:` (they restore the Picklock that an earlier run has built, so
@@ -17,9 +17,48 @@ use serde_json::Value;
 
 use crate::running::{REPEATS, picklock, was_too_busy};
 
+/// The example of a language, and how to break it.
+struct Example {
+    language: &'static str,
+    /// File of the lock.
+    file: &'static str,
+    /// The release, and a release that does not check the owner.
+    safe: &'static str,
+    broken: &'static str,
+}
+
+const PYTHON: Example = Example {
+    language: "python",
+    file: "my_lock.py",
+    safe: "self.redis(\"EVAL\", script, 1, key, token) == 1",
+    broken: "self.redis(\"DEL\", key) == 1",
+};
+
+const NODE: Example = Example {
+    language: "node",
+    file: "my_lock.mjs",
+    safe: "this.redis.command(\"EVAL\", script, 1, key, token)",
+    broken: "this.redis.command(\"DEL\", key)",
+};
+
+const JAVA: Example = Example {
+    language: "java",
+    file: "MyLock.java",
+    safe: "redis.command(\"EVAL\", script, 1, key, token)",
+    broken: "redis.command(\"DEL\", key)",
+};
+
+const GO: Example = Example {
+    language: "go",
+    file: "my_lock.go",
+    safe: "l.redis.Command(\"EVAL\", ifMine+\"redis.call('DEL', KEYS[1])\", 1, key, token)",
+    broken: "l.redis.Command(\"DEL\", key)",
+};
+
 /// A repository on a CI machine.
 struct Machine {
     home: tempfile::TempDir,
+    example: &'static Example,
     /// Variables of the job.
     environment: BTreeMap<String, String>,
 }
@@ -35,7 +74,7 @@ struct Job {
 
 impl Machine {
     /// Creates an empty repository and writes an adapter into its folder `my lock`.
-    fn with_adapter(ci: &str) -> Machine {
+    fn with_adapter(ci: &str, example: &'static Example) -> Machine {
         let home = tempfile::Builder::new().prefix("ci-").tempdir().unwrap();
         let repository = home.path().join("repository");
         fs::create_dir_all(repository.join(".git")).unwrap();
@@ -48,7 +87,8 @@ impl Machine {
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         }
         let line = format!(
-            "init --lang python --ci {ci} --source https://example.org/picklock.git --rev v0.1.0 'my lock'"
+            "init --lang {} --ci {ci} --source https://example.org/picklock.git --rev v0.1.0 'my lock'",
+            example.language
         );
         let outcome = picklock(&line).within(&repository).run().exits(0);
         assert!(
@@ -56,9 +96,13 @@ impl Machine {
             "{}",
             outcome.all()
         );
+        // The caches of a compiler, as `actions/setup-go` restores them.
+        let real_home = std::env::var("HOME").unwrap();
+        let cache = std::env::var("GOCACHE").unwrap_or(format!("{real_home}/.cache/go-build"));
         Machine {
             home,
-            environment: BTreeMap::new(),
+            example,
+            environment: BTreeMap::from([("GOCACHE".to_owned(), cache)]),
         }
     }
 
@@ -193,17 +237,13 @@ impl Machine {
 
     /// Makes the release delete any client's lock.
     fn break_lock(&self) {
-        let path = self.repository().join("my lock/my_lock.py");
-        let text = fs::read_to_string(&path).unwrap();
-        let broken = text.replace(SAFE, BROKEN);
+        let file = self.repository().join("my lock").join(self.example.file);
+        let text = fs::read_to_string(&file).unwrap();
+        let broken = text.replace(self.example.safe, self.example.broken);
         assert_ne!(text, broken, "the example has changed:\n{text}");
-        fs::write(path, broken).unwrap();
+        fs::write(file, broken).unwrap();
     }
 }
-
-/// The release of the example, and a release that does not check the owner.
-const SAFE: &str = "self.redis(\"EVAL\", script, 1, key, token) == 1";
-const BROKEN: &str = "self.redis(\"DEL\", key) == 1";
 
 /// Reports whether each package is installed or available.
 const APT: &str = r#"[ "$1" = update ] && exit 0
@@ -212,8 +252,13 @@ for word; do
 done"#;
 
 /// Runs the job with a sound lock, then with a broken one. `scenarios`: those of the gate, in place of its profile.
-fn from_green_to_red(ci: &str, scenarios: Option<&str>, job: fn(&mut Machine) -> Job) {
-    let mut machine = Machine::with_adapter(ci);
+fn from_green_to_red(
+    ci: &str,
+    example: &'static Example,
+    scenarios: Option<&str>,
+    job: fn(&mut Machine) -> Job,
+) {
+    let mut machine = Machine::with_adapter(ci, example);
     if let Some(scenarios) = scenarios {
         let path = machine.repository().join("my lock/picklock.toml");
         let text = fs::read_to_string(&path).unwrap();
@@ -248,13 +293,30 @@ fn from_green_to_red(ci: &str, scenarios: Option<&str>, job: fn(&mut Machine) ->
     assert!(red.artefacts.join(dir).join("repro.toml").exists());
 }
 
+/// Few scenarios, of which the last shows that a release deletes any client's lock.
+const FEW: Option<&str> = Some("scenarios = [\"calm\", \"gc-pause\"]");
+
 #[test]
 fn workflow_for_github_goes_green_and_red() {
-    from_green_to_red("github", None, Machine::github);
+    from_green_to_red("github", &PYTHON, None, Machine::github);
 }
 
 #[test]
 fn workflow_for_gitlab_goes_green_and_red() {
-    let scenarios = "scenarios = [\"calm\", \"gc-pause\"]";
-    from_green_to_red("gitlab", Some(scenarios), Machine::gitlab);
+    from_green_to_red("gitlab", &PYTHON, FEW, Machine::gitlab);
+}
+
+#[test]
+fn workflow_for_node_goes_green_and_red() {
+    from_green_to_red("github", &NODE, FEW, Machine::github);
+}
+
+#[test]
+fn workflow_for_java_goes_green_and_red() {
+    from_green_to_red("github", &JAVA, FEW, Machine::github);
+}
+
+#[test]
+fn workflow_for_go_goes_green_and_red() {
+    from_green_to_red("github", &GO, FEW, Machine::github);
 }

@@ -1,16 +1,17 @@
-//! Replaces the addresses that Redis Cluster servers announce with those of one worker's links.
+//! Replaces the addresses that Redis Cluster servers announce with the addresses of one worker's links.
 
 use std::borrow::Cow;
 
 use crate::proxy::addresses::address_rewrite::{Item, items};
 use crate::proxy::addresses::cluster_topology::{ClusterMap, MAX_PLACE, with_known_servers};
 
-/// Returns a whole reply with the addresses of the run's servers replaced by those of the links: in `MOVED` and `ASK`,
-/// and in lists of servers. Also returns the address of a foreign server to which a redirection leads, or which is
-/// listed as a master.
+/// Returns a complete reply in which the addresses of the run's servers are replaced by the addresses of the links, in
+/// `MOVED` and `ASK` and, if `lists_servers` is set, in lists of servers. Also returns the address of a foreign server
+/// to which a redirection leads or which is listed as a master.
 pub(in crate::proxy) fn with_links<'a>(
     reply: &'a [u8],
     map: &ClusterMap,
+    lists_servers: bool,
 ) -> (Cow<'a, [u8]>, Option<String>) {
     if let Some(place) = foreign_redirection(reply, map) {
         return (Cow::Borrowed(FOREIGN), Some(place.into_owned()));
@@ -22,6 +23,7 @@ pub(in crate::proxy) fn with_links<'a>(
         }
         // A number or a short line lists no server.
         Some(b':' | b'#' | b',' | b'_') => (Cow::Borrowed(reply), None),
+        _ if !lists_servers => (Cow::Borrowed(reply), None),
         _ => {
             let (known, foreign) = with_known_servers(reply, map);
             (Cow::Owned(known), foreign)
@@ -29,8 +31,8 @@ pub(in crate::proxy) fn with_links<'a>(
     }
 }
 
-/// Returns the address in a redirection that none of the links leads to. No client may follow it: the address was
-/// not agreed to, and its traffic would bypass the proxy.
+/// Returns the address of a redirection if none of the links leads to it. No client may follow such a redirection,
+/// because the user has not agreed to that address, and the traffic would bypass the proxy.
 fn foreign_redirection<'a>(reply: &'a [u8], map: &ClusterMap) -> Option<Cow<'a, str>> {
     items(reply).iter().find_map(|item| {
         let place = redirection_place(item)?;
@@ -39,8 +41,8 @@ fn foreign_redirection<'a>(reply: &'a [u8], map: &ClusterMap) -> Option<Cow<'a, 
     })
 }
 
-/// Returns the address in an error that is a redirection. Clients also follow one within an array or behind an
-/// attribute, and RESP3 has errors with a length.
+/// Returns the address in an error that is a redirection. The item may be at any place of a reply, because clients also
+/// follow redirections within an array or after an attribute. RESP3 also has errors with a length.
 fn redirection_place<'a>(item: &Item<'a>) -> Option<&'a [u8]> {
     let is_error = matches!(item.whole.first(), Some(b'-' | b'!'));
     let is_redirection = item.bytes.starts_with(b"MOVED ") || item.bytes.starts_with(b"ASK ");
@@ -48,7 +50,7 @@ fn redirection_place<'a>(item: &Item<'a>) -> Option<&'a [u8]> {
     (is_error && is_redirection).then(|| words.nth(2).unwrap_or_default())
 }
 
-/// The reply that a client gets in place of a redirection to a foreign address.
+/// The reply that replaces a redirection to a foreign address.
 const FOREIGN: &[u8] =
     b"-ERR PICKLOCK the server redirects to an address that is not one of the run\r\n";
 
@@ -80,7 +82,7 @@ mod tests {
             ("10.0.0.1:7001".to_owned(), link(40001)),
             ("10.0.0.2:7002".to_owned(), link(40002)),
         ]);
-        let (got, foreign) = with_links(before.as_bytes(), &map);
+        let (got, foreign) = with_links(before.as_bytes(), &map, true);
         assert_eq!(String::from_utf8_lossy(&got), after);
         foreign
     }

@@ -1,4 +1,4 @@
-//! Replaces the addresses that Sentinels and Cluster servers announce with those of the proxy.
+//! Replaces the addresses that Sentinels and Cluster servers announce with addresses of the proxy.
 
 pub(super) mod address_rewrite;
 pub(super) mod cluster_addresses;

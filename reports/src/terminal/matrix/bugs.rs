@@ -1,4 +1,4 @@
-//! The violations of a matrix by cause, and everything that is unexpected, with remedy, story and command.
+//! The violations of a matrix by cause, and all unexpected results, with remedy, story and command.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ struct Bug<'a> {
 }
 
 impl Bug<'_> {
-    /// Returns `true` if no scenario expects it of the lock, or if the lock has no expectations.
+    /// Returns `true` if no scenario expects the violation of the lock, or if the lock has no expectations.
     fn is_news(&self) -> bool {
         let is_news = |(cell, problem): &(&Cell, Problem<'_>)| match CellOutcome::from_cell(cell) {
             CellOutcome::Unexpected => {
@@ -83,7 +83,16 @@ pub(super) fn causes(record: &MatrixRecord, width: usize) -> Vec<Line> {
         .iter()
         .map(|bug| (std::cmp::Reverse(bug.party), bug.cause))
         .collect();
+    // What no lock can prevent is one line.
+    let outside = kinds.iter().filter(|(party, _)| party.0 == Party::Outside);
+    let outside: Vec<&str> = outside
+        .filter_map(|(_, cause)| cause.map(Cause::as_str))
+        .collect();
+    let is_summed_up = outside.len() > 1;
     for (party, cause) in kinds {
+        if is_summed_up && party.0 == Party::Outside {
+            continue;
+        }
         let here = || {
             known
                 .iter()
@@ -107,6 +116,12 @@ pub(super) fn causes(record: &MatrixRecord, width: usize) -> Vec<Line> {
         let line = line.plain(&format!("  {locks} in {scenarios}"));
         let line = line.styled(FAINT, &remedy.unwrap_or_default());
         lines.extend(line.wrap(width, 4));
+    }
+    if is_summed_up {
+        let (glyph, style, _) = mark_of_party(Party::Outside);
+        let line = Line::new().styled(style, &format!("{glyph} {}", outside.join(", ")));
+        let about = "  no lock can prevent these (picklock explain NAME)";
+        lines.extend(line.styled(FAINT, about).wrap(width, 4));
     }
     lines
 }

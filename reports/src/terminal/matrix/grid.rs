@@ -1,6 +1,7 @@
-//! The matrix as a grid: scenarios as rows, grouped by family, and locks as columns, one glyph a cell.
+//! The matrix as a grid: scenarios as rows, grouped by family, and locks as columns, with one glyph per cell.
 
 use picklock_scenarios::Family;
+use picklock_verdicts::check::Cause;
 use picklock_verdicts::record::Cell;
 
 use super::super::line::{BAD, FAINT, GOOD, Line, STRONG, columns};
@@ -11,7 +12,7 @@ use crate::units::count;
 /// Gap between columns.
 const GAP: usize = 2;
 
-/// Width of a column whose name is above it, next to those of the columns to its left.
+/// Width of a column whose name is on a separate line above it.
 const NARROW: usize = 3;
 
 /// Minimum room for the causes behind a row.
@@ -19,6 +20,32 @@ const MIN_NOTE_WIDTH: usize = 24;
 
 /// Minimum number of green rows that are folded into one.
 const MIN_FOLDED: usize = 2;
+
+/// Maximum number of rows of which each is shown. In a larger grid, rows of a family that look alike share one.
+const MAX_SEPARATE_ROWS: usize = 24;
+
+/// Maximum number of folded scenarios to name, and the number that is named if there are more.
+const MAX_NAMED: usize = 12;
+const NAMED_OF_MANY: usize = 8;
+
+/// Scenarios of one family that look alike.
+struct Row<'a> {
+    family: Option<Family>,
+    /// At least one. The first names the row.
+    scenarios: Vec<&'a str>,
+    /// Glyph of each cell, with the causes. An unexpected result is not alike to any other.
+    signature: Vec<(&'a str, char, Vec<Cause>)>,
+}
+
+impl Row<'_> {
+    /// Returns the first scenario, with the number of the others.
+    fn name(&self) -> String {
+        match self.scenarios.len() {
+            1 => self.scenarios[0].to_owned(),
+            all => format!("{} +{}", self.scenarios[0], all - 1),
+        }
+    }
+}
 
 /// The columns of one part of the grid.
 struct Columns<'a> {
@@ -51,7 +78,9 @@ pub(super) fn lines(cells: &[&Cell], width: usize) -> Vec<Line> {
         folded.clear();
         rows = scenarios;
     }
-    let first = 2 + rows.iter().map(|row| columns(row)).max().unwrap_or(0) + GAP;
+    let rows = grid_rows(&keyed, rows);
+    let widest = rows.iter().map(|row| columns(&row.name())).max();
+    let first = 2 + widest.unwrap_or(0) + GAP;
     let fitting = (width.saturating_sub(first) / NARROW).max(1);
     let mut lines = Vec::new();
     if !rows.is_empty() {
@@ -60,17 +89,65 @@ pub(super) fn lines(cells: &[&Cell], width: usize) -> Vec<Line> {
             lines.extend(columns.lines(&keyed, &rows, width));
         }
     }
+    let shared = rows.iter().filter(|row| row.scenarios.len() > 1);
+    let shared: Vec<String> = shared.map(|row| row.scenarios.join(", ")).collect();
+    if !shared.is_empty() {
+        let words = format!("Rows that are alike: {}", shared.join("; "));
+        lines.extend(Line::new().styled(FAINT, &words).wrap(width, 2));
+    }
     if !folded.is_empty() {
         let what = format!("✔ {} ", count(folded.len(), "scenario"));
         let line = Line::new().styled(GOOD, &what);
-        let words = format!("in which every lock held: {}", folded.join(", "));
+        let names = if folded.len() > MAX_NAMED {
+            let more = folded.len() - NAMED_OF_MANY;
+            format!("{} and {more} more", folded[..NAMED_OF_MANY].join(", "))
+        } else {
+            folded.join(", ")
+        };
+        let words = format!("in which every lock held: {names}");
         lines.extend(line.styled(FAINT, &words).wrap(width, 2));
     }
     lines
 }
 
+/// Returns the rows of the grid by family. In a large grid, scenarios that look alike are one row.
+fn grid_rows<'a>(cells: &'a [(String, &'a Cell)], scenarios: Vec<&'a str>) -> Vec<Row<'a>> {
+    let has_many = scenarios.len() > MAX_SEPARATE_ROWS;
+    let mut rows: Vec<Row<'a>> = Vec::new();
+    for scenario in scenarios {
+        let here = cells.iter().filter(|(_, cell)| cell.scenario == scenario);
+        let causes = |cell: &Cell| {
+            let causes = cell.verdicts.values().filter_map(|verdict| verdict.cause);
+            causes.collect::<Vec<Cause>>()
+        };
+        let signature = here
+            .clone()
+            .map(|(lock, cell)| (lock.as_str(), mark(cell).0, causes(cell)));
+        let signature: Vec<_> = signature.collect();
+        let is_unexpected = here.clone().any(|(_, cell)| cell.is_unexpected());
+        let family = here
+            .clone()
+            .find_map(|(_, cell)| cell.setting.map(|setting| setting.family));
+        let same = |row: &&mut Row<'_>| row.family == family && row.signature == signature;
+        match rows
+            .iter_mut()
+            .find(same)
+            .filter(|_| has_many && !is_unexpected)
+        {
+            Some(row) => row.scenarios.push(scenario),
+            None => rows.push(Row {
+                family,
+                scenarios: vec![scenario],
+                signature,
+            }),
+        }
+    }
+    rows.sort_by_key(|row| row.family);
+    rows
+}
+
 impl<'a> Columns<'a> {
-    /// Puts the names next to each other if they fit, and otherwise one below the other.
+    /// Puts the names next to each other if they fit, and otherwise on separate lines.
     fn new(locks: &'a [&'a str], first: usize, width: usize) -> Self {
         let wide: usize = locks.iter().map(|lock| columns(lock) + GAP).sum();
         let mut starts = Vec::new();
@@ -104,20 +181,14 @@ impl<'a> Columns<'a> {
         }
     }
 
-    fn lines(&self, cells: &[(String, &Cell)], rows: &[&str], width: usize) -> Vec<Line> {
-        let family = |row: &str| {
-            let mut here = cells.iter().filter(|(_, cell)| cell.scenario == row);
-            here.find_map(|(_, cell)| cell.setting.map(|setting| setting.family))
-        };
-        let mut families: Vec<Option<Family>> = rows.iter().map(|row| family(row)).collect();
-        families.sort();
-        families.dedup();
+    fn lines(&self, cells: &[(String, &Cell)], rows: &[Row<'_>], width: usize) -> Vec<Line> {
         let mut lines = self.head.clone();
-        for one in &families {
-            if let Some(one) = one.filter(|_| families.len() > 1) {
-                lines.push(Line::new().styled(FAINT, one.as_str()));
+        let families: Vec<&[Row<'_>]> = rows.chunk_by(|a, b| a.family == b.family).collect();
+        for rows in &families {
+            if let Some(family) = rows[0].family.filter(|_| families.len() > 1) {
+                lines.push(Line::new().styled(FAINT, family.as_str()));
             }
-            for row in rows.iter().filter(|row| family(row) == *one) {
+            for row in *rows {
                 lines.extend(self.row(cells, row, width));
             }
         }
@@ -125,14 +196,15 @@ impl<'a> Columns<'a> {
     }
 
     /// Returns a row, with the causes of its violations if there is room. An unexpected result has a `!`.
-    fn row(&self, cells: &[(String, &Cell)], row: &str, width: usize) -> Vec<Line> {
-        let mut line = Line::new().plain("  ").plain(row);
+    fn row(&self, cells: &[(String, &Cell)], row: &Row<'_>, width: usize) -> Vec<Line> {
+        let scenario = row.scenarios[0];
+        let mut line = Line::new().plain("  ").plain(&row.name());
         let mut causes: Vec<String> = Vec::new();
         for (lock, start) in self.locks.iter().zip(&self.starts) {
             line = line.pad_to(*start);
             let here = cells
                 .iter()
-                .filter(|(name, cell)| name == lock && cell.scenario == row);
+                .filter(|(name, cell)| name == lock && cell.scenario == scenario);
             for (_, cell) in here {
                 let (glyph, style, _) = mark(cell);
                 line = line.styled(style, &glyph.to_string());

@@ -7,7 +7,7 @@ use crate::matrix::{
     CellOutcome, cell_counts, describe_similarity, describe_total, distinct, inapplicable,
 };
 use crate::scorecard::Scorecard;
-use crate::units::count;
+use crate::units::{count, grouped};
 
 /// Maximum number of reasons for cells that are not applicable to list. More are counted.
 const MAX_REASONS: usize = 3;
@@ -92,7 +92,8 @@ pub(super) fn outcome(record: &MatrixRecord, width: usize) -> Vec<Line> {
             CellOutcome::Inconclusive | CellOutcome::InconclusiveNoExpectation => WARN,
             CellOutcome::HeldNoExpectation | CellOutcome::NotApplicable => FAINT,
         };
-        line = line.styled(style, &format!("{number} {}", outcome.as_str()));
+        let text = format!("{} {}", grouped(number), outcome.as_str());
+        line = line.styled(style, &text);
     }
     if record.interrupted {
         let text = "; interrupted: other cells, or runs of these, are missing";
@@ -124,9 +125,12 @@ pub(super) fn key_history(record: &MatrixRecord, width: usize) -> Vec<Line> {
     let Some(tally) = tallies.reduce(KeyHistoryTally::and) else {
         return Vec::new();
     };
+    let removals = [tally.confirmed, tally.ends].map(grouped);
+    let runs = [tally.confirmed_runs, tally.runs].map(grouped);
     let text = format!(
-        "checked against the servers: {} of {} key removals agree ({} of {} runs)",
-        tally.confirmed, tally.ends, tally.confirmed_runs, tally.runs
+        "checked against the servers: {} key removals agree ({} runs)",
+        removals.join(" of "),
+        runs.join(" of ")
     );
     Line::new().styled(FAINT, &text).wrap(width, 2)
 }
@@ -138,7 +142,10 @@ pub(super) fn reruns(record: &MatrixRecord, width: usize) -> Vec<Line> {
     let text = match reruns {
         0 => return Vec::new(),
         1 => "1 rerun, because the first run was inconclusive".to_owned(),
-        _ => format!("{reruns} reruns, because the first runs were inconclusive"),
+        _ => format!(
+            "{}, because the first runs were inconclusive",
+            count(reruns, "rerun")
+        ),
     };
     Line::new().styled(FAINT, &text).wrap(width, 2)
 }

@@ -84,7 +84,7 @@ fn page_shows_verdicts_then_latencies_then_settings() {
     let page = page(&before_and_after());
     let body = &page[page.find("<main>").unwrap()..];
     let order = [
-        "7 cells are in both sets",
+        "4 of 7 cells changed: 1 worse, 1 unexpected pass, 1 with another cause, 1 better",
         "Got worse",
         "held</span> → <b class=\"is\">violated: lost-on-failover",
         "worker 2 got the lock while worker 1 still held it",
@@ -114,7 +114,7 @@ fn page_shows_verdicts_then_latencies_then_settings() {
 fn set_compared_with_itself_has_no_changes() {
     let (before, _) = before_and_after();
     let page = page(&(before.clone(), before));
-    assert!(page.contains("No verdict changed."));
+    assert!(page.contains("No verdict changed in 8 cells"));
     assert!(!page.contains("Beyond noise") && page.contains("Within noise"));
     assert!(!page.contains("not the same"));
 }
