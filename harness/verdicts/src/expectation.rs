@@ -130,11 +130,13 @@ impl Expected {
         if violated.any(|(property, _)| should_hold(*property)) {
             return false;
         }
-        let is_stopped = |it: &InconclusiveReason| {
-            matches!(it, InconclusiveReason::WorkerStopped { .. })
-        };
+        let is_stopped =
+            |it: &InconclusiveReason| matches!(it, InconclusiveReason::WorkerStopped { .. });
         // A stall that a worker causes itself is not the machine's.
-        if verdicts.values().any(|it| it.reasons.iter().any(is_stopped)) {
+        if verdicts
+            .values()
+            .any(|it| it.reasons.iter().any(is_stopped))
+        {
             return false;
         }
         let mismatches = self.mismatches(verdicts);
@@ -324,7 +326,13 @@ exclusion = "any: the clock decides"
             (&table, "chance", None, Some(&by_chance), true),
             (&table, "no chance", None, Some(&lasting), false),
             (&table, "too slow", None, Some(&too_slow), true),
-            (&table, "stopped itself", Some(&stopped), Some(&too_slow), false),
+            (
+                &table,
+                "stopped itself",
+                Some(&stopped),
+                Some(&too_slow),
+                false,
+            ),
             (&table, "another cause", Some(&race), Some(&too_slow), true),
             (&table, "another cause alone", Some(&race), None, false),
             (&table, "violated", Some(&too_slow), Some(&race), false),

@@ -211,8 +211,10 @@ pub enum InconclusiveReason {
     )]
     KilledFromOutside { worker: usize, reason: String },
     /// A worker was stopped until it missed its deadline.
-    #[error("worker {worker} was stopped by a signal (SIGSTOP) that no fault sent, and nothing resumed it: a program \
-         must not stop itself or the processes that it started")]
+    #[error(
+        "worker {worker} was stopped by a signal (SIGSTOP) that no fault sent, and nothing resumed it: a program \
+         must not stop itself or the processes that it started"
+    )]
     WorkerStopped { worker: usize },
     /// Workers died on their own, and too few others are left to compete.
     #[error("too little to judge: {} died on {} own, and {} was left",

@@ -409,7 +409,9 @@ impl Checker for Progress {
                 self.waiters.forget(*worker);
                 self.kept_alive.died(*worker);
             }
-            EventKind::Misbehaved { worker, kind, .. } if !matches!(kind, Misbehaviour::Hung | Misbehaviour::Stopped) => {
+            EventKind::Misbehaved { worker, kind, .. }
+                if !matches!(kind, Misbehaviour::Hung | Misbehaviour::Stopped) =>
+            {
                 self.waiters.forget(*worker);
             }
             EventKind::FaultBegan { fault, .. } => self.clocks_spoilt |= spoils_clocks(fault),
